@@ -1,0 +1,268 @@
+/*
+ * pmclua.h: the whole C API of pmclua, and the text of its FFI declaration.
+ *
+ * Nothing here is mirrored in Lua: the build hands this very text to ffi.cdef (the lines between
+ * FFI-BEGIN and FFI-END), so it holds only enums, structs and prototypes, and no macros.
+ *
+ * Conventions, unless a function says otherwise:
+ *   - a function returns 0 or a count, and -errno on failure; on failure its outputs are unchanged
+ *   - nothing prints, nothing exits, nothing installs a signal handler unasked
+ *   - times are nanoseconds of CLOCK_MONOTONIC, sizes are bytes
+ *   - what a function allocates is freed by the one function that its comment names
+ *   - nothing is thread-safe but where it says so; one thread owns one object
+ */
+#ifndef PMCLUA_H
+#define PMCLUA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* FFI-BEGIN */
+
+const char *pmclua_version(void);
+
+/* ---- attr ---------------------------------------------------------------------------------- */
+
+enum {
+    PMCLUA_ATTR_WORDS = 18,    /* 144 bytes: perf_event_attr up to config4 (VER9) */
+    PMCLUA_GROUP_MAX  = 681    /* the OS kernel caps a group read at 16 KiB: more members are E2BIG */
+};
+
+/* A perf_event_attr as the OS kernel lays it out. Zeroed is valid; `size` is filled in when opened. */
+struct pmclua_attr { uint64_t words[PMCLUA_ATTR_WORDS]; };
+
+/* Sets the field that the ABI calls `name` (bit fields included).
+ * -ENOENT: no such field. -ERANGE: `value` is wider than the field. */
+int pmclua_attr_set(struct pmclua_attr *attr, const char *name, uint64_t value);
+/* Reads a field. -ENOENT: no such field. */
+int pmclua_attr_get(const struct pmclua_attr *attr, const char *name, uint64_t *value);
+/* The name of field `index`, counted from 0 in ABI order; NULL past the last. */
+const char *pmclua_attr_name(int32_t index);
+
+/* ---- system calls -------------------------------------------------------------------------- */
+
+/* The calls that perf needs, each returning a result or -errno. Tests replace members to play an OS
+ * kernel that refuses; everything in core/ that touches a perf descriptor goes through here. */
+struct pmclua_system {
+    int  (*perf_event_open)(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags);
+    int  (*ioctl)(int32_t fd, uint32_t request, uint64_t argument);
+    long (*read)(int32_t fd, void *buffer, size_t bytes);
+    int  (*close)(int32_t fd);
+};
+extern struct pmclua_system pmclua_system;
+
+/* ---- single events ------------------------------------------------------------------------- */
+
+/* perf_event_open as it is (EINTR retried, FD_CLOEXEC added): a descriptor that the caller closes. */
+int pmclua_open(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags);
+/* The ioctl that the ABI calls PERF_EVENT_IOC_`name` ("ENABLE", "PERIOD", "ID", …). `value` is the
+ * plain argument; `memory` is what the request reads from or writes to, where it takes a pointer
+ * (PERIOD, ID, SET_FILTER, QUERY_BPF, MODIFY_ATTRIBUTES). -ENOENT: no ioctl of that name. */
+int pmclua_ioctl(int32_t fd, const char *name, uint64_t value, void *memory);
+long pmclua_read(int32_t fd, void *buffer, size_t bytes);
+int pmclua_close(int32_t fd);
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+/* What went wrong, as facts: lua/pmclua/explain.lua makes sentences of it. */
+struct pmclua_failure {
+    int32_t errnum;            /* positive errno */
+    int32_t group;             /* index of the group, where there are several */
+    int32_t index;             /* which event of the group, from 0; -1: none in particular */
+    int32_t pid, cpu;          /* as passed */
+    struct pmclua_attr attr;   /* as passed */
+};
+
+/* A perf event group: either every member is open or none is. Members are in the order asked for;
+ * the first is the leader. Membership never changes after opening. */
+struct pmclua_group;
+
+enum {
+    PMCLUA_ON_EXEC = 1,        /* counting starts when the target executes a program */
+    PMCLUA_PINNED  = 2         /* the leader is pinned: on the PMU or in error state */
+};
+
+/* Opens `count` events on `pid` (0: this thread) and `cpu` (-1: any), stopped, freed by
+ * pmclua_group_close. Fields that make a group (disabled, read_format, enable_on_exec, pinned of the
+ * leader, size) are set here; all else is as the caller made it. -errno, and `failure` filled. */
+int pmclua_group_open(struct pmclua_group **group, const struct pmclua_attr *attrs, int32_t count,
+                      int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure);
+/* Start and stop all members, by the leader alone (the OS kernel's group flag miscounts groups of
+ * several PMUs). -EOWNERDEAD in a forked child, whose ioctl would reach the parent's events. */
+int pmclua_group_start(struct pmclua_group *group);
+int pmclua_group_stop(struct pmclua_group *group);
+/* One read of all members: out[0] enabled ns, out[1] running ns, out[2…] the values in the order asked
+ * for; 2 + count words. Never reset: take two and subtract. -ENODATA: a pinned group in error state. */
+int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
+/* out[i] = later[i] - earlier[i] for the 2 + count words of a read. */
+void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out);
+int32_t pmclua_group_count(const struct pmclua_group *group);
+/* The descriptor of member `index`, still owned by the group; -ERANGE. */
+int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index);
+/* Closes siblings first, the leader last, and frees. NULL is allowed. */
+void pmclua_group_close(struct pmclua_group *group);
+/* Calls fn(state, iterations) `repetitions` times with a read before and one after; out gets
+ * (2 + count) words of difference each time. The group must be started. */
+int pmclua_group_measure(struct pmclua_group *group, void (*fn)(void *, uint64_t), void *state,
+                         uint64_t iterations, uint64_t repetitions, uint64_t *out);
+
+/* ---- libpfm4, loaded when first needed ------------------------------------------------------- */
+
+struct pmclua_pfm_pmu   { const char *name, *description; int32_t pmu, present, events; };
+struct pmclua_pfm_event { const char *name, *description; int32_t index; };
+
+/* Encodes `name` ("PMU::EVENT:UMASK:attr=val"): attr gets what libpfm4 fills in, `full` the fully
+ * qualified name (cut to `bytes`), `code` libpfm4's own error code (PFM_ERR_*) or 0.
+ * -ELIBACC: libpfm4 is not installed; -ENOENT: no such event; -EINVAL: attribute refused. */
+int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, size_t bytes, int32_t *code);
+/* Enumerate: 0 and *pmu or *event filled (strings owned by libpfm4), -ENOENT past the last.
+ * `position` counts from 0 over the PMUs, or over the events of the PMU numbered `pmu`. */
+int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu);
+int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *event);
+/* The `position`-th attribute (umask or modifier) of an event: name, description; is_umask. */
+int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, const char **description, int32_t *is_umask);
+
+/* ---- messages: what pmclua and its runner say to each other ----------------------------------- */
+
+/* A message is a header and fields of {kind, bytes}; core/README.md has the protocol. */
+enum pmclua_message_kind {
+    PMCLUA_MSG_WORKLOAD = 1,   /* define workload `id` */
+    PMCLUA_MSG_EVENTS   = 2,   /* define event set `id`: groups of attrs */
+    PMCLUA_MSG_RUN      = 3,   /* run a workload, counted by an event set: one or more results follow */
+    PMCLUA_MSG_FORGET   = 4    /* drop workload `id`: its kernel is torn down */
+};
+
+enum pmclua_field {
+    /* WORKLOAD: a command … */
+    PMCLUA_F_ARGUMENT = 1,     /* text, one for each of argv */
+    PMCLUA_F_ENVIRONMENT,      /* text "NAME=VALUE", the whole environment if any is given */
+    PMCLUA_F_DIRECTORY,        /* text: working directory */
+    PMCLUA_F_STDIN,            /* text: file; absent: /dev/null */
+    PMCLUA_F_INHERIT_STDIN,    /* u64 1: the caller's standard input */
+    PMCLUA_F_OUTPUT,           /* u64, enum pmclua_output: standard output */
+    PMCLUA_F_ERRORS,           /* u64, enum pmclua_output: standard error */
+    PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
+    /* … or a kernel */
+    PMCLUA_F_LIBRARY,          /* text: path of a shared object */
+    PMCLUA_F_SYMBOL,           /* text */
+    PMCLUA_F_PARAMETER,        /* text "NAME=VALUE", one each */
+    PMCLUA_F_THREADS,          /* u64: 0 or absent: the runner's own thread alone */
+    /* both */
+    PMCLUA_F_CPUS,             /* text "0,2-3": pin the command; or thread i to the i-th CPU, in turn */
+    /* EVENTS */
+    PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
+    PMCLUA_F_ATTR,             /* struct pmclua_attr */
+    PMCLUA_F_OPTIONS,          /* u64 of PMCLUA_PINNED, for the group begun last */
+    /* RUN */
+    PMCLUA_F_WORKLOAD,         /* u64: id */
+    PMCLUA_F_EVENTS,           /* u64: id; absent: nothing is counted */
+    PMCLUA_F_ITERATIONS,       /* u64: for kernels */
+    PMCLUA_F_REPETITIONS,      /* u64: that many results, back to back; absent: 1 */
+    PMCLUA_F_TIMEOUT,          /* u64 ns: a command is killed after it (a kernel by whom it answers) */
+    PMCLUA_F_CAPTURE_LIMIT,    /* u64 bytes of captured output kept (default 16 MiB) */
+    PMCLUA_F_LAST              /* one past the last */
+};
+
+enum pmclua_output {
+    PMCLUA_TO_NULL = 0,
+    PMCLUA_TO_INHERIT,         /* where pmclua's own goes, untouched */
+    PMCLUA_TO_CAPTURE          /* kept and sent back with the result */
+};
+
+/* Owned by the caller; zeroed is empty; pmclua_message_free frees the bytes. */
+struct pmclua_message { uint8_t *bytes; uint32_t used, size; };
+
+/* Empties `message` and gives it a header. */
+int pmclua_message_begin(struct pmclua_message *message, uint32_t kind, uint64_t id);
+int pmclua_message_add(struct pmclua_message *message, uint32_t field, const void *bytes, uint32_t count);
+int pmclua_message_add_u64(struct pmclua_message *message, uint32_t field, uint64_t value);
+void pmclua_message_free(struct pmclua_message *message);
+
+/* How a repetition ended. */
+enum pmclua_outcome {
+    PMCLUA_DONE = 0,           /* a kernel returned, or a command ended by itself (see exit_code) */
+    PMCLUA_SIGNALLED,          /* ended by `signal` */
+    PMCLUA_TIMED_OUT,          /* killed at its time limit */
+    PMCLUA_NOT_STARTED,        /* could not be executed or set up: errnum, and text for a kernel */
+    PMCLUA_NOT_COUNTED,        /* its events could not be opened: failure */
+    PMCLUA_QUIT                /* a kernel ended the runner by exit (see exit_code) */
+};
+
+/* One repetition as the runner saw it. Followed in the same message by
+ *   words u64   for each thread, for each group: enabled ns, running ns, values (differences)
+ *   text bytes  why it was not started; or what was captured: output_bytes of standard output, then
+ *               error_bytes of standard error */
+struct pmclua_result {
+    uint64_t sequence;         /* id of the RUN message */
+    uint64_t start_ns;         /* CLOCK_MONOTONIC at release */
+    uint64_t wall_ns;
+    uint64_t iterations;
+    uint64_t user_ns, system_ns;
+    uint64_t max_rss_bytes;    /* 0: not known */
+    uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
+    int32_t  outcome, exit_code, signal, errnum;
+    uint32_t threads, words;
+    uint32_t output_bytes, error_bytes;
+    struct pmclua_failure failure;
+};
+
+/* ---- the runner, from the side of whom it answers --------------------------------------------- */
+
+struct pmclua_runner;
+
+/* Starts the program at `path` as a runner; ended and freed by pmclua_runner_end. */
+int pmclua_runner_start(struct pmclua_runner **runner, const char *path);
+int32_t pmclua_runner_pid(const struct pmclua_runner *runner);
+/* -EPIPE: the runner has ended. */
+int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message);
+/* Waits for a result: 1 and *result (valid until the next call), 0 when timeout_ns (-1: none) has
+ * passed, -EINTR when pmclua_interrupts() grew, -EPIPE when the runner has ended, -EPROTO. */
+int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
+const uint64_t *pmclua_result_words(const struct pmclua_result *result);
+const char *pmclua_result_text(const struct pmclua_result *result);
+/* Asks it to end (`kill` nonzero: kills it and what it runs), waits, frees. How it ended goes to
+ * exit_code and signal (-1 and 0: not by exit). */
+int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_code, int32_t *signal);
+
+/* ---- this process and its machine -------------------------------------------------------------- */
+
+uint64_t pmclua_now_ns(void);
+/* Unsigned number in `text` (decimal, or hex after 0x), all of it. -EINVAL, -ERANGE. */
+int pmclua_parse_u64(const char *text, uint64_t *value);
+int32_t pmclua_pid(void);
+int32_t pmclua_tid(void);
+const char *pmclua_errno_name(int32_t errnum);      /* "EACCES"; NULL: unknown */
+const char *pmclua_errno_text(int32_t errnum);      /* "Permission denied" */
+const char *pmclua_signal_name(int32_t signal);     /* "SIGSEGV"; NULL: unknown */
+int pmclua_is_terminal(int32_t fd);
+int pmclua_columns(int32_t fd);                     /* width in columns; -errno where it has none */
+/* SIGINT counted instead of deadly (a second one within a second is deadly again, after on = 2). */
+int pmclua_catch_interrupts(int32_t on);
+uint32_t pmclua_interrupts(void);
+/* Pins the calling thread to `cpus` ("0,2-3"). -EINVAL: not a list; -ENODEV: a CPU is not there. */
+int pmclua_pin(const char *cpus);
+/* The highest-numbered capability bits in force: CapEff of this process. */
+uint64_t pmclua_capabilities(void);
+int pmclua_chmod(const char *path, uint32_t mode);
+int pmclua_mkdir(const char *path, uint32_t mode);
+int pmclua_rename(const char *from, const char *to);
+/* Makes a private file from `template` ("…XXXXXX", overwritten with its name): a descriptor. */
+int pmclua_make_temporary(char *template_path);
+/* Owner, mode and kind: 0; -errno. */
+int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
+uint32_t pmclua_uid(void);
+/* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
+void pmclua_hash(const void *bytes, size_t count, char hex[33]);
+
+/* ---- record lines (DESIGN: repetition lines are written and scanned by C) ----------------------- */
+
+/* Writes `values` into `out` where `form` has a '%', as unsigned decimals, or "null" where the bit of
+ * `absent` (one bit a value, from bit 0 of word 0) is set. The length, or -ENOSPC. */
+int pmclua_line_write(char *out, size_t bytes, const char *form, const uint64_t *values, const uint64_t *absent, int32_t count);
+/* The reverse: every number or null outside strings of `line`, in order; the count, or -ENOSPC,
+ * -EINVAL (not a whole JSON object), -ERANGE (a number that is not a u64). */
+int pmclua_line_scan(const char *line, size_t bytes, uint64_t *values, uint64_t *absent, int32_t size);
+
+/* FFI-END */
+
+#endif
