@@ -1,0 +1,168 @@
+/*
+ * client.c: the runner from the side of whom it answers: start it, talk to it, learn how it ended.
+ *
+ * The runner is one child on one end of a socket pair. It may die at any moment (a measured kernel may
+ * do anything); then receive says -EPIPE after the last whole result, and end says how.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "message.h"
+
+enum { RUNNER_FD = 3 };          /* where the runner finds its end; runner.c has the same number */
+
+struct pmclua_runner {
+    pid_t pid;
+    int fd;
+    struct pmclua_message answer;
+};
+
+extern char **environ;
+
+/* File actions put `theirs` at RUNNER_FD; everything else of ours is close-on-exec. */
+static int spawn(pid_t *pid, const char *path, int theirs)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, theirs, RUNNER_FD);
+    posix_spawnattr_init(&attributes);
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    char *argv[] = { (char *)"pmclua-runner", NULL };
+    int result = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -result;
+}
+
+int pmclua_runner_start(struct pmclua_runner **out, const char *path)
+{
+    struct pmclua_runner *runner = calloc(1, sizeof *runner);
+    if (!runner)
+        return -ENOMEM;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        free(runner);
+        return -errno;
+    }
+    /* dup2 of a descriptor onto itself would keep close-on-exec. */
+    int theirs = ends[1] == RUNNER_FD ? dup(ends[1]) : ends[1];
+    int result = theirs < 0 ? -errno : spawn(&runner->pid, path, theirs);
+    if (theirs != ends[1] && theirs >= 0)
+        close(theirs);
+    close(ends[1]);
+    if (result < 0) {
+        close(ends[0]);
+        free(runner);
+        return result;
+    }
+    runner->fd = ends[0];
+    *out = runner;
+    return 0;
+}
+
+int32_t pmclua_runner_pid(const struct pmclua_runner *runner)
+{
+    return runner->pid;
+}
+
+int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message)
+{
+    return message_send(runner->fd, message->bytes, message->used);
+}
+
+static int wait_readable(int fd, int64_t timeout_ns)
+{
+    uint64_t deadline = timeout_ns < 0 ? 0 : pmclua_now_ns() + (uint64_t)timeout_ns;
+    uint32_t interrupts = pmclua_interrupts();
+    for (;;) {
+        struct timespec left = { 0, 0 };
+        if (timeout_ns >= 0) {
+            uint64_t now = pmclua_now_ns();
+            uint64_t rest = now < deadline ? deadline - now : 0;
+            left = (struct timespec){ (time_t)(rest / 1000000000u), (long)(rest % 1000000000u) };
+        }
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        int result = ppoll(&ready, 1, timeout_ns < 0 ? NULL : &left, NULL);
+        if (result >= 0)
+            return result;
+        if (errno != EINTR)
+            return -errno;
+        if (pmclua_interrupts() != interrupts)
+            return -EINTR;
+    }
+}
+
+int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
+{
+    int result = wait_readable(runner->fd, timeout_ns);
+    if (result <= 0)
+        return result;
+    result = message_receive(runner->fd, &runner->answer);
+    if (result < 0)
+        return result;
+    const struct message_header *header = message_header(&runner->answer);
+    const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
+    if (header->kind != MSG_RESULT || header->bytes < sizeof *facts ||
+        header->bytes != sizeof *facts + 8ull * facts->words + facts->output_bytes + facts->error_bytes)
+        return -EPROTO;
+    *out = facts;
+    return 1;
+}
+
+const uint64_t *pmclua_result_words(const struct pmclua_result *result)
+{
+    return (const uint64_t *)(result + 1);
+}
+
+const char *pmclua_result_text(const struct pmclua_result *result)
+{
+    return (const char *)(pmclua_result_words(result) + result->words);
+}
+
+/* Waits for the child within `limit_ns`: 1 when it was reaped. */
+static int reap(pid_t pid, int *status, uint64_t limit_ns)
+{
+    uint64_t deadline = pmclua_now_ns() + limit_ns;
+    for (;;) {
+        pid_t got = waitpid(pid, status, WNOHANG);
+        if (got == pid || (got < 0 && errno != EINTR))
+            return 1;
+        if (pmclua_now_ns() >= deadline)
+            return 0;
+        nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+    }
+}
+
+int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
+{
+    int status = 0;
+    shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
+    /* A killed one gets SIGTERM first, so that it can kill what it runs. */
+    if (kill_it)
+        kill(runner->pid, SIGTERM);
+    if (!reap(runner->pid, &status, kill_it ? 100000000u : 2000000000u)) {
+        kill(runner->pid, SIGKILL);
+        waitpid(runner->pid, &status, 0);
+    }
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    close(runner->fd);
+    pmclua_message_free(&runner->answer);
+    free(runner);
+    return 0;
+}

@@ -1,0 +1,159 @@
+/*
+ * host.c: small facts about this process and its machine, and the few file calls that Lua lacks.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmclua.h"
+#include "cpulist.h"
+
+#ifndef PMCLUA_VERSION
+#define PMCLUA_VERSION "0"
+#endif
+
+const char *pmclua_version(void) { return PMCLUA_VERSION; }
+
+uint64_t pmclua_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int pmclua_parse_u64(const char *text, uint64_t *value)
+{
+    int hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = hex ? text + 2 : text;
+    /* strtoull would take blanks and signs. */
+    if (!*digits || strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789") != strlen(digits))
+        return -EINVAL;
+    errno = 0;
+    unsigned long long parsed = strtoull(digits, NULL, hex ? 16 : 10);
+    if (errno)
+        return -errno;
+    *value = parsed;
+    return 0;
+}
+
+int32_t pmclua_pid(void) { return getpid(); }
+int32_t pmclua_tid(void) { return gettid(); }
+uint32_t pmclua_uid(void) { return geteuid(); }
+
+const char *pmclua_errno_name(int32_t errnum) { return strerrorname_np(errnum); }
+const char *pmclua_errno_text(int32_t errnum) { return strerrordesc_np(errnum); }
+
+const char *pmclua_signal_name(int32_t signal)
+{
+    static char name[32];
+    const char *abbreviation = sigabbrev_np(signal);
+    if (!abbreviation)
+        return NULL;
+    snprintf(name, sizeof name, "SIG%s", abbreviation);
+    return name;
+}
+
+int pmclua_is_terminal(int32_t fd) { return isatty(fd); }
+
+int pmclua_columns(int32_t fd)
+{
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0)
+        return -errno;
+    return size.ws_col ? size.ws_col : -ENOTTY;
+}
+
+/* ---- interrupts ---- */
+
+static volatile sig_atomic_t interrupts;
+static int deadly_second;
+
+static void on_interrupt(int signal)
+{
+    interrupts++;
+    if (deadly_second && interrupts > 1) {
+        struct sigaction again = { .sa_handler = SIG_DFL };
+        sigaction(signal, &again, NULL);
+        raise(signal);
+    }
+}
+
+int pmclua_catch_interrupts(int32_t on)
+{
+    struct sigaction action = { .sa_handler = on ? on_interrupt : SIG_DFL };   /* no SA_RESTART: waits end */
+    interrupts = 0;
+    deadly_second = on == 2;
+    return sigaction(SIGINT, &action, NULL) < 0 ? -errno : 0;
+}
+
+uint32_t pmclua_interrupts(void) { return (uint32_t)interrupts; }
+
+/* ---- CPUs and rights ---- */
+
+int pmclua_pin(const char *cpus)
+{
+    cpu_set_t set;
+    int result = cpulist_parse(cpus, &set);
+    if (result < 0)
+        return result;
+    if (sched_setaffinity(0, sizeof set, &set) < 0)
+        return errno == EINVAL ? -ENODEV : -errno;
+    return 0;
+}
+
+uint64_t pmclua_capabilities(void)
+{
+    FILE *status = fopen("/proc/self/status", "re");
+    unsigned long long effective = 0;
+    char line[256];
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "CapEff: %llx", &effective) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return effective;
+}
+
+/* ---- files ---- */
+
+int pmclua_chmod(const char *path, uint32_t mode) { return chmod(path, mode) < 0 ? -errno : 0; }
+int pmclua_mkdir(const char *path, uint32_t mode) { return mkdir(path, mode) < 0 ? -errno : 0; }
+int pmclua_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
+
+int pmclua_make_temporary(char *template_path)
+{
+    int fd = mkostemp(template_path, O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns)
+{
+    struct stat facts;
+    if (lstat(path, &facts) < 0)
+        return -errno;
+    *uid = facts.st_uid;
+    *mode = facts.st_mode;
+    *bytes = (uint64_t)facts.st_size;
+    *mtime_ns = (uint64_t)facts.st_mtim.tv_sec * 1000000000u + (uint64_t)facts.st_mtim.tv_nsec;
+    return 0;
+}
+
+/* FNV-1a, 128 bits (Fowler, Noll, Vo). */
+void pmclua_hash(const void *bytes, size_t count, char hex[33])
+{
+    unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+    unsigned __int128 hash = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * prime;
+    snprintf(hex, 33, "%016llx%016llx", (unsigned long long)(hash >> 64), (unsigned long long)hash);
+}

@@ -1,0 +1,124 @@
+/*
+ * launch.c: a child that is held before it executes.
+ *
+ * The child shares our memory (CLONE_VM) on a stack of its own, so that making it costs what a bare
+ * spawn costs, whatever our size; fork would copy page tables. Therefore the child runs only raw system
+ * calls on memory that is written before it starts: glibc's wrappers would write our errno.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "rawcall.h"
+
+enum { STACK_BYTES = 64 * 1024 };
+
+/* In one shared mapping with the child's stack, so that a child made by fork can answer too. */
+struct launch_shared {
+    struct launch launch;
+    int gate_read, gate_write;
+    sigset_t mask;                   /* for the executed program */
+    volatile int errnum;             /* why it did not execute */
+    char stack[STACK_BYTES] __attribute__((aligned(16)));
+};
+
+/* Puts the standard descriptors in place. None of the sources is 0, 1 or 2. */
+static long place_standard(const struct launch *launch)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        long result = rawcall3(SYS_dup3, launch->standard[fd], fd, 0);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static long become(struct launch_shared *shared)
+{
+    const struct launch *launch = &shared->launch;
+    long result = 0;
+    /* Our copy of the gate's other end would keep the child waiting for itself. */
+    rawcall3(SYS_close, shared->gate_write, 0, 0);
+    if (launch->own_group)
+        result = rawcall3(SYS_setpgid, 0, 0, 0);
+    if (result == 0)
+        result = place_standard(launch);
+    if (result == 0 && launch->directory)
+        result = rawcall3(SYS_chdir, (long)launch->directory, 0, 0);
+    if (result == 0 && launch->cpus)
+        result = rawcall3(SYS_sched_setaffinity, 0, sizeof *launch->cpus, (long)launch->cpus);
+    if (result < 0)
+        return result;
+    char go;
+    if (rawcall3(SYS_read, shared->gate_read, (long)&go, 1) != 1)
+        return -ECANCELED;
+    rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
+    return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
+}
+
+static int child(void *argument)
+{
+    struct launch_shared *shared = argument;
+    shared->errnum = (int)-become(shared);
+    rawcall3(SYS_exit, 127, 0, 0);
+    return 127;
+}
+
+int launch_hold(struct held *held, const struct launch *launch)
+{
+    int gate[2];
+    if (pipe2(gate, O_CLOEXEC) < 0)
+        return -errno;
+    struct launch_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        close(gate[0]);
+        close(gate[1]);
+        return -ENOMEM;
+    }
+    shared->launch = *launch;
+    shared->gate_read = gate[0];
+    shared->gate_write = gate[1];
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &shared->mask);
+    int pid = clone(child, shared->stack + STACK_BYTES, CLONE_VM | SIGCHLD, shared);
+    int errnum = errno;
+    sigprocmask(SIG_SETMASK, &shared->mask, NULL);
+    close(gate[0]);
+    if (pid < 0) {
+        close(gate[1]);
+        munmap(shared, sizeof *shared);
+        return -errnum;
+    }
+    *held = (struct held){ pid, gate[1], shared };
+    return 0;
+}
+
+void launch_release(struct held *held)
+{
+    while (write(held->gate, "g", 1) < 0 && errno == EINTR)
+        ;
+}
+
+void launch_abandon(struct held *held)
+{
+    kill(held->pid, SIGKILL);
+    while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    launch_end(held);
+}
+
+int launch_end(struct held *held)
+{
+    int errnum = held->shared->errnum;
+    close(held->gate);
+    munmap(held->shared, sizeof *held->shared);
+    return errnum;
+}

@@ -1,0 +1,34 @@
+/*
+ * launch.h: a child that is held before it executes, so that counters can be attached to it.
+ */
+#ifndef PMCLUA_LAUNCH_H
+#define PMCLUA_LAUNCH_H
+
+#include <sched.h>
+
+/* What the child becomes; everything is the caller's and must live until the child was reaped. */
+struct launch {
+    const char *path;                /* file to execute */
+    char *const *argv, *const *envp;
+    const char *directory;           /* NULL: stay */
+    int standard[3];                 /* descriptors for 0, 1, 2 */
+    int own_group;                   /* a process group of its own */
+    const cpu_set_t *cpus;           /* NULL: any */
+};
+
+/* The child and what holds it. */
+struct held {
+    int pid, gate;
+    struct launch_shared *shared;
+};
+
+/* Makes the held child; -errno. Signals stay blocked in it until it executes. */
+int launch_hold(struct held *held, const struct launch *launch);
+/* Lets it execute. */
+void launch_release(struct held *held);
+/* Kills a child that was not released and reaps it. */
+void launch_abandon(struct held *held);
+/* After the child was reaped: 0, or the errno with which it could not execute. Frees what held it. */
+int launch_end(struct held *held);
+
+#endif

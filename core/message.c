@@ -1,0 +1,150 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "message.h"
+
+/* Fields are padded to 8 bytes, so that attrs and numbers are aligned where they lie. */
+static uint32_t padded(uint32_t bytes)
+{
+    return (bytes + 7) & ~7u;
+}
+
+static int reserve(struct pmclua_message *message, uint32_t more)
+{
+    if (more > MESSAGE_MAX - message->used)
+        return -EMSGSIZE;
+    uint32_t needed = message->used + more;
+    if (needed <= message->size)
+        return 0;
+    uint32_t size = needed < 512 ? 1024 : needed * 2;
+    uint8_t *bytes = realloc(message->bytes, size);
+    if (!bytes)
+        return -ENOMEM;
+    message->bytes = bytes;
+    message->size = size;
+    return 0;
+}
+
+int pmclua_message_begin(struct pmclua_message *message, uint32_t kind, uint64_t id)
+{
+    message->used = 0;
+    int result = reserve(message, sizeof(struct message_header));
+    if (result < 0)
+        return result;
+    *(struct message_header *)message->bytes = (struct message_header){ 0, kind, id };
+    message->used = sizeof(struct message_header);
+    return 0;
+}
+
+int pmclua_message_add(struct pmclua_message *message, uint32_t field, const void *bytes, uint32_t count)
+{
+    int result = reserve(message, 8 + padded(count));
+    if (result < 0)
+        return result;
+    uint8_t *place = message->bytes + message->used;
+    memcpy(place, &field, 4);
+    memcpy(place + 4, &count, 4);
+    memset(place + 8, 0, padded(count));
+    if (count > 0)
+        memcpy(place + 8, bytes, count);
+    message->used += 8 + padded(count);
+    ((struct message_header *)message->bytes)->bytes = message->used - (uint32_t)sizeof(struct message_header);
+    return 0;
+}
+
+int pmclua_message_add_u64(struct pmclua_message *message, uint32_t field, uint64_t value)
+{
+    return pmclua_message_add(message, field, &value, sizeof value);
+}
+
+void pmclua_message_free(struct pmclua_message *message)
+{
+    free(message->bytes);
+    *message = (struct pmclua_message){ 0 };
+}
+
+const struct message_header *message_header(const struct pmclua_message *message)
+{
+    return (const struct message_header *)message->bytes;
+}
+
+int message_next(const struct pmclua_message *message, uint32_t *offset, struct message_field *field)
+{
+    uint32_t place = (uint32_t)sizeof(struct message_header) + *offset;
+    if (place == message->used)
+        return 0;
+    if (message->used - place < 8)
+        return -EPROTO;
+    memcpy(&field->kind, message->bytes + place, 4);
+    memcpy(&field->bytes, message->bytes + place + 4, 4);
+    if (field->bytes > message->used - place - 8 || padded(field->bytes) > message->used - place - 8)
+        return -EPROTO;
+    field->data = message->bytes + place + 8;
+    *offset += 8 + padded(field->bytes);
+    return 1;
+}
+
+int field_u64(const struct message_field *field, uint64_t *value)
+{
+    if (field->bytes != sizeof *value)
+        return -EPROTO;
+    memcpy(value, field->data, sizeof *value);
+    return 0;
+}
+
+const char *field_text(const struct message_field *field)
+{
+    const char *text = (const char *)field->data;
+    return field->bytes > 0 && text[field->bytes - 1] == '\0' ? text : NULL;
+}
+
+int message_send(int fd, const void *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return errno == ECONNRESET ? -EPIPE : -errno;
+        bytes = (const char *)bytes + sent;
+        count -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int receive_all(int fd, void *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t got = recv(fd, bytes, count, MSG_WAITALL);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno != ECONNRESET)
+            return -errno;
+        if (got <= 0)
+            return -EPIPE;
+        bytes = (char *)bytes + got;
+        count -= (size_t)got;
+    }
+    return 0;
+}
+
+int message_receive(int fd, struct pmclua_message *message)
+{
+    struct message_header header;
+    int result = receive_all(fd, &header, sizeof header);
+    if (result < 0)
+        return result;
+    result = pmclua_message_begin(message, header.kind, header.id);
+    if (result == 0)
+        result = reserve(message, header.bytes);
+    if (result == 0)
+        result = receive_all(fd, message->bytes + message->used, header.bytes);
+    if (result < 0)
+        return result;
+    ((struct message_header *)message->bytes)->bytes = header.bytes;
+    message->used += header.bytes;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * message.h: reading the messages that pmclua.h builds, and moving whole messages over a socket.
+ * Used by the runner and by its client.
+ */
+#ifndef PMCLUA_MESSAGE_H
+#define PMCLUA_MESSAGE_H
+
+#include "pmclua.h"
+
+/* A message on the wire: this header, then `bytes` of fields (a job) or a pmclua_result with its tail
+ * (an answer). Both ends are the same build on the same machine: native layout. */
+struct message_header { uint32_t bytes, kind; uint64_t id; };
+
+enum { MSG_RESULT = 100, MESSAGE_MAX = 1 << 30 };
+
+struct message_field { uint32_t kind, bytes; const uint8_t *data; };
+
+/* Steps through the fields: *offset starts at 0. 1 and *field, 0 at the end, -EPROTO. */
+int message_next(const struct pmclua_message *message, uint32_t *offset, struct message_field *field);
+const struct message_header *message_header(const struct pmclua_message *message);
+/* A field's number (-EPROTO: not 8 bytes) or text (NUL-terminated by its writer; NULL: it is not). */
+int field_u64(const struct message_field *field, uint64_t *value);
+const char *field_text(const struct message_field *field);
+
+/* Sends or receives a whole message, waiting as long as it takes. -EPIPE: the other end is gone. */
+int message_send(int fd, const void *bytes, size_t count);
+int message_receive(int fd, struct pmclua_message *message);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * runner.h: the pieces of the runner, the small program without Lua in which workloads are run and
+ * counted. core/README.md has the protocol.
+ */
+#ifndef PMCLUA_RUNNER_H
+#define PMCLUA_RUNNER_H
+
+#include "message.h"
+
+/* ---- event sets (runner_events.c) ---- */
+
+/* As defined by a message: groups of attrs, not open. */
+struct event_set {
+    uint64_t id;
+    int groups;
+    struct set_group { struct pmclua_attr *attrs; int count; uint32_t options; } *group;
+    uint32_t words;                    /* of one reading of all groups: sum of 2 + count */
+};
+
+/* An event set opened on one target: all groups or none. */
+struct counters {
+    const struct event_set *set;       /* NULL: nothing open */
+    struct pmclua_group **group;
+    uint64_t *before, *after;          /* set->words each */
+};
+
+int  events_define(struct event_set *set, const struct pmclua_message *message);
+void events_free(struct event_set *set);
+/* Opens `set` (NULL: nothing, successfully). On failure `failure` is filled and nothing is open. */
+int  counters_open(struct counters *counters, const struct event_set *set, int pid, uint32_t options,
+                   struct pmclua_failure *failure);
+int  counters_start(struct counters *counters);
+/* Reads every group, in order, into `words` (in reverse order when `closing`, so that regions nest). */
+int  counters_read(struct counters *counters, uint64_t *words, int closing);
+/* out = after - before. */
+void counters_difference(const struct counters *counters, uint64_t *out);
+void counters_close(struct counters *counters);
+
+/* ---- answers ---- */
+
+/* An answer under construction: the result, then its words and text, in one buffer. */
+struct answer {
+    struct pmclua_result result;
+    uint64_t *words;                   /* owned; result.words of them */
+    char *text;                        /* owned; output_bytes + error_bytes */
+};
+
+/* Makes room for `words`; -ENOMEM. */
+int answer_words(struct answer *answer, uint32_t words);
+/* Takes a copy of a reason; the outcome becomes PMCLUA_NOT_STARTED. */
+void answer_refuse(struct answer *answer, int errnum, const char *why);
+int answer_send(int fd, struct answer *answer);
+void answer_free(struct answer *answer);
+
+/* What a RUN message asks. */
+struct run {
+    uint64_t id, workload, events, iterations, repetitions, timeout_ns, capture_limit;
+};
+
+/* ---- workloads ---- */
+
+struct command;
+struct kernel;
+
+/* A new workload from its message; -errno. The message is copied, nothing is run yet. */
+int  command_new(struct command **command, const struct pmclua_message *message);
+void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer);
+void command_free(struct command *command);
+
+int  kernel_new(struct kernel **kernel, const struct pmclua_message *message);
+/* Runs run->repetitions times and sends an answer for each. -EPIPE: nobody listens. */
+int  kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd);
+void kernel_free(struct kernel *kernel);
+/* Closes the counters that the runner's own thread and the kernel's threads keep open for `set`. */
+void kernel_close_counters(struct kernel *kernel);
+
+/* ---- the child that may have to be killed (runner.c) ---- */
+
+/* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
+void runner_watch(int pid);
+/* Arms a time limit (0: none) for the watched child; runner_limit_hit says whether it struck. */
+void runner_limit(uint64_t timeout_ns);
+int  runner_limit_hit(void);
+/* Standard descriptors as pmclua gave them, kept close-on-exec (0, 1, 2). */
+int  runner_standard(int fd);
+/* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not
+ * text. *count gets how many. */
+char **texts_of(const struct pmclua_message *message, uint32_t field, int *count);
+void texts_free(char **texts);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * runner_events.c: event sets: groups of attrs by definition, and opened on a target.
+ *
+ * Invariant of struct counters: all groups of its set are open, or `set` is NULL and none is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner.h"
+
+static struct set_group *add_group(struct event_set *set)
+{
+    struct set_group *groups = realloc(set->group, (size_t)(set->groups + 1) * sizeof *groups);
+    if (!groups)
+        return NULL;
+    set->group = groups;
+    set->words += 2;
+    groups[set->groups] = (struct set_group){ 0 };
+    return &groups[set->groups++];
+}
+
+static int add_attr(struct event_set *set, const struct message_field *field)
+{
+    if (set->groups == 0 || field->bytes != sizeof(struct pmclua_attr))
+        return -EPROTO;
+    struct set_group *group = &set->group[set->groups - 1];
+    struct pmclua_attr *attrs = realloc(group->attrs, (size_t)(group->count + 1) * sizeof *attrs);
+    if (!attrs)
+        return -ENOMEM;
+    group->attrs = attrs;
+    memcpy(&attrs[group->count++], field->data, sizeof *attrs);
+    set->words++;
+    return 0;
+}
+
+static int add_options(struct event_set *set, const struct message_field *field)
+{
+    uint64_t options;
+    if (set->groups == 0 || field_u64(field, &options) < 0)
+        return -EPROTO;
+    set->group[set->groups - 1].options = (uint32_t)options;
+    return 0;
+}
+
+static int add_field(struct event_set *set, const struct message_field *field)
+{
+    switch (field->kind) {
+    case PMCLUA_F_GROUP:   return add_group(set) ? 0 : -ENOMEM;
+    case PMCLUA_F_ATTR:    return add_attr(set, field);
+    case PMCLUA_F_OPTIONS: return add_options(set, field);
+    default:               return -EPROTO;
+    }
+}
+
+int events_define(struct event_set *set, const struct pmclua_message *message)
+{
+    *set = (struct event_set){ .id = message_header(message)->id };
+    struct message_field field;
+    uint32_t offset = 0;
+    int result;
+    while ((result = message_next(message, &offset, &field)) > 0) {
+        result = add_field(set, &field);
+        if (result < 0)
+            break;
+    }
+    if (result < 0)
+        events_free(set);
+    return result;
+}
+
+void events_free(struct event_set *set)
+{
+    for (int i = 0; i < set->groups; i++)
+        free(set->group[i].attrs);
+    free(set->group);
+    *set = (struct event_set){ 0 };
+}
+
+int counters_open(struct counters *counters, const struct event_set *set, int pid, uint32_t options,
+                  struct pmclua_failure *failure)
+{
+    *counters = (struct counters){ 0 };
+    if (!set || set->groups == 0)
+        return 0;
+    counters->group = calloc((size_t)set->groups, sizeof *counters->group);
+    counters->before = calloc(set->words, 2 * sizeof *counters->before);
+    counters->set = set;
+    if (!counters->group || !counters->before) {
+        counters_close(counters);
+        *failure = (struct pmclua_failure){ .errnum = ENOMEM, .index = -1 };
+        return -ENOMEM;
+    }
+    counters->after = counters->before + set->words;
+    for (int i = 0; i < set->groups; i++) {
+        const struct set_group *group = &set->group[i];
+        int result = pmclua_group_open(&counters->group[i], group->attrs, group->count, pid, -1,
+                                       group->options | options, failure);
+        if (result < 0) {
+            failure->group = i;
+            counters_close(counters);
+            return result;
+        }
+    }
+    return 0;
+}
+
+void counters_close(struct counters *counters)
+{
+    if (counters->set)
+        for (int i = 0; counters->group && i < counters->set->groups; i++)
+            pmclua_group_close(counters->group[i]);
+    free(counters->group);
+    free(counters->before);
+    *counters = (struct counters){ 0 };
+}
+
+int counters_start(struct counters *counters)
+{
+    for (int i = 0; counters->set && i < counters->set->groups; i++) {
+        int result = pmclua_group_start(counters->group[i]);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int read_group(struct pmclua_group *group, uint64_t *words)
+{
+    int result = pmclua_group_read(group, words);
+    /* A pinned group that lost its place has no counts; 0 running ns says so. */
+    if (result == -ENODATA) {
+        memset(words, 0, (size_t)(2 + pmclua_group_count(group)) * sizeof *words);
+        return 0;
+    }
+    return result;
+}
+
+int counters_read(struct counters *counters, uint64_t *words, int closing)
+{
+    if (!counters->set)
+        return 0;
+    int groups = counters->set->groups;
+    uint64_t *place = closing ? words + counters->set->words : words;
+    for (int i = 0; i < groups; i++) {
+        struct pmclua_group *group = counters->group[closing ? groups - 1 - i : i];
+        size_t count = 2 + (size_t)pmclua_group_count(group);
+        if (closing)
+            place -= count;
+        int result = read_group(group, place);
+        if (result < 0)
+            return result;
+        if (!closing)
+            place += count;
+    }
+    return 0;
+}
+
+void counters_difference(const struct counters *counters, uint64_t *out)
+{
+    for (uint32_t i = 0; counters->set && i < counters->set->words; i++)
+        out[i] = counters->after[i] - counters->before[i];
+}
