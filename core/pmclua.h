@@ -256,12 +256,30 @@ void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 
 /* ---- record lines (DESIGN: repetition lines are written and scanned by C) ----------------------- */
 
-/* Writes `values` into `out` where `form` has a '%', as unsigned decimals, or "null" where the bit of
- * `absent` (one bit a value, from bit 0 of word 0) is set. The length, or -ENOSPC. */
-int pmclua_line_write(char *out, size_t bytes, const char *form, const uint64_t *values, const uint64_t *absent, int32_t count);
-/* The reverse: every number or null outside strings of `line`, in order; the count, or -ENOSPC,
- * -EINVAL (not a whole JSON object), -ERANGE (a number that is not a u64). */
-int pmclua_line_scan(const char *line, size_t bytes, uint64_t *values, uint64_t *absent, int32_t size);
+/* A record line is one JSON object. Its form is the same text with every unsigned number or null
+ * outside strings as '%', and every array of nothing but those as "[%]"; its values are these numbers
+ * in order, where such an array gives its length first. A null is a value whose byte of `absent` is
+ * not 0. Form and values are the line, exactly: writing undoes scanning. */
+
+enum { PMCLUA_LINE_DEPTH = 64 };    /* objects and arrays within each other: more is refused */
+
+/* Writes the line of `form` (text and NUL) into `out`, without a NUL. The length, or -ENOSPC, or
+ * -EINVAL (there are not exactly as many values as the form takes). */
+int32_t pmclua_line_write(char *out, size_t bytes, const char *form,
+                          const uint64_t *values, const uint8_t *absent, size_t count);
+/* The reverse: `form` gets text and NUL (at most twice the line and 1), `values` and `absent` at most
+ * bytes / 2 + 1 entries. How many values, or -ENOSPC, -EINVAL (not one whole JSON object), -ERANGE (an
+ * integer above 2^64 - 1), -E2BIG (nested too deep). Other numbers (-1, 0.5) stay text of the form. */
+int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form_bytes,
+                         uint64_t *values, uint8_t *absent, size_t size);
+
+/* Creates a file of lines at `path` (mode 0600, -EEXIST) or, with `resume` nonzero, opens one and cuts
+ * what follows its last newline (-ENODATA: it has none). Symlinks are not followed (-ELOOP), and one
+ * process writes at a time (-EWOULDBLOCK). A descriptor for pmclua_lines_append and pmclua_close. */
+int32_t pmclua_lines_open(const char *path, int32_t resume);
+/* Appends whole lines. 0, or -errno; either way *kept is how many bytes of whole lines are now in the
+ * file, and no part of a line is. */
+int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept);
 
 /* FFI-END */
 

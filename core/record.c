@@ -1,0 +1,463 @@
+/*
+ * record.c: the lines of a result file.
+ *
+ * Invariant: a line and its form and values say exactly the same. Writing turns a form and values into
+ * the line, scanning the line into form and values, and no count passes through a double on the way.
+ * Lines that are scanned come from files that anyone may have written: nothing is read or written
+ * outside the buffers as given, and the depth of nesting is bounded.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmclua.h"
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+struct writer {
+    char *at, *end;
+    const uint64_t *values;
+    const uint8_t *absent;
+    size_t next, count;
+};
+
+static int put(struct writer *w, const char *text, size_t bytes)
+{
+    if ((size_t)(w->end - w->at) < bytes)
+        return -ENOSPC;
+    memcpy(w->at, text, bytes);
+    w->at += bytes;
+    return 0;
+}
+
+static int put_value(struct writer *w)
+{
+    char digits[20];                  /* 2^64 - 1 has 20 */
+    char *first = digits + sizeof digits;
+    if (w->next >= w->count)
+        return -EINVAL;
+    uint64_t value = w->values[w->next];
+    if (w->absent[w->next++])
+        return put(w, "null", 4);
+    do
+        *--first = (char)('0' + value % 10);
+    while (value /= 10);
+    return put(w, first, (size_t)(digits + sizeof digits - first));
+}
+
+/* The elements of "[%]": its length is the next value. */
+static int put_array(struct writer *w)
+{
+    if (w->next >= w->count || w->absent[w->next])
+        return -EINVAL;
+    uint64_t length = w->values[w->next++];
+    for (uint64_t i = 0; i < length; i++) {
+        int error = i ? put(w, ",", 1) : 0;
+        if (!error)
+            error = put_value(w);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* Past the string that begins at `at`; at its end where it has none. */
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        if (*at == '\\' && at + 1 < end)
+            at++;
+    return at < end ? at + 1 : end;
+}
+
+int32_t pmclua_line_write(char *out, size_t bytes, const char *form,
+                          const uint64_t *values, const uint8_t *absent, size_t count)
+{
+    struct writer w = { out, out + (bytes > INT32_MAX ? INT32_MAX : bytes), values, absent, 0, count };
+    const char *end = form + strlen(form), *text = form, *at = form;
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        if (*at != '%') {
+            at++;
+            continue;
+        }
+        int error = put(&w, text, (size_t)(at - text));
+        if (!error)
+            error = at > form && at[-1] == '[' && at[1] == ']' ? put_array(&w) : put_value(&w);
+        if (error)
+            return error;
+        text = ++at;
+    }
+    int error = put(&w, text, (size_t)(end - text));
+    if (error)
+        return error;
+    return w.next == w.count ? (int32_t)(w.at - out) : -EINVAL;
+}
+
+/* ---- scanning ------------------------------------------------------------------------------ */
+
+struct scanner {
+    const char *at, *end;
+    char *form, *form_end;
+    uint64_t *values;
+    uint8_t *absent;
+    size_t count, size;
+};
+
+static int emit(struct scanner *s, const char *text, size_t bytes)
+{
+    if ((size_t)(s->form_end - s->form) < bytes)
+        return -ENOSPC;
+    memcpy(s->form, text, bytes);
+    s->form += bytes;
+    return 0;
+}
+
+static void skip_space(struct scanner *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\r' || *s->at == '\n'))
+        s->at++;
+}
+
+static char peek(const struct scanner *s)
+{
+    return s->at < s->end ? *s->at : '\0';
+}
+
+/* Takes the punctuation `c` into the form. */
+static int expect(struct scanner *s, char c)
+{
+    skip_space(s);
+    if (peek(s) != c)
+        return -EINVAL;
+    s->at++;
+    return emit(s, &c, 1);
+}
+
+static int add_value(struct scanner *s, uint64_t value, int absent)
+{
+    if (s->count >= s->size)
+        return -ENOSPC;
+    s->values[s->count] = value;
+    s->absent[s->count++] = (uint8_t)absent;
+    return 0;
+}
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* What follows a backslash: 1, or 5 for uXXXX; 0 where JSON has no such escape. */
+static size_t escape_length(const char *at, const char *end)
+{
+    if (at == end)
+        return 0;
+    if (*at != 'u')
+        return memchr("\"\\/bfnrt", *at, 8) ? 1 : 0;
+    if (end - at < 5)
+        return 0;
+    return is_hex(at[1]) && is_hex(at[2]) && is_hex(at[3]) && is_hex(at[4]) ? 5 : 0;
+}
+
+static int scan_string(struct scanner *s)
+{
+    const char *first = s->at;
+    if (peek(s) != '"')
+        return -EINVAL;
+    for (s->at++; s->at < s->end && *s->at != '"'; s->at++) {
+        if ((unsigned char)*s->at < ' ')
+            return -EINVAL;           /* control characters, NUL among them, are to be escaped */
+        if (*s->at != '\\')
+            continue;
+        size_t length = escape_length(s->at + 1, s->end);
+        if (!length)
+            return -EINVAL;
+        s->at += length;
+    }
+    if (s->at == s->end)
+        return -EINVAL;
+    s->at++;
+    return emit(s, first, (size_t)(s->at - first));
+}
+
+static int take_word(struct scanner *s, const char *word)
+{
+    size_t bytes = strlen(word);
+    if ((size_t)(s->end - s->at) < bytes || memcmp(s->at, word, bytes) != 0)
+        return 0;
+    s->at += bytes;
+    return 1;
+}
+
+/* 0 and *value for an unsigned number at `at`; -ERANGE above 2^64 - 1. Leaves `at` past the digits. */
+static int take_digits(struct scanner *s, uint64_t *value)
+{
+    uint64_t sum = 0;
+    const char *first = s->at;
+    for (; s->at < s->end && is_digit(*s->at); s->at++)
+        if (__builtin_mul_overflow(sum, 10, &sum)
+            || __builtin_add_overflow(sum, (uint64_t)(*s->at - '0'), &sum))
+            return -ERANGE;
+    if (s->at == first || (*first == '0' && s->at - first > 1))
+        return -EINVAL;
+    *value = sum;
+    return 0;
+}
+
+static int skip_digits(struct scanner *s)
+{
+    const char *first = s->at;
+    while (s->at < s->end && is_digit(*s->at))
+        s->at++;
+    return s->at > first ? 0 : -EINVAL;
+}
+
+/* Past ".5" and "e-9": what may follow a number's integer part. */
+static int skip_fraction(struct scanner *s)
+{
+    int error = 0;
+    if (peek(s) == '.') {
+        s->at++;
+        error = skip_digits(s);
+    }
+    if (!error && (peek(s) == 'e' || peek(s) == 'E')) {
+        s->at++;
+        if (peek(s) == '+' || peek(s) == '-')
+            s->at++;
+        error = skip_digits(s);
+    }
+    return error;
+}
+
+/* A value for null and unsigned integers; 1 for what is neither, which is left in place. */
+static int take_plain(struct scanner *s)
+{
+    uint64_t value = 0;
+    if (take_word(s, "null"))
+        return add_value(s, 0, 1);
+    if (!is_digit(peek(s)))
+        return 1;
+    const char *first = s->at;
+    int error = take_digits(s, &value);
+    if (error)
+        return error;
+    if (peek(s) == '.' || peek(s) == 'e' || peek(s) == 'E') {
+        s->at = first;
+        return 1;
+    }
+    return add_value(s, value, 0);
+}
+
+/* A number that is no u64 stays text of the form. */
+static int scan_other_number(struct scanner *s)
+{
+    const char *first = s->at;
+    uint64_t ignored;
+    if (peek(s) == '-')
+        s->at++;
+    int error = take_digits(s, &ignored);
+    if (!error)
+        error = skip_fraction(s);
+    return error ? error : emit(s, first, (size_t)(s->at - first));
+}
+
+static int scan_scalar(struct scanner *s)
+{
+    if (peek(s) == '"')
+        return scan_string(s);
+    if (take_word(s, "true"))
+        return emit(s, "true", 4);
+    if (take_word(s, "false"))
+        return emit(s, "false", 5);
+    int error = take_plain(s);
+    if (error == 0)
+        return emit(s, "%", 1);
+    return error == 1 ? scan_other_number(s) : error;
+}
+
+static int take_comma(struct scanner *s)
+{
+    if (!take_word(s, ","))
+        return 0;
+    skip_space(s);
+    return 1;
+}
+
+/* An array of nothing but values, past its '[': 1 where it is another kind, with nothing taken. */
+static int scan_values(struct scanner *s)
+{
+    const char *first = s->at;
+    size_t length_at = s->count;
+    uint64_t length = 0;
+    int error = add_value(s, 0, 0);
+    skip_space(s);
+    while (!error && peek(s) != ']') {
+        error = length++ && !take_comma(s) ? 1 : take_plain(s);
+        skip_space(s);
+    }
+    if (error == 0) {
+        s->values[length_at] = length;
+        return emit(s, "%", 1);
+    }
+    s->at = first;
+    s->count = length_at;
+    return error;
+}
+
+static int scan_value(struct scanner *s, int depth);
+
+static int scan_member(struct scanner *s, int depth)
+{
+    skip_space(s);
+    int error = scan_string(s);
+    if (!error)
+        error = expect(s, ':');
+    return error ? error : scan_value(s, depth);
+}
+
+/* The members of an object or the elements of an array, past its opening, up to and with `close`. */
+static int scan_members(struct scanner *s, int depth, char close)
+{
+    skip_space(s);
+    if (close == '}' && peek(s) == close)
+        return expect(s, close);
+    for (;;) {
+        int error = close == '}' ? scan_member(s, depth) : scan_value(s, depth);
+        if (error)
+            return error;
+        skip_space(s);
+        if (peek(s) != ',')
+            return expect(s, close);
+        error = expect(s, ',');
+        if (error)
+            return error;
+    }
+}
+
+static int scan_value(struct scanner *s, int depth)
+{
+    skip_space(s);
+    char open = peek(s);
+    if (open != '{' && open != '[')
+        return scan_scalar(s);
+    if (depth == PMCLUA_LINE_DEPTH)
+        return -E2BIG;
+    int error = expect(s, open);
+    if (error)
+        return error;
+    if (open == '{')
+        return scan_members(s, depth + 1, '}');
+    error = scan_values(s);
+    if (error == 0)
+        return expect(s, ']');
+    return error == 1 ? scan_members(s, depth + 1, ']') : error;
+}
+
+int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form_bytes,
+                         uint64_t *values, uint8_t *absent, size_t size)
+{
+    struct scanner s = { line, line + bytes, form, form + form_bytes, values, absent, 0, size };
+    if (bytes > INT32_MAX)
+        return -E2BIG;
+    skip_space(&s);
+    if (peek(&s) != '{')
+        return -EINVAL;
+    int error = scan_value(&s, 0);
+    skip_space(&s);
+    if (!error && s.at != s.end)
+        error = -EINVAL;
+    if (!error)
+        error = emit(&s, "", 1);
+    return error ? error : (int32_t)s.count;
+}
+
+/* ---- files of lines -------------------------------------------------------------------------- */
+
+/* Cuts what follows the last newline: a line that was being written when its writer was killed. */
+static int cut_partial_line(int fd)
+{
+    char block[4096];
+    off_t end = lseek(fd, 0, SEEK_END);
+    while (end > 0) {
+        size_t want = end < (off_t)sizeof block ? (size_t)end : sizeof block;
+        off_t start = end - (off_t)want;
+        ssize_t got = pread(fd, block, want, start);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        const char *newline = memrchr(block, '\n', (size_t)got);
+        if (newline)
+            return ftruncate(fd, start + (newline - block) + 1) ? -errno : 0;
+        end = start;
+    }
+    return end < 0 ? -errno : -ENODATA;
+}
+
+/* One writer at a time, and of plain files only. */
+static int check_file(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
+    return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+}
+
+int32_t pmclua_lines_open(const char *path, int32_t resume)
+{
+    int fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = check_file(fd);
+    if (!error && resume)
+        error = cut_partial_line(fd);
+    if (!error)
+        return fd;
+    close(fd);
+    return error;
+}
+
+/* After a write that stopped short: takes back the part of a line, says what stays. */
+static size_t keep_whole_lines(int fd, const char *lines, size_t written)
+{
+    const char *newline = written ? memrchr(lines, '\n', written) : NULL;
+    size_t whole = newline ? (size_t)(newline - lines) + 1 : 0;
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (end >= 0 && written > whole && ftruncate(fd, end - (off_t)(written - whole)))
+        return whole;                 /* the reader, and whoever resumes, cut it all the same */
+    return whole;
+}
+
+int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept)
+{
+    size_t written = 0;
+    while (written < bytes) {
+        ssize_t got = write(fd, lines + written, bytes - written);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            int error = got < 0 ? -errno : -EIO;
+            *kept = keep_whole_lines(fd, lines, written);
+            return error;
+        }
+        written += (size_t)got;
+    }
+    *kept = written;
+    return 0;
+}
