@@ -24,6 +24,14 @@
 
 const char *pmclua_version(void) { return PMCLUA_VERSION; }
 
+size_t pmclua_size_of(const char *name)
+{
+    return strcmp(name, "attr") == 0 ? sizeof(struct pmclua_attr)
+         : strcmp(name, "failure") == 0 ? sizeof(struct pmclua_failure)
+         : strcmp(name, "message") == 0 ? sizeof(struct pmclua_message)
+         : strcmp(name, "result") == 0 ? sizeof(struct pmclua_result) : 0;
+}
+
 uint64_t pmclua_now_ns(void)
 {
     struct timespec now;

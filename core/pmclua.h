@@ -20,6 +20,8 @@
 /* FFI-BEGIN */
 
 const char *pmclua_version(void);
+/* sizeof "attr", "failure", "message" or "result" as C sees it, for the binding to compare; 0: unknown. */
+size_t pmclua_size_of(const char *name);
 
 /* ---- attr ---------------------------------------------------------------------------------- */
 
@@ -152,6 +154,7 @@ enum pmclua_field {
     /* EVENTS */
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
+    PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
     PMCLUA_F_OPTIONS,          /* u64 of PMCLUA_PINNED, for the group begun last */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */

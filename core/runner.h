@@ -14,6 +14,8 @@ struct event_set {
     uint64_t id;
     int groups;
     struct set_group { struct pmclua_attr *attrs; int count; uint32_t options; } *group;
+    char **texts;                      /* what attrs point to; owned */
+    int text_count;
     uint32_t words;                    /* of one reading of all groups: sum of 2 + count */
 };
 
@@ -71,8 +73,8 @@ int  kernel_new(struct kernel **kernel, const struct pmclua_message *message);
 /* Runs run->repetitions times and sends an answer for each. -EPIPE: nobody listens. */
 int  kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd);
 void kernel_free(struct kernel *kernel);
-/* Closes the counters that the runner's own thread and the kernel's threads keep open for `set`. */
-void kernel_close_counters(struct kernel *kernel);
+/* Closes the counters that threads of kernels keep open between repetitions. */
+void kernel_close_counters(void);
 
 /* ---- the child that may have to be killed (runner.c) ---- */
 

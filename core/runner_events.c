@@ -34,6 +34,23 @@ static int add_attr(struct event_set *set, const struct message_field *field)
     return 0;
 }
 
+static int add_text(struct event_set *set, const struct message_field *field)
+{
+    struct set_group *group = set->groups ? &set->group[set->groups - 1] : NULL;
+    const char *text = field_text(field);
+    if (!text || !group || group->count == 0)
+        return -EPROTO;
+    char **texts = realloc(set->texts, (size_t)(set->text_count + 1) * sizeof *texts);
+    if (!texts)
+        return -ENOMEM;
+    set->texts = texts;
+    char *copy = strdup(text);
+    if (!copy)
+        return -ENOMEM;
+    texts[set->text_count++] = copy;
+    return pmclua_attr_set(&group->attrs[group->count - 1], "config1", (uintptr_t)copy);
+}
+
 static int add_options(struct event_set *set, const struct message_field *field)
 {
     uint64_t options;
@@ -48,6 +65,7 @@ static int add_field(struct event_set *set, const struct message_field *field)
     switch (field->kind) {
     case PMCLUA_F_GROUP:   return add_group(set) ? 0 : -ENOMEM;
     case PMCLUA_F_ATTR:    return add_attr(set, field);
+    case PMCLUA_F_ATTR_TEXT: return add_text(set, field);
     case PMCLUA_F_OPTIONS: return add_options(set, field);
     default:               return -EPROTO;
     }
@@ -73,6 +91,9 @@ void events_free(struct event_set *set)
 {
     for (int i = 0; i < set->groups; i++)
         free(set->group[i].attrs);
+    for (int i = 0; i < set->text_count; i++)
+        free(set->texts[i]);
+    free(set->texts);
     free(set->group);
     *set = (struct event_set){ 0 };
 }

@@ -1,0 +1,118 @@
+/*
+ * main.c: the executable: LuaJIT, the embedded modules, and pmclua.cli, which does the rest.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+/* Made by embed.lua; ends with a name of NULL. */
+struct embedded { const char *name, *source; uint64_t bytes; };
+extern const struct embedded pmclua_embedded[];
+
+enum { FAILED = 1 };
+
+static const struct embedded *find_embedded(const char *name)
+{
+    for (const struct embedded *module = pmclua_embedded; module->name; module++)
+        if (strcmp(module->name, name) == 0)
+            return module;
+    return NULL;
+}
+
+static int load_embedded(lua_State *L, const char *name, const struct embedded *module)
+{
+    char chunk[256];
+    snprintf(chunk, sizeof chunk, "@%s", name);
+    if (luaL_loadbuffer(L, module->source, module->bytes, chunk) != 0)
+        return lua_error(L);
+    return 1;
+}
+
+/* package.loaders entry: pmclua's modules from PMCLUA_LIB (for development), else from the executable. */
+static int search(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    const struct embedded *module = find_embedded(name);
+    const char *folder = getenv("PMCLUA_LIB");
+    if (!module)
+        return 0;
+    if (folder && strcmp(name, "pmclua.cdef") != 0)
+        return 0;                 /* package.path has it: see open_library */
+    return load_embedded(L, name, module);
+}
+
+static void prepend_path(lua_State *L, const char *folder)
+{
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "path");
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", folder, folder, lua_tostring(L, -1));
+    lua_setfield(L, -3, "path");
+    lua_pop(L, 2);
+}
+
+/* Puts `search` right after package.preload's loader. */
+static int open_library(lua_State *L)
+{
+    luaL_openlibs(L);
+    if (getenv("PMCLUA_LIB"))
+        prepend_path(L, getenv("PMCLUA_LIB"));
+    lua_getglobal(L, "table");
+    lua_getfield(L, -1, "insert");
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "loaders");
+    lua_remove(L, -2);
+    lua_pushinteger(L, 2);
+    lua_pushcfunction(L, search);
+    lua_call(L, 3, 0);
+    lua_pop(L, 1);
+    return 0;
+}
+
+static void push_arguments(lua_State *L, int argc, char **argv)
+{
+    lua_createtable(L, argc, 1);
+    for (int i = 0; i < argc; i++) {
+        lua_pushstring(L, argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+}
+
+/* Runs pmclua.cli's main(arguments); its result is the exit status. Protected. */
+static int run(lua_State *L)
+{
+    open_library(L);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "pmclua.cli");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "main");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        fputs("pmclua: no memory for LuaJIT\n", stderr);
+        return FAILED;
+    }
+    lua_pushcfunction(L, run);
+    push_arguments(L, argc, argv);
+    int status = FAILED;
+    if (lua_pcall(L, 1, 1, 0) != 0) {
+        const char *message = lua_tostring(L, -1);
+        fprintf(stderr, "pmclua: %s\n", message ? message : "an error that is no text");
+    } else {
+        status = (int)lua_tointeger(L, -1);
+    }
+    lua_close(L);
+    if (fflush(stdout) != 0 && status == 0)
+        status = FAILED;
+    return status;
+}

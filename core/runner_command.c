@@ -1,0 +1,331 @@
+/*
+ * runner_command.c: commands: executed on demand, counted from exec to the end with all children.
+ *
+ * A repetition is: hold a child, open the counters on it, release, wait, read. Nothing is allocated
+ * between release and exec.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cpulist.h"
+#include "launch.h"
+#include "runner.h"
+
+enum { CAPTURE_DEFAULT = 16 << 20 };
+
+struct command {
+    char **argv, **envp;
+    char *path;                    /* what is executed: argv[0] as found in PATH */
+    char *directory, *input;
+    uint64_t inherit_input, foreground, output[2];   /* enum pmclua_output for 1 and 2 */
+    int pinned;
+    cpu_set_t cpus;
+};
+
+extern char **environ;
+
+/* ---- definition ---- */
+
+static int take_field(struct command *command, const struct message_field *field)
+{
+    const char *text = field_text(field);
+    switch (field->kind) {
+    case PMCLUA_F_ARGUMENT:
+    case PMCLUA_F_ENVIRONMENT:
+        return text ? 0 : -EPROTO;         /* gathered by texts_of */
+    case PMCLUA_F_DIRECTORY:
+        return text && (command->directory = strdup(text)) ? 0 : -EPROTO;
+    case PMCLUA_F_STDIN:
+        return text && (command->input = strdup(text)) ? 0 : -EPROTO;
+    case PMCLUA_F_INHERIT_STDIN:
+        return field_u64(field, &command->inherit_input);
+    case PMCLUA_F_OUTPUT:
+        return field_u64(field, &command->output[0]);
+    case PMCLUA_F_ERRORS:
+        return field_u64(field, &command->output[1]);
+    case PMCLUA_F_FOREGROUND:
+        return field_u64(field, &command->foreground);
+    case PMCLUA_F_CPUS:
+        command->pinned = 1;
+        return text ? cpulist_parse(text, &command->cpus) : -EPROTO;
+    default:
+        return -EPROTO;
+    }
+}
+
+static const char *environment_value(char *const *envp, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *envp; envp++)
+        if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+            return *envp + length + 1;
+    return NULL;
+}
+
+static int is_executable(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
+}
+
+/* argv[0] with a slash is taken as it is; else the first executable in the command's own PATH. NULL
+ * and errno when there is none. */
+static char *find_program(const char *name, char *const *envp)
+{
+    if (strchr(name, '/') || !*name)
+        return strdup(name);
+    const char *path = environment_value(envp, "PATH");
+    if (!path)
+        path = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t length = strcspn(path, ":");
+        char *candidate = NULL;
+        if (asprintf(&candidate, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name) < 0)
+            return NULL;
+        if (is_executable(candidate))
+            return candidate;
+        free(candidate);
+        if (!path[length])
+            break;
+        path += length + 1;
+    }
+    return strdup(name);      /* executing it will say ENOENT */
+}
+
+void command_free(struct command *command)
+{
+    texts_free(command->argv);
+    texts_free(command->envp);
+    free(command->path);
+    free(command->directory);
+    free(command->input);
+    free(command);
+}
+
+static int define(struct command *command, const struct pmclua_message *message)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    int result, arguments, variables;
+    while ((result = message_next(message, &offset, &field)) > 0)
+        if ((result = take_field(command, &field)) < 0)
+            return result;
+    if (result < 0)
+        return result;
+    command->argv = texts_of(message, PMCLUA_F_ARGUMENT, &arguments);
+    command->envp = texts_of(message, PMCLUA_F_ENVIRONMENT, &variables);
+    if (!command->argv || !command->envp)
+        return -ENOMEM;
+    if (arguments == 0)
+        return -EPROTO;
+    if (variables == 0) {
+        texts_free(command->envp);
+        command->envp = NULL;
+    }
+    command->path = find_program(command->argv[0], command->envp ? command->envp : environ);
+    return command->path ? 0 : -ENOMEM;
+}
+
+int command_new(struct command **out, const struct pmclua_message *message)
+{
+    struct command *command = calloc(1, sizeof *command);
+    if (!command)
+        return -ENOMEM;
+    int result = define(command, message);
+    if (result < 0) {
+        command_free(command);
+        return result;
+    }
+    *out = command;
+    return 0;
+}
+
+/* ---- standard descriptors ---- */
+
+/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close, `captured` is where to read back. */
+struct streams { int fd[3], owned[3], captured[3]; };
+
+static int open_input(const struct command *command, struct streams *streams)
+{
+    if (command->inherit_input) {
+        streams->fd[0] = runner_standard(0);
+        return 0;
+    }
+    streams->fd[0] = streams->owned[0] = open(command->input ? command->input : "/dev/null", O_RDONLY | O_CLOEXEC);
+    return streams->fd[0] < 0 ? -errno : 0;
+}
+
+static int open_output(uint64_t where, struct streams *streams, int place)
+{
+    if (where == PMCLUA_TO_INHERIT) {
+        streams->fd[place] = runner_standard(place);
+        return 0;
+    }
+    int captured = where == PMCLUA_TO_CAPTURE;
+    int fd = captured ? memfd_create("pmclua-output", MFD_CLOEXEC) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    streams->fd[place] = streams->owned[place] = fd;
+    if (captured)
+        streams->captured[place] = fd;
+    return fd < 0 ? -errno : 0;
+}
+
+static void close_streams(struct streams *streams)
+{
+    for (int i = 0; i < 3; i++)
+        if (streams->owned[i] >= 0)
+            close(streams->owned[i]);
+}
+
+static int open_streams(const struct command *command, struct streams *streams)
+{
+    *streams = (struct streams){ { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1, -1 } };
+    int result = open_input(command, streams);
+    for (int i = 0; result == 0 && i < 2; i++)
+        result = open_output(command->output[i], streams, i + 1);
+    if (result < 0)
+        close_streams(streams);
+    return result;
+}
+
+static uint32_t captured_bytes(int fd, uint64_t limit)
+{
+    struct stat facts;
+    if (fd < 0 || fstat(fd, &facts) < 0)
+        return 0;
+    return (uint64_t)facts.st_size < limit ? (uint32_t)facts.st_size : (uint32_t)limit;
+}
+
+static void take_captured(const struct streams *streams, const struct run *run, struct answer *answer)
+{
+    uint64_t limit = run->capture_limit ? run->capture_limit : CAPTURE_DEFAULT;
+    uint32_t out = captured_bytes(streams->captured[1], limit), err = captured_bytes(streams->captured[2], limit);
+    if (out + err == 0 || !(answer->text = malloc((size_t)out + err)))
+        return;
+    ssize_t got_out = out ? pread(streams->captured[1], answer->text, out, 0) : 0;
+    answer->result.output_bytes = got_out > 0 ? (uint32_t)got_out : 0;
+    ssize_t got_err = err ? pread(streams->captured[2], answer->text + answer->result.output_bytes, err, 0) : 0;
+    answer->result.error_bytes = got_err > 0 ? (uint32_t)got_err : 0;
+}
+
+/* ---- one repetition ---- */
+
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+static void take_usage(struct pmclua_result *result, const struct rusage *usage)
+{
+    result->user_ns = nanoseconds(usage->ru_utime);
+    result->system_ns = nanoseconds(usage->ru_stime);
+    result->max_rss_bytes = (uint64_t)usage->ru_maxrss * 1024;
+    result->minor_faults = (uint64_t)usage->ru_minflt;
+    result->major_faults = (uint64_t)usage->ru_majflt;
+    result->voluntary_switches = (uint64_t)usage->ru_nvcsw;
+    result->involuntary_switches = (uint64_t)usage->ru_nivcsw;
+}
+
+static void take_status(struct pmclua_result *result, int status)
+{
+    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (result->signal)
+        result->outcome = runner_limit_hit() ? PMCLUA_TIMED_OUT : PMCLUA_SIGNALLED;
+}
+
+/* Waits for the child. With a time limit it stays a zombie until the limit is disarmed, so that the
+ * limit never strikes a stranger who got its pid. */
+static int wait_for(int pid, uint64_t timeout_ns, struct rusage *usage, uint64_t *end_ns)
+{
+    int status = 0;
+    siginfo_t info;
+    if (timeout_ns > 0) {
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+            ;
+        *end_ns = pmclua_now_ns();
+        runner_limit(0);
+    }
+    while (wait4(pid, &status, 0, usage) < 0 && errno == EINTR)
+        ;
+    if (timeout_ns == 0)
+        *end_ns = pmclua_now_ns();
+    return status;
+}
+
+static void run_held(struct held *held, int own_group, const struct run *run, struct answer *answer)
+{
+    struct pmclua_result *result = &answer->result;
+    struct rusage usage;
+    uint64_t end_ns;
+    runner_watch(own_group ? -held->pid : held->pid);
+    runner_limit(run->timeout_ns);
+    result->start_ns = pmclua_now_ns();
+    launch_release(held);
+    int status = wait_for(held->pid, run->timeout_ns, &usage, &end_ns);
+    runner_watch(0);
+    result->wall_ns = end_ns - result->start_ns;
+    take_status(result, status);
+    take_usage(result, &usage);
+}
+
+static void read_counters(struct counters *counters, struct answer *answer)
+{
+    uint32_t words = counters->set ? counters->set->words : 0;
+    if (answer_words(answer, words) < 0 || counters_read(counters, answer->words, 0) < 0) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        answer->result.failure = (struct pmclua_failure){ .errnum = EIO, .index = -1 };
+        answer->result.words = 0;
+    }
+}
+
+static void launch_and_count(const struct command *command, struct streams *streams,
+                             const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct launch launch = {
+        .path = command->path, .argv = command->argv, .envp = command->envp ? command->envp : environ,
+        .directory = command->directory, .standard = { streams->fd[0], streams->fd[1], streams->fd[2] },
+        .own_group = !command->foreground, .cpus = command->pinned ? &command->cpus : NULL,
+    };
+    struct held held;
+    struct counters counters;
+    int result = launch_hold(&held, &launch);
+    if (result < 0) {
+        answer_refuse(answer, -result, "");
+        return;
+    }
+    if (counters_open(&counters, set, held.pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        launch_abandon(&held);
+        return;
+    }
+    run_held(&held, launch.own_group, run, answer);
+    int errnum = launch_end(&held);
+    if (errnum)
+        answer_refuse(answer, errnum, command->path);
+    else
+        read_counters(&counters, answer);
+    counters_close(&counters);
+}
+
+void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct streams streams;
+    answer->result.threads = 1;
+    int result = open_streams(command, &streams);
+    if (result < 0) {
+        answer_refuse(answer, -result, command->input ? command->input : "/dev/null");
+        return;
+    }
+    launch_and_count(command, &streams, set, run, answer);
+    take_captured(&streams, run, answer);
+    close_streams(&streams);
+}

@@ -1,0 +1,177 @@
+/*
+ * runner_crew.c: the threads that kernels run on.
+ *
+ * Invariant: at most one crew has counters open, for one event set: two sets open at once would compete
+ * for the PMU. Counters are opened by each thread on itself.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cpulist.h"
+#include "runner_crew.h"
+
+static struct crew *counting;              /* the crew with counters open */
+
+struct crew *crew_of_self(void)
+{
+    static struct seat seat;
+    static struct crew self = { .count = 1, .seat = &seat };
+    seat.crew = &self;
+    return &self;
+}
+
+/* ---- threads ---- */
+
+static void *work(void *argument)
+{
+    struct seat *seat = argument;
+    struct crew *crew = seat->crew;
+    unsigned seen = 0;
+    pthread_mutex_lock(&crew->mutex);
+    for (;;) {
+        while (crew->generation == seen && !crew->ending)
+            pthread_cond_wait(&crew->changed, &crew->mutex);
+        if (crew->ending)
+            break;
+        seen = crew->generation;
+        pthread_mutex_unlock(&crew->mutex);
+        crew->step(seat, crew->argument);
+        pthread_mutex_lock(&crew->mutex);
+        if (--crew->working == 0)
+            pthread_cond_broadcast(&crew->changed);
+    }
+    pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}
+
+static int start_thread(struct seat *seat, const cpu_set_t *cpus)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (cpus) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpulist_nth(cpus, seat->index), &one);
+        pthread_attr_setaffinity_np(&attributes, sizeof one, &one);
+    }
+    int errnum = pthread_create(&seat->thread, &attributes, work, seat);
+    pthread_attr_destroy(&attributes);
+    return errnum;
+}
+
+struct crew *crew_new(int threads, const cpu_set_t *cpus)
+{
+    struct crew *crew = calloc(1, sizeof *crew);
+    struct seat *seats = calloc((size_t)threads, sizeof *seats);
+    if (!crew || !seats) {
+        free(crew);
+        free(seats);
+        errno = ENOMEM;
+        return NULL;
+    }
+    crew->own_threads = 1;
+    crew->seat = seats;
+    pthread_mutex_init(&crew->mutex, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+    for (; crew->count < threads; crew->count++) {
+        struct seat *seat = &seats[crew->count];
+        seat->crew = crew;
+        seat->index = crew->count;
+        int errnum = start_thread(seat, cpus);
+        if (errnum) {
+            crew_free(crew);
+            errno = errnum;
+            return NULL;
+        }
+    }
+    return crew;
+}
+
+void crew_do(struct crew *crew, crew_step step, void *argument)
+{
+    __atomic_store_n(&crew->arrived, 0, __ATOMIC_RELAXED);
+    if (!crew->own_threads) {
+        step(&crew->seat[0], argument);
+        return;
+    }
+    pthread_mutex_lock(&crew->mutex);
+    crew->step = step;
+    crew->argument = argument;
+    crew->working = crew->count;
+    crew->generation++;
+    pthread_cond_broadcast(&crew->changed);
+    while (crew->working > 0)
+        pthread_cond_wait(&crew->changed, &crew->mutex);
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+void crew_meet(struct seat *seat)
+{
+    struct crew *crew = seat->crew;
+    __atomic_add_fetch(&crew->arrived, 1, __ATOMIC_ACQ_REL);
+    /* Spinning lets all go within nanoseconds; yielding keeps it live with fewer CPUs than threads. */
+    for (unsigned spins = 0; __atomic_load_n(&crew->arrived, __ATOMIC_ACQUIRE) < crew->count; spins++)
+        if (spins > 10000)
+            sched_yield();
+}
+
+/* ---- counters ---- */
+
+static void close_counters(struct seat *seat, void *argument)
+{
+    (void)argument;
+    counters_close(&seat->counters);
+}
+
+static void open_counters(struct seat *seat, void *argument)
+{
+    seat->tid = gettid();
+    seat->errnum = -counters_open(&seat->counters, argument, 0, 0, &seat->failure);
+    if (seat->errnum)
+        return;
+    seat->errnum = -counters_start(&seat->counters);
+    if (seat->errnum) {
+        seat->failure = (struct pmclua_failure){ .errnum = seat->errnum, .index = -1 };
+        counters_close(&seat->counters);
+    }
+}
+
+void crew_close_counters(void)
+{
+    if (counting)
+        crew_do(counting, close_counters, NULL);
+    counting = NULL;
+}
+
+struct seat *crew_count(struct crew *crew, const struct event_set *set)
+{
+    if (counting == crew && crew->seat[0].counters.set == set)
+        return NULL;
+    crew_close_counters();
+    counting = crew;
+    crew_do(crew, open_counters, (void *)set);
+    for (int i = 0; i < crew->count; i++)
+        if (crew->seat[i].errnum) {
+            crew_close_counters();
+            return &crew->seat[i];
+        }
+    return NULL;
+}
+
+void crew_free(struct crew *crew)
+{
+    if (counting == crew)
+        crew_close_counters();
+    pthread_mutex_lock(&crew->mutex);
+    crew->ending = 1;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->mutex);
+    for (int i = 0; i < crew->count; i++)
+        pthread_join(crew->seat[i].thread, NULL);
+    pthread_mutex_destroy(&crew->mutex);
+    pthread_cond_destroy(&crew->changed);
+    free(crew->seat);
+    free(crew);
+}

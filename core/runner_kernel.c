@@ -1,0 +1,373 @@
+/*
+ * runner_kernel.c: kernels: dlopened, set up once, called from the hot loop between two reads.
+ *
+ * The counters run all the time; a repetition is the difference of the read before the call and the one
+ * after it. Setup, reset and teardown are never between the two.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cpulist.h"
+#include "pmclua_kernel.h"
+#include "runner_crew.h"
+
+enum { WHY_BYTES = 1024 };
+
+struct kernel {
+    char *library, *symbol;
+    char **parameters;                     /* "NAME=VALUE" */
+    uint64_t threads, output;
+    int pinned;
+    cpu_set_t cpus;
+    /* from here on: filled when first run */
+    void *handle;
+    void (*run)(void *state, uint64_t iterations);
+    void *(*setup)(const struct pmclua_params *params);
+    void (*reset)(void *state, uint64_t iterations);
+    void (*teardown)(void *state);
+    struct crew *crew;
+    void **state;                          /* one a seat */
+    int is_set_up;
+    char why[WHY_BYTES];                   /* what went wrong, for people */
+};
+
+/* ---- definition ---- */
+
+static int take_text(char **place, const char *text)
+{
+    *place = text ? strdup(text) : NULL;
+    return *place ? 0 : -EPROTO;
+}
+
+static int take_field(struct kernel *kernel, const struct message_field *field)
+{
+    const char *text = field_text(field);
+    switch (field->kind) {
+    case PMCLUA_F_LIBRARY:   return take_text(&kernel->library, text);
+    case PMCLUA_F_SYMBOL:    return take_text(&kernel->symbol, text);
+    case PMCLUA_F_PARAMETER: return text && strchr(text, '=') ? 0 : -EPROTO;
+    case PMCLUA_F_THREADS:   return field_u64(field, &kernel->threads);
+    case PMCLUA_F_OUTPUT:    return field_u64(field, &kernel->output);
+    case PMCLUA_F_CPUS:
+        kernel->pinned = 1;
+        return text ? cpulist_parse(text, &kernel->cpus) : -EPROTO;
+    default:
+        return -EPROTO;
+    }
+}
+
+int kernel_new(struct kernel **out, const struct pmclua_message *message)
+{
+    struct kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return -ENOMEM;
+    struct message_field field;
+    uint32_t offset = 0;
+    int result, count;
+    while ((result = message_next(message, &offset, &field)) > 0)
+        if ((result = take_field(kernel, &field)) < 0)
+            break;
+    if (result == 0 && !(kernel->parameters = texts_of(message, PMCLUA_F_PARAMETER, &count)))
+        result = -ENOMEM;
+    if (result == 0 && (!kernel->library || !kernel->symbol || kernel->threads > 4096))
+        result = -EPROTO;
+    if (result < 0) {
+        kernel_free(kernel);
+        return result;
+    }
+    *out = kernel;
+    return 0;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int refuse(struct kernel *kernel, int errnum, const char *form, ...)
+{
+    va_list arguments;
+    va_start(arguments, form);
+    vsnprintf(kernel->why, sizeof kernel->why, form, arguments);
+    va_end(arguments);
+    return -errnum;
+}
+
+/* ---- loading ---- */
+
+static void *companion(struct kernel *kernel, const char *suffix)
+{
+    char name[512];
+    if ((size_t)snprintf(name, sizeof name, "%s%s", kernel->symbol, suffix) >= sizeof name)
+        return NULL;
+    return dlsym(kernel->handle, name);
+}
+
+static int load(struct kernel *kernel)
+{
+    if (kernel->crew)
+        return 0;
+    kernel->handle = dlopen(kernel->library, RTLD_NOW | RTLD_LOCAL);
+    if (!kernel->handle)
+        return refuse(kernel, ELIBACC, "%s", dlerror());
+    *(void **)&kernel->run = dlsym(kernel->handle, kernel->symbol);
+    if (!kernel->run)
+        return refuse(kernel, ENOENT, "no symbol '%s' in %s", kernel->symbol, kernel->library);
+    *(void **)&kernel->setup = companion(kernel, "_setup");
+    *(void **)&kernel->reset = companion(kernel, "_reset");
+    *(void **)&kernel->teardown = companion(kernel, "_teardown");
+    /* A pinned kernel gets a thread of its own, so that the runner's is never pinned. */
+    int own = kernel->threads > 0 || kernel->pinned;
+    int count = kernel->threads > 0 ? (int)kernel->threads : 1;
+    kernel->state = calloc((size_t)count, sizeof *kernel->state);
+    kernel->crew = own ? crew_new(count, kernel->pinned ? &kernel->cpus : NULL) : crew_of_self();
+    if (!kernel->crew || !kernel->state)
+        return refuse(kernel, errno, "cannot start %d thread(s): %s", count, strerror(errno));
+    return 0;
+}
+
+/* ---- parameters and setup ---- */
+
+/* What NAME_setup sees, and who answers it. `params` is first: the callbacks get its address. */
+struct setup_call {
+    struct pmclua_params params;
+    struct kernel *kernel;
+    int failed;
+};
+
+static struct setup_call *call_of(const struct pmclua_params *params)
+{
+    return (struct setup_call *)params;
+}
+
+static void *param_fail(const struct pmclua_params *params, const char *why)
+{
+    struct setup_call *call = call_of(params);
+    if (!__atomic_exchange_n(&call->failed, 1, __ATOMIC_RELAXED))
+        refuse(call->kernel, ECANCELED, "%s", why);
+    return NULL;
+}
+
+static const char *param_str(const struct pmclua_params *params, const char *name, const char *otherwise)
+{
+    size_t length = strlen(name);
+    for (char **text = call_of(params)->kernel->parameters; *text; text++)
+        if (strncmp(*text, name, length) == 0 && (*text)[length] == '=')
+            return *text + length + 1;
+    return otherwise;
+}
+
+static void not_a_number(const struct pmclua_params *params, const char *name, const char *text, const char *kind)
+{
+    char why[256];
+    snprintf(why, sizeof why, "parameter %s is '%s', which is not %s", name, text, kind);
+    param_fail(params, why);
+}
+
+static uint64_t param_u64(const struct pmclua_params *params, const char *name, uint64_t otherwise)
+{
+    const char *text = param_str(params, name, NULL);
+    uint64_t value = otherwise;
+    if (text && pmclua_parse_u64(text, &value) < 0)
+        not_a_number(params, name, text, "an unsigned integer");
+    return value;
+}
+
+static double param_f64(const struct pmclua_params *params, const char *name, double otherwise)
+{
+    const char *text = param_str(params, name, NULL);
+    if (!text)
+        return otherwise;
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end)
+        not_a_number(params, name, text, "a number");
+    return value;
+}
+
+static void setup_step(struct seat *seat, void *argument)
+{
+    struct kernel *kernel = argument;
+    struct setup_call call = {
+        { (uint32_t)seat->index, (uint32_t)kernel->crew->count, param_u64, param_f64, param_str, param_fail },
+        kernel, 0
+    };
+    void *state = kernel->setup(&call.params);
+    kernel->state[seat->index] = state;
+    seat->errnum = call.failed ? ECANCELED : 0;
+}
+
+static int set_up(struct kernel *kernel)
+{
+    if (kernel->is_set_up || !kernel->setup)
+        return 0;
+    crew_do(kernel->crew, setup_step, kernel);
+    for (int i = 0; i < kernel->crew->count; i++)
+        if (kernel->crew->seat[i].errnum)
+            return -kernel->crew->seat[i].errnum;
+    kernel->is_set_up = 1;
+    return 0;
+}
+
+/* ---- the measured call ---- */
+
+struct measured_call { struct kernel *kernel; uint64_t iterations; };
+
+static void measure_step(struct seat *seat, void *argument)
+{
+    const struct measured_call *call = argument;
+    const struct kernel *kernel = call->kernel;
+    struct counters *counters = &seat->counters;
+    void *state = kernel->state[seat->index];
+    void (*run)(void *, uint64_t) = kernel->run;
+    if (kernel->reset)
+        kernel->reset(state, call->iterations);
+    if (seat->crew->count > 1)
+        crew_meet(seat);
+    seat->start_ns = pmclua_now_ns();
+    int before = counters_read(counters, counters->before, 0);
+    run(state, call->iterations);
+    int after = counters_read(counters, counters->after, 1);
+    seat->end_ns = pmclua_now_ns();
+    seat->errnum = before < 0 ? -before : after < 0 ? -after : 0;
+}
+
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+/* What the whole process used since `before`; of its peak memory a kernel's share is not known. */
+static void take_usage(struct pmclua_result *result, const struct rusage *before, const struct rusage *after)
+{
+    result->user_ns = nanoseconds(after->ru_utime) - nanoseconds(before->ru_utime);
+    result->system_ns = nanoseconds(after->ru_stime) - nanoseconds(before->ru_stime);
+    result->minor_faults = (uint64_t)(after->ru_minflt - before->ru_minflt);
+    result->major_faults = (uint64_t)(after->ru_majflt - before->ru_majflt);
+    result->voluntary_switches = (uint64_t)(after->ru_nvcsw - before->ru_nvcsw);
+    result->involuntary_switches = (uint64_t)(after->ru_nivcsw - before->ru_nivcsw);
+}
+
+/* From the first thread's start to the last one's end. */
+static void take_times(struct pmclua_result *result, const struct crew *crew)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    for (int i = 0; i < crew->count; i++) {
+        const struct seat *seat = &crew->seat[i];
+        start = seat->start_ns < start ? seat->start_ns : start;
+        end = seat->end_ns > end ? seat->end_ns : end;
+    }
+    result->start_ns = start;
+    result->wall_ns = end - start;
+}
+
+static int take_counts(struct answer *answer, const struct crew *crew, const struct event_set *set)
+{
+    uint32_t words = set ? set->words : 0;
+    if (answer_words(answer, words * (uint32_t)crew->count) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < crew->count; i++) {
+        if (crew->seat[i].errnum)
+            return -crew->seat[i].errnum;
+        counters_difference(&crew->seat[i].counters, answer->words + (size_t)i * words);
+    }
+    return 0;
+}
+
+static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
+                  struct answer *answer)
+{
+    struct measured_call call = { kernel, run->iterations };
+    int result = 0;
+    for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
+        struct rusage before, after;
+        answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
+                                                 .threads = (uint32_t)kernel->crew->count };
+        getrusage(RUSAGE_SELF, &before);
+        crew_do(kernel->crew, measure_step, &call);
+        getrusage(RUSAGE_SELF, &after);
+        take_times(&answer->result, kernel->crew);
+        take_usage(&answer->result, &before, &after);
+        int counted = take_counts(answer, kernel->crew, set);
+        if (counted < 0) {
+            answer->result.outcome = PMCLUA_NOT_COUNTED;
+            answer->result.words = 0;
+            answer->result.failure = (struct pmclua_failure){ .errnum = -counted, .index = -1 };
+        }
+        result = answer_send(fd, answer);
+    }
+    return result;
+}
+
+/* Everything that must be in place before the first measured call: 0, or the answer says what is not. */
+static int prepare(struct kernel *kernel, const struct event_set *set, struct answer *answer)
+{
+    int result = load(kernel);
+    /* Counters before setup: threads that setup starts inherit them. */
+    const struct seat *failed = result == 0 ? crew_count(kernel->crew, set) : NULL;
+    if (failed) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        answer->result.failure = failed->failure;
+        return -failed->errnum;
+    }
+    if (result == 0)
+        result = set_up(kernel);
+    if (result < 0)
+        answer_refuse(answer, -result, kernel->why);
+    return result;
+}
+
+/* Standard output is the caller's only for the kernels that ask for it. */
+static void direct_output(const struct kernel *kernel)
+{
+    static uint64_t now = PMCLUA_TO_INHERIT;
+    if (kernel->output == now)
+        return;
+    now = kernel->output;
+    fflush(stdout);
+    if (now == PMCLUA_TO_INHERIT)
+        dup2(runner_standard(1), 1);
+    else if (!freopen("/dev/null", "w", stdout))
+        close(1);
+}
+
+int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
+{
+    struct answer answer = { .result.sequence = run->id };
+    direct_output(kernel);
+    int result = prepare(kernel, set, &answer) < 0 ? answer_send(fd, &answer)
+                                                   : repeat(kernel, set, run, fd, &answer);
+    answer_free(&answer);
+    return result;
+}
+
+/* ---- the end ---- */
+
+void kernel_close_counters(void)
+{
+    crew_close_counters();
+}
+
+static void teardown_step(struct seat *seat, void *argument)
+{
+    struct kernel *kernel = argument;
+    kernel->teardown(kernel->state[seat->index]);
+}
+
+void kernel_free(struct kernel *kernel)
+{
+    if (kernel->crew && kernel->teardown && (kernel->is_set_up || !kernel->setup))
+        crew_do(kernel->crew, teardown_step, kernel);
+    if (kernel->crew && kernel->crew->own_threads)
+        crew_free(kernel->crew);
+    if (kernel->handle)
+        dlclose(kernel->handle);
+    texts_free(kernel->parameters);
+    free(kernel->state);
+    free(kernel->library);
+    free(kernel->symbol);
+    free(kernel);
+}
