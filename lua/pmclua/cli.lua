@@ -1,0 +1,215 @@
+--- cli.lua: the executable's command line, as in lua(1): what to run, running it, the exit status.
+--
+-- Start-up pays for what a run uses: nothing is loaded here before it is needed.
+
+local M = {}
+
+local STATUS = { done = 0, failed = 1, usage = 2, interrupted = 130 }
+local USAGE = [[
+usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
+  SCRIPT.lua   run a script; what it returns, if an experiment, is run and reported
+  NAME         the same for a reusable script, found by name (`pmclua NAME --help` explains it)
+  (nothing)    the REPL on a terminal; otherwise the script on standard input
+  -            the script on standard input
+  -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
+  -l MODULE    require a module first, under its own name
+  -i           the REPL after the script or the chunks
+  -v           the version
+  --list       the reusable scripts, with one line each
+  -h, --help   this
+  --           what follows is no option
+]]
+
+local function complain(message)
+  io.stdout:flush()
+  io.stderr:write("pmclua: ", message, "\n")
+end
+
+-- ---- the command line ----
+
+---@class pmclua.Plan what the command line asks for
+---@field steps { kind: "chunk"|"module", text: string }[] -e and -l, in order
+---@field word? string the script: a path, a name, or "-"
+---@field args table what the script gets, with its own word at 0
+---@field interactive? boolean
+---@field show? "version"|"help"|"list"
+
+local FLAGS = { ["-v"] = "version", ["-h"] = "help", ["--help"] = "help", ["--version"] = "version",
+  ["--list"] = "list" }
+local STEPS = { e = "chunk", l = "module" }
+
+--- Reads one option at argv[i]. Returns the index of the next word; or nil and what is wrong.
+local function read_option(plan, argv, i)
+  local word = argv[i]
+  if word == "-i" then
+    plan.interactive = true
+  elseif FLAGS[word] then
+    plan.show = FLAGS[word]
+  else
+    local letter, text = word:match "^%-([el])(.*)$"
+    if not letter then return nil, ("unknown option '%s'"):format(word) end
+    if text == "" then
+      i = i + 1
+      text = argv[i]
+    end
+    if not text then return nil, ("'-%s' needs an argument"):format(letter) end
+    table.insert(plan.steps, { kind = STEPS[letter], text = text })
+  end
+  return i + 1
+end
+
+--- What the words of the command line ask for; or nil and what is wrong.
+---@param argv string[]
+---@return pmclua.Plan?, string?
+local function parse(argv)
+  local plan, i, why = { steps = {}, args = {} }, 1, nil
+  while argv[i] and argv[i]:find "^%-." do
+    if argv[i] == "--" then
+      i = i + 1
+      break
+    end
+    i, why = read_option(plan, argv, i)
+    if not i then return nil, why end
+  end
+  plan.word = argv[i]
+  for j, text in pairs(argv) do plan.args[j - i] = text end
+  return plan
+end
+
+-- ---- running ----
+
+--- What an error becomes: objects and interrupts stay, the rest gets a traceback without our own frames.
+local function with_traceback(problem)
+  local meta = type(problem) == "table" and getmetatable(problem)
+  if meta and meta.__tostring then return problem end
+  local trace = debug.traceback(tostring(problem), 2)
+  return (trace:gsub("\n%s*%[C%]: in function 'xpcall'.*$", ""))
+end
+
+--- Prints an error and gives the exit status it stands for.
+local function report(problem)
+  complain(tostring(problem))
+  if type(problem) ~= "table" then return STATUS.failed end
+  return problem.status or problem.code == "EINTR" and STATUS.interrupted or STATUS.failed
+end
+
+--- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
+local function conclude(value)
+  local experiment = package.loaded["pmclua.experiment"]
+  if experiment and experiment.is(value) then
+    local script = require("pmclua.script").current or { args = {}, folder = "." }
+    return experiment.main(value, script.args, script)
+  end
+  if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
+  return STATUS.done
+end
+
+--- Runs a loaded chunk in `scope`. Returns the exit status.
+---@param chunk function
+---@param scope table
+---@param args string[]
+local function run(chunk, scope, args)
+  setfenv(chunk, scope)
+  local ok, result = xpcall(function() return conclude((chunk(unpack(args)))) end, with_traceback)
+  if ok then return result end
+  return report(result)
+end
+
+local function run_step(step, scope)
+  if step.kind == "module" then
+    local ok, result = xpcall(require, with_traceback, step.text)
+    if not ok then return report(result) end
+    _G[step.text] = result
+    return STATUS.done
+  end
+  local chunk, why = loadstring(step.text, "=(command line)")
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  return run(chunk, scope, {})
+end
+
+local function run_stdin(scope, args)
+  local chunk, why = loadfile()
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  return run(chunk, scope, args)
+end
+
+local function run_script(word, args)
+  local script = require "pmclua.script"
+  local path, why = script.find(word)
+  if not path then
+    complain(why)
+    return STATUS.usage
+  end
+  local chunk
+  chunk, why = loadfile(path)
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  script.enter(path, args)
+  return run(chunk, require("pmclua.scope").new(), args)
+end
+
+--- The scope of -e, standard input and the REPL: `pmc` is there without asking.
+local function open_scope()
+  return require("pmclua.scope").new { pmc = function() return require "pmclua" end }
+end
+
+local function wants_repl(plan)
+  if plan.interactive then return true end
+  return not plan.word and #plan.steps == 0 and require("pmclua.core").is_terminal(0)
+end
+
+--- Runs the chunks and modules, the script, then the REPL: whatever of these is asked for.
+local function carry_out(plan)
+  local scope, status = open_scope(), STATUS.done
+  _G.arg = plan.args
+  for _, step in ipairs(plan.steps) do
+    status = run_step(step, scope)
+    if status ~= STATUS.done then return status end
+  end
+  local repl = wants_repl(plan)
+  if plan.word and plan.word ~= "-" then
+    status = run_script(plan.word, plan.args)
+  elseif plan.word or (#plan.steps == 0 and not repl) then
+    status = run_stdin(scope, plan.args)
+  end
+  if repl then return require("pmclua.repl").run(scope) end
+  return status
+end
+
+local show = {}
+
+function show.help() io.write(USAGE) end
+
+function show.version()
+  io.write(("pmclua %s (%s)\n"):format(require("pmclua.core").version, jit.version))
+end
+
+function show.list()
+  for _, script in ipairs(require("pmclua.script").all()) do io.write(script.name, "\n") end
+end
+
+--- Does what the command line asks.
+---@param argv table words of the command line, the program at 0
+---@return integer status for exit(3)
+function M.main(argv)
+  local plan, why = parse(argv)
+  if not plan then
+    complain(why .. "\n" .. USAGE:match "^[^\n]*" .. "   (`pmclua -h` explains)")
+    return STATUS.usage
+  end
+  if plan.show then
+    show[plan.show]()
+    return STATUS.done
+  end
+  return carry_out(plan)
+end
+
+return M

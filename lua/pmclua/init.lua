@@ -1,0 +1,33 @@
+--- init.lua: the public names, each loaded when first used.
+--
+-- `require "pmclua"` costs nothing but this table; `pmc.kernel` loads what kernels need.
+
+local pmc = {}
+
+-- name = { module, field }; without a field the module itself.
+local PLACES = {
+  options    = { "pmclua.options", "declare" },
+  experiment = { "pmclua.experiment", "declare" },
+}
+
+local function names()
+  local list = {}
+  for name in pairs(PLACES) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+local function load_public(_, name)
+  local place = PLACES[name]
+  if not place then
+    local nearest = require("pmclua.text").nearest(tostring(name), names())
+    local hint = nearest and (": did you mean 'pmc.%s'?"):format(nearest) or ""
+    error(("pmc has no '%s'%s"):format(tostring(name), hint), 2)
+  end
+  local value = require(place[1])
+  if place[2] then value = value[place[2]] end
+  rawset(pmc, name, value)
+  return value
+end
+
+return setmetatable(pmc, { __index = load_public })

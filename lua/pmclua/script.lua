@@ -1,0 +1,121 @@
+--- script.lua: scripts: where they are, what their header says, and the one that runs.
+--
+-- A script's name is its file's without folder and ".lua". The first folder that has it wins, in the
+-- order of `folders`.
+
+local M = {}
+
+---@class pmclua.Script
+---@field path string as given, or found
+---@field name string without folder and ".lua"
+---@field folder string where its sources and modules are looked for; "." when it has no file
+---@field args string[] the arguments that nothing has taken yet
+
+--- The script that is running; nil in the REPL and for -e.
+---@type pmclua.Script?
+M.current = nil
+
+---@param path string
+---@return string folder, string name
+local function split(path)
+  local folder, file = path:match "^(.*)/([^/]*)$"
+  folder, file = folder or ".", file or path
+  return folder == "" and "/" or folder, (file:gsub("%.lua$", ""))
+end
+
+--- Where sources, libraries and modules are found from: the running script's folder, or ".".
+---@return string
+function M.folder() return M.current and M.current.folder or "." end
+
+--- True for a word of the command line that is a path, false for a script's name.
+---@param word string
+function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
+
+---@param path string
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- Folder of the running executable; nil where /proc does not say.
+---@return string?
+local function executable_folder()
+  local path = require("lfs").symlinkattributes("/proc/self/exe", "target")
+  return path and split(path)
+end
+
+--- The folders in which reusable scripts are looked for, in order; some may not exist.
+---@return string[]
+function M.folders()
+  local folders = {}
+  for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do folders[#folders + 1] = folder end
+  local home, data = os.getenv "HOME", os.getenv "XDG_DATA_HOME"
+  if not data or data == "" then data = home and home .. "/.local/share" end
+  if data then folders[#folders + 1] = data .. "/pmclua/scripts" end
+  local program = executable_folder()
+  if program then
+    folders[#folders + 1] = program .. "/../share/pmclua/scripts"    -- installed
+    folders[#folders + 1] = program .. "/../scripts"                 -- the build tree
+  end
+  return folders
+end
+
+--- Every reusable script, sorted by name.
+---@return { name: string, path: string }[]
+function M.all()
+  local lfs = require "lfs"
+  local list, seen = {}, {}
+  for _, folder in ipairs(M.folders()) do
+    if lfs.attributes(folder, "mode") == "directory" then
+      for file in lfs.dir(folder) do
+        local name = file:match "^([^.].*)%.lua$"
+        if name and not seen[name] then
+          seen[name] = true
+          list[#list + 1] = { name = name, path = folder .. "/" .. file }
+        end
+      end
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
+local function unknown(name)
+  local names = {}
+  for i, script in ipairs(M.all()) do names[i] = script.name end
+  local nearest = require("pmclua.text").nearest(name, names)
+  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua)")
+    :format(name, hint)
+end
+
+--- The path that a word of the command line means; or nil and why not.
+---@param word string a path, or a script's name
+---@return string? path, string? why
+function M.find(word)
+  if M.is_path(word) then
+    local file, why = io.open(word)
+    if not file then return nil, "cannot open " .. why end
+    file:close()
+    return word
+  end
+  for _, folder in ipairs(M.folders()) do
+    local path = folder .. "/" .. word .. ".lua"
+    if exists(path) then return path end
+  end
+  return nil, unknown(word)
+end
+
+--- Makes `path` the running script, so that `require` finds modules beside it first.
+---@param path string
+---@param args string[]
+---@return pmclua.Script
+function M.enter(path, args)
+  local folder, name = split(path)
+  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
+  M.current = { path = path, name = name, folder = folder, args = args }
+  return M.current
+end
+
+return M
