@@ -1,0 +1,20 @@
+--- store.lua: result files: JSON Lines, written as a run goes, read back as records.
+--
+-- Its rooms are in store/: encode and decode (records and lines), header, shape, writer, reader, folder.
+-- report/README.md has the schema.
+
+local writer = require "pmclua.store.writer"
+local reader = require "pmclua.store.reader"
+local folder = require "pmclua.store.folder"
+
+return {
+  SCHEMA = require("pmclua.store.header").SCHEMA,
+  create = writer.create,
+  append = writer.append,
+  open = reader.open,
+  folder = folder.folder,
+  default_path = folder.default_path,
+  list = folder.list,
+  latest = folder.latest,
+  prune = folder.prune,
+}

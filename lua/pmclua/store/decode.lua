@@ -1,0 +1,241 @@
+--- decode.lua: the repetition lines of a result file back to records.
+--
+-- Invariant: a line has passed every check against the plan of its own file, or it raises and nothing of
+-- it is used.
+
+local shapes = require "pmclua.store.shape"
+
+local M = {}
+
+local SCALARS = shapes.SCALARS
+local SHAPES_KEPT = 4096        -- forms remembered; a hostile file may have a new one in each line
+
+---@class pmclua.store.Decoder: turns lines of one plan into records
+local Decoder = {}
+Decoder.__index = Decoder
+
+--- A decoder for the records of the plan in `header` (its cells and pass_events).
+---@param header table
+---@return pmclua.store.Decoder
+function M.new(header)
+  return setmetatable({ cells = header.cells, pass_events = header.pass_events, known = {}, known_count = 0 },
+    Decoder)
+end
+
+local function shape_of(self, form)
+  local shape = self.known[form]
+  if shape then return shape end
+  if self.known_count == SHAPES_KEPT then self.known, self.known_count = {}, 0 end
+  shape = shapes.compile(form)
+  self.known[form], self.known_count = shape, self.known_count + 1
+  return shape
+end
+
+local function count_of(map)
+  local count = 0
+  for _ in pairs(map) do count = count + 1 end
+  return count
+end
+
+-- What of a line's levels its form says already.
+local function check_written_levels(shape, cell)
+  for name, value in pairs(shape.levels) do
+    if cell.levels[name] ~= value then error(("level '%s' is not that of its cell"):format(name), 0) end
+  end
+  if shape.level_count ~= count_of(cell.levels) then error("its levels are not those of its cell", 0) end
+end
+
+-- The cell that the values name; checked once for each form and cell but for levels among the values.
+local function cell_of(self, shape, values)
+  local index = values[shape.cell_at]
+  local cell = self.cells[index]
+  if shape.checked[index] then return cell end
+  if not cell or cell.workload ~= shape.workload then error("the plan has no such cell", 0) end
+  if not self.pass_events[values[shape.cell_at + 1]] then error("the plan has no such pass", 0) end
+  check_written_levels(shape, cell)
+  shape.checked[index] = true
+  return cell
+end
+
+-- Checks what comes before the numbers; the cell, and where the numbers begin.
+local function read_head(self, shape, values)
+  local cell = cell_of(self, shape, values)
+  local head = shape.head
+  for i = 1, shape.cell_at - 1 do
+    if cell.levels[head[i]] ~= values[i] then
+      error(("level '%s' is not that of its cell"):format(head[i]), 0)
+    end
+  end
+  if not self.pass_events[values[shape.cell_at + 1]] then error("the plan has no such pass", 0) end
+  return cell, #head
+end
+
+-- A record with what its line says once; `exit` and what follows is still to come.
+local function set_optional(record, shape, values)
+  for name, value in pairs(shape.fixed) do record[name] = value end
+  for i = shape.cell_at + 2, #shape.head do record[shape.head[i]] = values[i] end
+end
+
+local function check_place(record)
+  if type(record.index) ~= "number" or type(record.order) ~= "number" then
+    error("'index' or 'order' is no index", 0)
+  end
+end
+
+-- A time entry that `own` names; raises where there is none.
+local function time_entry(own, count)
+  local there = type(own) == "number" and own >= 1 and own <= count
+  return there and own or error("'times' names an entry that is not there", 0)
+end
+
+-- Reads counts, times, enabled and running from after `at` into `counted`; where they end.
+local function read_counts(values, at, counted, events)
+  local n = #events
+  local counts_at = at + 1
+  local times_at = counts_at + n + 1
+  if values[counts_at] ~= n or values[times_at] ~= n then
+    error("'counts' is not of this pass's length", 0)
+  end
+  local enabled_at = times_at + n + 1
+  local entries = values[enabled_at]
+  local running_at = enabled_at + entries + 1
+  if values[running_at] ~= entries then error("'enabled' and 'running' differ in length", 0) end
+  local numbers, on, ran = {}, {}, {}
+  for i = 1, n do
+    local event, own = events[i], values[times_at + i]
+    numbers[event] = values[counts_at + i]
+    if own then
+      own = time_entry(own, entries)
+      on[event], ran[event] = values[enabled_at + own], values[running_at + own]
+    end
+  end
+  counted.counts, counted.enabled, counted.running = numbers, on, ran
+  return running_at + entries
+end
+
+local function read_single(self, shape, values)
+  local cell, at = read_head(self, shape, values)
+  -- Made at once, in the order of shape.SCALARS: growing a table field by field costs three times this.
+  local record = {
+    workload = shape.workload, levels = cell.levels, cell = values[shape.cell_at],
+    pass = values[shape.cell_at + 1], warmup = shape.warmup, outcome = shape.outcome,
+    exit = values[at + 1], signal = values[at + 2], index = values[at + 3], order = values[at + 4],
+    start_ns = values[at + 5], wall_ns = values[at + 6], iterations = values[at + 7],
+    user_ns = values[at + 8], system_ns = values[at + 9], max_rss_bytes = values[at + 10],
+    minor_faults = values[at + 11], major_faults = values[at + 12],
+    voluntary_switches = values[at + 13], involuntary_switches = values[at + 14],
+    counts = false, enabled = false, running = false,
+  }
+  if shape.has_optional then set_optional(record, shape, values) end
+  check_place(record)
+  local events = self.pass_events[record.pass]
+  at = read_counts(values, at + #SCALARS, record, events)
+  if shape.threads > 0 then record.threads = {} end
+  for i = 1, shape.threads do
+    record.threads[i] = {}
+    at = read_counts(values, at, record.threads[i], events)
+  end
+  return record
+end
+
+-- Where each column begins: its length is there, its elements follow. All must be n long.
+local function columns_from(values, at, count, n)
+  local starts = {}
+  for i = 1, count do
+    if values[at + 1] ~= n then error("its columns differ in length", 0) end
+    starts[i] = at + 1
+    at = at + 1 + n
+  end
+  if count == 0 then
+    if values[at + 1] ~= 0 then error("a column is missing", 0) end
+    at = at + 1
+  end
+  return starts, at
+end
+
+local function scalar_columns(shape, values, at)
+  local starts, constants, n = {}, {}, nil
+  for _, name in ipairs(SCALARS) do
+    if shape.column[name] then
+      n = n or values[at + 1]
+      if values[at + 1] ~= n then error("its columns differ in length", 0) end
+      starts[name] = at + 1
+      at = at + 1 + n
+    else
+      constants[name] = values[at + 1]
+      at = at + 1
+    end
+  end
+  return starts, constants, n, at
+end
+
+-- Where everything of a packed line is: columns by their starts, constants by value.
+local function lay_out(self, shape, values)
+  local cell, at = read_head(self, shape, values)
+  local line = { cell = cell }
+  line.events = self.pass_events[values[shape.cell_at + 1]]
+  line.starts, line.constants, line.n, at = scalar_columns(shape, values, at)
+  local count = #line.events
+  if shape.counts ~= count then error("'counts' is not of this pass's length", 0) end
+  line.counts, at = columns_from(values, at, count, line.n)
+  if values[at + 1] ~= count then error("'times' is not of this pass's length", 0) end
+  line.own = {}
+  for i = 1, count do line.own[i] = time_entry(values[at + 1 + i], shape.enabled) end
+  line.enabled, at = columns_from(values, at + 1 + count, shape.enabled, line.n)
+  line.running = columns_from(values, at, shape.running, line.n)
+  return line
+end
+
+-- The k-th value of a column, or the constant that stands for it.
+local function pick(line, values, name, k)
+  local start = line.starts[name]
+  if start then return values[start + k] end
+  return line.constants[name]
+end
+
+local function unpack_counts(line, values, k)
+  local events, numbers, on, ran = line.events, {}, {}, {}
+  for i = 1, #events do
+    local event, own = events[i], line.own[i]
+    numbers[event] = values[line.counts[i] + k]
+    on[event], ran[event] = values[line.enabled[own] + k], values[line.running[own] + k]
+  end
+  return numbers, on, ran
+end
+
+local function unpack_record(line, shape, values, k)
+  local record = {
+    workload = shape.workload, levels = line.cell.levels, cell = values[shape.cell_at],
+    pass = values[shape.cell_at + 1], warmup = shape.warmup, outcome = shape.outcome,
+    exit = pick(line, values, "exit", k), signal = pick(line, values, "signal", k),
+    index = pick(line, values, "index", k), order = pick(line, values, "order", k),
+    start_ns = pick(line, values, "start_ns", k), wall_ns = pick(line, values, "wall_ns", k),
+    iterations = pick(line, values, "iterations", k), user_ns = pick(line, values, "user_ns", k),
+    system_ns = pick(line, values, "system_ns", k), max_rss_bytes = pick(line, values, "max_rss_bytes", k),
+    minor_faults = pick(line, values, "minor_faults", k),
+    major_faults = pick(line, values, "major_faults", k),
+    voluntary_switches = pick(line, values, "voluntary_switches", k),
+    involuntary_switches = pick(line, values, "involuntary_switches", k),
+    counts = false, enabled = false, running = false,
+  }
+  record.counts, record.enabled, record.running = unpack_counts(line, values, k)
+  check_place(record)
+  return record
+end
+
+--- Reads a line that was scanned into `form` and `values`. Raises a text that says what is wrong with it.
+---@param form string
+---@param values (number|ffi.cdata*|nil)[]
+---@return integer count of its records
+---@return fun(k: integer): table record the k-th of them, while `values` stays as it is
+function Decoder:read(form, values)
+  local shape = shape_of(self, form)
+  if shape.kind == "repetition" then
+    local record = read_single(self, shape, values)
+    return 1, function() return record end
+  end
+  local line = lay_out(self, shape, values)
+  return line.n, function(k) return unpack_record(line, shape, values, k) end
+end
+
+return M

@@ -1,0 +1,36 @@
+--- failure.lua: what a result file's trouble is called: error objects of the store.
+
+local core = require "pmclua.core"
+
+local M = {}
+
+local Failure = {}
+Failure.__index = Failure
+
+function Failure:__tostring()
+  return self.hint and self.message .. "\n" .. self.hint or self.message
+end
+
+local HINTS = {
+  ENOSPC = "the disk is full: what was written is kept; make room, or name another file with --store FILE",
+  EDQUOT = "the disk quota is used up: what was written is kept; name another file with --store FILE",
+  EEXIST = "it is there already: results are never overwritten; name another file",
+  EWOULDBLOCK = "another pmclua is writing to it",
+  EAGAIN = "another pmclua is writing to it",
+  ELOOP = "it is a symbolic link, which is not followed",
+  ENODATA = "it has not one whole line",
+}
+
+--- Raises an error object.
+---@param operation string "create", "write to", …
+---@param subject string path
+---@param why string errno name, or words
+---@param number? integer errno
+---@param hint? string
+function M.refuse(operation, subject, why, number, hint)
+  local reason = number and core.errno_text(number) or why
+  error(setmetatable({ code = why, operation = operation, hint = hint or HINTS[why],
+    message = ("cannot %s %s: %s"):format(operation, subject, reason) }, Failure), 0)
+end
+
+return M

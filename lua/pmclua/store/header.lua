@@ -1,0 +1,156 @@
+--- header.lua: the first line of a result file: what was asked, planned and found.
+--
+-- Invariant: a header that was read is of schema 1 and whole: its cells name its workloads, its passes
+-- name its events. Everything later may index by it without asking again.
+
+local core = require "pmclua.core"
+local json = require "pmclua.json"
+
+local M = {}
+
+M.SCHEMA = 1
+
+local ORDER = {
+  "kind", "schema", "pmclua", "name", "question", "started", "status", "seed", "repetitions", "warmup",
+  "workloads", "factors", "levels", "cells", "events", "pass_events", "metrics", "per", "baseline", "primary",
+  "margin", "spec", "workload", "field", "attr", "type", "config", "host",
+}
+-- Words of 64 bits whose digits mean nothing in decimal.
+local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
+-- Maps, also where they are empty.
+local OBJECTS = { levels = true, attr = true, host = true, per = true }
+
+-- ---- writing ----
+
+local function hex(value)
+  return type(value) == "number" and ("0x%x"):format(value + 0ULL) or ("0x%x"):format(value)
+end
+
+-- A copy in which 64-bit words are "0x…" texts and maps are marked.
+local function portable(value, key, depth)
+  if type(value) == "cdata" or (HEX_FIELDS[key] and type(value) == "number") then return hex(value) end
+  if type(value) ~= "table" or rawequal(value, json.null) then return value end
+  if depth > 60 then error("the header is nested too deep", 0) end
+  local copy = {}
+  for name, item in pairs(value) do copy[name] = portable(item, name, depth + 1) end
+  return OBJECTS[key] and json.object(copy) or setmetatable(copy, getmetatable(value))
+end
+
+--- The header's line, newline included. Raises a text where it holds what JSON cannot.
+---@param header table
+---@return string
+function M.encode(header)
+  local copy = portable(header, nil, 0)
+  copy.kind, copy.schema, copy.pmclua = "experiment", M.SCHEMA, header.pmclua or core.version
+  return json.encode(copy, { order = ORDER }) .. "\n"
+end
+
+-- ---- reading ----
+
+local function expect(holds, ...)
+  if not holds then error((...):format(select(2, ...)), 0) end
+end
+
+local function expect_list(header, name)
+  local list = header[name]
+  expect(type(list) == "table", "it has no list of %s", name)
+  for key in pairs(list) do
+    expect(type(key) == "number" and key >= 1 and key <= #list, "its %s are not a list", name)
+  end
+  return list
+end
+
+local function check_events(header)
+  local seen = {}
+  for i, event in ipairs(expect_list(header, "events")) do
+    expect(type(event) == "table" and type(event.name) == "string" and type(event.field) == "string",
+      "event %d has no name or field", i)
+    expect(not seen[event.field], "two events are called '%s'", event.field)
+    expect(event.status == nil or event.status == "unsupported" or event.status == "constant-zero",
+      "event %d has an unknown status", i)
+    expect(event.scale == nil or type(event.scale) == "number", "the scale of event %d is no number", i)
+    seen[event.field] = true
+  end
+end
+
+local function check_workloads(header)
+  local names = {}
+  for i, workload in ipairs(expect_list(header, "workloads")) do
+    expect(type(workload) == "table" and type(workload.name) == "string", "workload %d has no name", i)
+    names[workload.name] = true
+  end
+  return names
+end
+
+local function check_factors(header)
+  if header.factors == nil then header.factors = {} end
+  for i, factor in ipairs(expect_list(header, "factors")) do
+    expect(type(factor) == "table" and type(factor[1]) == "string" and type(factor[2]) == "table",
+      "factor %d has no name or levels", i)
+  end
+end
+
+local function check_cells(header, workloads)
+  for i, cell in ipairs(expect_list(header, "cells")) do
+    expect(type(cell) == "table" and workloads[cell.workload], "cell %d names no workload", i)
+    expect(type(cell.levels) == "table", "cell %d has no levels", i)
+    for name, value in pairs(cell.levels) do
+      expect(type(name) == "string" and type(value) ~= "table", "cell %d has a level that is none", i)
+    end
+  end
+end
+
+local function check_passes(header)
+  for i, events in ipairs(expect_list(header, "pass_events")) do
+    expect(type(events) == "table", "pass %d has no list of events", i)
+    local seen = {}
+    for _, index in ipairs(events) do
+      expect(type(index) == "number" and header.events[index] and not seen[index],
+        "pass %d names an event that is not there, or twice", i)
+      seen[index] = true
+    end
+  end
+end
+
+-- "0x…" texts of an attr back to numbers.
+local function read_attrs(header)
+  for i, event in ipairs(header.events) do
+    expect(event.attr == nil or type(event.attr) == "table", "the attr of event %d is no object", i)
+    for name, value in pairs(event.attr or {}) do
+      if type(value) == "string" and value:find "^0x%x+$" then
+        event.attr[name] = core.u64(value)
+        expect(event.attr[name], "'%s' of event %d is above 2^64-1", name, i)
+      end
+    end
+  end
+end
+
+-- Numbers that a double cannot hold would be rounded by the JSON library.
+local function check_integers(values, count)
+  for i = 1, count do
+    expect(type(values[i]) ~= "cdata", "it has an integer above 2^53 that is not written as \"0x…\"")
+  end
+end
+
+--- The header of a file's first line. Raises a text that says what is wrong with it.
+---@param line string
+---@return table
+function M.decode(line)
+  local values = {}
+  local form, count = core.line_scan(line, values)
+  expect(form, "its first line is not a JSON object")
+  check_integers(values, count)
+  local ok, header = pcall(require("dkjson").decode, line)
+  expect(ok and type(header) == "table", "its first line is not a JSON object")
+  expect(header.kind == "experiment", "its first line is not of kind \"experiment\"")
+  expect(header.schema == M.SCHEMA, "its schema is %s; this pmclua reads schema %d",
+    tostring(header.schema), M.SCHEMA)
+  check_events(header)
+  check_factors(header)
+  check_cells(header, check_workloads(header))
+  check_passes(header)
+  read_attrs(header)
+  return header
+end
+
+return M

@@ -1,0 +1,130 @@
+--- reader.lua: a result file back to its header and records.
+--
+-- Invariant: the file is data that anyone may have written. A line is used only after it was found to be
+-- whole JSON, of the schema, and of the plan in the file's first line; memory is bounded by the longest
+-- line. Only a partial last line is forgiven, and said.
+
+local core = require "pmclua.core"
+local headers = require "pmclua.store.header"
+local decoding = require "pmclua.store.decode"
+local shapes = require "pmclua.store.shape"
+local refuse = require("pmclua.store.failure").refuse
+
+local M = {}
+
+local BLOCK_BYTES = 2 ^ 18
+local LINE_BYTES = 2 ^ 24       -- longest line that is read
+
+local function next_line(reader)
+  while true do
+    local newline = reader.block:find("\n", reader.searched, true)
+    if newline then
+      local line = reader.block:sub(reader.at, newline - 1)
+      reader.at, reader.searched, reader.line = newline + 1, newline + 1, reader.line + 1
+      return line
+    end
+    local more = reader.file:read(BLOCK_BYTES)
+    if not more then return nil end
+    reader.block = reader.block:sub(reader.at) .. more
+    reader.at, reader.searched = 1, #reader.block - #more + 1
+    if #reader.block > LINE_BYTES + BLOCK_BYTES then error("a line is longer than 16 MiB", 0) end
+  end
+end
+
+local function wrong(reader, why)
+  refuse("read", ("%s, line %d"):format(reader.path, reader.line), tostring(why))
+end
+
+-- Why core.line_scan refuses a line.
+local SCAN = {
+  EINVAL = "it is not a JSON object", ERANGE = "a number is above 2^64-1", E2BIG = "nested too deep",
+}
+
+local function read_end(reader, line)
+  local entry = require("dkjson").decode(line)
+  if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
+  reader.stored.status, reader.ended = entry.status, true
+end
+
+local function read_resume(reader)
+  reader.stored.status, reader.ended = "unfinished", false
+  reader.stored.resumed = reader.stored.resumed + 1
+end
+
+local function read_records(reader, form, line)
+  local kind = shapes.kind(form)
+  if kind == "end" then return read_end(reader, line) end
+  if kind == "resume" then return read_resume(reader) end
+  if reader.ended then error("it comes after the end", 0) end
+  reader.count, reader.record = reader.decoder:read(form, reader.values)
+  reader.taken = 0
+end
+
+local function read_line(reader, line)
+  local form, code = core.line_scan(line, reader.values)
+  if not form then wrong(reader, SCAN[code] or code) end
+  local ok, why = pcall(read_records, reader, form, line)
+  if not ok then wrong(reader, why) end
+end
+
+local function finish_reading(reader)
+  local stored, rest = reader.stored, #reader.block - reader.at + 1
+  if reader.done then return end
+  reader.done = true
+  reader.file:close()
+  if rest > 0 then
+    table.insert(stored.problems, ("its last line is cut off after %d bytes and is left out"):format(rest))
+  end
+  if not reader.ended then
+    table.insert(stored.problems, "it has no end line: the run was killed, or is still going on")
+  end
+end
+
+local function next_record(reader)
+  while not reader.done do
+    if reader.taken < reader.count then
+      reader.taken = reader.taken + 1
+      return reader.record(reader.taken)
+    end
+    local line = next_line(reader)
+    if line then read_line(reader, line) else finish_reading(reader) end
+  end
+end
+
+local function open_file(path)
+  local status, code, number = core.stat(path)
+  if not status then refuse("open", path, code, number) end
+  if require("lfs").attributes(path, "mode") ~= "file" then refuse("open", path, "it is not a plain file") end
+  local file, why = io.open(path, "rb")
+  return file or refuse("open", path, (tostring(why):gsub("^.*: ", "")))
+end
+
+---@class pmclua.store.Stored
+---@field path string
+---@field header table
+---@field records fun(): table? iterator over the records, once; raises an error object at a wrong line
+---@field status "complete"|"interrupted"|"unfinished" after the last record
+---@field problems string[] what is missing, after the last record
+---@field resumed integer how often the run was resumed
+
+--- Opens a result file. Raises an error object where it is none, or of another schema.
+---@param path string
+---@return pmclua.store.Stored
+function M.open(path)
+  local reader = { path = path, file = open_file(path), block = "", at = 1, searched = 1, line = 0,
+    count = 0, taken = 0, values = {} }
+  local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
+  reader.stored = stored
+  local ok, header = pcall(function()
+    return headers.decode(next_line(reader) or error("it has no whole first line", 0))
+  end)
+  if not ok then
+    reader.file:close()
+    refuse("read", path, header)
+  end
+  stored.header, reader.decoder = header, decoding.new(header)
+  stored.records = function() return next_record(reader) end
+  return stored
+end
+
+return M

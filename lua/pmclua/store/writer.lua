@@ -1,0 +1,168 @@
+--- writer.lua: a result file while its experiment runs.
+--
+-- Invariant: the file is whole lines at any moment but for one partial last line where the process was
+-- killed in mid-write. What was added and could not be written stays here until it can be.
+
+local core = require "pmclua.core"
+local json = require "pmclua.json"
+local headers = require "pmclua.store.header"
+local encoding = require "pmclua.store.encode"
+local reader = require "pmclua.store.reader"
+local refuse = require("pmclua.store.failure").refuse
+
+local M = {}
+
+local FLUSH_NS = 200e6          -- a killed run loses no repetition that ended longer ago
+local PENDING_RECORDS = 4096    -- kept for packing; also the most that one line packs
+local PACK_FROM = 8             -- fewer records of one cell are easier to read as lines of their own
+local BUFFER_BYTES = 2 ^ 20
+
+---@class pmclua.store.Writer
+---@field path string
+---@field records integer written through it
+local Writer = {}
+Writer.__index = Writer
+
+local function new_writer(path, lines, header)
+  local kinds = {}
+  for _, workload in ipairs(header.workloads) do kinds[workload.name] = workload.kind end
+  return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), kinds = kinds,
+    pending = {}, oldest = nil, buffer = {}, buffered = 0, records = 0 }, Writer)
+end
+
+local function put(writer, line)
+  writer.buffer[#writer.buffer + 1] = line
+  writer.buffered = writer.buffered + #line
+end
+
+-- Hands what is buffered to the OS kernel. What does not fit stays buffered, so that nothing is lost
+-- where room is made and flush is called again.
+local function write_out(writer)
+  if writer.buffered == 0 then return end
+  local text = table.concat(writer.buffer)
+  local kept, code, number = writer.lines:append(text)
+  writer.buffer, writer.buffered = {}, 0
+  if not code then return end
+  put(writer, text:sub(kept + 1))
+  refuse("write to", writer.path, code, number)
+end
+
+--- Creates a result file (mode 0600) and writes its first line. Raises where the file is there already
+--- or cannot be made, and where `header` is not a whole one.
+---@param path string
+---@param header table lua/README.md, "The header"
+---@return pmclua.store.Writer
+function M.create(path, header)
+  local line = headers.encode(header)
+  headers.decode(line)
+  local lines, code, number = core.lines(path, "create")
+  if not lines then refuse("create", path, code, number) end
+  local writer = new_writer(path, lines, header)
+  put(writer, line)
+  write_out(writer)
+  return writer
+end
+
+-- Repetitions that may share a line: what else would have to be the same.
+local function packing_key(writer, record)
+  if writer.kinds[record.workload] == "command" or not encoding.is_packable(record) then return nil end
+  return ("%d/%d/%s"):format(record.cell, record.pass, tostring(record.warmup))
+end
+
+-- Pending records by what they may be packed with, in the order of their first.
+local function parcels(writer)
+  local list, by_key = {}, {}
+  for _, record in ipairs(writer.pending) do
+    local key = packing_key(writer, record)
+    local parcel = key and by_key[key]
+    if not parcel then
+      parcel = {}
+      list[#list + 1] = parcel
+      if key then by_key[key] = parcel end
+    end
+    parcel[#parcel + 1] = record
+  end
+  return list
+end
+
+local function encode_pending(writer)
+  for _, parcel in ipairs(parcels(writer)) do
+    if #parcel >= PACK_FROM then
+      put(writer, writer.encoder:write_packed(parcel))
+    else
+      for _, record in ipairs(parcel) do put(writer, writer.encoder:write(record)) end
+    end
+  end
+  writer.pending, writer.oldest = {}, nil
+end
+
+-- When a repetition ended, on the clock of `tick`; nil where it does not say.
+local function end_ns(record)
+  return record.start_ns and record.start_ns + (record.wall_ns or 0)
+end
+
+--- Takes a record. It is in the file 0.2 s after it ended at the latest, if `tick` is called.
+--- Raises where it is none of the plan, and where the file cannot be written (the record is kept).
+---@param record table lua/README.md, "The record"
+function Writer:add(record)
+  encoding.check(self.encoder, record)
+  self.pending[#self.pending + 1] = record
+  self.records = self.records + 1
+  local ended = end_ns(record)
+  self.oldest = self.oldest or ended
+  if #self.pending >= PENDING_RECORDS then encode_pending(self) end
+  if self.buffered >= BUFFER_BYTES then write_out(self) end
+  if ended then self:tick(ended) end
+end
+
+--- Writes what has waited for 0.2 s. To be called between repetitions and while one is waited for.
+---@param now_ns number|ffi.cdata* CLOCK_MONOTONIC, ns
+function Writer:tick(now_ns)
+  if self.oldest and now_ns >= self.oldest + FLUSH_NS then self:flush() end
+end
+
+--- Writes all that was added. Raises an error object where the file cannot be written; what could not
+--- be written is kept for the next try.
+function Writer:flush()
+  encode_pending(self)
+  write_out(self)
+end
+
+--- Writes all, an end line, and closes.
+---@param status "complete"|"interrupted"
+function Writer:finish(status)
+  if not self.lines then return end
+  if status ~= "complete" and status ~= "interrupted" then
+    error("a run ends \"complete\" or \"interrupted\", not " .. tostring(status), 2)
+  end
+  encode_pending(self)
+  put(self, json.encode({ kind = "end", status = status }, { order = { "kind" } }) .. "\n")
+  write_out(self)
+  self:close()
+end
+
+--- Closes without an end line, as a crash would. Idempotent.
+function Writer:close()
+  if self.lines then self.lines:close() end
+  self.lines = nil
+end
+
+--- Opens a result file to go on where it was left: cuts a partial last line, writes a resume line.
+---@param path string
+---@param note? table what the resume line says: strings and numbers by name
+---@return pmclua.store.Writer
+---@return table header
+function M.append(path, note)
+  local stored = reader.open(path)
+  for _ in stored.records do end            -- nothing is appended to a file that could not be read
+  local lines, code, number = core.lines(path, "resume")
+  if not lines then refuse("append to", path, code, number) end
+  local writer = new_writer(path, lines, stored.header)
+  local line = { kind = "resume", pmclua = core.version }
+  for name, value in pairs(note or {}) do line[name] = value end
+  put(writer, json.encode(line, { order = { "kind" } }) .. "\n")
+  write_out(writer)
+  return writer, stored.header
+end
+
+return M
