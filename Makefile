@@ -27,14 +27,34 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint lab bench clean help install
-all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so
+.PHONY: all run test lint lab bench install uninstall clean help
+all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
 
 pmclua: $(BUILD)/pmclua
 	ln -sf $< $@
 endif
+
+run: ## install what is missing, build, run a first experiment
+	@tests/packages build run
+	@$(MAKE) --no-print-directory all
+	./pmclua first
+
+test: ## install what is missing, build, run all tests
+	@tests/packages build run test
+	@$(MAKE) --no-print-directory all
+	@./pmclua tests/run.lua
+
+lint: ## check the sources with luacheck, cppcheck, clang and others
+	@tests/packages build lint
+	@tests/lint
+
+lab: all ## a prompt in an emulated machine that has a PMU
+	@tests/lab/lab.sh
+
+bench: all ## what pmclua itself costs
+	@./pmclua tests/bench/run.lua
 
 $(BUILD)/pmclua: $(BUILD)/main.o $(BUILD)/embedded.o $(core_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $^ $(LIBS)
@@ -51,10 +71,11 @@ $(BUILD)/%.o: core/%.c Makefile | $(BUILD)
 
 $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h
 	mkdir -p $(@D)
-	{ echo 'return [==['; sed -n '/FFI-BEGIN/,/FFI-END/p' $<; echo ']==]'; } > $@
+	{ echo 'return [==['; sed -n '/FFI-BEGIN \*/,/FFI-END \*/p' $<; echo ']==]'; } > $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA)
-	luajit core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@
+	luajit core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
+	mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.S
 	$(CC) -c -o $@ $<
@@ -62,7 +83,24 @@ $(BUILD)/embedded.o: $(BUILD)/embedded.S
 $(BUILD):
 	mkdir -p $@
 
-clean:
+install: all ## into PREFIX (/usr/local), under DESTDIR
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib libexec/pmclua include share/pmclua share/lua/5.1)
+	install $(BUILD)/pmclua $(DESTDIR)$(PREFIX)/bin
+	install $(BUILD)/pmclua-runner $(DESTDIR)$(PREFIX)/libexec/pmclua
+	install -m 644 $(BUILD)/libpmclua.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 core/pmclua_kernel.h $(DESTDIR)$(PREFIX)/include
+	cp -r scripts $(DESTDIR)$(PREFIX)/share/pmclua
+	cp -r lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(PREFIX)/share/lua/5.1
+
+uninstall: ## undo install
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/pmclua lib/libpmclua.so libexec/pmclua \
+	  include/pmclua_kernel.h share/pmclua share/lua/5.1/pmclua)
+
+clean: ## remove what was built
 	rm -rf build pmclua
+
+help: ## this
+	@sed -n 's/^\([a-z]*\):.* ## /make \1 /p' Makefile | while read -r _ target text; do \
+	  printf '  make %-10s %s\n' "$$target" "$$text"; done
 
 -include $(wildcard $(BUILD)/*.d)

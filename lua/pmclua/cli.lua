@@ -62,14 +62,15 @@ end
 ---@param argv string[]
 ---@return pmclua.Plan?, string?
 local function parse(argv)
-  local plan, i, why = { steps = {}, args = {} }, 1, nil
+  local plan, i = { steps = {}, args = {} }, 1
   while argv[i] and argv[i]:find "^%-." do
     if argv[i] == "--" then
       i = i + 1
       break
     end
-    i, why = read_option(plan, argv, i)
-    if not i then return nil, why end
+    local next_word, why = read_option(plan, argv, i)
+    if not next_word then return nil, why end
+    i = next_word
   end
   plan.word = argv[i]
   for j, text in pairs(argv) do plan.args[j - i] = text end
@@ -78,16 +79,19 @@ end
 
 -- ---- running ----
 
---- What an error becomes: objects and interrupts stay, the rest gets a traceback without our own frames.
+--- What an error becomes: an object that prints itself stays, as does `error()`; anything else gets a
+--- traceback, without the frames of this file.
 local function with_traceback(problem)
   local meta = type(problem) == "table" and getmetatable(problem)
-  if meta and meta.__tostring then return problem end
+  if problem == nil or meta and meta.__tostring then return problem end
   local trace = debug.traceback(tostring(problem), 2)
-  return (trace:gsub("\n%s*%[C%]: in function 'xpcall'.*$", ""))
+  return (trace:gsub("\n[^\n]*pmclua[./]cli[:.].*$", ""))
 end
 
---- Prints an error and gives the exit status it stands for.
+--- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
+--- lua(1).
 local function report(problem)
+  if problem == nil then return STATUS.failed end
   complain(tostring(problem))
   if type(problem) ~= "table" then return STATUS.failed end
   return problem.status or problem.code == "EINTR" and STATUS.interrupted or STATUS.failed

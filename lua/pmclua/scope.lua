@@ -20,7 +20,7 @@ end
 local function undefined(scope, name)
   local nearest = require("pmclua.text").nearest(tostring(name), names_of(scope))
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
-  error(("undefined variable '%s'%s"):format(tostring(name), hint), 3)
+  return ("undefined variable '%s'%s"):format(tostring(name), hint)
 end
 
 --- A new scope.
@@ -33,7 +33,7 @@ function M.new(lazy)
       local value = rawget(_G, name)
       if value ~= nil then return value end
       local make = lazy and lazy[name]
-      if not make then return undefined(scope, name) end
+      if not make then error(undefined(scope, name), 2) end
       scope[name] = make()
       return scope[name]
     end,

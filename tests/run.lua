@@ -1,0 +1,86 @@
+#!/usr/bin/env pmclua
+-- The whole suite: the specs here, then in the lab, then one line of totals.
+--
+-- usage: pmclua tests/run.lua [specs | lab]…
+--
+-- Each part is a program that prints a last line `[part] passed N, failed N, skipped N`; one that ends
+-- without it, or runs past its time limit, has failed. Exit 77 without that line: the part cannot run
+-- here, and what it printed last is the reason. Everything temporary is in one folder, removed at the end.
+
+io.stdout:setvbuf "line"
+
+local here = arg[0]:match "^(.*)/" or "."
+local PROGRAM = here .. "/../build/pmclua"
+
+local PARTS = {
+  { name = "specs", limit_s = 480,
+    command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
+  { name = "lab", limit_s = 330, needs = here .. "/lab/lab.sh", own_home = true,
+    command = ("%s/lab/lab.sh test"):format(here) },
+}
+
+local function read_file(path)
+  local file = io.open(path)
+  if not file then return "" end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+local function run(shell_command)
+  local pipe = assert(io.popen(shell_command))
+  local output = pipe:read "*a"
+  pipe:close()
+  return output
+end
+
+-- What tests may write and read of a user's home is in the folder; what the user set is not seen.
+local function clean_environment(folder)
+  return ("env -u PMCLUA_PATH -u PMCLUA_LIB -u PMCLUA_RUNNER -u SYSFS_PATH -u XDG_DATA_HOME "
+    .. "-u XDG_STATE_HOME -u XDG_CACHE_HOME -u NO_COLOR -u COLUMNS HOME=%s/home TMPDIR=%s")
+    :format(folder, folder)
+end
+
+--- Runs one part: its passed, failed and skipped.
+local function run_part(part, folder)
+  print(("== %s"):format(part.name))
+  local environment = part.own_home and "env TMPDIR=" .. folder or clean_environment(folder)
+  local log, status_file = folder .. "/log", folder .. "/status"
+  os.execute(("{ %s timeout --kill-after=10 %d %s 2>&1 </dev/null; echo $? >%s; } | tee %s")
+    :format(environment, part.limit_s, part.command, status_file, log))
+  local output, status = read_file(log), tonumber(read_file(status_file)) or 1
+  local passed, failed, skipped = output:match "%[%w+%] passed (%d+), failed (%d+), skipped (%d+)\n$"
+  if passed then
+    failed = tonumber(failed)
+    if status ~= 0 and failed == 0 then failed = 1 end
+    return { tonumber(passed), failed, tonumber(skipped) }
+  end
+  if status == 77 then
+    print(("skipped: %s: %s"):format(part.name, output:match "([^\n]*)\n*$"))
+    return { 0, 0, 1 }
+  end
+  local how = status == 124 and ("ran past its limit of %d s"):format(part.limit_s)
+    or ("ended with status %d before its totals"):format(status)
+  print(("\nFAILED %s %s"):format(part.name, how))
+  return { 0, 1, 0 }
+end
+
+local function wanted(part)
+  if #arg == 0 then return not part.needs or io.open(part.needs) ~= nil end
+  for _, name in ipairs(arg) do
+    if name == part.name then return true end
+  end
+  return false
+end
+
+local folder = run("mktemp -d"):match "^[^\n]+"
+os.execute(("mkdir %s/home"):format(folder))
+local totals = { 0, 0, 0 }
+for _, part in ipairs(PARTS) do
+  if wanted(part) then
+    for i, count in ipairs(run_part(part, folder)) do totals[i] = totals[i] + count end
+  end
+end
+os.execute(("chmod -R u+w %s; rm -rf %s"):format(folder, folder))
+print(("\n%d passed, %d failed, %d skipped"):format(totals[1], totals[2], totals[3]))
+return totals[2] == 0 and 0 or 1

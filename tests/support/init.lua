@@ -1,0 +1,180 @@
+--- support: what specs share: running pmclua as a user would, folders that go away, what is here.
+
+local ffi = require "ffi"
+local lfs = require "lfs"
+local path = require "pl.path"
+
+local M = {}
+
+--- The top of the source tree, and the executable under test.
+M.root = path.normpath(path.abspath(debug.getinfo(1, "S").source:sub(2)) .. "/../../..")
+M.program = M.root .. "/build/pmclua"
+
+--- The absolute path of a file in tests/fixtures.
+---@param name string
+function M.fixture(name) return M.root .. "/tests/fixtures/" .. name end
+
+-- ---- files ----
+
+---@param file string path
+---@return string
+function M.read(file)
+  local handle = assert(io.open(file, "rb"))
+  local text = handle:read "*a"
+  handle:close()
+  return text
+end
+
+---@param file string path; its folders are made
+---@param text string
+---@return string path
+function M.write(file, text)
+  local folder = path.dirname(file)
+  if not path.isdir(folder) then require("pl.dir").makepath(folder) end
+  local handle = assert(io.open(file, "wb"))
+  handle:write(text)
+  handle:close()
+  return file
+end
+
+local folders = {}
+
+local function remove_folders()
+  for _, folder in ipairs(folders) do
+    os.execute(("chmod -R u+w '%s' && rm -rf '%s'"):format(folder, folder))
+  end
+  folders = {}
+  return nil, true
+end
+
+require("busted").subscribe({ "suite", "end" }, remove_folders)
+
+--- An empty folder that is removed when the suite ends. Everybody may read and search it.
+---@return string path
+function M.folder()
+  local pipe = assert(io.popen "mktemp -d")
+  local folder = pipe:read "*l"
+  pipe:close()
+  os.execute(("chmod 755 '%s'"):format(folder))
+  folders[#folders + 1] = folder
+  return folder
+end
+
+-- ---- programs ----
+
+--- A word for sh(1).
+---@param word string
+function M.quote(word) return "'" .. tostring(word):gsub("'", [['\'']]) .. "'" end
+
+local function quoted(words)
+  local list = {}
+  for i, word in ipairs(words) do list[i] = M.quote(word) end
+  return table.concat(list, " ")
+end
+
+local function environment(variables)
+  local words = { "env" }
+  for name, value in pairs(variables or {}) do
+    if value then
+      table.insert(words, name .. "=" .. value)
+    else
+      table.insert(words, 2, "-u")
+      table.insert(words, 3, name)
+    end
+  end
+  return words
+end
+
+local ORDINARY_USER = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+
+---@class support.Run
+---@field env? table<string, string|false> variables to set, or with false to unset
+---@field stdin? string what it reads; nothing by default
+---@field folder? string where it runs
+---@field user? boolean as an ordinary user (root alone can ask for it)
+---@field limit_s? number 60 by default; past it the status is 124
+
+--- Runs a program to its end.
+---@param words string[] argv
+---@param options? support.Run
+---@return { status: integer, out: string, err: string } result status is 128+n for signal n
+function M.run(words, options)
+  options = options or {}
+  local place = M.folder()
+  M.write(place .. "/in", options.stdin or "")
+  local command = ("cd %s && %s timeout --kill-after=5 %d %s %s <%s/in >%s/out 2>%s/err; echo $? >%s/status")
+    :format(M.quote(options.folder or "."), quoted(environment(options.env)), options.limit_s or 60,
+      options.user and ORDINARY_USER or "", quoted(words), place, place, place, place)
+  os.execute(command)
+  return { status = tonumber(M.read(place .. "/status")), out = M.read(place .. "/out"),
+    err = M.read(place .. "/err") }
+end
+
+--- Runs pmclua with these arguments.
+---@param args string[]
+---@param options? support.Run
+function M.pmclua(args, options) return M.run({ M.program, unpack(args) }, options) end
+
+-- ---- this process's environment ----
+
+ffi.cdef [[
+int setenv(const char *name, const char *value, int overwrite);
+int unsetenv(const char *name);
+]]
+
+local function set(name, value)
+  if value then ffi.C.setenv(name, value, 1) else ffi.C.unsetenv(name) end
+end
+
+--- Calls fn with environment variables set (false: unset) and puts them back, whatever happens.
+---@param variables table<string, string|false>
+---@param fn fun(): any
+function M.with_env(variables, fn)
+  local before = {}
+  for name, value in pairs(variables) do
+    before[name] = os.getenv(name) or false
+    set(name, value)
+  end
+  local results = { pcall(fn) }
+  for name, value in pairs(before) do set(name, value) end
+  if not results[1] then error(results[2], 0) end
+  return unpack(results, 2)
+end
+
+-- ---- what is here ----
+
+function M.have_root() return require("pmclua.core").uid() == 0 end
+
+--- True where tracepoints can be opened: tracefs is mounted and readable.
+function M.have_tracefs()
+  for _, folder in ipairs { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" } do
+    if path.isdir(folder .. "/events/syscalls") then return true end
+  end
+  return false
+end
+
+--- True where a PMU counts hardware events (the lab, most real machines; few VMs).
+function M.have_pmu()
+  for _, pmu in ipairs { "cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0" } do
+    if path.isdir("/sys/bus/event_source/devices/" .. pmu) then return true end
+  end
+  return false
+end
+
+--- True where a program of that name can be run.
+---@param name string
+function M.have(name)
+  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+    if lfs.attributes(folder .. "/" .. name, "mode") == "file" then return true end
+  end
+  return false
+end
+
+--- Skips the test that calls it, with the reason, unless `condition` holds.
+---@param condition any
+---@param reason string
+function M.need(condition, reason)
+  if not condition then getfenv(2).pending(reason) end     -- busted lends `pending` to the running test
+end
+
+return M

@@ -1,0 +1,71 @@
+--- output.lua: what a run of specs prints: a line a file, each failure and each skip with its reason,
+-- and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+
+local busted = require "busted"
+local base = require "busted.outputHandlers.base"
+local pretty = require "pl.pretty"
+
+local function place(entry)
+  local trace = entry.element.trace or entry.trace
+  return trace and trace.short_src and ("%s:%s: "):format(trace.short_src, trace.currentline) or ""
+end
+
+local function message_of(message)
+  if message == nil then return "no reason given" end
+  local meta = getmetatable(message)
+  if type(message) == "string" or meta and meta.__tostring then return tostring(message) end
+  return pretty.write(message)
+end
+
+local function indented(text) return (("\n" .. text):gsub("\n", "\n    "):sub(2)) end
+
+local function print_failure(entry)
+  io.write("\nFAILED ", place(entry), entry.name, "\n", indented(message_of(entry.message)), "\n")
+  local traceback = entry.isError and entry.trace and entry.trace.traceback
+  if traceback then io.write(indented(traceback:gsub("^\n", "")), "\n") end
+  if entry.randomseed then io.write("    in the order of --seed=", entry.randomseed, "\n") end
+  io.write("\n")
+end
+
+local function print_skip(entry)
+  local reason = message_of(entry.message):gsub("^%S+%.lua:%d+: ", "")
+  io.write("skipped: ", entry.name, ": ", reason, "\n")
+end
+
+local PRINTERS = { failures = print_failure, errors = print_failure, pendings = print_skip }
+
+return function(options)
+  local handler = base()
+  local printed = { failures = 0, errors = 0, pendings = 0 }
+  local passed_before = 0
+
+  local function print_new()
+    for kind, print_entry in pairs(PRINTERS) do
+      local list = handler[kind]
+      for i = printed[kind] + 1, #list do print_entry(list[i]) end
+      printed[kind] = #list
+    end
+    return nil, true
+  end
+
+  local function file_end(file)
+    print_new()
+    io.write(("%-24s %4d passed\n"):format(file.name:match "[^/]*$", handler.successesCount - passed_before))
+    passed_before = handler.successesCount
+    io.flush()
+    return nil, true
+  end
+
+  local function suite_end()
+    print_new()
+    io.write(("[%s] passed %d, failed %d, skipped %d\n"):format(options.arguments[1] or "specs",
+      handler.successesCount, handler.failuresCount + handler.errorsCount, handler.pendingsCount))
+    io.flush()
+    return nil, true
+  end
+
+  busted.subscribe({ "test", "end" }, print_new, { priority = 2 })
+  busted.subscribe({ "file", "end" }, file_end)
+  busted.subscribe({ "suite", "end" }, suite_end, { priority = 2 })
+  return handler
+end
