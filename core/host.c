@@ -2,6 +2,7 @@
  * host.c: small facts about this process and its machine, and the few file calls that Lua lacks.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,6 +38,23 @@ uint64_t pmclua_now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int pmclua_folder(char *folder, size_t bytes)
+{
+    Dl_info here;
+    char path[PATH_MAX];
+    if (!dladdr((void *)(uintptr_t)pmclua_folder, &here) || !here.dli_fname)
+        return -ENOENT;
+    /* The executable's own name is what it was called by; /proc knows better. */
+    int is_library = strstr(here.dli_fname, ".so") != NULL;
+    if (!realpath(is_library ? here.dli_fname : "/proc/self/exe", path))
+        return -errno;
+    *strrchr(path, '/') = '\0';
+    if (strlen(path) >= bytes)
+        return -ENAMETOOLONG;
+    strcpy(folder, path);
+    return 0;
 }
 
 int pmclua_parse_u64(const char *text, uint64_t *value)

@@ -230,6 +230,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 /* ---- this process and its machine -------------------------------------------------------------- */
 
 uint64_t pmclua_now_ns(void);
+/* The folder of the file that this code is in: the executable, or the library. -ENAMETOOLONG. */
+int pmclua_folder(char *folder, size_t bytes);
 /* Unsigned number in `text` (decimal, or hex after 0x), all of it. -EINVAL, -ERANGE. */
 int pmclua_parse_u64(const char *text, uint64_t *value);
 int32_t pmclua_pid(void);

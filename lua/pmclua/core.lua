@@ -258,6 +258,9 @@ end
 --- Room for one reading of this group, for `read_into`. Opaque: index it through `word` alone.
 function Group:room() return ffi.new("uint64_t[?]", 2 + self.count) end
 
+--- Room of a group without members: no time enabled, none running.
+function core.empty_room() return ffi.new "uint64_t[2]" end
+
 --- One read of all members into `room`: true, or nil, errno name, number. The hot path: no allocation.
 function Group:read_into(room)
   local result = C.pmclua_group_read(open_handle(self), room)
@@ -412,6 +415,13 @@ function core.tid() return C.pmclua_tid() end
 function core.uid() return C.pmclua_uid() end
 function core.is_terminal(fd) return C.pmclua_is_terminal(fd) ~= 0 end
 function core.capabilities() return C.pmclua_capabilities() end
+
+--- The folder of the file that the core is in: the executable, or the library.
+function core.folder()
+  local path = ffi.new "char[4096]"
+  assert(C.pmclua_folder(path, 4096) == 0, "pmclua: cannot tell where it is installed")
+  return ffi.string(path)
+end
 
 --- Width of the terminal at `fd` in columns; nil: not a terminal.
 function core.columns(fd)

@@ -1,0 +1,65 @@
+--- machine.lua: facts about the machine that a result needs to be read elsewhere, years later.
+
+local core = require "pmclua.core"
+
+local machine = {}
+
+--- The first line of a file, or nil. For /proc and /sys.
+---@param path string
+---@return string?
+function machine.line(path)
+  local file = io.open(path, "r")
+  if not file then return nil end
+  local line = file:read "*l"
+  file:close()
+  return line
+end
+local line = machine.line
+
+local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
+
+local function cpu_facts()
+  local found, count = {}, 0
+  local file = io.open("/proc/cpuinfo", "r")
+  for text in file and file:lines() or function() end do
+    local key, value = text:match "^([^:\t]+)%s*:%s*(.*)$"
+    if key == "processor" then count = count + 1 end
+    if key and not found[key] then found[key] = value end
+  end
+  if file then file:close() end
+  local model
+  for _, key in ipairs(CPU_KEYS) do model = model or found[key] end
+  if not model and found["CPU implementer"] then
+    model = ("Arm implementer %s part %s"):format(found["CPU implementer"], found["CPU part"] or "?")
+  end
+  return model or "unknown", found.microcode, count
+end
+
+local function pmus()
+  local root = (os.getenv "SYSFS_PATH" or "/sys") .. "/bus/event_source/devices"
+  local ok, lfs = pcall(require, "lfs")
+  local list = {}
+  if ok and lfs.attributes(root, "mode") == "directory" then
+    for name in lfs.dir(root) do
+      if name:sub(1, 1) ~= "." then list[#list + 1] = name end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+--- What this machine is, as it stands in stored results.
+---@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo paranoid pmus hypervisor user
+function machine.facts()
+  local cpu, microcode, count = cpu_facts()
+  return {
+    hostname = line "/proc/sys/kernel/hostname", cpu = cpu, microcode = microcode, cpus = count,
+    os_kernel = line "/proc/sys/kernel/osrelease", architecture = jit.arch,
+    governor = line "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    smt = line "/sys/devices/system/cpu/smt/active",
+    paranoid = tonumber(line "/proc/sys/kernel/perf_event_paranoid" or ""),
+    pmus = pmus(), uid = core.uid(),
+  }
+end
+
+return machine

@@ -1,0 +1,75 @@
+--- paths.lua: where pmclua's own files are, and where it keeps those of its user.
+
+local core = require "pmclua.core"
+
+local paths = {}
+
+local function exists(path) return core.stat(path) ~= nil end
+
+local function first_existing(candidates)
+  for _, path in ipairs(candidates) do
+    if exists(path) then return path end
+  end
+end
+
+--- The runner's executable: PMCLUA_RUNNER, beside pmclua, or PREFIX/libexec/pmclua.
+---@return string
+function paths.runner()
+  local here = core.folder()
+  local given = os.getenv "PMCLUA_RUNNER"
+  return given or first_existing {
+    here .. "/pmclua-runner", here .. "/../libexec/pmclua/pmclua-runner",
+  } or here .. "/pmclua-runner"
+end
+
+--- The folder of pmclua_kernel.h: the source tree's core/, or PREFIX/include.
+---@return string
+function paths.include()
+  local here = core.folder()
+  for _, folder in ipairs { here .. "/../core", here .. "/../../core", here .. "/../include", here } do
+    if exists(folder .. "/pmclua_kernel.h") then return folder end
+  end
+  return here .. "/../include"
+end
+
+--- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.
+local function user_folder(variable, fallback)
+  local base = os.getenv(variable)
+  if base and base:sub(1, 1) == "/" then return base .. "/pmclua" end
+  local home = os.getenv "HOME"
+  return home and home:sub(1, 1) == "/" and home .. "/" .. fallback .. "/pmclua" or nil
+end
+
+---@return string? folder for what can be made again
+function paths.cache() return user_folder("XDG_CACHE_HOME", ".cache") end
+---@return string? folder for results and history
+function paths.state() return user_folder("XDG_STATE_HOME", ".local/state") end
+---@return string? folder for the user's own scripts
+function paths.data() return user_folder("XDG_DATA_HOME", ".local/share") end
+
+--- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
+--- name.
+---@param folder string absolute path
+function paths.make(folder)
+  local made = ""
+  for part in folder:gmatch "[^/]+" do
+    made = made .. "/" .. part
+    if not exists(made) then
+      local ok, code = core.mkdir(made, 448)      -- 0700
+      if not ok and code ~= "EEXIST" then return nil, code end
+    end
+  end
+  return true
+end
+
+--- The folder of a path ("." where it names none).
+function paths.directory(path)
+  return path:match "^(.+)/[^/]*$" or (path:sub(1, 1) == "/" and "/" or ".")
+end
+
+--- `path` from `folder`, unless it is absolute.
+function paths.from(folder, path)
+  return path:sub(1, 1) == "/" and path or folder .. "/" .. path
+end
+
+return paths

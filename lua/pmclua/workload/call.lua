@@ -1,0 +1,147 @@
+--- call.lua: any C function by its declaration, as a kernel that is generated around it.
+
+local check = require "pmclua.workload.check"
+local explain = require "pmclua.explain"
+local kernel = require "pmclua.workload.kernel"
+local paths = require "pmclua.paths"
+
+local call = {}
+
+-- ---- buffers ----
+
+local Buffer = {}
+Buffer.__index = Buffer
+
+-- What a buffer's element i is, as a C expression; x is a running pseudo-random number (splitmix64).
+local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_random(&x)", one = "1" }
+
+--- Memory to pass to a function: `count` elements of a C type.
+---@param spec table { "int32_t", count =, fill = "zero"|"index"|"reverse"|"random"|"one"|number, fresh = boolean }
+---   count: a number or the name of a factor; fresh: filled again before each measured call
+function call.buffer(spec)
+  check.options("pmc.buffer", spec, { [1] = "string", count = "number|string", fill = "string|number", fresh = "boolean" })
+  if not spec[1] or not spec.count then explain.misuse("pmc.buffer needs a C type and count =", 3) end
+  if type(spec.fill) == "string" and not FILLS[spec.fill] then
+    explain.misuse(("pmc.buffer cannot fill with '%s': zero, one, index, reverse, random or a number"):format(spec.fill), 3)
+  end
+  return setmetatable({ type = spec[1], count = spec.count, fill = spec.fill or "zero", fresh = spec.fresh }, Buffer)
+end
+
+-- ---- the generated kernel ----
+
+local TEMPLATE = [[
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <pmclua_kernel.h>
+$includes
+#line 1 "declaration"
+extern $declaration;
+#line 1 "generated"
+struct state { __typeof__($symbol) *function; uint64_t count[$buffers + 1]; void *buffer[$buffers + 1]; };
+static inline uint64_t pmclua_random(uint64_t *x)
+{
+    uint64_t z = *x += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+static void fill(struct state *s, int all)
+{
+    uint64_t x = 1;
+    (void)x; (void)s; (void)all;
+$fills}
+void *call_setup(const struct pmclua_params *params)
+{
+    struct state *s = calloc(1, sizeof *s);
+    void *library = dlopen($library, RTLD_NOW);
+    if (!library) return pmclua_fail(params, dlerror());
+    *(void **)&s->function = dlsym(library, "$symbol");
+    if (!s->function) return pmclua_fail(params, dlerror());
+$allocations    fill(s, 1);
+    return s;
+}
+void call_reset(void *state, uint64_t iterations) { (void)iterations; fill(state, 0); }
+void call_teardown(void *state)
+{
+    struct state *s = state;
+    if (!s) return;
+    for (int i = 0; i < $buffers; i++) free(s->buffer[i]);
+    free(s);
+}
+void call(void *state, uint64_t iterations)
+{
+    struct state *s = state;
+    __typeof__($symbol) *function = s->function;
+    while (iterations--) { $statement }
+}
+]]
+
+local function quoted(text) return ("%q"):format(text):gsub("\\\n", "\\n") end
+
+--- C for one argument; buffers are collected in `buffers`.
+local function argument(value, buffers)
+  if getmetatable(value) == Buffer then
+    buffers[#buffers + 1] = value
+    return ("(%s *)s->buffer[%d]"):format(value.type, #buffers - 1)
+  elseif type(value) == "string" then return quoted(value)
+  elseif type(value) == "number" then return value % 1 == 0 and ("%d"):format(value) or ("%.17g"):format(value)
+  elseif type(value) == "cdata" then return ("%uULL"):format(value)
+  elseif type(value) == "boolean" then return value and "1" or "0"
+  end
+  explain.misuse(("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)
+end
+
+local function buffer_code(buffers)
+  local allocations, fills = {}, {}
+  for i, buffer in ipairs(buffers) do
+    local place = i - 1
+    local count = type(buffer.count) == "number" and ("%d"):format(buffer.count)
+      or ('pmclua_u64(params, "%s", 0)'):format(buffer.count)
+    allocations[i] = ([[
+    s->count[%d] = %s;
+    s->buffer[%d] = calloc(s->count[%d] + !s->count[%d], sizeof(%s));
+    if (!s->buffer[%d]) return pmclua_fail(params, "no memory for a buffer");
+]]):format(place, count, place, place, place, buffer.type, place)
+    fills[i] = ([[
+    if (%s) for (uint64_t i = 0, n = s->count[%d]; i < n; i++) ((%s *)s->buffer[%d])[i] = (%s)(%s);
+]]):format(buffer.fresh and "1" or "all", place, buffer.type, place, buffer.type,
+      FILLS[buffer.fill] or ("%.17g"):format(buffer.fill))
+  end
+  return table.concat(allocations), table.concat(fills)
+end
+
+local function library_text(library)
+  if not library then return "NULL" end
+  local path = library:find("/", 1, true) and paths.from(paths.script_folder or ".", library) or library
+  return quoted(path)
+end
+
+--- A kernel that calls a C function once an iteration.
+---@param spec table { declaration = "double cos(double x)", library = "libm.so.6", args = { 0.5 }, headers = { "<math.h>" }, name = }
+---@return pmclua.Kernel
+function call.new(spec)
+  check.options("pmc.call", spec, { declaration = "string", library = "string", args = "table", headers = "table",
+    name = "string", cflags = "string|table", threads = "number|string", cpus = "string" })
+  local declaration = spec.declaration and spec.declaration:gsub(";%s*$", "")
+  local result, symbol = (declaration or ""):match "^(.-)([%a_][%w_]*)%s*%("
+  if not symbol or result == "" then
+    explain.misuse('pmc.call needs declaration =, such as "double cos(double x)"', 3)
+  end
+  local args, buffers = {}, {}
+  for i, value in ipairs(spec.args or {}) do args[i] = argument(value, buffers) end
+  local allocations, fills = buffer_code(buffers)
+  local is_void = result:match "^%s*void%s*$"
+  local invocation = ("function(%s)"):format(table.concat(args, ", "))
+  local includes = {}
+  for i, header in ipairs(spec.headers or {}) do includes[i] = "#include " .. header end
+  local code = TEMPLATE:gsub("%$(%a+)", {
+    declaration = declaration, symbol = symbol, buffers = tostring(#buffers), library = library_text(spec.library),
+    includes = table.concat(includes, "\n"), allocations = allocations, fills = fills,
+    statement = is_void and invocation .. ";" or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
+  })
+  return kernel.new { name = spec.name or symbol, code = code, symbol = "call", cflags = spec.cflags,
+    libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
+end
+
+return call

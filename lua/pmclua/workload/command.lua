@@ -1,0 +1,145 @@
+--- command.lua: a command as a workload: executed in the runner, counted from exec to its end with all
+--- its threads and children.
+
+local check = require "pmclua.workload.check"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local words = require "pmclua.workload.words"
+
+---@class pmclua.Command
+---@field name string shown
+---@field argv string[]
+---@field cwd? string
+---@field env? table<string, string|false> changes to the environment; false removes
+---@field stdin? string path of a file; default /dev/null
+---@field stdout? "null"|"inherit"|"capture"
+---@field stderr? "null"|"inherit"|"capture"
+---@field shell? boolean run by /bin/sh -c
+local Command = { kind = "command", per = "run", in_runner = false }
+Command.__index = Command
+Command.__tostring = function(self) return "command: " .. self.name end
+
+local command = { Command = Command }
+
+local OPTIONS = {
+  name = "string", cwd = "string", env = "table", stdin = "string", stdout = "string", stderr = "string",
+  shell = "boolean", foreground = "boolean",
+}
+
+--- One string is split as a shell would split it; a list is taken as it is.
+local function argv_of(list, shell)
+  if shell then
+    if #list ~= 1 then explain.misuse("a command with shell = true is one string", 4) end
+    return { "/bin/sh", "-c", list[1] }
+  end
+  if #list > 1 then return list end
+  local argv, why = words.split(list[1])
+  if not argv then
+    explain.misuse(("the command %q has %s; say shell = true, or give a list of words"):format(list[1], why), 4)
+  end
+  return argv
+end
+
+--- A command.
+---@param spec string|table "ls -l", or { "ls", "-l", cwd =, env =, stdin =, shell =, stdout =, stderr =, name = }
+---@return pmclua.Command
+function command.new(spec)
+  if type(spec) == "string" then spec = { spec } end
+  local list, named = {}, {}
+  for key, value in pairs(type(spec) == "table" and spec or {}) do
+    if type(key) ~= "number" then named[key] = value end
+  end
+  for i, word in ipairs(spec) do
+    if type(word) ~= "string" and type(word) ~= "number" then
+      explain.misuse(("pmc.command: word %d is a %s"):format(i, type(word)), 3)
+    end
+    list[i] = tostring(word)
+  end
+  check.options("pmc.command", named, OPTIONS)
+  if not list[1] or list[1] == "" then explain.misuse("a command needs at least one word", 3) end
+  local self = {}
+  for key in pairs(OPTIONS) do self[key] = named[key] end
+  self.argv = argv_of(list, named.shell)
+  for _, stream in ipairs { "stdout", "stderr" } do
+    if self[stream] and not core.OUTPUT[self[stream]] then
+      explain.misuse(("%s is 'null', 'inherit' or 'capture', not %q"):format(stream, self[stream]), 3)
+    end
+  end
+  self.name = named.name or (named.shell and list[1]) or words.join(self.argv)
+  return setmetatable(self, Command)
+end
+
+-- ---- finding the program before anything runs ----
+
+local function is_executable(path)
+  local facts = core.stat(path)
+  if not facts then return false end
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return true
+end
+
+--- The problem with argv[0], if it can be seen now: an error object, or nil.
+function Command:problem(levels)
+  local name = words.fill(self.argv[1], levels or {})
+  local folder = self.cwd and words.fill(self.cwd, levels or {})
+  if name:find("/", 1, true) then
+    local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
+    return not is_executable(path) and explain.system(2, "execute", name) or nil
+  end
+  local path = self.env and self.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
+  for part in (path .. ":"):gmatch "([^:]*):" do
+    if is_executable((part == "" and "." or part) .. "/" .. name) then return nil end
+  end
+  return explain.system(2, "execute", name)
+end
+
+-- ---- running ----
+
+local function environment(changes, levels)
+  local list = {}
+  local file = io.open("/proc/self/environ", "rb")
+  local text = file and file:read "*a" or ""
+  if file then file:close() end
+  for entry in text:gmatch "([^%z]+)" do
+    local name = entry:match "^([^=]*)="
+    if not name or changes[name] == nil then list[#list + 1] = entry end
+  end
+  local names = {}
+  for name in pairs(changes) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if changes[name] then list[#list + 1] = name .. "=" .. words.fill(tostring(changes[name]), levels) end
+  end
+  return list
+end
+
+--- Adds this command, with its levels filled in, to a definition.
+function Command:define(message, levels, options)
+  for _, word in ipairs(words.fill_all(self.argv, levels)) do message:text("argument", word) end
+  if self.env then
+    for _, entry in ipairs(environment(self.env, levels)) do message:text("environment", entry) end
+  end
+  if self.cwd then message:text("directory", words.fill(self.cwd, levels)) end
+  if self.stdin == "inherit" then message:number("inherit_stdin", 1)
+  elseif self.stdin then message:text("stdin", words.fill(self.stdin, levels)) end
+  message:number("output", core.OUTPUT[self.stdout or "null"])
+  message:number("errors", core.OUTPUT[self.stderr or self.stdout or "null"])
+  if self.foreground then message:number("foreground", 1) end
+  if options and options.pin then message:text("cpus", options.pin) end
+end
+
+--- What ended a repetition, in words; nil when it went well.
+---@param result table of Session:run
+---@return string?
+function Command:complaint(result)
+  if result.outcome == "done" then
+    return result.exit ~= 0 and ("exit status %d"):format(result.exit) or nil
+  elseif result.outcome == "signalled" then return "killed by " .. core.signal_name(result.signal)
+  elseif result.outcome == "timed-out" then return "killed at its time limit"
+  elseif result.outcome == "not-started" then
+    return tostring(explain.system(result.errnum, "execute", self.argv[1]))
+  end
+end
+
+return command

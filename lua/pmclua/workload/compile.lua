@@ -1,0 +1,157 @@
+--- compile.lua: C to shared objects, cached by content.
+--
+-- An entry's key is everything that decides the outcome: the compiler's file, flags and source; headers
+-- that are not the system's are compared by content when the entry is used. The cache is a private
+-- folder; an entry appears whole, by rename, or not at all.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local paths = require "pmclua.paths"
+local words = require "pmclua.workload.words"
+
+local compile = {}
+
+local function read_file(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read "*a"
+  if file then file:close() end
+  return text
+end
+
+local function write_private(path, text)
+  local temporary, code, errnum = core.make_temporary(path .. ".XXXXXX")
+  if not temporary then error(explain.system(errnum or 5, "write", path), 0) end
+  local file = assert(io.open(temporary, "wb"))
+  local ok = file:write(text) and file:close()
+  if not ok or not core.rename(temporary, path) then
+    os.remove(temporary)
+    error(explain.system(28, "write", path), 0)
+  end
+  return code
+end
+
+--- The private folder of compiled kernels. Another's, or one that others may write, is refused: what
+--- is loaded from it runs as the user.
+local function cache_folder()
+  local base = paths.cache()
+  local folder = base and base .. "/kernels" or ("/tmp/pmclua-%d/kernels"):format(core.uid())
+  local ok, code = paths.make(folder)
+  local facts = ok and core.stat(folder)
+  local bit = require "bit"
+  local is_ours = facts and facts.uid == core.uid() and bit.band(facts.mode, 0x3f) == 0    -- no group, no others
+    and bit.band(facts.mode, 0xf000) == 0x4000                                             -- a folder, no link
+  if is_ours then return folder end
+  error(explain.problem {
+    code = code or "EACCES", operation = "compile",
+    message = ("the folder of compiled kernels, %s, cannot be used: %s"):format(folder,
+      code or "it must be a folder of yours that nobody else may open"),
+    hint = "set XDG_CACHE_HOME to a folder of yours, or: chmod 700 " .. folder,
+  }, 0)
+end
+
+-- ---- what decides ----
+
+local function compiler_identity(cc)
+  local path = cc
+  if not cc:find("/", 1, true) then
+    for part in ((os.getenv "PATH" or "/usr/bin:/bin") .. ":"):gmatch "([^:]*):" do
+      if core.stat(part .. "/" .. cc) then path = part .. "/" .. cc break end
+    end
+  end
+  local facts = core.stat(path)
+  return ("%s %s %s"):format(path, facts and facts.bytes or "?", facts and core.decimal(facts.mtime_ns) or "?")
+end
+
+--- Headers of a stored entry, from the lines "HASH PATH": true when all are as they were.
+local function headers_unchanged(listing)
+  for hash, path in listing:gmatch "(%x+) ([^\n]+)\n" do
+    local text = read_file(path)
+    if not text or core.hash(text) ~= hash then return false end
+  end
+  return true
+end
+
+--- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out.
+local function list_headers(dependencies, source)
+  local lines = {}
+  local list = dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)" or ""
+  for path in list:gmatch "%S+" do
+    local text = path ~= source and read_file(path)
+    if text then lines[#lines + 1] = core.hash(text) .. " " .. path .. "\n" end
+  end
+  return table.concat(lines)
+end
+
+-- ---- compiling ----
+
+local function failed(unit, result, cc)
+  if result.outcome == "not-started" then
+    return explain.problem {
+      code = "ENOENT", operation = "compile",
+      message = ("cannot compile %s: there is no C compiler '%s'"):format(unit.label, cc),
+      hint = "apt-get install gcc, or name another with cc = or in the environment variable CC",
+    }
+  end
+  return explain.problem {
+    code = "ECOMPILE", operation = "compile",
+    message = ("%s does not compile:\n%s"):format(unit.label, (result.errors:gsub("%s+$", ""))),
+  }
+end
+
+local function run_compiler(session, argv, unit)
+  local id = session:workload(function(message)
+    for _, word in ipairs(argv) do message:text("argument", word) end
+    message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
+  end)
+  local result = session:run { workload = id, timeout_ns = 300e9 }
+  session:forget(id)
+  if result.outcome ~= "done" or result.exit ~= 0 then error(failed(unit, result, argv[1]), 0) end
+  return result
+end
+
+local function flags_of(unit)
+  local flags = { "-O2", "-g", "-Wall", "-fPIC", "-shared", "-I" .. paths.include() }
+  if unit.folder then flags[#flags + 1] = "-I" .. unit.folder end
+  for _, flag in ipairs(unit.cflags or {}) do flags[#flags + 1] = flag end
+  return flags
+end
+
+--- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
+--- compiler wrote.
+---@param session pmclua.Session runs the compiler
+---@param unit { text: string, label: string, extension?: string, folder?: string, cc?: string, cflags?: string[], libs?: string[] }
+---   text: the source; label: its name in messages; folder: searched for headers
+---@return string path
+function compile.build(session, unit)
+  local cc = words.split(unit.cc or os.getenv "CC" or "cc") or { "cc" }
+  local flags = flags_of(unit)
+  local libs = unit.libs or {}
+  local extension = unit.extension or "c"
+  local key = core.hash(table.concat({ compiler_identity(cc[1]), table.concat(cc, " "), table.concat(flags, "\0"),
+    table.concat(libs, "\0"), extension, unit.label, unit.text }, "\1"))
+  local stem = cache_folder() .. "/" .. key
+  local listing = read_file(stem .. ".headers")
+  if listing and core.stat(stem .. ".so") and headers_unchanged(listing) then return stem .. ".so" end
+
+  -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
+  -- make the object differ from the key.
+  local source = stem .. "." .. extension
+  write_private(source, ('#line 1 "%s"\n'):format(unit.label) .. unit.text)
+  local object = core.make_temporary(stem .. ".so.XXXXXX")
+  local argv = {}
+  for _, part in ipairs { cc, flags, { "-MMD", "-MF", object .. ".d", "-o", object, source }, libs } do
+    for _, word in ipairs(part) do argv[#argv + 1] = word end
+  end
+  local ok, problem = pcall(run_compiler, session, argv, unit)
+  local dependencies = read_file(object .. ".d") or ""
+  os.remove(object .. ".d")
+  if not ok then
+    os.remove(object)
+    error(problem, 0)
+  end
+  write_private(stem .. ".headers", list_headers(dependencies, source))
+  core.rename(object, stem .. ".so")
+  return stem .. ".so"
+end
+
+return compile

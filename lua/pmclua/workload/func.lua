@@ -1,0 +1,77 @@
+--- func.lua: a Lua function as a workload. It runs in this process and is labelled so: the interpreter,
+--- the JIT and the heap are in what is measured; the collector is kept out.
+
+local core = require "pmclua.core"
+
+---@class pmclua.Function
+local Function = { kind = "function", per = "run", in_process = true }
+Function.__index = Function
+Function.__tostring = function(self) return "Lua function: " .. self.name end
+
+local func = { Function = Function }
+
+--- A Lua function; it is called with the factor levels as a table.
+---@param fn fun(levels: table)
+---@param name? string
+---@return pmclua.Function
+function func.new(fn, name)
+  local info = debug.getinfo(fn, "S")
+  local place = info.short_src:match "[^/]*$" .. ":" .. info.linedefined
+  return setmetatable({ fn = fn, name = name or "function " .. place }, Function)
+end
+
+function Function.problem() end
+
+--- Opens the groups of an event set on this thread. Raises the failure table.
+function Function.open_groups(_, groups)
+  local open = {}
+  for i, group in ipairs(groups) do
+    local handle, failure = core.group(group.attrs, { pinned = group.pinned })
+    if not handle then
+      for _, other in ipairs(open) do other.handle:close() end
+      return nil, failure
+    end
+    open[i] = { handle = handle, before = handle:room(), after = handle:room(), out = handle:room() }
+    handle:start()
+  end
+  return open
+end
+
+local function read_all(open, room)
+  for i = 1, #open do open[i].handle:read_into(open[i][room]) end
+end
+
+local function words_of(open)
+  local words = {}
+  for _, group in ipairs(open) do
+    group.handle:subtract(group.before, group.after, group.out)
+    for i = 1, 2 + group.handle.count do words[#words + 1] = core.word(group.out, i) end
+  end
+  return words
+end
+
+--- One repetition: a result as a runner gives it.
+---@param open table from open_groups
+---@param levels table
+function Function:measure(open, levels)
+  local fn = self.fn
+  collectgarbage()
+  collectgarbage "stop"
+  local start_ns = core.now_ns()
+  read_all(open, "before")
+  local ok, why = pcall(fn, levels)
+  read_all(open, "after")
+  local end_ns = core.now_ns()
+  collectgarbage "restart"
+  if not ok then error(why, 0) end
+  return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
+    iterations = 1, threads = 1, words = words_of(open), output = "", errors = "" }
+end
+
+function Function.close_groups(_, open)
+  for _, group in ipairs(open) do group.handle:close() end
+end
+
+function Function.complaint() end
+
+return func

@@ -1,0 +1,37 @@
+--- workload/: what is measured. One interface:
+--
+--   workload.name, .kind ("command", "kernel", "function"), .per ("run" or "iteration")
+--   workload:problem(levels, session) -> error object or nil    what can be seen before running
+--   workload:define(message, levels, options)                   its definition for the runner
+--   workload:complaint(result) -> text or nil                   what ended a repetition badly
+-- and for what runs in this process (in_process): open_groups, measure, close_groups.
+
+local command = require "pmclua.workload.command"
+
+local workload = {}
+
+local function class_of(value)
+  local class = type(value) == "table" and getmetatable(value)
+  return class and class.kind and class
+end
+
+--- A workload of what a script may write: a command string or list, a workload object, a Lua function.
+---@param value any
+---@param name? string shown instead of its own name
+---@return table? workload nil: it is none
+---@return string? why
+function workload.from(value, name)
+  if type(value) == "string" or (type(value) == "table" and not class_of(value) and type(value[1]) == "string") then
+    local ok, made = pcall(command.new, value)
+    if not ok then return nil, (tostring(type(made) == "table" and made.message or made)) end
+    value = made
+  elseif type(value) == "function" then
+    value = require("pmclua.workload.func").new(value)
+  elseif not class_of(value) then
+    return nil, ("a workload is a command string, pmc.command, pmc.kernel, pmc.call or a function, not a %s"):format(type(value))
+  end
+  if name then value.name = name end
+  return value
+end
+
+return workload

@@ -1,0 +1,131 @@
+--- kernel.lua: a kernel as a workload: C compiled to a shared object, or one the user built, called by
+--- the runner between two reads.
+
+local compile = require "pmclua.workload.compile"
+local check = require "pmclua.workload.check"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local paths = require "pmclua.paths"
+local words = require "pmclua.workload.words"
+
+---@class pmclua.Kernel
+---@field name string shown
+---@field symbol string
+---@field source? string path of a source file, from the script's folder
+---@field code? string the source itself
+---@field library? string path of a shared object, from the script's folder
+---@field params? table<string, string|number> constants for NAME_setup
+local Kernel = { kind = "kernel", per = "iteration", in_runner = true }
+Kernel.__index = Kernel
+Kernel.__tostring = function(self) return "kernel: " .. self.name end
+
+local kernel = { Kernel = Kernel }
+
+local OPTIONS = {
+  name = "string", source = "string", code = "string", library = "string", symbol = "string", params = "table",
+  cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
+  stdout = "string",
+}
+
+local function list_of(value)
+  if type(value) == "string" then return assert(words.split(value)) end
+  return value or {}
+end
+
+--- A kernel.
+---@param spec table source= | code= | library=, symbol=, params=, cc=, cflags=, libs=, threads=, cpus=, name=
+---@return pmclua.Kernel
+function kernel.new(spec)
+  check.options("pmc.kernel", spec, OPTIONS)
+  local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
+  if origins ~= 1 then
+    explain.misuse("pmc.kernel needs one of source = (a C file), code = (C text) and library = (a shared object)", 3)
+  end
+  if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
+  local self = {}
+  for key in pairs(OPTIONS) do self[key] = spec[key] end
+  self.name = spec.name or spec.symbol
+  self.cflags, self.libs = list_of(spec.cflags), list_of(spec.libs)
+  self.folder = paths.script_folder or "."
+  return setmetatable(self, Kernel)
+end
+
+-- ---- the shared object ----
+
+local function source_unit(self, levels)
+  local path = paths.from(self.folder, words.fill(self.source, levels))
+  local file, why = io.open(path, "rb")
+  if not file then
+    error(explain.problem { code = "ENOENT", operation = "compile",
+      message = ("cannot read the kernel's source: %s"):format(why),
+      hint = "sources are found from the script's folder" }, 0)
+  end
+  local text = file:read "*a"
+  file:close()
+  return { text = text, label = path, folder = paths.directory(path), extension = path:match "%.(%w+)$" }
+end
+
+--- The shared object for these levels, compiled if need be. Raises an error object.
+---@return string path
+function Kernel:object(session, levels)
+  if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
+  local unit = self.source and source_unit(self, levels)
+    or { text = self.code, label = self.name .. ".c", folder = self.folder }
+  unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)
+  unit.libs = words.fill_all(self.libs, levels)
+  return compile.build(session, unit)
+end
+
+--- The problem that can be seen before running: an error object, or nil. Compiles.
+function Kernel:problem(levels, session)
+  local ok, why = pcall(self.object, self, session, levels or {})
+  if not ok then
+    if explain.is(why) then return why end
+    error(why, 0)
+  end
+  if self.library and not core.stat(why) then return explain.system(2, "load", why) end
+end
+
+-- ---- running ----
+
+local function parameters(self, levels)
+  local values = {}
+  for name, value in pairs(self.params or {}) do values[name] = words.fill(tostring(value), levels) end
+  for name, value in pairs(levels) do values[name] = tostring(value) end
+  local names = {}
+  for name in pairs(values) do names[#names + 1] = name end
+  table.sort(names)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = name .. "=" .. values[name] end
+  return list
+end
+
+--- The number of threads for these levels; 0: the runner's own.
+function Kernel:thread_count(levels)
+  local threads = self.threads
+  if type(threads) == "string" then threads = tonumber((words.fill(threads, levels))) end
+  return threads or 0
+end
+
+--- Adds this kernel to a definition.
+function Kernel:define(message, levels, options)
+  message:text("library", self:object(options.session, levels)):text("symbol", words.fill(self.symbol, levels))
+  for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
+  message:number("threads", self:thread_count(levels))
+  message:number("output", core.OUTPUT[self.stdout or "null"])
+  local cpus = self.cpus or options.pin
+  if cpus then message:text("cpus", words.fill(cpus, levels)) end
+end
+
+--- What ended a repetition, in words; nil when it went well.
+function Kernel:complaint(result)
+  local what = "the kernel " .. self.name
+  if result.outcome == "signalled" then return ("%s was ended by %s"):format(what, core.signal_name(result.signal))
+  elseif result.outcome == "quit" then return ("%s called exit(%d)"):format(what, result.exit)
+  elseif result.outcome == "timed-out" then return what .. " ran into its time limit"
+  elseif result.outcome == "not-started" then
+    return ("%s cannot be run: %s"):format(what, result.output ~= "" and result.output or core.errno_text(result.errnum))
+  end
+end
+
+return kernel

@@ -1,0 +1,137 @@
+--- session.lua: pmclua's side of a runner: definitions, runs, and a new runner when one has died.
+--
+-- Invariant: `run` always returns a result. A runner that a kernel crashed, hung or ended costs that one
+-- run; the next run starts another runner, and definitions are sent again when they are first needed.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local paths = require "pmclua.paths"
+
+---@class pmclua.Session
+local Session = {}
+Session.__index = Session
+
+local session = {}
+
+--- A session without a runner yet: one is started by the first run.
+---@return pmclua.Session
+function session.new()
+  return setmetatable({ definitions = {}, sent = {}, next_id = 1 }, Session)
+end
+
+local function remember(self, build)
+  local id = self.next_id
+  self.next_id = id + 1
+  self.definitions[id] = build(id)
+  return id
+end
+
+--- Defines a workload; returns its id. `build(message)` adds its fields.
+function Session:workload(build)
+  return remember(self, function(id)
+    local message = core.message("workload", id)
+    build(message)
+    return message
+  end)
+end
+
+--- Defines an event set; returns its id.
+---@param groups { pinned?: boolean, attrs: table[] }[]
+function Session:events(groups)
+  return remember(self, function(id)
+    local message = core.message("events", id)
+    for _, group in ipairs(groups) do
+      message:group(group.pinned)
+      for _, attr in ipairs(group.attrs) do message:attr(attr) end
+    end
+    return message
+  end)
+end
+
+--- Drops a workload: the runner tears its kernel down.
+function Session:forget(id)
+  if self.runner and self.sent[id] then self.runner:send(core.message("forget", id)) end
+  self.definitions[id], self.sent[id] = nil, nil
+end
+
+local function start(self)
+  if self.runner then return end
+  local path = paths.runner()
+  local runner, _, errnum = core.runner(path)
+  if not runner then error(explain.system(errnum, "start the runner", path), 0) end
+  self.runner, self.sent = runner, {}
+end
+
+local function define(self, id)
+  if not id or self.sent[id] then return true end
+  self.sent[id] = true
+  return self.runner:send(self.definitions[id])
+end
+
+--- How a run ended whose runner did: by a signal of its own, or by exit.
+local function death(self, outcome, kill)
+  local exit, signal = self.runner:finish(kill)
+  self.runner = nil
+  outcome = outcome or (signal ~= 0 and "signalled" or "quit")
+  return { outcome = outcome, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
+end
+
+local function send(self, job)
+  local message = core.message("run", 1):number("workload", job.workload)
+  if job.events then message:number("events", job.events) end
+  message:number("iterations", job.iterations or 1):number("repetitions", job.repetitions or 1)
+  if job.timeout_ns then message:number("timeout", job.timeout_ns) end
+  if job.capture_limit then message:number("capture_limit", job.capture_limit) end
+  return define(self, job.workload) and define(self, job.events) and self.runner:send(message)
+end
+
+-- A command is killed by the runner at its limit; a kernel by us, who also grant the runner this long to
+-- report a command's end.
+local GRACE_NS = 2e9
+
+--- Waits for one result of a job that was sent. One interrupt lets the repetition end, a second one ends
+--- it at once.
+local function receive(self, job)
+  local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
+  local deadline = limit and core.now_ns() + limit
+  while true do
+    local result, why = self.runner:receive(deadline and math.max(0, deadline - core.now_ns()))
+    if result then return result end
+    if why == "timeout" then return death(self, "timed-out", true) end
+    if why == "EINTR" and core.interrupts() > 1 then return death(self, "interrupted", true) end
+    if why ~= "EINTR" then return death(self, nil, why ~= "EPIPE") end
+  end
+end
+
+--- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
+--- life no more follow.
+---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
+---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer }  in_runner: a kernel
+---@param take fun(result: table)
+function Session:run_each(job, take)
+  start(self)
+  if not send(self, job) then
+    take(death(self, nil, false))
+    return
+  end
+  for _ = 1, job.repetitions or 1 do
+    take(receive(self, job))
+    if not self.runner then return end
+  end
+end
+
+--- Runs a workload once and returns its result.
+---@return table
+function Session:run(job)
+  local result
+  self:run_each(job, function(got) result = got end)
+  return result
+end
+
+--- Ends the runner, if there is one.
+function Session:close()
+  if self.runner then self.runner:finish(false) end
+  self.runner = nil
+end
+
+return session

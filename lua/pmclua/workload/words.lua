@@ -1,0 +1,81 @@
+--- words.lua: command strings to argv without a shell, and factor levels into strings.
+
+local words = {}
+
+-- What a shell would act on, outside quotes. A command that needs it is refused rather than misread.
+local SHELL_ONLY = "[|&;<>()$`*?#~\n]"
+
+--- One character of `text` at `i` outside quotes, or a whole quoted or escaped piece: the piece and the
+--- next position; nil and why.
+local function piece(text, i)
+  local c = text:sub(i, i)
+  if c == "'" then
+    local close = text:find("'", i + 1, true)
+    if not close then return nil, "an unclosed '" end
+    return text:sub(i + 1, close - 1), close + 1
+  elseif c == '"' then
+    local out, j = {}, i + 1
+    while text:sub(j, j) ~= '"' do
+      if j > #text then return nil, 'an unclosed "' end
+      if text:match('^\\["\\$`]', j) then j = j + 1
+      elseif text:match("^[$`]", j) then return nil, "a " .. text:sub(j, j) .. " for a shell to expand" end
+      out[#out + 1] = text:sub(j, j)
+      j = j + 1
+    end
+    return table.concat(out), j + 1
+  elseif c == "\\" then
+    if i == #text then return nil, "a \\ at its end" end
+    return text:sub(i + 1, i + 1), i + 2
+  elseif c:match(SHELL_ONLY) then
+    return nil, ("a '%s', which only a shell would understand"):format(c)
+  end
+  return c, i + 1
+end
+
+--- Splits a command string as a shell would split it, without expanding anything.
+---@param text string
+---@return string[]? argv nil: it cannot be split so
+---@return string? why what it has that needs a shell
+function words.split(text)
+  local argv, current, i = {}, nil, 1
+  while i <= #text do
+    if text:match("^%s", i) then
+      argv[#argv + 1], current, i = current, nil, i + 1
+    else
+      local got, next_i = piece(text, i)
+      if not got then return nil, next_i end
+      current, i = (current or "") .. got, next_i
+    end
+  end
+  argv[#argv + 1] = current
+  return argv
+end
+
+--- argv as a person could type it.
+---@param argv string[]
+function words.join(argv)
+  local out = {}
+  for i, word in ipairs(argv) do
+    local plain = word ~= "" and not word:find("[^%w%-_./:=,+@%%{}]")
+    out[i] = plain and word or "'" .. word:gsub("'", "'\\''") .. "'"
+  end
+  return table.concat(out, " ")
+end
+
+--- `text` with each {name} that is a factor replaced by its level; other braces stay.
+---@param text string
+---@param levels table<string, any>
+function words.fill(text, levels)
+  return (text:gsub("{([%w_]+)}", function(name)
+    if levels[name] ~= nil then return tostring(levels[name]) end
+  end))
+end
+
+--- The same for every string of a list.
+function words.fill_all(list, levels)
+  local out = {}
+  for i, text in ipairs(list) do out[i] = words.fill(tostring(text), levels) end
+  return out
+end
+
+return words
