@@ -52,7 +52,7 @@ download() {
     --extract-hook='export APT_CONFIG=$MMDEBSTRAP_APT_CONFIG
       for kernel in '"$kernels"'; do
         package=$(apt-cache depends "$kernel" | sed -n "s/^ *Depends: //p" | head -n 1)
-        (cd '"'$PWD'"' && mkdir "$kernel" && cd "$kernel" && apt-get -qq download "$package") || exit 1
+        (cd '"'$PWD'"' && mkdir "$kernel" && cd "$kernel" && apt-get -qq -o APT::Sandbox::User=root download "$package") || exit 1
       done' \
     "$guest_suite" root.tar "$(debian_sources)"
 }

@@ -20,7 +20,7 @@ guest_packages=(
   luajit libluajit-5.1-dev lua-lpeg lua-argparse lua-dkjson lua-filesystem lua-busted
   libpfm4-dev libedit-dev libdw-dev libcapstone-dev
   gcc g++ libc6-dev
-  linux-perf strace
+  linux-perf strace util-linux
   busybox-static dash coreutils bash
 )
 guest_suite=bookworm

@@ -1,0 +1,23 @@
+# What the lab builds besides pmclua itself; lab.sh reads it after the Makefile, with BUILD=build/arm64.
+
+.PHONY: lab-programs lab-layer
+
+# Programs and kernels of known length.
+lab_programs := $(patsubst tests/lab/commands/%.S,$(BUILD)/lab/%,$(wildcard tests/lab/commands/*.S)) \
+                $(patsubst tests/lab/kernels/%.S,$(BUILD)/lab/%.so,$(wildcard tests/lab/kernels/*.S))
+lab-programs: $(lab_programs)
+
+$(BUILD)/lab/%: tests/lab/commands/%.S
+	@mkdir -p $(@D)
+	$(CC) -nostdlib -static -o $@ $<
+
+$(BUILD)/lab/%.so: tests/lab/kernels/%.S
+	@mkdir -p $(@D)
+	$(CC) -nostdlib -shared -o $@ $<
+
+# What is laid over the guest's root: build/ of this source tree, and pmclua in the PATH.
+guest_build := $(BUILD)/layer$(CURDIR)/build
+lab-layer: all lab-programs
+	@mkdir -p $(guest_build) $(BUILD)/layer/usr/local/bin
+	@cp -r $(addprefix $(BUILD)/,pmclua pmclua-runner libpmclua.so lua lab) $(guest_build)
+	@ln -sf $(CURDIR)/build/pmclua $(BUILD)/layer/usr/local/bin/pmclua

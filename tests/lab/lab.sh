@@ -1,0 +1,115 @@
+#!/bin/bash
+# pmclua in the lab: builds it for the guest and boots the guest with it.
+#
+#   lab.sh                                      what `make lab` runs: script $SCRIPT $ARGS where it is set,
+#                                               else prompt
+#   lab.sh prompt [options]                     pmclua's prompt; Ctrl-D leaves and powers off
+#   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. Its folder comes along, and
+#                                               each argument that names a file or folder
+#   lab.sh run [options] -- COMMAND [ARG…]      any command; pmclua is in its PATH
+#   lab.sh test [SPEC…]                         the suite, on each OS kernel; the last line has the totals
+#   lab.sh build                                only builds
+# Options are boot.sh's. Exit: the command's; 77 where the lab cannot be built here.
+#
+# The guest sees this source tree under its own path, its build/ made for the guest.
+set -eu
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+build=$top/build/arm64
+# shellcheck source-path=SCRIPTDIR source=config.sh
+. "$here/config.sh"
+
+# More than this is a mistake, such as a script that lies in the home folder.
+copy_limit_mb=256
+
+build_for_guest() {
+  local sysroot
+  "$here/build.sh"
+  sysroot=$("$here/build.sh" folder)/sysroot
+  mkdir -p "$build"
+  # Two labs may start at once; make would have both write the same files.
+  flock "$build" make -s -C "$top" -f Makefile -f tests/lab/lab.mk BUILD=build/arm64 SYSROOT="$sysroot" \
+    CROSS=aarch64-linux-gnu- CFLAGS="-O2 -g --sysroot=$sysroot" all lab-programs lab-layer >&2
+}
+
+# The source tree, without what is built or kept here: boot.sh's options that bring it along.
+tree_options() {
+  local path
+  for path in "$top"/* "$top/.busted"; do
+    case $path in "$top/build" | "$top/pmclua") ;; *) printf '%s\n' --copy "$path" ;; esac
+  done
+}
+
+# in_guest [boot.sh's arguments]
+in_guest() {
+  local tree
+  mapfile -t tree < <(tree_options)
+  "$here/boot.sh" --layer "$build/layer" "${tree[@]}" "$@"
+}
+
+# script [boot.sh's options] -- SCRIPT [ARG…]
+script() {
+  local options=() copies=() word folder
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  [ $# -gt 1 ] || { echo "usage: lab.sh script [options] -- SCRIPT [ARG…]" >&2; return 2; }
+  shift
+  if [ -f "$1" ]; then copies+=("$(dirname "$1")"); fi
+  for word in "${@:2}"; do if [ -e "$word" ]; then copies+=("$word"); fi; done
+  for folder in "${copies[@]}"; do
+    if [ "$(du -sm "$folder" | cut -f1)" -gt "$copy_limit_mb" ]; then
+      echo "lab: $folder would be copied, and has more than $copy_limit_mb MB" >&2
+      return 2
+    fi
+  done
+  for folder in "${copies[@]}"; do options+=(--copy "$folder"); done
+  in_guest --timeout 3600 "${options[@]}" -- pmclua "$@"
+}
+
+# specs KERNEL [SPEC…]: runs them; the last line has the totals.
+specs() {
+  local kernel=$1
+  shift
+  echo "the lab: OS kernel $kernel, QEMU's Neoverse N1 with 2 cycles an instruction"
+  in_guest --kernel "$kernel" --timeout 150 -- pmclua "$top/tests/support/specs.lua" lab "$@"
+}
+
+# Each OS kernel's specs at the same time, printed one after the other; totals of all.
+test_all() {
+  local entry kernel logs failed=0 runs=()
+  logs=$(mktemp -d "${TMPDIR:-/tmp}/pmclua-lab-test.XXXXXX")
+  # shellcheck disable=SC2064 # as it is now
+  trap "rm -rf '$logs'" EXIT
+  [ $# -gt 0 ] || set -- "$here/spec"
+  for entry in "${guest_kernels[@]}"; do
+    kernel=${entry%%:*}
+    specs "$kernel" "$@" >"$logs/$kernel" 2>&1 &
+    runs+=("$!:$kernel")
+  done
+  for entry in "${runs[@]}"; do
+    if ! wait "${entry%%:*}"; then failed=1; fi
+    cat "$logs/${entry#*:}"
+    if ! tail -n 1 "$logs/${entry#*:}" | grep -q '^\[lab\] passed'; then
+      echo "FAILED on OS kernel ${entry#*:}: ended before its totals"
+      echo "[lab] passed 0, failed 1, skipped 0" >>"$logs/${entry#*:}"
+    fi
+  done
+  cat "$logs"/* | sed -n 's/^\[lab\] passed \([0-9]*\), failed \([0-9]*\), skipped \([0-9]*\)$/\1 \2 \3/p' |
+    awk '{ p += $1; f += $2; s += $3 } END { printf "[lab] passed %d, failed %d, skipped %d\n", p, f, s }'
+  return $failed
+}
+
+# shellcheck disable=SC2086 # ARGS is words
+if [ $# = 0 ]; then
+  if [ -n "${SCRIPT:-}" ]; then set -- script -- "$SCRIPT" ${ARGS:-}; else set -- prompt; fi
+fi
+action=$1
+shift
+build_for_guest
+case $action in
+  build) ;;
+  prompt) in_guest --terminal "$@" -- pmclua ;;
+  script) script "$@" ;;
+  run) in_guest "$@" ;;
+  test) test_all "$@" ;;
+  *) echo "lab: no action '$action'" >&2; exit 2 ;;
+esac
