@@ -50,7 +50,8 @@ describe("a number for people", function()
 
   it("is a share in percent without needless places", function()
     says(text.percent, { { 0.004, "0.4 %" }, { 0.62, "62 %" }, { 1, "100 %" }, { 0.01, "1 %" },
-                         { 0.001, "0.1 %" }, { 0.039, "3.9 %" }, { 0, "0 %" }, { -0.02, "-2 %" }, { 0.0001, "0.01 %" } })
+                         { 0.001, "0.1 %" }, { 0.039, "3.9 %" }, { 0, "0 %" }, { -0.02, "-2 %" },
+                         { 0.0001, "0.01 %" } })
   end)
 
   it("has the unit of its event or metric", function()
