@@ -1,0 +1,60 @@
+--- results: headers and records made by hand, for specs of the store, of results and of reports.
+
+local M = {}
+
+---@param name string
+---@param more? table fields to add or replace
+function M.event(name, more)
+  local event = { name = name, field = (name:gsub("-", "_")), spec = name, unit = "", scale = 1,
+    attr = { type = 0, config = 0 } }
+  for field, value in pairs(more or {}) do event[field] = value end
+  return event
+end
+
+--- A header: two cells of one kernel over n, one pass of cycles, instructions and page-faults.
+---@param more? table fields to replace
+function M.header(more)
+  local header = {
+    name = "matrix", question = "What does walking a matrix cost?", seed = 7, repetitions = 3, warmup = 0,
+    workloads = { { name = "rows", kind = "kernel", per = "iteration" } },
+    factors = { { "n", { 256, 512 } } },
+    cells = { { workload = "rows", levels = { n = 256 } }, { workload = "rows", levels = { n = 512 } } },
+    events = { M.event "cycles", M.event "instructions", M.event "page-faults" },
+    pass_events = { { 1, 2, 3 } }, metrics = {}, per = {}, host = { cpu = "made by hand" },
+  }
+  for field, value in pairs(more or {}) do header[field] = value end
+  return header
+end
+
+--- A record of cell 1, pass 1, all events counted all the time.
+---@param counts (number|ffi.cdata*)[]
+---@param more? table fields to add or replace; `false` takes one away
+function M.record(counts, more)
+  local record = {
+    workload = "rows", levels = { n = 256 }, cell = 1, pass = 1, index = 1, order = 1, warmup = false,
+    outcome = "done", start_ns = 5000000000, wall_ns = 1000000, iterations = 10, user_ns = 900000,
+    system_ns = 100000, minor_faults = 3, major_faults = 0, voluntary_switches = 0,
+    involuntary_switches = 0, counts = counts, enabled = {}, running = {},
+  }
+  for i in pairs(counts) do record.enabled[i], record.running[i] = 990000, 990000 end
+  for field, value in pairs(more or {}) do record[field] = value or nil end
+  return record
+end
+
+--- Records of one cell: `columns[i]` has the counts of event i in each repetition.
+---@param columns number[][]
+---@param more? table
+---@return table[]
+function M.records(columns, more)
+  local records = {}
+  for index = 1, #columns[next(columns)] do
+    local counts = {}
+    for event, column in pairs(columns) do counts[event] = column[index] end
+    local record = M.record(counts, more)
+    record.index, record.order = index, index
+    records[index] = record
+  end
+  return records
+end
+
+return M
