@@ -525,61 +525,80 @@ end
 
 -- ---- record lines ----
 
-local line_size = 4096
-local line_buffer = ffi.new("char[?]", line_size)
-local line_values, line_absent, line_count = ffi.new "uint64_t[64]", ffi.new "uint64_t[1]", 64
+local ENOSPC = -28
 
-local function line_room(count)
-  if count <= line_count then return end
-  line_count = count * 2
-  line_values = ffi.new("uint64_t[?]", line_count)
-  line_absent = ffi.new("uint64_t[?]", math.ceil(line_count / 64))
+-- Room that grows: for one line, its form, its values, and which of them are absent.
+local line_room = { bytes = 0 }
+
+local function grow_line_room(bytes)
+  if bytes <= line_room.bytes then return end
+  line_room = { bytes = bytes, line = ffi.new("char[?]", bytes), form = ffi.new("char[?]", 2 * bytes + 1),
+    values = ffi.new("uint64_t[?]", bytes / 2 + 1), absent = ffi.new("uint8_t[?]", bytes / 2 + 1) }
 end
+grow_line_room(4096)
 
-local bit = require "bit"
-
---- Puts `count` values where `form` has a '%': exact decimals, "null" for nil.
+--- The line of `form` (pmclua.h, record lines) with `count` values; nil stands for null.
 ---@param form string
 ---@param values (number|ffi.cdata*|nil)[]
 ---@param count integer
----@return string
+---@return string line; raises where form and values do not fit each other
 function core.line_write(form, values, count)
-  line_room(count)
-  ffi.fill(line_absent, math.ceil(line_count / 64) * 8)
-  for i = 0, count - 1 do
-    local value = values[i + 1]
-    if value == nil then
-      local word = bit.rshift(i, 6)
-      line_absent[word] = bit.bor(line_absent[word], bit.lshift(1ULL, bit.band(i, 63)))
-    end
-    line_values[i] = value or 0
+  grow_line_room(math.max(#form, count * 2))
+  local room = line_room
+  for i = 1, count do
+    local value = values[i]
+    room.values[i - 1], room.absent[i - 1] = value or 0, value == nil and 1 or 0
   end
-  while true do
-    local length = C.pmclua_line_write(line_buffer, line_size, form, line_values, line_absent, count)
-    if length >= 0 then return ffi.string(line_buffer, length) end
-    assert(length == -28 and line_size < 2 ^ 28, "a record line that cannot be written")   -- ENOSPC
-    line_size = line_size * 4
-    line_buffer = ffi.new("char[?]", line_size)
-  end
+  local length = C.pmclua_line_write(room.line, room.bytes, form, room.values, room.absent, count)
+  if length >= 0 then return ffi.string(room.line, length) end
+  if length ~= ENOSPC then error("a record line that cannot be written", 0) end
+  grow_line_room(room.bytes * 2)
+  return core.line_write(form, values, count)
 end
 
---- Every number or null outside the strings of a JSON line, in order: a list and its length (nulls are
---- holes); or nil and the errno's name.
-function core.line_scan(line)
-  line_room(64)
-  while true do
-    local count = C.pmclua_line_scan(line, #line, line_values, line_absent, line_count)
-    if count >= 0 then
-      local values = {}
-      for i = 0, count - 1 do
-        local gone = bit.band(bit.rshift(line_absent[bit.rshift(i, 6)], bit.band(i, 63)), 1ULL) ~= 0
-        values[i + 1] = not gone and exact(line_values[i]) or nil
-      end
-      return values, count
-    end
-    if count ~= -28 then return refused(count) end
-    line_room(line_count * 2)
+--- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
+--- nil, errno name, number.
+---@param line string
+---@param values table
+function core.line_scan(line, values)
+  grow_line_room(#line + 2)
+  local room = line_room
+  local count = C.pmclua_line_scan(line, #line, room.form, 2 * room.bytes + 1, room.values, room.absent,
+    room.bytes / 2 + 1)
+  if count < 0 then return refused(count) end
+  for i = 0, count - 1 do
+    if room.absent[i] ~= 0 then values[i + 1] = nil else values[i + 1] = exact(room.values[i]) end
   end
+  return ffi.string(room.form), count
+end
+
+---@class pmclua.core.Lines a file of whole lines
+local Lines = {}
+Lines.__index = Lines
+
+--- Creates a file of lines (mode 0600), or opens one to go on after its last whole line. Returns it, or
+--- nil, errno name, number.
+---@param path string
+---@param how "create"|"resume"
+---@return pmclua.core.Lines?
+function core.lines(path, how)
+  local fd = C.pmclua_lines_open(path, how == "resume" and 1 or 0)
+  if fd < 0 then return refused(fd) end
+  return setmetatable({ fd = fd }, Lines)
+end
+
+--- Appends whole lines. Returns the bytes of `text` that are now in the file, whole lines all; fewer
+--- than #text come with errno name and number.
+function Lines:append(text)
+  local kept = ffi.new "size_t[1]"
+  local result = C.pmclua_lines_append(self.fd, text, #text, kept)
+  if result < 0 then return tonumber(kept[0]), core.errno_name(-result), -result end
+  return tonumber(kept[0])
+end
+
+function Lines:close()
+  if self.fd then C.pmclua_close(self.fd) end
+  self.fd = nil
 end
 
 return core
