@@ -8,6 +8,19 @@ local pmc = {}
 local PLACES = {
   options    = { "pmclua.options", "declare" },
   experiment = { "pmclua.experiment", "declare" },
+  measure    = { "pmclua.experiment", "measure" },
+  compare    = { "pmclua.experiment", "compare" },
+  command    = { "pmclua.workload.command", "new" },
+  kernel     = { "pmclua.workload.kernel", "new" },
+  call       = { "pmclua.workload.call", "new" },
+  buffer     = { "pmclua.workload.call", "buffer" },
+  group      = { "pmclua.group", "new" },
+  open       = { "pmclua.open", "new" },
+  machine    = { "pmclua.machine", "facts" },
+  load       = { "pmclua.experiment.result", "load" },
+  stats      = { "pmclua.stats" },
+  metrics    = { "pmclua.metric" },
+  events     = { "pmclua.event" },
 }
 
 local function names()

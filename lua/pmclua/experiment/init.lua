@@ -1,0 +1,245 @@
+--- experiment/: declare, plan, run, record. This file is the table of contents.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local declare = require "pmclua.experiment.declare"
+
+local M = {}
+
+local STATUS = { done = 0, failed = 1, usage = 2, nothing_counted = 77, interrupted = 130 }
+
+--- A checked declaration that can be run.
+---@class pmclua.Experiment
+---@field declaration pmclua.Declaration
+local Experiment = {}
+Experiment.__index = Experiment
+Experiment.__tostring = function(self)
+  return ("experiment%s: %d workloads, %d events"):format(
+    self.declaration.name and " " .. self.declaration.name or "", #self.declaration.workloads,
+    #self.declaration.events)
+end
+
+--- True for what M.declare returned.
+function M.is(value) return type(value) == "table" and getmetatable(value) == Experiment end
+
+local function raise_mistakes(mistakes, level)
+  if #mistakes == 0 then return end
+  if #mistakes == 1 then explain.misuse(mistakes[1], level + 1) end
+  explain.misuse(("this experiment has %d mistakes:\n  %s"):format(#mistakes, table.concat(mistakes, "\n  ")), level + 1)
+end
+
+--- Declares an experiment; everything is checked, and every mistake reported at once.
+---@param spec table lua/README.md, "Experiments"
+---@return pmclua.Experiment
+function M.declare(spec)
+  if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end
+  local declaration, mistakes = declare.check(spec)
+  raise_mistakes(mistakes, 2)
+  return setmetatable({ spec = spec, declaration = declaration }, Experiment)
+end
+
+-- ---- what the command line says differently ----
+
+local SAME_NAME = { "repetitions", "warmup", "baseline", "passes", "seed", "pin", "timeout" }
+
+local function override_factors(spec, set)
+  local factors = {}
+  local known = declare.check { workloads = {}, events = { "duration_time" }, factors = spec.factors }.factors
+  for i, factor in ipairs(known) do
+    factors[i] = { factor.name, set[factor.name] or factor.levels }
+    set[factor.name] = nil
+  end
+  local unknown = next(set)
+  if unknown then error(require("pmclua.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0) end
+  return factors
+end
+
+--- The experiment as the command line changes it.
+---@param overrides pmclua.Overrides
+---@return pmclua.Experiment
+function Experiment:override(overrides)
+  local spec = {}
+  for key, value in pairs(self.spec) do spec[key] = value end
+  for _, key in ipairs(SAME_NAME) do
+    if overrides[key] ~= nil then spec[key] = overrides[key] end
+  end
+  if overrides.events then spec.events = overrides.events end
+  if overrides.set then spec.factors = override_factors(spec, overrides.set) end
+  local declaration, mistakes = declare.check(spec)
+  if #mistakes > 0 then
+    error(require("pmclua.options").usage_error(table.concat(mistakes, "\n")), 0)
+  end
+  return setmetatable({ spec = spec, declaration = declaration }, Experiment)
+end
+
+-- ---- running ----
+
+--- Every problem that can be seen before anything runs, raised as one.
+local function check_workloads(cells, session)
+  local seen, problems = {}, {}
+  for _, cell in ipairs(cells) do
+    local problem = cell.workload:problem(cell.levels, session)
+    local shown = problem and tostring(problem)
+    if shown and not seen[shown] then
+      seen[shown] = true
+      problems[#problems + 1] = problem
+    end
+  end
+  if #problems == 1 then error(problems[1], 0) end
+  if #problems > 1 then
+    local lines = {}
+    for i, problem in ipairs(problems) do lines[i] = tostring(problem) end
+    error(explain.problem { code = "ESEVERAL", operation = "prepare", message = table.concat(lines, "\n") }, 0)
+  end
+end
+
+local function open_store(options, header)
+  if options.store == false then return nil end
+  local store = require "pmclua.store"
+  if options.store then return store.create(options.store, header) end
+  if not store.folder() then
+    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
+    return nil
+  end
+  return store.create(store.default_path(header.name or "measure"), header)
+end
+
+--- Where every record goes: the result, and the store if there is one.
+local function recorder(result, writer)
+  return function(made)
+    result:add(made)
+    if writer then
+      writer:add(made)
+      writer:tick(core.now_ns())
+    end
+  end
+end
+
+local function finish(writer, status)
+  if not writer then return end
+  writer:finish(status == "complete" and "complete" or "interrupted")
+  writer:close()
+end
+
+--- Plans, runs, records. Returns the result; what ended it early stands in result.status and
+--- result.problem.
+---@param options? { store?: string|false, quiet?: boolean, session?: pmclua.Session }
+---   store: a path; false: nowhere; nil: in the user's folder of results
+function Experiment:run(options)
+  options = options or {}
+  local plan = require "pmclua.experiment.plan"
+  local declaration = self.declaration
+  local session = options.session or require("pmclua.workload.session").new()
+  local made = plan.make(declaration)
+  local header = plan.header(declaration, made)
+  check_workloads(made.cells, session)
+
+  local result = require("pmclua.experiment.result").new(header)
+  local writer = open_store(options, header)
+  local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
+  local run = require("pmclua.experiment.run").new(declaration, made,
+    { session = session, take = recorder(result, writer), progress = progress })
+  core.catch_interrupts "count"
+  local ok, status, problem = pcall(run.execute, run)
+  core.catch_interrupts(nil)
+  if clear then clear() end
+  if not options.session then session:close() end
+  finish(writer, ok and status)
+  if not ok then error(status, 0) end
+  result.status, result.problem, result.path = status, problem, writer and writer.path
+  return result
+end
+
+-- ---- as a script ----
+
+--- The plan as a person reads it.
+---@return string
+function Experiment:plan()
+  local plan = require "pmclua.experiment.plan"
+  local made = plan.make(self.declaration)
+  return require("pmclua.report.plan").render(self.declaration, made)
+end
+
+local function write_report(text, path)
+  if not path or path == "-" then
+    io.stdout:write(text)
+    return
+  end
+  local file, why = io.open(path, "w")
+  if not file or not file:write(text) or not file:close() then
+    error(explain.problem { code = "EWRITE", operation = "write", message = "cannot write the report: " .. tostring(why) }, 0)
+  end
+end
+
+local function anything_counted(result)
+  local header = result.header
+  for _, event in ipairs(header.events) do
+    if not event.tool and not event.status then return true end
+  end
+  return #header.events == 0
+end
+
+--- Runs an experiment that a script returned, with its command line. Returns the exit status.
+---@param experiment pmclua.Experiment
+---@param args string[] what the script's own options have left
+---@return integer
+function M.main(experiment, args, script)
+  local overrides = require("pmclua.experiment.options").parse(args)
+  experiment = experiment:override(overrides)
+  experiment.declaration.name = experiment.declaration.name or script and script.name
+  if overrides.plan then
+    io.stdout:write(experiment:plan())
+    return STATUS.done
+  end
+  local store = overrides.store
+  if overrides.no_store then store = false end
+  local result = experiment:run { store = store, quiet = overrides.quiet }
+  write_report(require("pmclua.report").render(result, { format = overrides.format or "table", stream = 1 }), overrides.output)
+  io.stdout:flush()
+  if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
+  if result.status == "interrupted" then return STATUS.interrupted end
+  if result.status == "failed" then return STATUS.failed end
+  return anything_counted(result) and STATUS.done or STATUS.nothing_counted
+end
+
+-- ---- one-liners ----
+
+local function run_workloads(workloads, options, defaults)
+  local spec = { name = options.name or "measure", workloads = workloads }
+  local own = { store = true, quiet = true, session = true, name = true }
+  for key, value in pairs(defaults) do spec[key] = value end
+  for key, value in pairs(options) do
+    if not own[key] then spec[key] = value end
+  end
+  local declaration, mistakes = declare.check(spec)
+  raise_mistakes(mistakes, 3)
+  local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
+  local store = options.store
+  if store == nil then store = false end
+  return experiment:run { store = store, quiet = options.quiet, session = options.session }
+end
+
+--- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).
+---@param workload any a command string, a workload object, a Lua function
+---@param options? table the keys of pmc.experiment, and store, quiet
+---@return pmclua.Result
+function M.measure(workload, options)
+  return run_workloads({ workload }, options or {}, { repetitions = 10, warmup = 1 })
+end
+
+--- Measures several workloads interleaved, against the first: pmc.compare("ls", "ls -l", { repetitions = 30 }).
+---@param ... any workloads, then an options table if any
+---@return pmclua.Result
+function M.compare(...)
+  local workloads = { ... }
+  local options = {}
+  local last = workloads[#workloads]
+  if #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil then
+    options = table.remove(workloads)
+  end
+  local first = require("pmclua.workload").from(workloads[1])
+  if first then workloads[1] = first end
+  return run_workloads(workloads, options, { repetitions = 30, warmup = 2, baseline = first and first.name })
+end
+
+return M

@@ -1,0 +1,115 @@
+--- plan.lua: from a declaration to what will be run: cells, passes, order.
+
+local order = require "pmclua.experiment.order"
+local passes = require "pmclua.experiment.passes"
+
+local plan = {}
+
+--- One combination of a workload and a level of each factor.
+---@class pmclua.Cell
+---@field index integer
+---@field workload table
+---@field levels table<string, any>
+
+local function combinations(factors, i, levels, take)
+  if i > #factors then
+    local copy = {}
+    for name, level in pairs(levels) do copy[name] = level end
+    take(copy)
+    return
+  end
+  for _, level in ipairs(factors[i].levels) do
+    levels[factors[i].name] = level
+    combinations(factors, i + 1, levels, take)
+  end
+end
+
+--- Every cell, in the script's order: levels first, workloads within.
+---@param declaration pmclua.Declaration
+---@return pmclua.Cell[]
+function plan.cells(declaration)
+  local cells = {}
+  combinations(declaration.factors, 1, {}, function(levels)
+    for _, workload in ipairs(declaration.workloads) do
+      if not declaration.where or declaration.where(levels, workload.name) then
+        cells[#cells + 1] = { index = #cells + 1, workload = workload, levels = levels }
+      end
+    end
+  end)
+  return cells
+end
+
+--- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
+---@param declaration pmclua.Declaration
+---@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer }
+function plan.make(declaration)
+  local list, anchors = passes.plan(declaration.events, declaration.passes)
+  local cells = plan.cells(declaration)
+  local runs = #cells * #list * (declaration.warmup + declaration.repetitions)
+  return { cells = cells, passes = list, anchors = anchors, runs = runs }
+end
+
+--- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass.
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+---@return fun(): table? next_step
+function plan.steps(declaration, made)
+  local units = {}
+  for _, cell in ipairs(made.cells) do
+    for pass = 1, #made.passes do units[#units + 1] = { cell = cell, pass = pass } end
+  end
+  local next_block = order.blocks(#units, declaration.seed)
+  local block, place, number, time = {}, 0, 0, 0
+  local blocks = declaration.warmup + declaration.repetitions
+  return function()
+    place = place + 1
+    if place > #block then
+      if number == blocks or #units == 0 then return nil end
+      number, block, place = number + 1, next_block(), 1
+    end
+    time = time + 1
+    local unit, is_warmup = units[block[place]], number <= declaration.warmup
+    return { cell = unit.cell, pass = unit.pass, warmup = is_warmup,
+      index = is_warmup and number or number - declaration.warmup, order = time }
+  end
+end
+
+-- ---- what is stored and shown of a plan ----
+
+local function plain_event(event)
+  return { spec = event.spec, name = event.name, field = event.field, unit = event.unit, scale = event.scale,
+    source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
+    status = event.status, why = event.why, note = event.note, brought = event.brought,
+    verified = event.verified }
+end
+
+local function map(list, f)
+  local out = {}
+  for i, item in ipairs(list) do out[i] = f(item) end
+  return out
+end
+
+--- The header of the result (lua/README.md, "The header").
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+function plan.header(declaration, made)
+  return {
+    name = declaration.name, question = declaration.question,
+    events = map(declaration.events, plain_event),
+    metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
+    factors = map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
+    workloads = map(declaration.workloads, function(workload)
+      return { name = workload.name, kind = workload.kind, per = workload.per }
+    end),
+    cells = map(made.cells, function(cell) return { workload = cell.workload.name, levels = cell.levels } end),
+    pass_events = map(made.passes, function(pass) return pass.events end),
+    anchors = made.anchors,
+    per = declaration.per and { [declaration.per.name] = declaration.per.formula },
+    baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
+    repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
+    passes = declaration.passes, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
+    host = require("pmclua.machine").facts(),
+  }
+end
+
+return plan

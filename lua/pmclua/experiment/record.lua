@@ -1,0 +1,65 @@
+--- record.lua: what a runner (or this process) answered, as the record that travels.
+
+local record = {}
+
+local COPIED = { "start_ns", "wall_ns", "iterations", "user_ns", "system_ns", "max_rss_bytes", "minor_faults",
+  "major_faults", "voluntary_switches", "involuntary_switches" }
+
+--- The readings of one thread: counts, enabled and running by event index.
+local function thread_counts(words, place, pass)
+  local counts, enabled, running = {}, {}, {}
+  for _, group in ipairs(pass.groups) do
+    local enabled_ns, running_ns = words[place], words[place + 1]
+    place = place + 2
+    for _, index in ipairs(group.events) do
+      enabled[index], running[index] = enabled_ns, running_ns
+      if running_ns ~= 0 then counts[index] = words[place] end
+      place = place + 1
+    end
+  end
+  return { counts = counts, enabled = enabled, running = running }, place
+end
+
+--- The exact sum of two exact values, of which either may be absent.
+local function sum(a, b)
+  if a == nil or b == nil then return a or b end
+  return require("pmclua.core").exact((0ULL + a) + b)
+end
+
+local function add_thread(total, thread, pass)
+  for _, index in ipairs(pass.events) do
+    for _, part in ipairs { "counts", "enabled", "running" } do
+      total[part][index] = sum(total[part][index], thread[part][index])
+    end
+  end
+end
+
+--- A record of one repetition.
+---@param step table of plan.steps
+---@param result table of Session:run
+---@param pass { groups: table[], events: integer[] }
+---@param events pmclua.Event[]
+---@param why? string what ended it badly
+---@return table record  lua/README.md, "The record"
+function record.new(step, result, pass, events, why)
+  local made = {
+    workload = step.cell.workload.name, levels = step.cell.levels, cell = step.cell.index,
+    pass = step.pass, index = step.index, order = step.order, warmup = step.warmup,
+    outcome = result.outcome, exit = result.exit, signal = result.signal ~= 0 and result.signal or nil, why = why,
+    counts = {}, enabled = {}, running = {},
+  }
+  for _, name in ipairs(COPIED) do made[name] = result[name] end
+  local threads, place = {}, 1
+  if #result.words > 0 then
+    for i = 1, math.max(1, result.threads) do threads[i], place = thread_counts(result.words, place, pass) end
+  end
+  for _, thread in ipairs(threads) do add_thread(made, thread, pass) end
+  if #threads > 1 then made.threads = threads end
+  -- Events that need no descriptor are facts of the record itself.
+  for index, event in ipairs(events) do
+    if event.tool then made.counts[index] = result[event.tool] end
+  end
+  return made
+end
+
+return record

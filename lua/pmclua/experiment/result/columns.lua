@@ -1,0 +1,138 @@
+--- columns.lua: the records of one cell as columns of numbers.
+--
+-- Invariant: a raw count is kept exactly as it came, beside how much of the time it ran where that was
+-- not all of it; what was not counted is `false` and never 0. A million repetitions are arrays of
+-- numbers, not tables, and what a summary does not need (times of repetitions that ran throughout) is
+-- not kept.
+
+local M = {}
+
+---@class pmclua.Block: repetitions of one cell in one pass
+---@field n integer
+---@field index integer[] repetition: equal in cells that ran in the same block
+---@field order integer[] place in time
+---@field wall (number|ffi.cdata*|false)[] ns
+---@field iterations (number|ffi.cdata*)[]
+---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
+---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
+---  where it did not run all the time that it was enabled
+---@field resources table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, …
+
+local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit" }
+
+local function new_block(with_resources)
+  local block = { n = 0, index = {}, order = {}, wall = {}, iterations = {}, counts = {}, partial = {} }
+  if with_resources then
+    block.resources = {}
+    for _, name in ipairs(RESOURCES) do block.resources[name] = {} end
+  end
+  return block
+end
+
+---@class pmclua.Columns: all that was recorded of one cell
+---@field passes table<integer, pmclua.Block>
+---@field warmups table<integer, pmclua.Block> apart: never in a summary
+---@field failed table<string, integer> repetitions left out, by outcome
+---@field first_failure table? the first record left out: outcome, exit, signal, why
+---@field warmup_count integer
+---@field rejected integer
+
+---@return pmclua.Columns
+function M.new(with_resources)
+  return { passes = {}, warmups = {}, failed = {}, rejected = 0, warmup_count = 0,
+    with_resources = with_resources }
+end
+
+local function block_of(columns, record)
+  local blocks = record.warmup and columns.warmups or columns.passes
+  local block = blocks[record.pass]
+  if not block then
+    block = new_block(columns.with_resources)
+    blocks[record.pass] = block
+  end
+  return block
+end
+
+-- Notes an event's times where it did not run throughout. Returns whether it ran at all.
+local function note_times(block, event, i, enabled, running)
+  if enabled == nil or running == nil or (running >= enabled and running > 0) then return true end
+  local partial = block.partial[event]
+  if not partial then
+    partial = {}
+    block.partial[event] = partial
+  end
+  partial[i] = { enabled, running }
+  return running > 0
+end
+
+local function add_count(block, event, i, value, enabled, running)
+  local column = block.counts[event]
+  if not column then
+    column = {}
+    block.counts[event] = column
+  end
+  local ran = note_times(block, event, i, enabled, running)
+  column[i] = ran and value ~= nil and value or false
+end
+
+local function add_resources(block, record, i)
+  if not block.resources then return end
+  for name, column in pairs(block.resources) do column[i] = record[name] or false end
+end
+
+-- A count that needs no descriptor is read from a field of the record.
+local function value_of(record, tools, event)
+  local value = record.counts and record.counts[event]
+  if value == nil and tools[event] then return record[tools[event]] end
+  return value
+end
+
+local function add_to_block(block, record, events, tools)
+  local i = block.n + 1
+  block.n = i
+  block.index[i], block.order[i] = record.index, record.order
+  block.wall[i], block.iterations[i] = record.wall_ns or false, record.iterations or 1
+  local enabled, running = record.enabled or {}, record.running or {}
+  for k = 1, #events do
+    local event = events[k]
+    add_count(block, event, i, value_of(record, tools, event), enabled[event], running[event])
+  end
+  add_resources(block, record, i)
+end
+
+-- Whether a repetition that was not done may be summarised all the same.
+local function has_counts(record)
+  return record.outcome == "done" or record.outcome == "signalled" or record.outcome == "timed-out"
+end
+
+--- Whether a repetition counts as failed: it did not end by itself, or ended with a status but 0.
+function M.is_failed(record)
+  return record.outcome ~= "done" or (record.exit or 0) ~= 0
+end
+
+local function leave_out(columns, record)
+  if record.outcome == "rejected" then
+    columns.rejected = columns.rejected + 1
+    return
+  end
+  local outcome = record.outcome == "done" and "exit" or record.outcome
+  columns.failed[outcome] = (columns.failed[outcome] or 0) + 1
+  columns.first_failure = columns.first_failure
+    or { outcome = outcome, exit = record.exit, signal = record.signal, why = record.why }
+end
+
+--- Adds a record.
+---@param columns pmclua.Columns
+---@param record table
+---@param events integer[] of its pass, those that need no descriptor among them
+---@param tools table<integer, string> event -> field of the record
+---@param keep_failed boolean summarise failed repetitions that have counts
+function M.add(columns, record, events, tools, keep_failed)
+  if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
+  local failed = M.is_failed(record)
+  if failed and not record.warmup then leave_out(columns, record) end
+  if failed and not (keep_failed and has_counts(record)) then return end
+  add_to_block(block_of(columns, record), record, events, tools)
+end
+
+return M

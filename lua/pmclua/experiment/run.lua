@@ -1,0 +1,177 @@
+--- run.lua: runs a plan: the only place that knows the order of time.
+--
+-- A repetition is: prepare, run in the runner, record, conclude. Records go to the store and the result
+-- as they come; an interrupt ends after the running repetition, and nothing that was measured is lost.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local record = require "pmclua.experiment.record"
+local plan = require "pmclua.experiment.plan"
+
+---@class pmclua.Run
+---@field declaration pmclua.Declaration
+---@field plan table
+---@field session pmclua.Session
+---@field take fun(record: table)          gets every record
+---@field progress? fun(done: integer, total: integer, step: table)
+local Run = {}
+Run.__index = Run
+
+local run = {}
+
+--- Prepares to run; nothing is run yet.
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+---@param options { session: pmclua.Session, take: fun(record: table), progress?: function, skip?: fun(step): boolean }
+function run.new(declaration, made, options)
+  return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
+    progress = options.progress, skip = options.skip, sets = {}, cells = {}, failed = {} }, Run)
+end
+
+-- ---- hooks: never counted ----
+
+local function run_hook(self, hook, cell, what)
+  if not hook then return end
+  if type(hook) == "function" then return hook(cell.levels, cell.workload.name) end
+  local workload = type(hook) == "table" and hook.in_process and hook.fn
+  if workload then return workload(cell.levels, cell.workload.name) end
+  local id = self.session:workload(function(message) hook:define(message, cell.levels, { session = self.session }) end)
+  local result = self.session:run { workload = id }
+  self.session:forget(id)
+  local complaint = hook:complaint(result)
+  if complaint then
+    error(explain.problem { code = "EHOOK", operation = what,
+      message = ("%s '%s' failed: %s"):format(what, hook.name, complaint) }, 0)
+  end
+end
+
+-- ---- one repetition ----
+
+--- The event set of a pass as the session knows it; nil when it has no events.
+local function set_of(self, pass_number)
+  local pass = self.plan.passes[pass_number]
+  if #pass.groups == 0 then return nil end
+  self.sets[pass_number] = self.sets[pass_number] or self.session:events(pass.groups)
+  return self.sets[pass_number]
+end
+
+--- A cell's workload as the session knows it, set up when it is first needed.
+local function instance_of(self, cell)
+  local instance = self.cells[cell.index]
+  if instance then return instance end
+  run_hook(self, self.declaration.setup, cell, "setup")
+  instance = {}
+  if not cell.workload.in_process then
+    instance.id = self.session:workload(function(message)
+      cell.workload:define(message, cell.levels, { session = self.session, pin = self.declaration.pin })
+    end)
+  end
+  self.cells[cell.index] = instance
+  return instance
+end
+
+local function run_here(self, cell, pass_number)
+  local workload = cell.workload
+  local groups, failure = workload:open_groups(self.plan.passes[pass_number].groups)
+  if not groups then error(explain.open(failure), 0) end
+  local ok, result = pcall(workload.measure, workload, groups, cell.levels)
+  workload:close_groups(groups)
+  if not ok then error(result, 0) end
+  return result
+end
+
+local function run_there(self, cell, pass_number, iterations)
+  return self.session:run {
+    workload = instance_of(self, cell).id, events = pass_number and set_of(self, pass_number),
+    iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
+  }
+end
+
+local TARGET_NS = 1e6       -- a repetition long enough that two reads (about 2 µs) are under 1 % of it
+local MOST_ITERATIONS = 2 ^ 40
+
+--- How many iterations a kernel's repetition has: as declared, or doubled until one takes 1 ms.
+local function iterations_of(self, cell)
+  if cell.workload.per ~= "iteration" then return 1 end
+  if self.declaration.iterations then return self.declaration.iterations end
+  local instance = instance_of(self, cell)
+  local iterations = 1
+  while not instance.iterations do
+    local result = run_there(self, cell, nil, iterations)
+    local is_long = result.outcome ~= "done" or result.wall_ns >= TARGET_NS or iterations >= MOST_ITERATIONS
+    if is_long then instance.iterations = iterations else iterations = iterations * 2 end
+  end
+  return instance.iterations
+end
+
+--- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
+local function refusal(self, result, pass_number)
+  if result.outcome ~= "not-counted" then return nil end
+  local failure = result.failure
+  local group = self.plan.passes[pass_number].groups[failure.group]
+  local index = group and group.events[failure.index]
+  failure.event = index and self.declaration.events[index].name
+  return tostring(explain.open(failure))
+end
+
+local function repeat_once(self, step)
+  local cell = step.cell
+  local iterations = not cell.workload.in_process and iterations_of(self, cell)
+  run_hook(self, self.declaration.prepare, cell, "prepare")
+  local result = cell.workload.in_process and run_here(self, cell, step.pass)
+    or run_there(self, cell, step.pass, iterations)
+  run_hook(self, self.declaration.conclude, cell, "conclude")
+  local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
+  return record.new(step, result, self.plan.passes[step.pass], self.declaration.events, why)
+end
+
+-- ---- all of them ----
+
+local function clean_up(self)
+  for index in pairs(self.cells) do
+    run_hook(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
+  end
+end
+
+--- What a bad repetition decides: true to go on.
+local function goes_on(self, made)
+  if not made.why then return true end
+  if self.declaration.on_failure == "stop" then
+    self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
+      message = ("%s: %s"):format(made.workload, made.why),
+      hint = made.outcome == "done" and 'on_failure = "keep" counts such repetitions, "skip" leaves them out' or nil }
+    return false
+  end
+  if self.declaration.on_failure == "skip" or made.outcome ~= "done" then
+    made.outcome = made.outcome == "done" and "rejected" or made.outcome
+    self.failed[made.cell] = (self.failed[made.cell] or 0) + 1
+  end
+  return true
+end
+
+local function execute(self)
+  for step in plan.steps(self.declaration, self.plan) do
+    if core.interrupts() > 0 then return "interrupted" end
+    if not (self.skip and self.skip(step)) then
+      if self.progress then self.progress(step.order, self.plan.runs, step) end
+      local made = repeat_once(self, step)
+      if made.outcome == "interrupted" then return "interrupted" end
+      local go_on = goes_on(self, made)
+      self.take(made)
+      if not go_on then return "failed" end
+    end
+  end
+  return "complete"
+end
+
+--- Runs everything. Returns "complete", "interrupted" or "failed", and the problem that ended it.
+---@return string status, table? problem
+function Run:execute()
+  local ok, status = pcall(execute, self)
+  local cleaned, why = pcall(clean_up, self)
+  if not ok then error(status, 0) end
+  if not cleaned then error(why, 0) end
+  return status, self.problem
+end
+
+return run

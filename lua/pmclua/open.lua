@@ -1,0 +1,68 @@
+--- open.lua: perf_event_open as it is: what the OS kernel can do, a script can do.
+--
+--     local e = pmc.open{ type = 1, config = 2, read_format = 3, disabled = 1 }
+--     e:ioctl "ENABLE"; local words = e:read(); e:close()
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+
+local open = {}
+
+local TARGETS = { pid = true, cpu = true, group = true, flags = true }
+
+local Event = {}
+Event.__index = Event
+
+local function raise(self, operation, errnum)
+  error(explain.problem { code = core.errno_name(errnum), operation = operation, event = self.name,
+    message = ("%s on %s: %s"):format(operation, self.name, core.errno_text(errnum)) }, 0)
+end
+
+--- Opens one event. Every attr field goes by its name in the ABI; pid (0: this thread), cpu (-1: any),
+--- group (another open event) and flags are the system call's own.
+---@param spec table<string, number|boolean|string|table>
+---@return table event  :ioctl(name, argument) :read() :fd() :close()
+function open.new(spec)
+  if type(spec) ~= "table" then explain.misuse("pmc.open takes a table of attr fields, not a " .. type(spec), 2) end
+  local fields, target = {}, {}
+  for name, value in pairs(spec) do
+    if TARGETS[name] then target[name] = value else fields[name] = value end
+  end
+  if target.group then target.group = target.group.event end
+  local ok, event, failure = pcall(core.open, fields, target)
+  if not ok then explain.misuse(tostring(event), 2) end
+  local name = ("type %s config %s"):format(tostring(fields.type or 0), tostring(fields.config or 0))
+  if not event then
+    failure.event = name
+    error(explain.open(failure), 0)
+  end
+  return setmetatable({ event = event, name = name }, Event)
+end
+
+--- An ioctl by its name in the ABI. Returns what it gives back: the id for ID, a list for QUERY_BPF.
+---@param name "ENABLE"|"DISABLE"|"REFRESH"|"RESET"|"PERIOD"|"SET_OUTPUT"|"SET_FILTER"|"ID"|"SET_BPF"|"PAUSE_OUTPUT"|"QUERY_BPF"|"MODIFY_ATTRIBUTES"
+---@param argument? number|string|table
+function Event:ioctl(name, argument)
+  if getmetatable(argument) == Event then argument = argument.event end
+  local result, code, errnum = self.event:ioctl(name, argument)
+  if result == nil then
+    if code == "ENOENT" then explain.misuse(("perf events have no ioctl '%s'"):format(tostring(name)), 2) end
+    raise(self, name, errnum)
+  end
+  return result
+end
+
+--- The 64-bit words of a read(2), as the event's read_format lays them out; exact.
+---@return (number|ffi.cdata*)[]
+function Event:read()
+  local words, _, errnum = self.event:read()
+  if not words then raise(self, "read", errnum) end
+  return words
+end
+
+function Event:fd() return self.event:fd() end
+
+--- Closes it; a second time does nothing.
+function Event:close() self.event:close() end
+
+return open
