@@ -92,18 +92,31 @@ end
 --- lua(1).
 local function report(problem)
   if problem == nil then return STATUS.failed end
-  complain(tostring(problem))
-  if type(problem) ~= "table" then return STATUS.failed end
+  if type(problem) ~= "table" then
+    complain(tostring(problem))
+    return STATUS.failed
+  end
+  if not problem.quiet then complain(tostring(problem)) end
   return problem.status or problem.code == "EINTR" and STATUS.interrupted or STATUS.failed
+end
+
+--- Raises where words were given for an experiment and the script ran none.
+local function refuse_left_over(script)
+  if not script or script.taken or not next(script.given or {}) then return end
+  local name = next(script.given):gsub("_", "-")
+  error(require("pmclua.options").usage_error(
+    ("--%s has no effect: %s ran no experiment"):format(name, script.name)), 0)
 end
 
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
 local function conclude(value)
   local experiment = package.loaded["pmclua.experiment"]
+  local script = package.loaded["pmclua.script"] and require("pmclua.script").current
   if experiment and experiment.is(value) then
-    local script = require("pmclua.script").current or { args = {}, folder = "." }
-    return experiment.main(value, script.args, script)
+    local context = script or { args = {}, folder = "." }
+    return experiment.main(value, context.args, context)
   end
+  refuse_left_over(script)
   if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
   return STATUS.done
 end
@@ -156,7 +169,11 @@ local function run_script(word, args)
     complain(why)
     return STATUS.failed
   end
-  script.enter(path, args)
+  if args[1] == "--help" and not script.takes_arguments(path) then
+    io.write(script.header(path).text, "\n")
+    return STATUS.done
+  end
+  script.enter(word, path, args)
   return run(chunk, require("pmclua.scope").new(), args)
 end
 
@@ -197,7 +214,10 @@ function show.version()
 end
 
 function show.list()
-  for _, script in ipairs(require("pmclua.script").all()) do io.write(script.name, "\n") end
+  local script = require "pmclua.script"
+  for _, entry in ipairs(script.all()) do
+    io.write(("%-16s %s\n"):format(entry.name, script.header(entry.path).question))
+  end
 end
 
 --- Does what the command line asks.

@@ -6,10 +6,13 @@
 local M = {}
 
 ---@class pmclua.Script
+---@field word string as the command line has it: a path, or a name
 ---@field path string as given, or found
 ---@field name string without folder and ".lua"
 ---@field folder string where its sources and modules are looked for; "." when it has no file
 ---@field args string[] the arguments that nothing has taken yet
+---@field given? table options of all experiments that pmc.options has met, by field
+---@field taken? boolean an experiment has read args and given
 
 --- The script that is running; nil in the REPL and for -e.
 ---@type pmclua.Script?
@@ -38,26 +41,17 @@ local function exists(path)
   return file ~= nil
 end
 
---- Folder of the running executable; nil where /proc does not say.
----@return string?
-local function executable_folder()
-  local path = require("lfs").symlinkattributes("/proc/self/exe", "target")
-  return path and split(path)
-end
-
 --- The folders in which reusable scripts are looked for, in order; some may not exist.
 ---@return string[]
 function M.folders()
   local folders = {}
   for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do folders[#folders + 1] = folder end
-  local home, data = os.getenv "HOME", os.getenv "XDG_DATA_HOME"
-  if not data or data == "" then data = home and home .. "/.local/share" end
-  if data then folders[#folders + 1] = data .. "/pmclua/scripts" end
-  local program = executable_folder()
-  if program then
-    folders[#folders + 1] = program .. "/../share/pmclua/scripts"    -- installed
-    folders[#folders + 1] = program .. "/../scripts"                 -- the build tree
-  end
+  local data = require("pmclua.paths").data()
+  if data then folders[#folders + 1] = data .. "/scripts" end
+  local program = require("pmclua.core").folder()
+  folders[#folders + 1] = program .. "/../share/pmclua/scripts"    -- installed
+  folders[#folders + 1] = program .. "/../scripts"                 -- the build tree
+  folders[#folders + 1] = program .. "/../../scripts"              -- built for another machine, or by clang
   return folders
 end
 
@@ -108,14 +102,77 @@ function M.find(word)
 end
 
 --- Makes `path` the running script, so that `require` finds modules beside it first.
+---@param word string as the command line has it
 ---@param path string
 ---@param args string[]
 ---@return pmclua.Script
-function M.enter(path, args)
+function M.enter(word, path, args)
   local folder, name = split(path)
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
-  M.current = { path = path, name = name, folder = folder, args = args }
+  M.current = { word = word, path = path, name = name, folder = folder, args = args }
   return M.current
+end
+
+-- ---- the header ----
+
+-- The header's parts, each begun by its name and a colon; what is before the first is the question.
+local PARTS = { method = true, usage = true, example = true, reading = true, caveats = true }
+
+---@class pmclua.Header
+---@field text string the whole comment, without its marks
+---@field question string its first paragraph, in one line; "" where there is none
+---@field parts table<string, string> by name: method, usage, example, reading, caveats
+
+--- The comment that `path` begins with, after a "#!" line. A script without one has an empty header.
+---@param path string
+---@return string text
+local function header_text(path)
+  local lines = {}
+  for line in io.lines(path) do
+    local text = line:match "^%-%-+%s?(.*)$"
+    local first = #lines == 0 and (line:find "^#" or line == "")
+    if not text and not first then break end
+    if text then lines[#lines + 1] = text end
+  end
+  return (table.concat(lines, "\n"):gsub("%s+$", ""))
+end
+
+--- What a script says of itself.
+---@param path string
+---@return pmclua.Header
+function M.header(path)
+  local header = { text = header_text(path), parts = {} }
+  local name, lines = "question", {}
+  local function finish()
+    local text = table.concat(lines, "\n"):gsub("%s+$", "")
+    if name == "question" then header.question = text:match("^(.-)\n%s*\n") or text
+    else header.parts[name] = text end
+    lines = {}
+  end
+  for line in (header.text .. "\n"):gmatch "(.-)\n" do
+    local word, rest = line:match "^(%l+):%s*(.*)$"
+    if word and PARTS[word] then
+      finish()
+      name, line = word, rest
+    end
+    lines[#lines + 1] = line
+  end
+  finish()
+  header.question = header.question:gsub("%s*\n%s*", " ")
+  return header
+end
+
+--- True where a script's code (its comments apart) reads options, its arguments, or makes an experiment:
+--- then `--help` is for it to answer.
+---@param path string
+function M.takes_arguments(path)
+  for line in io.lines(path) do
+    local code = line:find "^%s*%-%-" and "" or line
+    for _, sign in ipairs { "options", "experiment", "%.%.%.", "%f[%w]arg%f[%W]" } do
+      if code:find(sign) then return true end
+    end
+  end
+  return false
 end
 
 return M

@@ -12,7 +12,7 @@ M.list = {
   { "set", many = true, value = "NAME=V[,V…]", help = "the levels of a factor" },
   { "baseline", value = "CELL", help = "what others are compared with: a workload, or n=256" },
   { "passes", choices = { "rerun", "multiplex" }, value = "HOW",
-    help = "events that do not fit at once: rerun or multiplex" },
+    help = "with events that do not fit at once" },
   { "seed", type = "integer", help = "of the order in which cells run" },
   { "pin", value = "CPUS", help = "run workloads on these CPUs, as 0,2-3" },
   { "timeout", value = "T", help = "limit of one repetition, as 500ms" },
@@ -87,8 +87,7 @@ end
 local function overrides(given)
   local out = {}
   for name, value in pairs(given) do out[name] = value end
-  out.set = given.set and #given.set > 0 and settings(given.set) or nil
-  out.events = given.events and #given.events > 0 and given.events or nil
+  out.set = given.set and settings(given.set)
   out.baseline = given.baseline and cell(given.baseline)
   return out
 end
@@ -99,13 +98,17 @@ end
 ---@return pmclua.Overrides
 function M.parse(args)
   local script = require("pmclua.script").current
-  local given = options.read(args, M.list, options.about(script))
+  local given = options.read(args, {}, M.list, options.about(script))
   if script then
     for name, value in pairs(script.given or {}) do given[name] = value end
     script.args, script.given = {}, given
     script.taken = true
   end
   return overrides(given)
+end
+
+for _, option in ipairs(M.list) do
+  option.kind = option.type or option[2] == false and "flag" or "string"
 end
 
 return M

@@ -1,0 +1,85 @@
+--- help.lua: texts that explain a script: its header, its options, how it is called.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local WIDTH = 80
+local MARGIN = 26      -- column in which explanations begin
+
+local VALUES = { string = "TEXT", number = "NUMBER", integer = "N", list = "LIST" }
+
+--- "-r, --repeat N", or the name of an argument.
+local function label_of(option)
+  if option.argument then return option[1] end
+  if option.rest then return option[1] .. " …" end
+  local label = (option.short and "-%s, " or "    "):format(option.short) .. "--" .. option[1]
+  local value = option.kind ~= "flag" and (option.value or VALUES[option.kind])
+  return value and label .. " " .. value or label
+end
+
+local function explanation_of(option)
+  local words = { option.help }
+  if option.choices then
+    local list = {}
+    for i, choice in ipairs(option.choices) do list[i] = tostring(choice) end
+    words[#words + 1] = "(" .. text.list(list, "or") .. ")"
+  end
+  local default = option[2]
+  if type(default) == "table" then default = #default > 0 and table.concat(default, ",") or nil end
+  if default then words[#words + 1] = ("(default: %s)"):format(tostring(default)) end
+  if option.many then words[#words + 1] = "(several are possible)" end
+  return table.concat(words, " ")
+end
+
+--- The lines of a list of options: label, explanation.
+---@param options pmclua.Option[] with `kind` filled in
+---@return string
+function M.options(options)
+  local lines = {}
+  for _, option in ipairs(options) do
+    local label = "  " .. label_of(option)
+    local explained = text.wrap(explanation_of(option), WIDTH - MARGIN)
+    if text.width(label) > MARGIN - 2 and #explained > 0 then
+      lines[#lines + 1] = label
+      label = ""
+    end
+    for _, line in ipairs(#explained > 0 and explained or { "" }) do
+      lines[#lines + 1] = (text.pad(label, MARGIN) .. line):gsub("%s+$", "")
+      label = ""
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- The line that says how a script is called: its header's usage, else made of its options.
+---@param name string
+---@param header? pmclua.Header
+---@param own pmclua.Option[]
+function M.usage(name, header, own)
+  local written = header and header.parts.usage
+  if written then return "usage: " .. written:match "^[^\n]*" end
+  local words = { "usage: pmclua", name, "[options]" }
+  for _, option in ipairs(own) do
+    local label = (option.argument or option.rest) and label_of(option)
+    local needed = option.argument and option[2] == nil
+    if label then words[#words + 1] = needed and label or ("[%s]"):format(label) end
+  end
+  return table.concat(words, " ")
+end
+
+--- What `pmclua NAME --help` prints.
+---@param name string
+---@param header? pmclua.Header
+---@param own pmclua.Option[] the script's
+---@param common pmclua.Option[] those of every experiment that it takes too
+function M.script(name, header, own, common)
+  local blocks = {}
+  if header and header.text ~= "" then blocks[1] = header.text end
+  if not (header and header.parts.usage) then blocks[#blocks + 1] = M.usage(name, header, own) end
+  if #own > 0 then blocks[#blocks + 1] = "options:\n" .. M.options(own) end
+  if #common > 0 then blocks[#blocks + 1] = "options of every experiment:\n" .. M.options(common) end
+  return table.concat(blocks, "\n\n") .. "\n"
+end
+
+return M
