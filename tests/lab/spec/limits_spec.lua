@@ -1,0 +1,58 @@
+-- The PMU's limits, 6 counters and a cycle counter, as the core meets them.
+
+local lab = require "tests.lab.support"
+
+local EINVAL = 22
+
+local function repeated(attr, times)
+  local list = {}
+  for i = 1, times do list[i] = attr end
+  return list
+end
+
+--- Cycles, which have a counter of their own, and `others` times instructions.
+local function group_of(others)
+  local group = repeated(lab.instructions(), others)
+  table.insert(group, 1, lab.cycles())
+  return group
+end
+
+describe("in the lab, the PMU", function()
+  lazy_setup(lab.need_lab)
+
+  it("holds a group of cycles and six more, all of the time", function()
+    local counts = lab.count_once(lab.kernel "turns_2", { group_of(6) }, { iterations = 1000 })
+    assert.equal(counts.enabled[1], counts.running[1])
+    local cycles, instructions = unpack(counts.values[1])
+    assert.equal(lab.CYCLES_PER_INSTRUCTION * instructions, cycles)
+    for i = 3, 7 do assert.equal(instructions, counts.values[1][i]) end
+  end)
+
+  it("refuses the eighth event of a group, and says that it is the eighth", function()
+    local counts = lab.count_once(lab.kernel "turns_2", { group_of(8) })
+    assert.equal("not-counted", counts.outcome)
+    assert.equal(EINVAL, counts.failure.errnum)
+    assert.equal(8, counts.failure.index)
+    assert.equal(1, counts.failure.group)
+  end)
+
+  it("opens a group of seven without cycles, and then never runs it", function()
+    local group = repeated(lab.instructions(), 7)
+    local counts = lab.count_once(lab.kernel "turns_2", { group }, { iterations = 1000 })
+    assert.equal("done", counts.outcome)
+    assert.is_true(counts.enabled[1] > 0)
+    assert.equal(0, counts.running[1])
+  end)
+
+  it("rotates twelve events, each scaled to within 1 % of the truth", function()
+    local turns, groups = 100e6, {}
+    for i = 1, 12 do groups[i] = { lab.instructions() } end
+    local counts = lab.count_once(lab.kernel "turns_2", groups, { iterations = turns })
+    local truth = 2 * turns
+    for g = 1, 12 do
+      assert.is_true(counts.running[g] > 0 and counts.running[g] < counts.enabled[g])
+      local estimate = counts.values[g][1] * counts.enabled[g] / counts.running[g]
+      assert.near(truth, estimate, truth / 100)
+    end
+  end)
+end)
