@@ -358,6 +358,8 @@ int main(int argc, char **argv)
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     catch_signals();
+    /* What pmclua's own parent left open is no business of workloads. */
+    close_range(CHANNEL + 1, ~0U, 0);
     if (keep_standard() < 0)
         return 1;
     struct pmclua_message message = { 0 };

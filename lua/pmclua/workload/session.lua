@@ -72,6 +72,7 @@ end
 local function death(self, outcome, kill)
   local exit, signal = self.runner:finish(kill)
   self.runner = nil
+  if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
   return { outcome = outcome, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
 end

@@ -1,0 +1,291 @@
+-- The runner: commands and kernels, what they count, and whatever a kernel does to its process.
+
+local core = require "pmclua.core"
+local session = require "pmclua.workload.session"
+local support = require "tests.support"
+
+local FAULTS, TASK_CLOCK = { type = 1, config = 2, inherit = 1 }, { type = 1, config = 1, inherit = 1 }
+
+local KERNELS = [[
+#include <stdio.h>
+#include <stdlib.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <pmclua_kernel.h>
+struct state { uint64_t n; };
+void *touch_setup(const struct pmclua_params *params)
+{
+    struct state *s = malloc(sizeof *s);
+    s->n = pmclua_u64(params, "n", 10);
+    return s->n ? s : pmclua_fail(params, "n is 0");
+}
+static void touch_pages(uint64_t n)
+{
+    char *m = mmap(0, n * 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint64_t i = 0; i < n; i++) m[i * 4096] = 1;
+    munmap(m, n * 4096);
+}
+void touch(void *state, uint64_t iterations) { while (iterations--) touch_pages(((struct state *)state)->n); }
+static void *thread(void *n) { touch_pages((uint64_t)n); return 0; }
+void threads(void *state, uint64_t iterations)
+{
+    pthread_t t;
+    while (iterations--) { pthread_create(&t, 0, thread, (void *)100); pthread_join(t, 0); }
+}
+void empty(void *state, uint64_t iterations) {}
+void crash(void *state, uint64_t iterations) { *(volatile int *)0 = 1; }
+void hang(void *state, uint64_t iterations) { for (;;) __asm__ volatile(""); }
+void quit(void *state, uint64_t iterations) { exit(3); }
+void fork_touch(void *state, uint64_t iterations) { if (fork() == 0) { touch_pages(100); _exit(0); } wait_for_it(); }
+static int resets;
+void counted_reset(void *state, uint64_t iterations) { resets++; touch_pages(50); }
+void counted(void *state, uint64_t iterations) { touch_pages((uint64_t)resets); }
+void print(void *state, uint64_t iterations) { puts("printed"); }
+]]
+
+local object
+
+local function library()
+  if object then return object end
+  local folder = support.folder()
+  local source = KERNELS:gsub("#include <unistd.h>", "#include <unistd.h>\n#include <sys/wait.h>\n"
+    .. "static void wait_for_it(void) { while (wait(0) > 0) ; }")
+  support.write(folder .. "/kernels.c", source)
+  local built = support.run { "cc", "-O2", "-shared", "-fPIC", "-I" .. support.root .. "/core",
+    "-o", folder .. "/kernels.so", folder .. "/kernels.c", "-lpthread" }
+  assert(built.status == 0, built.err)
+  object = folder .. "/kernels.so"
+  return object
+end
+
+local function is_descendant_gone(pid) return not require("lfs").attributes("/proc/" .. pid) end
+
+describe("the runner", function()
+  local runner, events
+
+  before_each(function()
+    runner = session.new()
+    events = runner:events { { attrs = { FAULTS, TASK_CLOCK } } }
+  end)
+  after_each(function() runner:close() end)
+
+  local function kernel(symbol, fields)
+    return runner:workload(function(message)
+      message:text("library", library()):text("symbol", symbol)
+      for field, value in pairs(fields or {}) do
+        if type(value) == "number" then message:number(field, value) else message:text(field, value) end
+      end
+    end)
+  end
+
+  local function command(...)
+    local words = { ... }
+    return runner:workload(function(message)
+      for _, word in ipairs(words) do message:text("argument", word) end
+      message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
+    end)
+  end
+
+  local function run(workload, more)
+    local job = { workload = workload, events = events }
+    for key, value in pairs(more or {}) do job[key] = value end
+    return runner:run(job)
+  end
+
+  local function run_kernel(symbol, fields, more)
+    more = more or {}
+    more.in_runner = true
+    return run(kernel(symbol, fields), more)
+  end
+
+  it("counts a kernel's page faults exactly, per call, with setup and parameters outside", function()
+    support.need(support.have "cc", "no C compiler")
+    for _, n in ipairs { 1, 100, 1000 } do
+      local id = kernel("touch", { parameter = "n=" .. n })
+      run(id, { in_runner = true })
+      assert.equal(n, run(id, { in_runner = true }).words[3])
+      assert.equal(3 * n, run(id, { in_runner = true, iterations = 3 }).words[3])
+    end
+  end)
+
+  it("counts nothing for an empty kernel, every time", function()
+    support.need(support.have "cc", "no C compiler")
+    local id, faults = kernel "empty", {}
+    run(id, { in_runner = true })
+    runner:run_each({ workload = id, events = events, repetitions = 100, in_runner = true },
+      function(result) faults[#faults + 1] = result.words[3] end)
+    assert.equal(100, #faults)
+    for _, count in ipairs(faults) do assert.equal(0, count) end
+  end)
+
+  it("keeps a kernel's reset out of what is counted", function()
+    support.need(support.have "cc", "no C compiler")
+    local id = kernel "counted"
+    for i = 1, 3 do assert.equal(i, run(id, { in_runner = true }).words[3]) end
+  end)
+
+  it("counts the threads and children that a kernel starts itself (C, E)", function()
+    support.need(support.have "cc", "no C compiler")
+    local alone = run_kernel("touch", { parameter = "n=1" }).words[3]
+    assert.equal(1, alone)
+    local id = kernel "threads"
+    run(id, { in_runner = true })
+    local one, three = run(id, { in_runner = true }), run(id, { in_runner = true, iterations = 3 })
+    -- A thread's own stack and its first steps cost the same few faults each.
+    assert.is_true(one.words[3] >= 100 and one.words[3] < 110, one.words[3])
+    assert.equal(3 * one.words[3], three.words[3])
+    assert.is_true(run_kernel("fork_touch").words[3] >= 100)
+  end)
+
+  it("starts several threads at a barrier, each with its own counts", function()
+    support.need(support.have "cc", "no C compiler")
+    local id = kernel("touch", { parameter = "n=100", threads = 3 })
+    run(id, { in_runner = true })
+    local result = run(id, { in_runner = true })
+    assert.equal(3, result.threads)
+    assert.equal(12, #result.words)
+    for thread = 0, 2 do assert.equal(100, result.words[thread * 4 + 3]) end
+  end)
+
+  it("interleaves kernels and commands without losing either's counts", function()
+    support.need(support.have "cc", "no C compiler")
+    local touch, threads, sh = kernel("touch", { parameter = "n=70" }), kernel("touch", { parameter = "n=30", threads = 2 }),
+      command("true")
+    local faults = {}
+    for _ = 1, 5 do
+      assert.equal("done", run(sh).outcome)
+      faults[#faults + 1] = run(touch, { in_runner = true }).words[3]
+      faults[#faults + 1] = run(threads, { in_runner = true }).words[7]
+    end
+    for i = 3, 10 do assert.equal(i % 2 == 1 and 70 or 30, faults[i]) end
+  end)
+
+  for _, case in ipairs {
+    { "crash", "signalled", signal = 11 }, { "quit", "quit", exit = 3 }, { "hang", "timed-out" },
+  } do
+    it(("loses one repetition to a kernel that ends as '%s', and goes on"):format(case[2]), function()
+      support.need(support.have "cc", "no C compiler")
+      local good = kernel("touch", { parameter = "n=5" })
+      run(good, { in_runner = true })
+      local result = run_kernel(case[1], nil, { timeout_ns = 2e8 })
+      assert.equal(case[2], result.outcome)
+      assert.equal(case.signal or 0, result.signal)
+      if case.exit then assert.equal(case.exit, result.exit) end
+      run(good, { in_runner = true })
+      assert.equal(5, run(good, { in_runner = true }).words[3])
+    end)
+  end
+
+  it("says why a kernel cannot be set up, loaded or found", function()
+    support.need(support.have "cc", "no C compiler")
+    assert.equal("n is 0", run_kernel("touch", { parameter = "n=0" }).output)
+    assert.equal("parameter n is '-3', which is not an unsigned integer", run_kernel("touch", { parameter = "n=-3" }).output)
+    assert.matches("no symbol 'nothing'", run_kernel("nothing").output)
+    local id = runner:workload(function(m) m:text("library", "/nowhere.so"):text("symbol", "f") end)
+    assert.matches("/nowhere.so", run(id, { in_runner = true }).output)
+  end)
+
+  it("sends a kernel's standard output nowhere unless asked", function()
+    support.need(support.have "cc", "no C compiler")
+    assert.equal("done", run_kernel("print").outcome)
+  end)
+
+  it("counts a command with all its children from exec to the end", function()
+    local result = run(command("sh", "-c", "true; true; exit 7"))
+    assert.equal("done", result.outcome)
+    assert.equal(7, result.exit)
+    assert.is_true(result.words[3] > run(command "true").words[3])
+    assert.is_true(result.wall_ns > 0 and result.max_rss_bytes > 0)
+  end)
+
+  it("captures output and errors apart, and tells signals from exit statuses", function()
+    local result = run(command("sh", "-c", "echo out; echo err >&2; kill -9 $$"))
+    assert.equal("out\n", result.output)
+    assert.equal("err\n", result.errors)
+    assert.equal("signalled", result.outcome)
+    assert.equal(9, result.signal)
+  end)
+
+  it("kills a command and its children at its time limit, and leaves none of them", function()
+    local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 })
+    assert.equal("timed-out", result.outcome)
+    local pid = result.output:match "%d+"
+    for _ = 1, 100 do
+      if is_descendant_gone(pid) then break end
+      os.execute "sleep 0.02"
+    end
+    -- An orphan may stay a zombie until init reaps it.
+    local state = io.open("/proc/" .. pid .. "/stat")
+    local text = state and state:read "*a" or ""
+    if state then state:close() end
+    assert.is_true(text == "" or text:match "%) Z" ~= nil)
+  end)
+
+  it("says what cannot be executed, with the errno", function()
+    assert.equal(2, run(command "/no/such/program").errnum)
+    assert.equal(2, run(command "no-such-program-here").errnum)
+    assert.equal(13, run(command "/etc/passwd").errnum)
+    local folder = support.folder()
+    os.execute(("chmod +x '%s'"):format(support.write(folder .. "/noexec", "no program\n")))
+    assert.equal(8, run(command(folder .. "/noexec")).errnum)     -- ENOEXEC: no shell unless asked
+  end)
+
+  it("says which event could not be opened, and ends the held command", function()
+    local bad = runner:events { { attrs = { FAULTS } }, { attrs = { FAULTS, { type = 1, config = 999, inherit = 1 } } } }
+    local result = runner:run { workload = command "true", events = bad }
+    assert.equal("not-counted", result.outcome)
+    assert.equal("ENOENT", result.failure.code)
+    assert.equal(2, result.failure.group)
+    assert.equal(2, result.failure.index)
+  end)
+
+  it("gives a command no descriptor but its own three", function()
+    local result = run(command("ls", "/proc/self/fd"))
+    assert.equal("0\n1\n2\n3\n", result.output)      -- 3 is ls's own, of the folder
+  end)
+
+  it("runs a command in its folder, with its environment and input", function()
+    local folder = support.folder()
+    support.write(folder .. "/in", "given\n")
+    local id = runner:workload(function(m)
+      m:text("argument", "sh"):text("argument", "-c"):text("argument", 'pwd; echo "$A-$HOME"; cat')
+      m:text("environment", "A=1"):text("environment", "PATH=/usr/bin:/bin"):text("directory", folder)
+      m:text("stdin", folder .. "/in"):number("output", core.OUTPUT.capture)
+    end)
+    assert.equal(folder .. "\n1-\ngiven\n", run(id).output)
+  end)
+
+  it("leaves no child and no descriptor when it is closed", function()
+    local function descriptors()
+      local count = 0
+      for _ in require("lfs").dir "/proc/self/fd" do count = count + 1 end
+      return count
+    end
+    local before = descriptors()
+    local other = session.new()
+    local id = other:workload(function(m) m:text("argument", "true") end)
+    other:run { workload = id }
+    local pid = other.runner:pid()
+    other:close()
+    assert.is_true(is_descendant_gone(pid))
+    assert.equal(before, descriptors())
+  end)
+
+  it("ends with pmclua, even when pmclua is killed", function()
+    local result = support.run({ "sh", "-c", ([['%s' -e '
+      local core = require "pmclua.core"
+      local s = require("pmclua.workload.session").new()
+      local id = s:workload(function(m) m:text("argument", "sleep"):text("argument", "47.11") end)
+      s:run{ workload = id, timeout_ns = 1e6 }
+      io.stderr:write(s.runner:pid(), "\n")
+      os.execute("kill -9 " .. core.pid())']]):format(support.program) })
+    local pid = result.err:match "%d+"
+    assert.is_string(pid)
+    for _ = 1, 100 do
+      if is_descendant_gone(pid) then return end
+      os.execute "sleep 0.02"
+    end
+    assert.is_true(is_descendant_gone(pid))
+  end)
+end)
