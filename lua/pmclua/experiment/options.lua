@@ -92,17 +92,17 @@ local function overrides(given)
   return out
 end
 
---- Reads the words that a script's own options have left. Raises a usage error (exit status 2) for one
---- that no experiment takes; prints the help and ends the script for --help.
+--- Reads the words that a script's own options have left (`args` is then the script's own table of
+--- them). Raises a usage error (exit status 2) for one that no experiment takes; prints the help and ends
+--- the script for --help.
 ---@param args string[]
 ---@return pmclua.Overrides
 function M.parse(args)
   local script = require("pmclua.script").current
   local given = options.read(args, {}, M.list, options.about(script))
-  if script then
+  if script and args == script.args then
     for name, value in pairs(script.given or {}) do given[name] = value end
-    script.args, script.given = {}, given
-    script.taken = true
+    script.args, script.given, script.taken = {}, given, true
   end
   return overrides(given)
 end

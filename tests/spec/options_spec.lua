@@ -1,0 +1,175 @@
+-- A script's options: one table in, checked values or exit status 2 out.
+
+local support = require "tests.support"
+
+local HEADER = [[
+#!/usr/bin/env pmclua
+-- How many frobs does a command make?
+--
+-- method: counts them.
+-- usage: pmclua tool [options] -- CMD
+-- example: pmclua tool -r 5 -- ls
+
+]]
+
+local TOOL = HEADER .. [[
+local pmc = require "pmclua"
+local opt = pmc.options {
+  { "repeat", 1, short = "r", type = "integer", help = "how often" },
+  { "ratio", 0.5 },
+  { "dry-run", false, short = "n" },
+  { "kind", "alpha", choices = { "alpha", "beta" } },
+  { "label", many = true, short = "L" },
+  { "columns", { "x" }, type = "list" },
+  { "pid", type = "integer" },
+  { "command", rest = true },
+  experiment = false,
+}
+print(opt["repeat"], opt.ratio, opt.dry_run, opt.kind, table.concat(opt.label, "+"),
+  table.concat(opt.columns, "+"), opt.pid, table.concat(opt.command, " "))
+]]
+
+describe("a script's options", function()
+  local folder
+
+  lazy_setup(function()
+    folder = support.folder()
+    support.write(folder .. "/tool.lua", TOOL)
+  end)
+
+  local function run(...) return support.pmclua({ folder .. "/tool.lua", ... }) end
+
+  local function prints(expected, ...)
+    assert.same({ status = 0, out = expected .. "\n", err = "" }, run(...))
+  end
+
+  local function refuses(pattern, ...)
+    local result = run(...)
+    assert.equal(2, result.status)
+    assert.equal("", result.out)
+    assert.matches(pattern, result.err)
+    assert.matches("usage: pmclua tool %[options%] %-%- CMD", result.err)
+    assert.not_matches("traceback", result.err)
+  end
+
+  it("have their defaults when nothing is given", function()
+    prints "1\t0.5\tfalse\talpha\t\tx\tnil\t"
+  end)
+
+  it("take a value after a blank, after '=' and right after a letter", function()
+    prints("5\t0.25\tfalse\tbeta\t\tx\t7\t", "-r", "5", "--ratio=0.25", "--kind", "beta", "--pid=7")
+    prints("5\t0.5\ttrue\talpha\t\tx\tnil\t", "-nr5")
+  end)
+
+  it("collect what may be given several times, and split lists", function()
+    prints("1\t0.5\tfalse\talpha\ta+b\t1+2\tnil\t", "--label", "a", "-L", "b", "--columns", "1,2")
+  end)
+
+  it("end at the first word of a command, whose own options stay its own", function()
+    prints("2\t0.5\tfalse\talpha\t\tx\tnil\tls -l --help -n", "-r", "2", "ls", "-l", "--help", "-n")
+    prints("1\t0.5\tfalse\talpha\t\tx\tnil\tls -r 5", "--", "ls", "-r", "5")
+  end)
+
+  it("are refused with the option's name when the value has the wrong type", function()
+    refuses("%-%-repeat: 'x' is not a whole number", "-r", "x")
+    refuses("%-%-repeat: '1.5' is not a whole number", "--repeat=1.5")
+    refuses("%-%-ratio: 'nan' is not a number", "--ratio", "nan")
+  end)
+
+  it("are refused with the nearest name or value when they are misspelt", function()
+    refuses("unknown option '%-%-repaet', did you mean '%-%-repeat'%?", "--repaet", "3")
+    refuses("%-%-kind: 'betta' is not alpha or beta, did you mean 'beta'%?", "--kind", "betta")
+  end)
+
+  it("are refused without a value, and flags with one", function()
+    refuses("'%-%-ratio' requires an argument", "--ratio")
+    refuses("'%-%-dry%-run' does not take arguments", "--dry-run=yes")
+  end)
+
+  it("are explained by --help after the script's header", function()
+    local result = run("--help")
+    assert.equal(0, result.status)
+    assert.equal("", result.err)
+    assert.matches("^How many frobs does a command make%?\n\nmethod: counts them%.\nusage: ", result.out)
+    assert.matches("\n  %-r, %-%-repeat N%s+how often %(default: 1%)\n", result.out)
+    assert.matches("\n      %-%-kind TEXT%s+%(alpha or beta%) %(default: alpha%)\n", result.out)
+    assert.not_matches("repetitions", result.out)
+  end)
+
+  it("raise when one is read that was not declared", function()
+    local script = support.write(folder .. "/typo.lua", HEADER .. [[
+local opt = require("pmclua").options { { "pid", 1 } }
+print(opt.pdi)
+]])
+    local result = support.pmclua { script }
+    assert.equal("", result.out)
+    assert.not_equal(0, result.status)
+    assert.matches("no option 'pdi' was declared, did you mean 'pid'%?", result.err)
+  end)
+
+  it("raise at the script's line when the declaration is wrong", function()
+    for pattern, declaration in pairs {
+      ["no key 'hlep', did you mean 'help'%?"] = '{ "pid", hlep = "x" }',
+      ["two options are called 'pid'"] = '{ "pid" }, { "pid" }',
+      ["no type 'intger'"] = '{ "pid", type = "intger" }',
+      ["first value is its name"] = '{ name = "pid" }',
+    } do
+      local script = support.write(folder .. "/wrong.lua",
+        ('local pmc = require "pmclua"\npmc.options { %s }\n'):format(declaration))
+      local result = support.pmclua { script }
+      assert.not_equal(0, result.status)
+      assert.matches(pattern, result.err)
+      assert.matches("wrong%.lua:2:", result.err)
+    end
+  end)
+
+  it("require the words that have no default", function()
+    local script = support.write(folder .. "/needs.lua", [[
+local pmc = require "pmclua"
+local opt = pmc.options { { "file", argument = true }, { "again", "no", argument = true } }
+print(opt.file, opt.again)
+]])
+    assert.equal("a\tno\n", support.pmclua({ script, "a" }).out)
+    assert.equal("a\tb\n", support.pmclua({ script, "a", "b" }).out)
+    local result = support.pmclua { script }
+    assert.equal(2, result.status)
+    assert.matches("missing argument 'file'", result.err)
+    assert.matches("usage: pmclua needs %[options%] file %[again%]", result.err)
+  end)
+
+  it("of experiments are refused where the script ran none", function()
+    local script = support.write(folder .. "/none.lua",
+      'local opt = require("pmclua").options { { "pid", 1 } }\nprint(opt.pid)\n')
+    local result = support.pmclua { script, "--seed", "3" }
+    assert.equal(2, result.status)
+    assert.matches("%-%-seed has no effect: none ran no experiment", result.err)
+    local help = support.pmclua({ script, "--help" }).out
+    assert.matches("options of every experiment:\n.*%-%-repetitions N", help)
+  end)
+end)
+
+describe("the options of every experiment", function()
+  local parse = require("pmclua.experiment.options").parse
+
+  it("are nothing when no word is given", function() assert.same({}, parse {}) end)
+
+  it("become what an experiment takes", function()
+    assert.same({
+      events = { "cycles,{a,b}", "page-faults" }, repetitions = 5, warmup = 0, passes = "rerun", seed = 7,
+      set = { n = { 256, 512 }, mode = { "fast", true } }, baseline = { workload = "rows", n = 256 },
+      pin = "0,2-3", timeout = "500ms", format = "json", output = "-", store = "a.jsonl", no_store = true,
+      plan = true, quiet = true,
+    }, parse { "--events", "cycles,{a,b}", "--events=page-faults", "--repetitions", "5", "--warmup", "0",
+      "--passes", "rerun", "--seed", "7", "--set", "n=256,512", "--set", "mode=fast,true",
+      "--baseline", "rows,n=256", "--pin", "0,2-3", "--timeout", "500ms", "--format", "json", "--output", "-",
+      "--store", "a.jsonl", "--no-store", "--plan", "--quiet" })
+  end)
+
+  it("refuse a level without a factor, and what is no option", function()
+    for _, words in ipairs { { "--set", "n" }, { "--set", "=3" }, { "--repetitons", "3" }, { "word" } } do
+      local ok, problem = pcall(parse, words)
+      assert.is_false(ok)
+      assert.equal(2, problem.status)
+    end
+  end)
+end)

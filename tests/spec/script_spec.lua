@@ -1,0 +1,113 @@
+-- Scripts: finding them by path and name, and what their headers say.
+
+local support = require "tests.support"
+
+local function question(text) return ("#!/usr/bin/env pmclua\n-- %s\n\nprint %q\n"):format(text, text) end
+
+describe("a script's word", function()
+  local folder, first, second, data
+
+  lazy_setup(function()
+    folder = support.folder()
+    first, second, data = folder .. "/first", folder .. "/second", folder .. "/data"
+    support.write(first .. "/alpha.lua", question "first alpha?")
+    support.write(second .. "/alpha.lua", question "second alpha?")
+    support.write(second .. "/beta.lua", question "second beta?")
+    support.write(data .. "/pmclua/scripts/gamma.lua", question "data gamma?")
+    support.write(folder .. "/path.lua", question "by path?")
+  end)
+
+  local function run(args)
+    return support.pmclua(args, { folder = folder,
+      env = { PMCLUA_PATH = first .. ":" .. second .. ":/nonexistent", XDG_DATA_HOME = data } })
+  end
+
+  it("is a path when it has a slash or ends in .lua", function()
+    assert.equal("by path?\n", run({ "path.lua" }).out)
+    assert.equal("by path?\n", run({ "./path.lua" }).out)
+    assert.equal("by path?\n", run({ folder .. "/path.lua" }).out)
+  end)
+
+  it("is a name found in the first folder of PMCLUA_PATH that has it", function()
+    assert.equal("first alpha?\n", run({ "alpha" }).out)
+    assert.equal("second beta?\n", run({ "beta" }).out)
+  end)
+
+  it("is a name found among the user's own scripts", function()
+    assert.equal("data gamma?\n", run({ "gamma" }).out)
+  end)
+
+  it("is refused with the nearest name when there is none", function()
+    local result = run { "betta" }
+    assert.equal(2, result.status)
+    assert.matches("no script is called 'betta': did you mean 'beta'%?", result.err)
+  end)
+
+  it("is refused when the path is not there", function()
+    local result = run { "nowhere.lua" }
+    assert.equal(2, result.status)
+    assert.matches("cannot open nowhere.lua: No such file or directory", result.err)
+  end)
+
+  it("is listed once by --list, with the header's question", function()
+    local result = run { "--list" }
+    assert.equal(0, result.status)
+    assert.matches("alpha%s+first alpha%?\n", result.out)
+    assert.not_matches("second alpha", result.out)
+    assert.matches("beta%s+second beta%?\n", result.out)
+    assert.matches("gamma%s+data gamma%?\n", result.out)
+  end)
+
+  it("finds modules beside the script before any other", function()
+    support.write(folder .. "/there/script.lua", 'print(require("helper"), (require("deep")))')
+    support.write(folder .. "/there/helper.lua", 'return "beside"')
+    support.write(folder .. "/there/deep/init.lua", 'return "below"')
+    support.write(folder .. "/helper.lua", 'return "elsewhere"')
+    assert.equal("beside\tbelow\n", run({ "there/script.lua" }).out)
+  end)
+end)
+
+describe("a script's header", function()
+  local script = require "pmclua.script"
+  local folder = support.folder()
+
+  local function header(text) return script.header(support.write(folder .. "/header.lua", text)) end
+
+  it("is the comment at the top, without its marks", function()
+    local found = header [[
+#!/usr/bin/env pmclua
+-- What does it cost,
+-- all in all?
+--
+-- method: by doing it
+--   twice.
+-- usage: pmclua cost [N]
+-- example: pmclua cost 3
+--   cost 4
+-- reading: less is better.
+
+-- Not part of it.
+print "x"
+]]
+    assert.equal("What does it cost, all in all?", found.question)
+    assert.same({ method = "by doing it\n  twice.", usage = "pmclua cost [N]",
+      example = "pmclua cost 3\n  cost 4", reading = "less is better." }, found.parts)
+    assert.matches("^What does it cost,\nall in all%?\n\nmethod:", found.text)
+    assert.not_matches("Not part", found.text)
+  end)
+
+  it("is empty where the script has none", function()
+    assert.same({ text = "", question = "", parts = {} }, header "print 'x'\n-- later\n")
+    assert.same({ text = "", question = "", parts = {} }, header "")
+  end)
+
+  it("is what --help prints of a script that takes no arguments, which is not run then", function()
+    local path = support.write(folder .. "/plain.lua", "-- Says hello.\nprint 'hello'\n")
+    assert.same({ status = 0, out = "Says hello.\n", err = "" }, support.pmclua { path, "--help" })
+  end)
+
+  it("is left to a script that reads its arguments itself", function()
+    local path = support.write(folder .. "/own.lua", "-- Echoes.\nprint(...)\n")
+    assert.equal("--help\n", support.pmclua({ path, "--help" }).out)
+  end)
+end)
