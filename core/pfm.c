@@ -1,0 +1,212 @@
+/*
+ * pfm.c: libpfm4, opened when first needed and never linked.
+ *
+ * The library keeps global state and is not thread-safe, nor is this file. Once it has been opened and
+ * initialised it stays so until the process ends; what a failed attempt said is remembered and said again.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not <linux/perf_event.h>: libpfm4 brings a perf_event_attr of its own, with the same layout. */
+#include <perfmon/pfmlib_perf_event.h>
+
+#include "pmclua.h"
+
+static struct {
+    int state;                     /* 0: not tried; 1: ready; -errno */
+    __typeof__(pfm_initialize) *initialize;
+    __typeof__(pfm_get_pmu_info) *pmu_info;
+    __typeof__(pfm_get_event_next) *event_next;
+    __typeof__(pfm_get_event_info) *event_info;
+    __typeof__(pfm_get_event_attr_info) *attribute_info;
+    __typeof__(pfm_get_os_event_encoding) *encode;
+    int32_t pmus[PFM_PMU_MAX];     /* the numbers that are PMUs: libpfm4's have holes */
+    int32_t pmu_count;
+} pfm;
+
+/* Where the last pmclua_pfm_event left off: libpfm4 only offers "the next event". */
+static struct { int32_t pmu, position; int index; } cursor = { -1, -1, -1 };
+
+static int load_symbols(void *library)
+{
+    struct { const char *name; void **function; } symbols[] = {
+        { "pfm_initialize", (void **)&pfm.initialize },
+        { "pfm_get_pmu_info", (void **)&pfm.pmu_info },
+        { "pfm_get_event_next", (void **)&pfm.event_next },
+        { "pfm_get_event_info", (void **)&pfm.event_info },
+        { "pfm_get_event_attr_info", (void **)&pfm.attribute_info },
+        { "pfm_get_os_event_encoding", (void **)&pfm.encode },
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        *symbols[i].function = dlsym(library, symbols[i].name);
+        if (!*symbols[i].function)
+            return -ELIBACC;
+    }
+    return 0;
+}
+
+static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
+{
+    memset(info, 0, sizeof *info);
+    info->size = sizeof *info;
+    return pfm.pmu_info((pfm_pmu_t)pmu, info) == PFM_SUCCESS ? 0 : -ENOENT;
+}
+
+static int open_library(void)
+{
+    void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return -ELIBACC;
+    int result = load_symbols(library);
+    if (result == 0 && pfm.initialize() != PFM_SUCCESS)
+        result = -ELIBACC;
+    if (result < 0) {
+        dlclose(library);
+        return result;
+    }
+    pfm_pmu_info_t info;
+    for (int32_t pmu = 0; pmu < PFM_PMU_MAX; pmu++)
+        if (pmu_info(pmu, &info) == 0)
+            pfm.pmus[pfm.pmu_count++] = pmu;
+    return 1;
+}
+
+/* 0 when libpfm4 can be used. */
+static int ready(void)
+{
+    if (pfm.state == 0)
+        pfm.state = open_library();
+    return pfm.state < 0 ? pfm.state : 0;
+}
+
+/* An event that is not there is told from one that is there and was asked for wrongly. */
+static int errno_of(int code)
+{
+    switch (code) {
+    case PFM_ERR_NOTFOUND:
+    case PFM_ERR_NOTSUPP:
+        return -ENOENT;
+    case PFM_ERR_NOMEM:
+        return -ENOMEM;
+    default:
+        return -EINVAL;
+    }
+}
+
+static void copy_text(char *out, size_t bytes, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= bytes)
+        length = bytes - 1;
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
+int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, size_t bytes, int32_t *code)
+{
+    int result = ready();
+    if (result < 0)
+        return result;
+
+    /* As large as the larger of both views, so that neither side writes or reads past it. */
+    union { struct perf_event_attr pfm; struct pmclua_attr words; } encoded;
+    memset(&encoded, 0, sizeof encoded);
+    char *text = NULL;
+    pfm_perf_encode_arg_t argument = { .attr = &encoded.pfm, .fstr = &text, .size = sizeof argument };
+    int levels = PFM_PLM0 | PFM_PLM3 | PFM_PLMH;
+    int error = pfm.encode(name, levels, PFM_OS_PERF_EVENT_EXT, &argument);
+    if (error != PFM_SUCCESS) {
+        if (code)
+            *code = error;
+        free(text);
+        return errno_of(error);
+    }
+    pmclua_attr_set(&encoded.words, "size", 0);   /* it is filled in when opened */
+    *attr = encoded.words;
+    if (full && bytes > 0)
+        copy_text(full, bytes, text ? text : name);
+    if (code)
+        *code = 0;
+    free(text);
+    return 0;
+}
+
+int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu)
+{
+    int result = ready();
+    if (result < 0)
+        return result;
+    pfm_pmu_info_t info;
+    if (position < 0 || position >= pfm.pmu_count || pmu_info(pfm.pmus[position], &info) < 0)
+        return -ENOENT;
+    pmu->name = info.name;
+    pmu->description = info.desc;
+    pmu->pmu = pfm.pmus[position];
+    pmu->present = info.is_present;
+    pmu->events = info.nevents;
+    return 0;
+}
+
+/* The index of the `position`-th event, stepping on from the last one asked for where that is nearer. */
+static int event_index(int32_t pmu, int32_t position)
+{
+    int index, at;
+    if (cursor.pmu == pmu && cursor.position >= 0 && cursor.position <= position) {
+        index = cursor.index;
+        at = cursor.position;
+    } else {
+        pfm_pmu_info_t info;
+        if (pmu_info(pmu, &info) < 0)
+            return -1;
+        index = info.first_event;
+        at = 0;
+    }
+    while (index >= 0 && at < position) {
+        index = pfm.event_next(index);
+        at++;
+    }
+    if (index >= 0) {
+        cursor.pmu = pmu;
+        cursor.position = position;
+        cursor.index = index;
+    }
+    return index;
+}
+
+int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *event)
+{
+    int result = ready();
+    if (result < 0)
+        return result;
+    int index = position < 0 ? -1 : event_index(pmu, position);
+    if (index < 0)
+        return -ENOENT;
+    pfm_event_info_t info;
+    memset(&info, 0, sizeof info);
+    info.size = sizeof info;
+    if (pfm.event_info(index, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
+        return -ENOENT;
+    event->name = info.name;
+    event->description = info.desc;
+    event->index = index;
+    return 0;
+}
+
+int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, const char **description,
+                         int32_t *is_umask)
+{
+    int result = ready();
+    if (result < 0)
+        return result;
+    pfm_event_attr_info_t info;
+    memset(&info, 0, sizeof info);
+    info.size = sizeof info;
+    if (position < 0 || pfm.attribute_info(event, position, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
+        return -ENOENT;
+    *name = info.name;
+    *description = info.desc;
+    *is_umask = info.type == PFM_ATTR_UMASK;
+    return 0;
+}
