@@ -4,6 +4,11 @@ local core = require "pmclua.core"
 
 local paths = {}
 
+--- Where the running script's sources and libraries are found; nil: the working directory. Set by
+--- script.lua.
+---@type string?
+paths.script_folder = nil
+
 local function exists(path) return core.stat(path) ~= nil end
 
 local function first_existing(candidates)

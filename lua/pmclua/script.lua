@@ -110,6 +110,7 @@ function M.enter(word, path, args)
   local folder, name = split(path)
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
   M.current = { word = word, path = path, name = name, folder = folder, args = args }
+  require("pmclua.paths").script_folder = folder
   return M.current
 end
 

@@ -104,10 +104,11 @@ local function open_store(options, header)
   return store.create(store.default_path(header.name or "measure"), header)
 end
 
---- Where every record goes: the result, and the store if there is one.
-local function recorder(result, writer)
+--- Where every record goes: the result, the store if there is one, and who asked for each.
+local function recorder(result, writer, each)
   return function(made)
     result:add(made)
+    if each then each(made) end
     if writer then
       writer:add(made)
       writer:tick(core.now_ns())
@@ -123,8 +124,8 @@ end
 
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem.
----@param options? { store?: string|false, quiet?: boolean, session?: pmclua.Session }
----   store: a path; false: nowhere; nil: in the user's folder of results
+---@param options? { store?: string|false, quiet?: boolean, session?: pmclua.Session, each?: fun(record: table) }
+---   store: a path; false: nowhere; nil: in the user's folder of results; each: called with every record
 function Experiment:run(options)
   options = options or {}
   local plan = require "pmclua.experiment.plan"
@@ -138,7 +139,7 @@ function Experiment:run(options)
   local writer = open_store(options, header)
   local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
   local run = require("pmclua.experiment.run").new(declaration, made,
-    { session = session, take = recorder(result, writer), progress = progress })
+    { session = session, take = recorder(result, writer, options.each), progress = progress })
   core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)
   core.catch_interrupts(nil)
@@ -206,7 +207,7 @@ end
 
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
-  local own = { store = true, quiet = true, session = true, name = true }
+  local own = { store = true, quiet = true, session = true, name = true, each = true }
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
     if not own[key] then spec[key] = value end
@@ -216,12 +217,12 @@ local function run_workloads(workloads, options, defaults)
   local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
   local store = options.store
   if store == nil then store = false end
-  return experiment:run { store = store, quiet = options.quiet, session = options.session }
+  return experiment:run { store = store, quiet = options.quiet, session = options.session, each = options.each }
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).
 ---@param workload any a command string, a workload object, a Lua function
----@param options? table the keys of pmc.experiment, and store, quiet
+---@param options? table the keys of pmc.experiment, and those of Experiment:run
 ---@return pmclua.Result
 function M.measure(workload, options)
   return run_workloads({ workload }, options or {}, { repetitions = 10, warmup = 1 })

@@ -107,7 +107,7 @@ function plan.header(declaration, made)
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },
     baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
-    passes = declaration.passes, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
+    passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     host = require("pmclua.machine").facts(),
   }
 end

@@ -1,0 +1,28 @@
+#!/usr/bin/env pmclua
+-- What does walking a matrix down its columns cost, and from which size on?
+--
+-- method: the same additions along the rows and down the columns of an n × n matrix of doubles, for
+--   several n, interleaved; rows are the baseline. The extra column is the cost of one element.
+-- usage: pmclua matrix [--set n=64,512,1024] [--repetitions N]
+-- example:
+--   pmclua matrix --set n=64,256 --repetitions 10
+-- reading: as long as the matrix fits the first cache both walks cost the same an element; beyond it,
+--   each step down a column needs another cache line, and beyond the TLB's reach another page.
+-- caveats: the times depend on the caches of this machine; n of a power of two makes the columns worse
+--   than they need to be, as all of a column's lines fall into few sets of the cache.
+
+local pmc = require "pmclua"
+
+return pmc.experiment {
+  question    = "What does walking a matrix by columns cost?",
+  events      = { "duration_time", "cycles", "instructions", "cache-misses", "page-faults" },
+  metrics     = { "ipc", "mpki = 1000 * cache_misses / instructions" },
+  factors     = { { "n", { 64, 256, 512, 1024 } } },
+  workloads   = {
+    pmc.kernel { name = "rows", source = "kernels/matrix.c", symbol = "sum_rows" },
+    pmc.kernel { name = "columns", source = "kernels/matrix.c", symbol = "sum_columns" },
+  },
+  per         = { element = "n * n" },
+  baseline    = "rows",
+  repetitions = 20,
+}
