@@ -46,8 +46,9 @@ end
 ---@param more? table
 ---@return table[]
 function M.records(columns, more)
-  local records = {}
-  for index = 1, #columns[next(columns)] do
+  local records, count = {}, 0
+  for _, column in pairs(columns) do count = math.max(count, #column) end
+  for index = 1, count do
     local counts = {}
     for event, column in pairs(columns) do counts[event] = column[index] end
     local record = M.record(counts, more)

@@ -121,6 +121,13 @@ local function leave_out(columns, record)
     or { outcome = outcome, exit = record.exit, signal = record.signal, why = record.why }
 end
 
+---@param columns pmclua.Columns
+---@return boolean whether anything was recorded, be it a failure
+function M.has_records(columns)
+  return next(columns.passes) ~= nil or next(columns.failed) ~= nil or columns.rejected > 0
+    or columns.warmup_count > 0
+end
+
 --- Adds a record.
 ---@param columns pmclua.Columns
 ---@param record table

@@ -1,0 +1,186 @@
+--- result.lua: what an experiment found: cells, each with summaries of its events and metrics.
+--
+-- Invariant: a result is its header and records; everything else is derived when asked for. The same
+-- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
+-- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select.
+
+local columns = require "pmclua.experiment.result.columns"
+local cells = require "pmclua.experiment.result.cell"
+local names = require "pmclua.experiment.result.names"
+local select_cells = require "pmclua.experiment.result.select"
+
+local M = {}
+
+---@class pmclua.Result
+---@field header table lua/README.md, "The header"
+---@field events table[] of the header, with `index` and `passes`
+---@field metrics pmclua.Metric[]
+---@field per_metrics pmclua.Metric[] the cost of one element, for each event
+---@field status "complete"|"interrupted"|"unfinished"|"running"
+---@field problems string[] what a stored file lacks
+---@field path string? of the stored file
+local Result = {}
+Result.__index = Result
+
+--- An empty result.
+---@param header table lua/README.md, "The header"
+---@return pmclua.Result
+function M.new(header)
+  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {}, tools = {},
+    event_by_field = {}, metric_by_name = {}, factor_by_name = {}, workload_by_name = {}, pass_events = {},
+    parts = {}, part_by_key = {}, status = "running", problems = {} }, Result)
+  names.read(result)
+  for number in ipairs(header.cells) do result:part(number) end
+  return result
+end
+
+-- The columns of a cell, or of one region, thread, CPU or interval of it.
+function Result:part(number, record)
+  local plain = not record or not (record.region or record.thread or record.cpu or record.interval)
+  local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
+    tostring(record.thread), tostring(record.cpu), tostring(record.interval))
+  local part = self.part_by_key[key]
+  if part then return part end
+  local workload = self.workload_by_name[self.header.cells[number].workload]
+  part = { number = number, columns = columns.new(workload.kind == "command") }
+  if not plain then
+    part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
+    part.interval = record.interval
+  end
+  self.part_by_key[key] = part
+  self.parts[#self.parts + 1] = part
+  return part
+end
+
+--- Takes a record of the plan.
+---@param record table lua/README.md, "The record"
+function Result:add(record)
+  local part = self:part(record.cell, record)
+  columns.add(part.columns, record, self.pass_events[record.pass], self.tools,
+    self.header.on_failure == "keep")
+  self.cell_list = nil
+end
+
+-- In the order of the plan, regions after their cell. A cell of which only regions were recorded is
+-- not there as a whole.
+local function make_cells(result)
+  local list = {}
+  for number in ipairs(result.header.cells) do
+    local own = {}
+    for _, part in ipairs(result.parts) do
+      if part.number == number then own[#own + 1] = part end
+    end
+    for i, part in ipairs(own) do
+      if i > 1 or #own == 1 or columns.has_records(part.columns) then
+        list[#list + 1] = cells.new(result, part)
+      end
+    end
+  end
+  return list
+end
+
+--- Iterates over the cells in the order of the plan.
+---@return fun(): pmclua.Cell?
+function Result:cells()
+  self.cell_list = self.cell_list or make_cells(self)
+  local list, i = self.cell_list, 0
+  return function()
+    i = i + 1
+    return list[i]
+  end
+end
+
+-- The same data seen otherwise.
+local function view(result)
+  local copy = setmetatable({}, Result)
+  for name, value in pairs(result) do copy[name] = value end
+  copy.cell_list = nil
+  return copy
+end
+
+local function copy_list(list)
+  local copy = {}
+  for key, value in pairs(list) do copy[key] = value end
+  return copy
+end
+
+local function adopt(result, list)
+  local mine = {}
+  for i, cell in ipairs(list) do mine[i] = cells.adopt(cell, result) end
+  return mine
+end
+
+local function chosen(result, conditions, level)
+  local ok, list = pcall(select_cells.cells, result, conditions)
+  return ok and list or error(list, level)
+end
+
+--- The result of the cells for which all conditions hold.
+---@param conditions table<string, any> a factor or "workload" to a level, a list of levels, a comparison
+---  such as ">=512", or a function of the level
+---@return pmclua.Result
+function Result:where(conditions)
+  if type(conditions) ~= "table" then error("where takes conditions: { n = 512 }", 2) end
+  local list = chosen(self, conditions, 3)
+  if #list == 0 then error("no cell has " .. select_cells.words(conditions), 2) end
+  local result = view(self)
+  result.cell_list = adopt(result, list)
+  return result
+end
+
+--- The result with more metrics (or others of the same name).
+---@param changes { metrics: string|string[] }
+---@return pmclua.Result
+function Result:with(changes)
+  for key in pairs(changes) do
+    if key ~= "metrics" then error(("with takes metrics, not '%s'"):format(tostring(key)), 2) end
+  end
+  local result = view(self)
+  result.metrics, result.metric_by_name = copy_list(self.metrics), copy_list(self.metric_by_name)
+  local sources = type(changes.metrics) == "string" and { changes.metrics } or changes.metrics or {}
+  for _, source in ipairs(sources) do
+    local ok, problem = pcall(names.add_metric, result, source)
+    if not ok then error(problem, 2) end
+  end
+  local list = {}
+  for cell in self:cells() do list[#list + 1] = cell end
+  result.cell_list = adopt(result, list)
+  return result
+end
+
+--- The values of an event or metric in the cells that are meant, in the order of measuring.
+---@param name string
+---@param conditions? table<string, any> as for where; needed where there are several cells
+---@return number[]
+function Result:values(name, conditions)
+  local list = chosen(self, conditions or {}, 3)
+  if #list ~= 1 then
+    error(("values are of one cell, and %d have %s"):format(#list,
+      conditions and select_cells.words(conditions) or "them: say which"), 2)
+  end
+  return list[1]:values(name)
+end
+
+--- The result as text.
+---@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }
+---@return string
+function Result:report(options) return require("pmclua.report").render(self, options) end
+
+function Result:__tostring() return self:report() end
+
+--- Ends taking records.
+---@param status "complete"|"interrupted"
+function Result:finish(status) self.status = status end
+
+--- The result that a file has.
+---@param path string
+---@return pmclua.Result
+function M.load(path)
+  local stored = require("pmclua.store").open(path)
+  local result = M.new(stored.header)
+  for record in stored.records do result:add(record) end
+  result.status, result.problems, result.path = stored.status, stored.problems, path
+  return result
+end
+
+return M

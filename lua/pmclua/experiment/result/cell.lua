@@ -1,0 +1,134 @@
+--- cell.lua: one cell of a result: its levels, and summaries of its events and metrics by name.
+--
+-- Invariant: a name that was not asked for raises, with the nearest; a summary is made once, when it is
+-- first asked for.
+
+local summaries = require "pmclua.experiment.result.summary"
+local values = require "pmclua.experiment.result.values"
+local names = require "pmclua.experiment.result.names"
+
+local M = {}
+
+---@class pmclua.Cell: one workload at one level of each factor, and of one region where there are some
+---@field workload string
+---@field levels table<string, any> also as fields: cell.n
+---@field kind "command"|"kernel"|"function"
+---@field per "run"|"iteration"
+---@field number integer place in the plan
+---@field region string?
+---@field thread integer?
+---@field cpu integer?
+---@field interval integer?
+---@field repetitions integer summarised, in the pass that has most
+---@field warmups integer
+---@field rejected integer repeated as the experiment asked
+---@field failed table<string, integer> left out, by outcome ("exit": ended with a status but 0)
+---@field [string] pmclua.Summary of an event or metric
+local Cell = {}
+
+-- What has this name, and how its values are read; nil where nothing has.
+local function source_of(cell, name)
+  local result = cell.result
+  local event = result.event_by_field[name]
+  if event then
+    return { name = name, title = event.name, unit = event.unit or "", event = event },
+      function() return values.of_event(cell, event) end
+  end
+  local metric = result.metric_by_name[name]
+  if metric then
+    return { name = name, title = metric.title or name, unit = metric.unit },
+      function() return values.of_metric(cell, metric) end
+  end
+end
+
+-- The field of a name as a person may write it: "cache-misses" is cache_misses.
+local function field_of(name) return type(name) == "string" and (name:gsub("-", "_")) or name end
+
+local function find_summary(cell, name)
+  local cached = cell.summaries[name]
+  if cached then return cached end
+  local about, read = source_of(cell, name)
+  if not about then return nil end
+  local summary = summaries.new(about, read)
+  cell.summaries[name] = summary
+  return summary
+end
+
+--- The summary of an event or metric; raises for a name that is none.
+---@param name string
+---@return pmclua.Summary
+function Cell:summary(name)
+  return find_summary(self, field_of(name)) or names.unknown(self.result, name, 2)
+end
+
+--- The values that a summary is of, in the order of measuring.
+---@param name string of an event or metric
+---@return number[]
+function Cell:values(name)
+  local about, read = source_of(self, field_of(name))
+  if not about then names.unknown(self.result, name, 2) end
+  return read().list
+end
+
+local FIELDS = { thread = true, cpu = true, interval = true, region = true, first_failure = true }
+
+local function cell_index(cell, name)
+  if Cell[name] then return Cell[name] end
+  if FIELDS[name] then return nil end
+  local level = rawget(cell, "levels")[name]
+  if level ~= nil then return level end
+  return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name, 2)
+end
+
+--- What tells this cell from others: "rows, n = 256".
+---@return string
+function Cell:label()
+  local parts = { self.workload }
+  for _, factor in ipairs(self.result.header.factors) do
+    parts[#parts + 1] = ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
+  end
+  for _, name in ipairs { "region", "thread", "cpu", "interval" } do
+    if self[name] ~= nil then parts[#parts + 1] = ("%s %s"):format(name, tostring(self[name])) end
+  end
+  return table.concat(parts, ", ")
+end
+
+local cell_meta = {
+  __index = cell_index,
+  __tostring = function(cell) return cell:label() end,
+}
+
+local function count_repetitions(data)
+  local most = 0
+  for _, block in pairs(data.passes) do most = math.max(most, block.n) end
+  return most
+end
+
+--- The cell of a part of a result.
+---@param result pmclua.Result
+---@param part table
+---@return pmclua.Cell
+function M.new(result, part)
+  local planned, data = result.header.cells[part.number], part.columns
+  local workload = result.workload_by_name[planned.workload]
+  local failed = {}
+  for outcome, count in pairs(data.failed) do failed[outcome] = count end
+  return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
+    kind = workload.kind, per = workload.per or "run", number = part.number, region = part.region,
+    thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
+    repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
+    failed = failed, first_failure = data.first_failure }, cell_meta)
+end
+
+--- The same cell as one of another view of its result, whose metrics it then has.
+---@param cell pmclua.Cell
+---@param result pmclua.Result
+---@return pmclua.Cell
+function M.adopt(cell, result)
+  local mine = {}
+  for name, value in pairs(cell) do mine[name] = value end
+  mine.result, mine.summaries = result, {}
+  return setmetatable(mine, cell_meta)
+end
+
+return M
