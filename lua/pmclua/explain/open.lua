@@ -1,0 +1,250 @@
+--- open.lua: why perf_event_open refused, one rule for each errno.
+--
+-- Invariant: each rule asks in the order of the OS kernel's own checks and blames only what it has
+-- found: by the attr, by the machine's facts, or by opening again with one thing changed. A rule gives
+-- why and what to do; no why means that it knows none.
+--
+-- Sources: perf_event_open(2), kernel/events/core.c (Linux 6.12) and what was measured on 6.18.
+
+local invalid = require "pmclua.explain.invalid"
+local kinds = require "pmclua.explain.kinds"
+local text = require "pmclua.text"
+
+local rules = setmetatable({}, { __index = function() return function() end end })
+
+local WITHOUT_PMU = "software and tracepoint events count here all the same (`pmclua events --available`); "
+  .. "for hardware events use a machine whose PMU can be seen, or the lab (`make lab`)"
+
+-- ---- ENOENT: nothing counts this ------------------------------------------------------------------------
+
+local function no_pmu(facts)
+  if facts.hypervisor then
+    return "this virtual machine has no PMU: its host does not pass one on", WITHOUT_PMU
+  end
+  return "the OS kernel knows no PMU here (as in a virtual machine or container without one)", WITHOUT_PMU
+end
+
+local function missing(failure, facts)
+  local attr = failure.attr
+  if kinds.is_core(attr) then
+    if not facts.core_pmu then return no_pmu(facts) end
+    if kinds.type_of(attr) == kinds.RAW then return "the PMU of this CPU does not take this raw code" end
+    return "this generic event has no counterpart on this CPU",
+           "look for the CPU's own event: pmclua events WORD"
+  end
+  if kinds.type_of(attr) == kinds.SOFTWARE then
+    return ("this OS kernel%s has no such software event"):format(kinds.release(facts))
+  end
+  if kinds.type_of(attr) == kinds.TRACEPOINT then return "this OS kernel has no tracepoint of this id" end
+  local pmu = facts.pmu(kinds.type_of(attr))
+  if not pmu then
+    return ("there is no PMU of type %d on this machine"):format(kinds.type_of(attr)),
+           "types differ from machine to machine: name the PMU, as in msr/tsc/"
+  end
+  if pmu.name == "uprobe" then return "the file to probe is not there, or is not a program or library" end
+  if pmu.name == "kprobe" then return "the OS kernel has no such function" end
+  return ("the PMU %s does not know this config"):format(pmu.name), "pmclua events --pmu " .. pmu.name
+end
+
+rules.ENOENT = missing
+
+-- ---- EACCES: who may count what ---------------------------------------------------------------------------
+
+local AS_ROOT = "run as root or with CAP_PERFMON"
+
+local function setting(value)
+  return ("lower kernel.perf_event_paranoid: sysctl kernel.perf_event_paranoid=%d"):format(value)
+end
+
+local function paranoid_is(facts)
+  return "kernel.perf_event_paranoid is " .. tostring(facts.paranoid or "not known")
+end
+
+local function kernel_forbidden(failure, facts)
+  local why = ("permission denied: %s, which forbids ordinary users to count the OS kernel")
+    :format(paranoid_is(facts))
+  local hint = ("%s, or %s"):format(AS_ROOT, setting(1))
+  local zero = kinds.zero_without_kernel(failure)
+  if zero then
+    return why, ("%s; counting user space alone (:u) would always read 0: %s"):format(hint, zero)
+  end
+  return why, ("count user space alone (%s:u), %s"):format(failure.event or "EVENT", hint)
+end
+
+local function forbidden_at_all(facts)
+  local why = ("permission denied: %s, by which this distribution forbids ordinary users all events")
+  return why:format(paranoid_is(facts)), AS_ROOT .. ", or " .. setting(2)
+end
+
+local function forbidden_target(failure, facts)
+  local pmu = facts.pmu(kinds.type_of(failure.attr))
+  if pmu and (pmu.name == "uprobe" or pmu.name == "kprobe") then
+    return ("permission denied: a %s needs CAP_PERFMON"):format(pmu.name), AS_ROOT
+  end
+  if failure.pid == -1 then
+    return ("permission denied: counting a whole CPU needs CAP_PERFMON, as %s"):format(paranoid_is(facts)),
+           AS_ROOT .. ", or " .. setting(0)
+  end
+  if failure.pid and failure.pid > 0 then
+    return ("permission denied: process %d is another user's, or may not be traced"):format(failure.pid),
+           "run as that user, as root, or with CAP_PERFMON or CAP_SYS_PTRACE"
+  end
+  if kinds.type_of(failure.attr) == kinds.TRACEPOINT then
+    return ("permission denied: this tracepoint is not for ordinary users, as %s"):format(paranoid_is(facts)),
+           AS_ROOT .. ", or " .. setting(-1)
+  end
+  return ("permission denied: %s"):format(paranoid_is(facts)), AS_ROOT
+end
+
+-- Permission is checked before the PMU is looked up, so the first answer may hide a second.
+function rules.EACCES(failure, facts)
+  local attr = failure.attr
+  if attr.exclude_kernel ~= 1 then
+    local of_user = kinds.with(attr, { exclude_kernel = 1, exclude_hv = 1 })
+    local outcome = facts.opens(of_user, failure.pid, failure.cpu)
+    if outcome == true then return kernel_forbidden(failure, facts) end
+    if outcome == "EINVAL" and kinds.never_excludes(attr, facts) then
+      local why = kernel_forbidden(failure, facts)
+      local pmu = facts.pmu(kinds.type_of(attr))
+      local needed = setting(pmu.cpumask and 0 or 1)
+      return ("%s, and the PMU %s cannot leave it out"):format(why, pmu.name), AS_ROOT .. ", or " .. needed
+    end
+    if outcome ~= "EACCES" then return rules[outcome](failure, facts) end
+  end
+  if facts.paranoid and facts.paranoid > 2 then return forbidden_at_all(facts) end
+  return forbidden_target(failure, facts)
+end
+
+function rules.EPERM(failure, facts)
+  if kinds.type_of(failure.attr) == kinds.TRACEPOINT and kinds.samples_raw(failure.attr) then
+    local why = "not permitted: the raw data of tracepoints are for the privileged, as %s"
+    return why:format(paranoid_is(facts)), AS_ROOT .. ", or " .. setting(-1)
+  end
+  if facts.seccomp then
+    return "not permitted: system calls are filtered here (seccomp, as in a container)",
+           "let the container call perf_event_open: docker run --cap-add PERFMON, or a seccomp profile"
+  end
+  if facts.capability "CAP_PERFMON" or facts.capability "CAP_SYS_ADMIN" then
+    return "not permitted, though this process may count: a security module or lockdown forbids it",
+           "the OS kernel's log (dmesg) may say who refused"
+  end
+  return "not permitted", AS_ROOT
+end
+
+-- ---- EINVAL: a contradiction ----------------------------------------------------------------------------
+
+function rules.EINVAL(failure, facts)
+  for _, check in ipairs(invalid) do
+    local why, hint = check(failure, facts)
+    if why then return why, hint end
+  end
+  local pmu = facts.pmu(kinds.type_of(failure.attr))
+  local who = pmu and not pmu.core and "the PMU " .. pmu.name or "the OS kernel"
+  return ("%s refuses this combination of fields (EINVAL): %s"):format(who, kinds.fields(failure.attr)),
+         pmu and not pmu.core and "pmclua events --pmu " .. pmu.name or nil
+end
+
+-- ---- limits -----------------------------------------------------------------------------------------------
+
+function rules.E2BIG(failure, facts)
+  local members = failure.members and #failure.members or 1
+  if members > 1 and facts.opens(failure.attr, failure.pid, failure.cpu) == true then
+    local why = "a group of %d is too big: the OS kernel reads at most 16 KiB at once"
+    return why:format(members), "at most 681 events stand in one group: make several"
+  end
+  local why = "this OS kernel%s is older than a field that is set: %s"
+  return why:format(kinds.release(facts), kinds.fields(failure.attr)),
+         "leave the newest field out, or use a newer OS kernel"
+end
+
+local function unsupported_sampling(attr)
+  if (tonumber(attr.precise_ip) or 0) > 0 then
+    return "this PMU cannot sample this event precisely (precise_ip, the modifier p)", "leave p out"
+  end
+  if attr.branch_sample_type then return "this PMU records no branches (branch_sample_type)" end
+  if attr.aux_output or attr.aux_sample_size then return "this PMU has no auxiliary trace (aux)" end
+  if attr.sample_period or attr.sample_freq then
+    return "this PMU cannot sample: it has no interrupt", "count without sampling"
+  end
+end
+
+function rules.EOPNOTSUPP(failure, facts)
+  local attr = failure.attr
+  local why, hint = unsupported_sampling(attr)
+  if why then return why, hint end
+  local config1 = tonumber(attr.config1) or 0
+  local pmu = facts.pmu(kinds.type_of(attr))
+  if config1 % 2 == 1 and pmu and pmu.name:find "^arm" then
+    return "this PMU has no 64-bit counters (bit 0 of config1)", "leave long=1 out"
+  end
+  return ("the PMU does not support this: %s"):format(kinds.fields(attr))
+end
+
+local function limit_of(number) return number == math.huge and "none" or text.count(number) end
+
+function rules.EMFILE(_, facts)
+  local limit = facts.nofile
+  local why = "too many open files: each event takes a descriptor for each CPU and each thread"
+  if not limit then return why, "raise the limit: ulimit -n" end
+  why = ("%s, and the limit is %s (hard limit %s)"):format(why, limit_of(limit.soft), limit_of(limit.hard))
+  if limit.soft < limit.hard then
+    return why, limit.hard == math.huge and "raise the limit: ulimit -n 65536"
+      or ("raise the limit: ulimit -n %d"):format(limit.hard)
+  end
+  return why, "count fewer events, CPUs or threads, or have the hard limit raised (limits.conf)"
+end
+
+function rules.ENFILE()
+  return "too many open files on the whole machine", "raise the limit: sysctl fs.file-max"
+end
+
+function rules.ENOSPC(failure, facts)
+  if kinds.type_of(failure.attr) == kinds.BREAKPOINT then
+    local slots = facts.machine == "x86_64" and "four" or "few"
+    return ("all breakpoints are used up: a CPU has %s, and debuggers use them too"):format(slots),
+           "watch fewer addresses at once"
+  end
+  return "no room is left for this event: the PMU's resources are used up", "count fewer such events at once"
+end
+
+-- ---- the target, and the rest of the manual -------------------------------------------------------------
+
+function rules.ESRCH(failure)
+  if failure.pid and failure.pid > 0 then
+    return ("there is no process or thread %d: it has ended"):format(failure.pid)
+  end
+  return "the process or thread has ended"
+end
+
+function rules.ENODEV(failure, facts)
+  local online = facts.cpus_online
+  if failure.cpu and failure.cpu >= 0 and online and not kinds.in_list(failure.cpu, online) then
+    return ("CPU %d is offline (%s are online)"):format(failure.cpu, online)
+  end
+  if kinds.is_core(failure.attr) and not facts.core_pmu then return no_pmu(facts) end
+  return "this CPU's PMU does not have what was asked for"
+end
+
+function rules.EBUSY()
+  return "another event has the PMU for itself (exclusive)", "wait until who counts there has ended"
+end
+
+function rules.EBADF() return "the leader of its group is closed" end
+
+function rules.EOVERFLOW(failure, facts)
+  if failure.attr.sample_max_stack then
+    return "sample_max_stack is above kernel.perf_event_max_stack", "ask for fewer frames"
+  end
+  return ("a number is too large for this OS kernel%s"):format(kinds.release(facts))
+end
+
+function rules.ENOSYS()
+  return "this OS kernel has no perf_event_open (or an emulation such as gVisor stands in its place)",
+         "use an OS kernel with CONFIG_PERF_EVENTS"
+end
+
+function rules.ENOMEM() return "memory for the event is used up", "count fewer events" end
+function rules.EINTR() return "it was interrupted again and again" end
+function rules.EFAULT() return "a name that the attr points to cannot be read" end
+
+return rules
