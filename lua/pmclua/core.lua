@@ -429,9 +429,15 @@ function core.columns(fd)
   return columns > 0 and columns or nil
 end
 
---- Counts SIGINT instead of dying of it. mode: "count", "second-kills", or nil to undo.
+local interrupt_mode
+
+--- Counts SIGINT, from 0, instead of dying of it. mode: "count", "second-kills", or nil to undo.
+---@return string? before the mode that was in force, for whoever restores it
 function core.catch_interrupts(mode)
+  local before = interrupt_mode
   C.pmclua_catch_interrupts(mode == "second-kills" and 2 or mode and 1 or 0)
+  interrupt_mode = mode
+  return before
 end
 
 function core.interrupts() return C.pmclua_interrupts() end
