@@ -40,19 +40,28 @@ debian_sources() {
   done
 }
 
+# Mirrors are now and then in the middle of an update: once more, then give up.
+try_twice() {
+  "$@" && return 0
+  sleep 20
+  "$@"
+}
+
 # Downloads and unpacks everything into root.tar and OS kernel packages.
 download() {
   local include kernels
   include=$(IFS=,; echo "${guest_packages[*]}")
   kernels=${guest_kernels[*]#*:}
-  # shellcheck disable=SC2016 # the hooks are expanded by mmdebstrap's shell
+  rm -rf root.tar linux-image-*
+  # shellcheck disable=SC2016 # the hooks are expanded by the shell of mmdebstrap
   mmdebstrap --quiet --mode=chrootless --variant=extract --skip=check/chrootless \
     --architectures=arm64 --include="$include" \
     --setup-hook='cd "$1" && for d in bin sbin lib; do mkdir -p usr/$d && ln -s usr/$d $d; done' \
     --extract-hook='export APT_CONFIG=$MMDEBSTRAP_APT_CONFIG
       for kernel in '"$kernels"'; do
         package=$(apt-cache depends "$kernel" | sed -n "s/^ *Depends: //p" | head -n 1)
-        (cd '"'$PWD'"' && mkdir "$kernel" && cd "$kernel" && apt-get -qq -o APT::Sandbox::User=root download "$package") || exit 1
+        (cd '"'$PWD'"' && mkdir "$kernel" && cd "$kernel" &&
+          apt-get -qq -o APT::Sandbox::User=root download "$package") || exit 1
       done' \
     "$guest_suite" root.tar "$(debian_sources)"
 }
@@ -85,7 +94,12 @@ finish_usr() {
 # Fills the current folder.
 make_parts() {
   local entry without=()
-  download
+  if ! try_twice download >log 2>&1; then
+    tail -n 5 log >&2
+    echo "lab: cannot download Debian's arm64 packages" >&2
+    return 77
+  fi
+  rm log
   for entry in "${guest_kernels[@]}"; do unpack_kernel "${entry%%:*}" "${entry#*:}"; done
   for entry in "${guest_without[@]}"; do without+=("--exclude=$entry"); done
   mkdir sysroot
@@ -101,7 +115,7 @@ make_parts() {
 build() {
   local parts missing
   parts=$(parts_folder)
-  [ ! -d "$parts" ] || return 0
+  if [ -d "$parts" ]; then touch "$parts"; return; fi
   missing=$(missing_packages)
   if [ -n "$missing" ]; then
     echo "lab: needs packages that are not installed: apt-get install ${missing//$'\n'/ }" >&2
@@ -117,11 +131,14 @@ build() {
   (cd "$making" && make_parts)
   chmod 755 "$making"
   mv "$making" "$parts"
+  # Older recipes that nobody has used for two weeks.
+  find "$lab_cache" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +
 }
 
 case ${1:-} in
+  packages) printf "%s\n" "${host_packages[@]%%:*}" ;;
   missing) missing_packages ;;
   folder) parts_folder ;;
   '') build ;;
-  *) echo "usage: build.sh [missing | folder]" >&2; exit 2 ;;
+  *) echo "usage: build.sh [packages | missing | folder]" >&2; exit 2 ;;
 esac

@@ -3,7 +3,8 @@
 #
 #   lab.sh                                      what `make lab` runs: script $SCRIPT $ARGS where it is set,
 #                                               else prompt
-#   lab.sh prompt [options]                     pmclua's prompt; Ctrl-D leaves and powers off
+#   lab.sh prompt [options]                     pmclua's prompt; Ctrl-D leaves and powers off. Without a
+#                                               terminal: the script on standard input
 #   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. Its folder comes along, and
 #                                               each argument that names a file or folder
 #   lab.sh run [options] -- COMMAND [ARG…]      any command; pmclua is in its PATH
@@ -107,7 +108,7 @@ shift
 build_for_guest
 case $action in
   build) ;;
-  prompt) in_guest --terminal "$@" -- pmclua ;;
+  prompt) if [ -t 0 ]; then in_guest --terminal "$@" -- pmclua; else in_guest --stdin "$@" -- pmclua; fi ;;
   script) script "$@" ;;
   run) in_guest "$@" ;;
   test) test_all "$@" ;;
