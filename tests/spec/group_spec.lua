@@ -1,0 +1,230 @@
+-- The typed group: fields are the events that were asked for; absent is nil and a reason, never 0.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local function message_of(fn, ...)
+  local ok, problem = pcall(fn, ...)
+  assert.is_false(ok)
+  return tostring(problem)
+end
+
+--- Calls fn while every perf read gives these words after the group's header: enabled, running, values.
+local function with_read(enabled, running, values, fn)
+  local real = ffi.C.pmclua_system.read
+  local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
+    local got = real(fd, buffer, bytes)
+    local words = ffi.cast("uint64_t *", buffer)
+    words[1], words[2] = enabled, running
+    for i, value in ipairs(values) do words[3 + 2 * (i - 1)] = value end
+    return got
+  end)
+  ffi.C.pmclua_system.read = callback
+  local ok, why = pcall(fn)
+  ffi.C.pmclua_system.read = real
+  callback:free()
+  if not ok then error(why, 0) end
+end
+
+describe("pmc.group", function()
+  it("gives a field to each event that was asked for, with _ for -", function()
+    local g = pmc.group { "page-faults", "task-clock", "faults = minor-faults" }
+    local c = g:start():read()
+    assert.equal("number", type(c.page_faults))
+    assert.equal(c.page_faults, c["page-faults"])
+    assert.equal("number", type(c.faults))
+    assert.equal("cdata", type(c.raw.page_faults))
+    g:close()
+  end)
+
+  it("raises on a misspelt or unasked name, with the nearest one", function()
+    local g = pmc.group { "page-faults", "task-clock" }
+    local c = g:read()
+    assert.matches("no event 'page_fautls', did you mean 'page_faults'%?", message_of(function() return c.page_fautls end))
+    assert.matches("no event 'cycles'", message_of(function() return c.cycles end))
+    assert.matches("no event 'cycles'", message_of(function() return c.raw.cycles end))
+    assert.matches("no event 'cycles'", message_of(function() return c:status "cycles" end))
+    assert.matches("counts are not changed", message_of(function() c.page_faults = 1 end))
+    g:close()
+  end)
+
+  it("puts its messages at the caller's line", function()
+    local g = pmc.group { "page-faults" }
+    assert.matches("group_spec%.lua:%d+: ", message_of(function() return g:read().cycles end))
+    g:close()
+  end)
+
+  it("refuses duplicates and names that would be one field", function()
+    assert.matches("would both be the field page_faults", message_of(pmc.group, { "page-faults", "page-faults" }))
+    assert.matches("would both be the field x", message_of(pmc.group, { "x = page-faults", "x = task-clock" }))
+  end)
+
+  it("refuses what is no event, with the nearest one", function()
+    assert.matches("page%-fautls.*did you mean 'page%-faults'", message_of(pmc.group, { "page-fautls" }))
+    assert.matches("event 2 is a number", message_of(pmc.group, { "page-faults", 3 }))
+    assert.matches("no option 'targt'", message_of(pmc.group, { "page-faults", targt = 1 }))
+  end)
+
+  it("counts a function's region and passes on what it returns", function()
+    local g = pmc.group { "page-faults" }
+    local c, a, b = g:count(function(x) return x, "two" end, 1)
+    assert.equal(1, a)
+    assert.equal("two", b)
+    assert.equal("counted", (c:status "page_faults"))
+    g:close()
+  end)
+
+  it("counts N of a system call's tracepoint for N calls", function()
+    support.need(support.have_tracefs(), "tracefs is not mounted")
+    ffi.cdef "int getppid(void);"
+    local g = pmc.group { "syscalls:sys_enter_getppid" }
+    g:start()
+    for _, n in ipairs { 0, 1, 1000 } do
+      local c = g:count(function() for _ = 1, n do ffi.C.getppid() end end)
+      assert.equal(n, c["syscalls:sys_enter_getppid"])
+    end
+    g:close()
+  end)
+
+  it("subtracts two readings exactly", function()
+    local g = pmc.group { "page-faults", "task-clock" }
+    g:start()
+    local a = g:read()
+    for _ = 1, 1e5 do end
+    local b = g:read()
+    local d = b - a
+    assert.equal(tonumber(b.raw.task_clock) - tonumber(a.raw.task_clock), tonumber(d.raw.task_clock))
+    assert.equal(b:enabled_ns() - a:enabled_ns(), d:enabled_ns())
+    local other = pmc.group { "page-faults" }
+    assert.matches("two different groups", message_of(function() return b - other:read() end))
+    g:close()
+    other:close()
+  end)
+
+  it("keeps counts readable after it is closed, and refuses to be used", function()
+    local g = pmc.group { "page-faults" }
+    local c = g:start():read()
+    g:close()
+    g:close()
+    assert.equal("number", type(c.page_faults))
+    assert.matches("this group is closed", message_of(g.read, g))
+    assert.matches("this group is closed", message_of(g.start, g))
+  end)
+
+  it("says not-counted before it was started, and gives no number", function()
+    local g = pmc.group { "page-faults" }
+    local c = g:read()
+    local status, why = c:status "page_faults"
+    assert.equal("not-counted", status)
+    assert.is_string(why)
+    g:close()
+  end)
+
+  it("scales what ran part of the time, and keeps the raw count", function()
+    local g = pmc.group { "page-faults" }
+    g:start()
+    with_read(1000, 250, { 10ULL }, function()
+      local c = g:read()
+      assert.equal("scaled", (c:status "page_faults"))
+      assert.equal(40, c.page_faults)
+      assert.equal("10", core.decimal(c.raw.page_faults))
+      assert.matches("~.*40.*page%-faults.*scaled", tostring(c))
+    end)
+    g:close()
+  end)
+
+  it("gives nil and a status, not 0, for what was never on the PMU", function()
+    local g = pmc.group { "page-faults" }
+    g:start()
+    with_read(1000, 0, { 0ULL }, function()
+      local c = g:read()
+      assert.is_nil(c.page_faults)
+      assert.is_nil(c.raw.page_faults)
+      assert.equal("not-counted", (c:status "page_faults"))
+    end)
+    g:close()
+  end)
+
+  it("keeps counts exact to 2^64-1", function()
+    local g = pmc.group { "page-faults" }
+    g:start()
+    with_read(1000, 1000, { 18446744073709551615ULL }, function()
+      assert.equal("18446744073709551615", core.decimal(g:read().raw.page_faults))
+    end)
+    g:close()
+  end)
+
+  it("names an event that this machine does not have unsupported, with why, and counts the others", function()
+    support.need(not support.have_pmu(), "this machine has a PMU")
+    local g = pmc.group { "page-faults", "cycles" }
+    local c = g:count(function() end)
+    assert.is_nil(c.cycles)
+    local status, why = c:status "cycles"
+    assert.equal("unsupported", status)
+    assert.matches("no PMU", why)
+    assert.equal("counted", (c:status "page_faults"))
+    g:close()
+  end)
+
+  it("never lets an event be opened that would always read 0 (K)", function()
+    local g = pmc.group { "context-switches:u", "page-faults:u" }
+    local c = g:count(function() end)
+    assert.equal("constant-zero", (c:status "context-switches:u"))
+    assert.is_nil(c["context-switches:u"])
+    assert.equal("counted", (c:status "page-faults:u"))
+    g:close()
+  end)
+end)
+
+describe("pmc.open", function()
+  it("opens what the ABI says, by the ABI's names, and reaches every ioctl", function()
+    local e = pmc.open { type = 1, config = 2, disabled = true, read_format = 4 }
+    assert.equal(0, e:ioctl "ENABLE")
+    assert.equal(0, e:ioctl "DISABLE")
+    assert.equal(0, e:ioctl "RESET")
+    local id = e:ioctl "ID"
+    local words = e:read()
+    assert.equal(2, #words)
+    assert.equal(id, words[2])
+    assert.matches("REFRESH", message_of(e.ioctl, e, "REFRESH", 1))       -- EINVAL on a counting event (R)
+    assert.matches("no ioctl 'ENABEL'", message_of(e.ioctl, e, "ENABEL"))
+    local sampling = pmc.open { type = 1, config = 1, sample_period = 1000, disabled = 1 }
+    assert.equal(0, sampling:ioctl("PERIOD", 2000))
+    sampling:close()
+    e:close()
+    e:close()
+  end)
+
+  it("changes a breakpoint by MODIFY_ATTRIBUTES, and says why others refuse it (R)", function()
+    local place = ffi.new "uint64_t[2]"
+    local address = tonumber(ffi.cast("uintptr_t", place))
+    local attr = { type = 5, bp_type = 2, bp_addr = address, bp_len = 8 }
+    local ok, e = pcall(pmc.open, attr)
+    support.need(ok, "no breakpoint slots here")
+    attr.bp_addr = address + 8
+    local changed, why = pcall(e.ioctl, e, "MODIFY_ATTRIBUTES", attr)
+    assert.is_true(changed, tostring(why))
+    place[1] = 1
+    e:close()
+  end)
+
+  it("counts N writes at a watched address", function()
+    local place = ffi.new "volatile uint64_t[1]"
+    local ok, e = pcall(pmc.open, { type = 5, bp_type = 2, bp_len = 8,
+      bp_addr = tonumber(ffi.cast("uintptr_t", place)) })
+    support.need(ok, "no breakpoint slots here")
+    local function write(n) for i = 1, n do place[0] = i end end
+    jit.off(write)
+    local before = e:read()[1]
+    write(100)
+    assert.equal(100, e:read()[1] - before)
+    e:close()
+  end)
+
+  it("refuses unknown fields at the caller's line, and explains refusals", function()
+    assert.matches("group_spec%.lua:%d+: no attr field is called 'tipe'", message_of(function() pmc.open { tipe = 1 } end))
+    assert.matches("no such software event", message_of(function() pmc.open { type = 1, config = 999 } end))
+  end)
+end)
