@@ -156,7 +156,7 @@ describe("an event that could not be opened", function()
     local cell = first_cell(made.records { { 10, 10 }, { 20, 20 } }, with_status "unsupported")
     assert.same({ "unsupported", "no PMU here", 0 },
       { cell.page_faults.status, cell.page_faults.why, cell.page_faults.n })
-    assert.same({ "unsupported", "page-faults: no PMU here" }, { cell.faults.status, cell.faults.why })
+    assert.same({ "unsupported", "needs page-faults: no PMU here" }, { cell.faults.status, cell.faults.why })
     assert.equal(2, cell.ipc.median)
   end)
 

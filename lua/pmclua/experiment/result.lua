@@ -4,6 +4,7 @@
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select.
 
+local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
 local cells = require "pmclua.experiment.result.cell"
 local names = require "pmclua.experiment.result.names"
@@ -110,9 +111,9 @@ local function adopt(result, list)
   return mine
 end
 
-local function chosen(result, conditions, level)
+local function chosen(result, conditions)
   local ok, list = pcall(select_cells.cells, result, conditions)
-  return ok and list or error(list, level)
+  return ok and list or explain.misuse(list, 3)
 end
 
 --- The result of the cells for which all conditions hold.
@@ -120,9 +121,9 @@ end
 ---  such as ">=512", or a function of the level
 ---@return pmclua.Result
 function Result:where(conditions)
-  if type(conditions) ~= "table" then error("where takes conditions: { n = 512 }", 2) end
-  local list = chosen(self, conditions, 3)
-  if #list == 0 then error("no cell has " .. select_cells.words(conditions), 2) end
+  if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
+  local list = chosen(self, conditions)
+  if #list == 0 then explain.misuse("no cell has " .. select_cells.words(conditions), 2) end
   local result = view(self)
   result.cell_list = adopt(result, list)
   return result
@@ -133,14 +134,14 @@ end
 ---@return pmclua.Result
 function Result:with(changes)
   for key in pairs(changes) do
-    if key ~= "metrics" then error(("with takes metrics, not '%s'"):format(tostring(key)), 2) end
+    if key ~= "metrics" then explain.misuse(("with takes metrics, not '%s'"):format(tostring(key)), 2) end
   end
   local result = view(self)
   result.metrics, result.metric_by_name = copy_list(self.metrics), copy_list(self.metric_by_name)
   local sources = type(changes.metrics) == "string" and { changes.metrics } or changes.metrics or {}
   for _, source in ipairs(sources) do
     local ok, problem = pcall(names.add_metric, result, source)
-    if not ok then error(problem, 2) end
+    if not ok then explain.misuse(problem, 2) end
   end
   local list = {}
   for cell in self:cells() do list[#list + 1] = cell end
@@ -153,9 +154,9 @@ end
 ---@param conditions? table<string, any> as for where; needed where there are several cells
 ---@return number[]
 function Result:values(name, conditions)
-  local list = chosen(self, conditions or {}, 3)
+  local list = chosen(self, conditions or {})
   if #list ~= 1 then
-    error(("values are of one cell, and %d have %s"):format(#list,
+    explain.misuse(("values are of one cell, and %d have %s"):format(#list,
       conditions and select_cells.words(conditions) or "them: say which"), 2)
   end
   return list[1]:values(name)

@@ -1,15 +1,10 @@
---- failure.lua: what a result file's trouble is called: error objects of the store.
+--- failure.lua: refusals of result files as error objects.
 
 local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
 
 local M = {}
-
-local Failure = {}
-Failure.__index = Failure
-
-function Failure:__tostring()
-  return self.hint and self.message .. "\n" .. self.hint or self.message
-end
 
 local HINTS = {
   ENOSPC = "the disk is full: what was written is kept; make room, or name another file with --store FILE",
@@ -28,9 +23,10 @@ local HINTS = {
 ---@param number? integer errno
 ---@param hint? string
 function M.refuse(operation, subject, why, number, hint)
+  local code = why:match "^E[%u%d]+$"
   local reason = number and core.errno_text(number) or why
-  error(setmetatable({ code = why, operation = operation, hint = hint or HINTS[why],
-    message = ("cannot %s %s: %s"):format(operation, subject, reason) }, Failure), 0)
+  error(explain.problem { code = code or "EFILE", operation = operation, hint = hint or HINTS[why],
+    message = ("cannot %s %s: %s"):format(operation, text.safe(subject), reason) }, 0)
 end
 
 return M

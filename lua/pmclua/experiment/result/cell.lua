@@ -58,7 +58,7 @@ end
 ---@param name string
 ---@return pmclua.Summary
 function Cell:summary(name)
-  return find_summary(self, field_of(name)) or names.unknown(self.result, name, 2)
+  return find_summary(self, field_of(name)) or names.unknown(self.result, name)
 end
 
 --- The values that a summary is of, in the order of measuring.
@@ -66,7 +66,7 @@ end
 ---@return number[]
 function Cell:values(name)
   local about, read = source_of(self, field_of(name))
-  if not about then names.unknown(self.result, name, 2) end
+  if not about then names.unknown(self.result, name) end
   return read().list
 end
 
@@ -77,7 +77,7 @@ local function cell_index(cell, name)
   if FIELDS[name] then return nil end
   local level = rawget(cell, "levels")[name]
   if level ~= nil then return level end
-  return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name, 2)
+  return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name)
 end
 
 --- What tells this cell from others: "rows, n = 256".

@@ -2,6 +2,7 @@
 --
 -- Invariant: every metric of a result is known to need only what the result has.
 
+local explain = require "pmclua.explain"
 local metrics = require "pmclua.metric"
 local text = require "pmclua.text"
 
@@ -114,13 +115,12 @@ end
 --- Raises for a name that nothing has.
 ---@param result pmclua.Result
 ---@param name any
----@param level integer as for error
-function M.unknown(result, name, level)
+function M.unknown(result, name)
   local list = M.all(result)
   for _, factor in ipairs(result.header.factors) do list[#list + 1] = factor[1] end
   local nearest = text.nearest(tostring(name), list)
   local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(list)
-  error(("nothing here is called '%s': %s"):format(tostring(name), hint), level + 1)
+  explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), hint), 3)
 end
 
 local function read_factors(result)

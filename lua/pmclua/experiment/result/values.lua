@@ -172,7 +172,7 @@ local function readers_of(cell, metric, events)
   for i, event in ipairs(events) do
     local column = pass and column_in(cell, event, pass) or column_of(cell, event)
     if not column then
-      return nil, event.status or "not-counted", event.name .. ": " .. why_absent(event, nil)
+      return nil, event.status or "not-counted", ("needs %s: %s"):format(event.name, why_absent(event, nil))
     end
     columns[i] = column
   end
@@ -180,7 +180,9 @@ local function readers_of(cell, metric, events)
   if not base then return nil, "not-counted", "there is no repetition" end
   local per_iteration = cell.per == "iteration" and not metric.uses_iterations
   local readers = { wall_ns = wall_reader(base, per_iteration),
-    iterations = function(i) return tonumber(base.iterations[i]), "counted", 1 end }
+    iterations = function(i)
+      return cell.per == "iteration" and tonumber(base.iterations[i]) or 1, "counted", 1
+    end }
   for i, event in ipairs(events) do
     readers[event.field] = reader_of(event, columns[i], base, per_iteration)
   end
@@ -196,7 +198,7 @@ local function lookup_of(cell, readers, at)
       local value, state, ran = read(at.row)
       if value == nil then
         at.uncounted = true
-        return nil, name .. " was not counted"
+        return nil, ("needs %s, which was not counted"):format(name)
       end
       if state ~= "counted" then at.state, at.ran = state, math.min(at.ran, ran) end
       return value
