@@ -57,7 +57,7 @@ local function estimate(counts, place)
   if not raw then return nil, why end
   local room = rawget(counts, ROOM)
   local enabled, running = core.number(room, 1), core.number(room, 2)
-  return tonumber(raw) * (enabled / running) * place.event.scale
+  return tonumber(raw) * (enabled / running) * place.scale
 end
 
 local RawView = {
@@ -148,6 +148,7 @@ local function place_events(self, events, try_options)
   local attrs = {}
   for i, event in ipairs(events) do
     local place = { event = event }
+    place.unit, place.scale = require("pmclua.event.unit").of(event)
     if event.tool then
       explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 4)
     end

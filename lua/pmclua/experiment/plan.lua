@@ -2,6 +2,8 @@
 
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.experiment.passes"
+local random = require "pmclua.stats.random"
+local units = require "pmclua.event.unit"
 
 local plan = {}
 
@@ -49,35 +51,64 @@ function plan.make(declaration)
   return { cells = cells, passes = list, anchors = anchors, runs = runs }
 end
 
---- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass.
+-- How many iteration counts a fit has where the script names none (METHOD: at least five).
+local FIT_COUNTS = 5
+
+--- Which of several iteration counts each repetition has: all of them once in random order, then again.
+local function choices(count, seed)
+  local source, list = random.new(seed, "iterations"), {}
+  return function(repetition)
+    while #list < repetition do
+      local round = {}
+      for i = 1, count do round[i] = i end
+      source:shuffle(round)
+      for _, choice in ipairs(round) do list[#list + 1] = choice end
+    end
+    return list[repetition]
+  end
+end
+
+--- The number of different iteration counts of a declaration: 1, or those of its fit.
+function plan.iteration_counts(declaration)
+  local iterations = declaration.iterations
+  if iterations == "fit" then return FIT_COUNTS end
+  return type(iterations) == "table" and #iterations or 1
+end
+
+--- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass,
+--- and which of several iteration counts.
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
+---@param enough? fun(blocks: integer): boolean  asked after each counted block; without it the
+---   declaration's repetitions decide
 ---@return fun(): table? next_step
-function plan.steps(declaration, made)
-  local units = {}
+function plan.steps(declaration, made, enough)
+  local cells = {}
   for _, cell in ipairs(made.cells) do
-    for pass = 1, #made.passes do units[#units + 1] = { cell = cell, pass = pass } end
+    for pass = 1, #made.passes do cells[#cells + 1] = { cell = cell, pass = pass } end
   end
-  local next_block = order.blocks(#units, declaration.seed)
+  enough = enough or function(blocks) return blocks >= declaration.repetitions end
+  local next_block = order.blocks(#cells, declaration.seed)
+  local choice = choices(plan.iteration_counts(declaration), declaration.seed)
   local block, place, number, time = {}, 0, 0, 0
-  local blocks = declaration.warmup + declaration.repetitions
   return function()
     place = place + 1
     if place > #block then
-      if number == blocks or #units == 0 then return nil end
+      if #cells == 0 or number >= declaration.warmup and enough(number - declaration.warmup) then return nil end
       number, block, place = number + 1, next_block(), 1
     end
     time = time + 1
-    local unit, is_warmup = units[block[place]], number <= declaration.warmup
+    local unit, is_warmup = cells[block[place]], number <= declaration.warmup
     return { cell = unit.cell, pass = unit.pass, warmup = is_warmup,
-      index = is_warmup and number or number - declaration.warmup, order = time }
+      index = is_warmup and number or number - declaration.warmup, order = time, choice = choice(number) }
   end
 end
 
 -- ---- what is stored and shown of a plan ----
 
 local function plain_event(event)
-  return { spec = event.spec, name = event.name, field = event.field, unit = event.unit, scale = event.scale,
+  local unit, scale = units.of(event)
+  return { spec = event.spec, name = event.name, field = event.field, unit = unit, scale = scale,
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
     verified = event.verified }
@@ -88,6 +119,8 @@ local function map(list, f)
   for i, item in ipairs(list) do out[i] = f(item) end
   return out
 end
+
+local function formula_text(formula) return formula.formula end
 
 --- The header of the result (lua/README.md, "The header").
 ---@param declaration pmclua.Declaration
@@ -105,6 +138,9 @@ function plan.header(declaration, made)
     pass_events = map(made.passes, function(pass) return pass.events end),
     anchors = made.anchors,
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },
+    iterations = declaration.iterations, reject_if = declaration.reject_if and declaration.reject_if.formula,
+    expect = declaration.expect and map(declaration.expect, formula_text),
+    gate = declaration.gate and map(declaration.gate, formula_text), stop = declaration.stop,
     baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",

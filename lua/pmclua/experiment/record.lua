@@ -62,4 +62,25 @@ function record.new(step, result, pass, events, why)
   return made
 end
 
+--- What formulae see of one record: whole counts by event field (scaled where they ran part of the
+--- time), factor levels, iterations.
+---@param made table
+---@param events table[] with field, scale and index in their place
+---@return pmclua.Lookup
+function record.lookup(made, events)
+  local index_of = {}
+  for index, event in ipairs(events) do index_of[event.field] = index end
+  return function(name)
+    if name == "iterations" then return made.iterations end
+    if made.levels[name] ~= nil then return made.levels[name] end
+    local index = index_of[name]
+    local count = index and made.counts[index]
+    if not count then return nil, name .. " was not counted" end
+    local enabled, running = made.enabled[index], made.running[index]
+    local share = enabled and running ~= enabled and tonumber(enabled) / tonumber(running) or 1
+    local _, scale = require("pmclua.event.unit").of(events[index])
+    return tonumber(count) * share * scale
+  end
+end
+
 return record

@@ -22,10 +22,11 @@ local run = {}
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
----@param options { session: pmclua.Session, take: fun(record: table), progress?: function, skip?: fun(step): boolean }
+---@param options { session: pmclua.Session, take: fun(record: table), progress?: function,
+---   skip?: (fun(step: table): boolean), enough?: fun(blocks: integer): boolean }
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
-    progress = options.progress, skip = options.skip, sets = {}, cells = {}, failed = {} }, Run)
+    progress = options.progress, skip = options.skip, enough = options.enough, sets = {}, cells = {}, failed = {}, rejected = 0 }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -90,10 +91,8 @@ end
 local TARGET_NS = 1e6       -- a repetition long enough that two reads (about 2 µs) are under 1 % of it
 local MOST_ITERATIONS = 2 ^ 40
 
---- How many iterations a kernel's repetition has: as declared, or doubled until one takes 1 ms.
-local function iterations_of(self, cell)
-  if cell.workload.per ~= "iteration" then return 1 end
-  if self.declaration.iterations then return self.declaration.iterations end
+--- The iterations with which a kernel's repetition takes 1 ms, found by doubling, once a cell.
+local function long_enough(self, cell)
   local instance = instance_of(self, cell)
   local iterations = 1
   while not instance.iterations do
@@ -102,6 +101,19 @@ local function iterations_of(self, cell)
     if is_long then instance.iterations = iterations else iterations = iterations * 2 end
   end
   return instance.iterations
+end
+
+--- How many iterations this repetition of a kernel has.
+local function iterations_of(self, step)
+  local declared = self.declaration.iterations
+  if step.cell.workload.per ~= "iteration" then return 1 end
+  if type(declared) == "number" then return declared end
+  if type(declared) == "table" then return declared[step.choice] end
+  local whole = long_enough(self, step.cell)
+  if declared ~= "fit" then return whole end
+  -- Equal steps up to the whole: 1/5, 2/5 … of it.
+  local part = math.max(1, math.ceil(whole / plan.iteration_counts(self.declaration)))
+  return part * step.choice
 end
 
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
@@ -114,15 +126,42 @@ local function refusal(self, result, pass_number)
   return tostring(explain.open(failure))
 end
 
-local function repeat_once(self, step)
+--- One run of a step: its record.
+local function attempt(self, step)
   local cell = step.cell
-  local iterations = not cell.workload.in_process and iterations_of(self, cell)
+  local iterations = not cell.workload.in_process and iterations_of(self, step)
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local result = cell.workload.in_process and run_here(self, cell, step.pass)
     or run_there(self, cell, step.pass, iterations)
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
   return record.new(step, result, self.plan.passes[step.pass], self.declaration.events, why)
+end
+
+local MOST_TRIES = 20       -- of one repetition that reject_if keeps rejecting
+
+--- True where the script's condition says that a repetition does not count.
+local function is_rejected(self, made)
+  local condition = self.declaration.reject_if
+  return condition and made.outcome == "done"
+    and condition.evaluate(record.lookup(made, self.declaration.events)) == true
+end
+
+--- A step until it gives a record that is not rejected; rejected ones are recorded too.
+local function repeat_step(self, step)
+  for try = 1, MOST_TRIES do
+    local made = attempt(self, step)
+    if not is_rejected(self, made) then return made end
+    made.outcome, made.why = "rejected", "reject_if: " .. self.declaration.reject_if.formula
+    self.rejected = self.rejected + 1
+    self.take(made)
+    if try == MOST_TRIES then
+      error(explain.problem { code = "EREJECTED", operation = "run",
+        message = ("%s: %d repetitions in a row were rejected by '%s'"):format(made.workload, MOST_TRIES,
+          self.declaration.reject_if.formula),
+        hint = "the condition may always hold here: count once without it and look" }, 0)
+    end
+  end
 end
 
 -- ---- all of them ----
@@ -150,11 +189,11 @@ local function goes_on(self, made)
 end
 
 local function execute(self)
-  for step in plan.steps(self.declaration, self.plan) do
+  for step in plan.steps(self.declaration, self.plan, self.enough) do
     if core.interrupts() > 0 then return "interrupted" end
     if not (self.skip and self.skip(step)) then
       if self.progress then self.progress(step.order, self.plan.runs, step) end
-      local made = repeat_once(self, step)
+      local made = repeat_step(self, step)
       if made.outcome == "interrupted" then return "interrupted" end
       local go_on = goes_on(self, made)
       self.take(made)

@@ -1,0 +1,294 @@
+--- keys.lua: one checker for each key of a declaration: the script's value in, the checked value out.
+--
+-- A checker reports every mistake through `wrong(form, …)` and goes on, so that all come out at once.
+
+local explain = require "pmclua.explain"
+local checking = require "pmclua.workload.check"
+local meant, sorted_keys = checking.meant, checking.keys
+
+local M = {}
+
+-- ---- small values ----
+
+local SECONDS = { ns = 1e-9, us = 1e-6, ms = 1e-3, s = 1, sec = 1, min = 60, h = 3600 }
+
+--- Seconds of a duration: a number, or a string with a unit ("200ms", "5 min").
+---@return number? seconds
+function M.seconds(value)
+  if type(value) == "number" then return value > 0 and value or nil end
+  if type(value) ~= "string" then return nil end
+  local number, unit = value:match "^%s*([%d.]+)%s*(%a*)%s*$"
+  number = tonumber(number)
+  local factor = unit == "" and 1 or SECONDS[unit]
+  return number and factor and number > 0 and number * factor or nil
+end
+
+local function is_count(value, least)
+  return type(value) == "number" and value % 1 == 0 and value >= least and value < 2 ^ 53
+end
+
+-- ---- one checker a key: value in, value out; mistakes go to `wrong` ----
+
+local check = {}
+
+local function take_text(value, wrong, key)
+  if type(value) ~= "string" then wrong("%s must be a string, not a %s", key, type(value)) end
+  return value
+end
+check.name, check.question, check.pin = take_text, take_text, take_text
+
+function check.events(value, wrong)
+  local events, seen = {}, {}
+  if type(value) == "string" then value = { value } end
+  if type(value) ~= "table" then
+    wrong("events must be a list of event names, not a %s", type(value))
+    return {}
+  end
+  for i, spec in ipairs(value) do
+    local list, problem
+    if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec)
+    else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
+    if problem then wrong("%s", explain.spec(tostring(spec), problem)) end
+    for _, event in ipairs(list or {}) do
+      if seen[event.field] then
+        wrong("events '%s' and '%s' would both be called %s: give one a label, \"name = %s\"",
+          seen[event.field], event.spec, event.field, event.spec)
+      end
+      seen[event.field] = event.spec
+      events[#events + 1] = event
+    end
+  end
+  if #value == 0 then wrong "events is empty: name at least one event" end
+  return events
+end
+
+function check.metrics(value, wrong)
+  local metric = require "pmclua.metric"
+  local metrics = {}
+  if type(value) == "string" then value = { value } end
+  if type(value) ~= "table" then
+    wrong("metrics must be a list, not a %s", type(value))
+    return {}
+  end
+  for i, formula in ipairs(value) do
+    local parsed, problem
+    if type(formula) == "string" then parsed, problem = metric.parse(formula)
+    else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
+    if parsed then metrics[#metrics + 1] = parsed
+    else wrong("metric '%s': %s%s", tostring(formula), problem.message, problem.hint and "; " .. problem.hint or "") end
+  end
+  return metrics
+end
+
+local function check_factor(name, levels, wrong)
+  if type(name) ~= "string" or not name:match "^[%a_][%w_]*$" then
+    wrong("a factor's name is a word, not '%s'", tostring(name))
+  elseif name == "workload" then
+    wrong "a factor cannot be called workload: that is what the workloads are"
+  end
+  if type(levels) ~= "table" or #levels == 0 then
+    wrong("factor %s needs a list of levels", tostring(name))
+    levels = {}
+  end
+  local seen = {}
+  for _, level in ipairs(levels) do
+    local kind = type(level)
+    if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
+      wrong("factor %s: a level is a %s; numbers, strings and booleans are possible", tostring(name), kind)
+    end
+    if seen[tostring(level)] then wrong("factor %s has the level %s twice", tostring(name), tostring(level)) end
+    seen[tostring(level)] = true
+  end
+  return { name = name, levels = levels }
+end
+
+function check.factors(value, wrong)
+  local factors, seen = {}, {}
+  if type(value) ~= "table" then
+    wrong("factors must be a list of { name, { levels } }, not a %s", type(value))
+    return factors
+  end
+  local pairs_of = {}
+  if #value > 0 then
+    for i, pair in ipairs(value) do
+      pairs_of[i] = type(pair) == "table" and { pair[1], pair[2] } or { pair, nil }
+    end
+  else
+    for i, name in ipairs(sorted_keys(value)) do pairs_of[i] = { name, value[name] } end
+  end
+  for i, pair in ipairs(pairs_of) do
+    factors[i] = check_factor(pair[1], pair[2], wrong)
+    if seen[pair[1]] then wrong("the factor %s is there twice", tostring(pair[1])) end
+    seen[tostring(pair[1])] = true
+  end
+  return factors
+end
+
+function check.workloads(value, wrong)
+  local workload = require "pmclua.workload"
+  if type(value) ~= "table" or getmetatable(value) then value = { value } end
+  local list, seen = {}, {}
+  local keys = #value > 0 and value or sorted_keys(value)
+  for i, item in ipairs(keys) do
+    local name
+    if #value == 0 then name, item = item, value[item] end
+    local made, why = workload.from(item, name)
+    if made then
+      list[#list + 1] = made
+      if seen[made.name] then
+        wrong("two workloads are called '%s': give one a name of its own, name = \"…\"", made.name)
+      end
+      seen[made.name] = true
+    else
+      wrong("workload %d: %s", i, why)
+    end
+  end
+  if #keys == 0 then wrong "workloads is empty: name at least one" end
+  return list
+end
+
+function check.per(value, wrong)
+  if type(value) ~= "table" then
+    wrong("per must be a map such as { element = \"n * n\" }, not a %s", type(value))
+    return nil
+  end
+  local name = next(value)
+  if not name or next(value, name) then wrong "per takes one name and one formula: { element = \"n * n\" }" end
+  if not name then return nil end
+  local formula, problem = require("pmclua.metric").parse(("%s = %s"):format(tostring(name), tostring(value[name])))
+  if not formula then wrong("per %s: %s", tostring(name), problem.message) end
+  return { name = tostring(name), formula = tostring(value[name]), metric = formula }
+end
+
+function check.baseline(value, wrong)
+  if type(value) == "string" then return { workload = value } end
+  if type(value) ~= "table" or next(value) == nil then
+    wrong "baseline is a workload's name or a partial cell such as { n = 256 }"
+    return nil
+  end
+  return value
+end
+
+check.primary = take_text
+
+local function whole(least)
+  return function(value, wrong, key)
+    if not is_count(value, least) then wrong("%s must be a whole number of at least %d, not %s", key, least, tostring(value)) end
+    return value
+  end
+end
+check.repetitions, check.warmup, check.seed = whole(1), whole(0), whole(0)
+
+--- A number; a list of at least two, or "fit", for a line through the counts of several.
+function check.iterations(value, wrong, key)
+  if value == "fit" then return value end
+  if type(value) ~= "table" then return whole(1)(value, wrong, key) end
+  for _, count in ipairs(value) do whole(1)(count, wrong, key) end
+  if #value < 2 then wrong 'iterations is a number, a list of at least two, or "fit"' end
+  return value
+end
+
+function check.timeout(value, wrong)
+  local seconds = M.seconds(value)
+  if not seconds then wrong("timeout is a number of seconds or a string such as \"500ms\", not %s", tostring(value)) end
+  return seconds
+end
+
+local function one_of(...)
+  local words = { ... }
+  return function(value, wrong, key)
+    for _, word in ipairs(words) do
+      if value == word then return value end
+    end
+    wrong("%s is one of %s, not %s%s", key, table.concat(words, ", "), tostring(value), meant(value, words))
+  end
+end
+check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
+
+local function margin_of(value)
+  if type(value) == "number" then return value > 0 and value or nil end
+  local percent = type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
+  return percent and percent > 0 and percent / 100 or nil
+end
+
+--- { default = ratio, event = ratio, … } of "1%" or { "1%", instructions = "0.1%" }.
+function check.margin(value, wrong)
+  if type(value) ~= "table" then value = { value } end
+  local margins = {}
+  for key, item in pairs(value) do
+    local ratio = margin_of(item)
+    if not ratio then wrong("margin is a percentage such as \"1%%\", not %s", tostring(item)) end
+    margins[key == 1 and "default" or tostring(key):gsub("-", "_")] = ratio
+  end
+  return margins
+end
+
+--- A formula over counts by one of metric.lua's readers.
+local function formula(value, wrong, key, read)
+  local parsed, problem
+  if type(value) == "string" then parsed, problem = read(value)
+  else problem = { message = "it is a " .. type(value) .. ", not a string" } end
+  if not parsed then wrong("%s: %s", key, explain.spec(tostring(value), problem)) end
+  return parsed
+end
+
+function check.reject_if(value, wrong, key)
+  return formula(value, wrong, key, require("pmclua.metric").condition)
+end
+
+local function formulae(reader)
+  return function(value, wrong, key)
+    local list = {}
+    for _, text in ipairs(type(value) == "table" and value or { value }) do
+      list[#list + 1] = formula(text, wrong, key, require("pmclua.metric")[reader])
+    end
+    return list
+  end
+end
+check.expect, check.gate = formulae "comparison", formulae "limit"
+
+local STOP = { interval = true, repetitions = true, time = true }
+
+--- { interval = ratio, repetitions = n, seconds = s }, at least one of them.
+function check.stop(value, wrong)
+  if type(value) ~= "table" or next(value) == nil then
+    wrong 'stop is a map such as { interval = "0.5%", repetitions = 200, time = "5min" }'
+    return nil
+  end
+  for key in pairs(value) do
+    if not STOP[key] then wrong("stop has no '%s'%s", tostring(key), meant(key, sorted_keys(STOP))) end
+  end
+  local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
+    seconds = value.time and M.seconds(value.time) }
+  if value.interval and not rule.interval then wrong("stop.interval is a percentage, not %s", tostring(value.interval)) end
+  if value.time and not rule.seconds then wrong("stop.time is a duration such as \"5min\", not %s", tostring(value.time)) end
+  if value.repetitions then whole(1)(value.repetitions, wrong, "stop.repetitions") end
+  if not (value.repetitions or value.time) then wrong "stop needs a limit: repetitions or time" end
+  return rule
+end
+
+function check.where(value, wrong)
+  if type(value) == "function" then return value end
+  local condition, problem = nil, { message = "it is a " .. type(value) }
+  if type(value) == "string" then condition, problem = require("pmclua.metric").condition(value) end
+  if not condition then
+    wrong("where is a function of the levels or a condition on factors: %s", problem.message)
+    return nil
+  end
+  return function(levels)
+    return condition.evaluate(function(name) return levels[name] end) == true
+  end
+end
+
+local function hook(value, wrong, key)
+  if type(value) == "function" then return value end
+  local made, why = require("pmclua.workload").from(value)
+  if not made then wrong("%s is a function or a command: %s", key, why) end
+  return made
+end
+check.setup, check.prepare, check.conclude, check.cleanup = hook, hook, hook, hook
+
+
+M.check = check
+
+return M
