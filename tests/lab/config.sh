@@ -21,7 +21,7 @@ guest_packages=(
   libpfm4-dev libedit-dev libdw-dev libcapstone-dev
   gcc g++ libc6-dev
   linux-perf strace util-linux
-  busybox-static dash coreutils bash
+  busybox-static dash coreutils bash ncurses-base
 )
 guest_suite=bookworm
 
