@@ -1,0 +1,194 @@
+--- compare.lua: one quantity in two cells: the ratio, its interval, and what they conclude.
+--
+-- Invariant: the interval of the ratio against the margin decides, never a point and never a p-value
+-- alone. Where there is no interval, or the machine's own noise is larger than the difference, the
+-- verdict is "undecided" and says why.
+
+local order = require "pmclua.stats.order"
+local interval = require "pmclua.stats.interval"
+local rank = require "pmclua.stats.rank"
+local text = require "pmclua.text"
+
+local M = {}
+
+M.DEFAULT_LEVEL, M.DEFAULT_MARGIN = 0.95, 0.01
+
+---@alias pmclua.Kind "time"|"count"|"ratio"
+
+-- Kind to the words for less and more than the baseline.
+local WORDS = {
+  time = { less = "faster", more = "slower" },
+  count = { less = "fewer", more = "more" },
+  ratio = { less = "lower", more = "higher" },
+}
+
+---@class pmclua.Verdict
+---@field verdict "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
+---@field ratio? number to the baseline; absent where the baseline's median is not above 0
+---@field low? number of the ratio's interval; absent where there are too few values
+---@field high? number
+---@field difference? pmclua.Shift in units of the quantity, where zeros forbid ratios
+---@field p? number of the Mann-Whitney test, beside a difference
+---@field level number as asked
+---@field coverage? number as reached
+---@field margin number
+---@field floor? number noise floor that was applied
+---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"
+---@field n integer repetitions
+---@field n_baseline integer
+---@field reason? string why it is undecided, where not by the interval alone
+
+-- ---- the interval, by what the values allow -------------------------------------------------------------
+
+local function extremes(values)
+  local sorted, reason = order.sorted(values)
+  if not sorted then return nil, reason end
+  return { low = sorted[1], high = sorted[#sorted], median = order.median_of(sorted), n = #sorted }
+end
+
+local function is_exact(side) return side.n > 1 and side.low == side.high end
+
+-- Each side is one value: the difference is what it is.
+local function exact(a, b)
+  local result = { method = "exact", coverage = 1 }
+  if b.median > 0 then
+    result.ratio = a.median / b.median
+    result.low, result.high = result.ratio, result.ratio
+  else
+    local shift = a.median - b.median
+    result.difference = { shift = shift, low = shift, high = shift }
+  end
+  return result
+end
+
+local function paired_ratio(values, baseline, level)
+  local ratio, reason = interval.paired_ratio(values, baseline, level)
+  if not ratio then return nil, reason end
+  return { method = "sign", ratio = ratio.median, low = ratio.low, high = ratio.high,
+           coverage = ratio.coverage, reason = ratio.reason }
+end
+
+local function logarithms(values)
+  local list = {}
+  for i = 1, #values do list[i] = math.log(values[i]) end
+  return list
+end
+
+local function unpaired_ratio(values, baseline, level)
+  local shift = rank.hodges_lehmann(logarithms(values), logarithms(baseline), level)
+  return { method = "Hodges-Lehmann", ratio = math.exp(shift.shift), coverage = shift.coverage,
+           low = shift.low and math.exp(shift.low), high = shift.high and math.exp(shift.high),
+           reason = shift.reason }
+end
+
+-- Values of which some are 0 or below have no ratios: the shift, also as a share of the baseline's
+-- median where that is above 0.
+local function shifted(values, baseline, b, level)
+  local shift = rank.hodges_lehmann(values, baseline, level)
+  local result = { method = "Mann-Whitney", coverage = shift.coverage, reason = shift.reason,
+                   difference = { shift = shift.shift, low = shift.low, high = shift.high },
+                   p = rank.mann_whitney(values, baseline).p }
+  if b.median > 0 then
+    result.ratio = 1 + shift.shift / b.median
+    result.low = shift.low and 1 + shift.low / b.median
+    result.high = shift.high and 1 + shift.high / b.median
+  end
+  return result
+end
+
+local function estimate(values, baseline, a, b, options)
+  if is_exact(a) and is_exact(b) then return exact(a, b) end
+  if a.low <= 0 or b.low <= 0 then return shifted(values, baseline, b, options.level) end
+  if options.paired then return paired_ratio(values, baseline, options.level) end
+  return unpaired_ratio(values, baseline, options.level)
+end
+
+-- ---- the conclusion ---------------------------------------------------------------------------------------
+
+-- Where an interval lies against centre ± margin.
+local function place(low, high, centre, margin)
+  if low > centre + margin then return "more" end
+  if high < centre - margin then return "less" end
+  if low >= centre - margin and high <= centre + margin then return "same" end
+  return "undecided"
+end
+
+local function conclude(result, b)
+  if result.ratio then
+    if not result.low then return "undecided" end
+    return place(result.low, result.high, 1, result.margin)
+  end
+  local difference = result.difference
+  if not difference.low then return "undecided" end
+  -- Of a baseline of 0 no share can be taken: any difference counts.
+  return place(difference.low, difference.high, 0, result.margin * math.abs(b.median))
+end
+
+-- A difference below what the machine shows between equals is not one; nor is sameness finer than that.
+local function apply_floor(result, conclusion)
+  local floor = result.floor
+  if not floor or not result.ratio or result.method == "exact" then return conclusion end
+  local hidden = conclusion == "same" and floor > result.margin
+    or (conclusion == "more" or conclusion == "less") and math.abs(result.ratio - 1) < floor
+  if not hidden then return conclusion end
+  result.reason = ("the noise floor (A/A) is %s"):format(text.percent(floor))
+  return "undecided"
+end
+
+---@class pmclua.CompareOptions
+---@field kind? pmclua.Kind default "count"
+---@field margin? number share within which values are the same; default 0.01
+---@field level? number of the interval; default 0.95
+---@field paired? boolean the i-th values of both were measured in one block; default true
+---@field floor? number noise floor, a share: of `noise_floor`
+
+--- Compares the values of one quantity with the baseline's. By what they allow: one value each is
+--- compared exactly; pairs by the median log ratio with the sign test's interval; unpaired values by the
+--- Hodges-Lehmann shift of logarithms; values with zeros by the shift itself and the Mann-Whitney test.
+---@param values number[] in the order of blocks
+---@param baseline number[] in the order of blocks
+---@param options? pmclua.CompareOptions
+---@return pmclua.Verdict? verdict nil where there is nothing to compare
+---@return string? reason
+function M.compare(values, baseline, options)
+  options = options or {}
+  local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false }
+  local words = WORDS[options.kind or "count"] or error("no kind of quantity: " .. tostring(options.kind), 2)
+  local a, why = extremes(values)
+  if not a then return nil, why end
+  local b, why_not = extremes(baseline)
+  if not b then return nil, "of the baseline, " .. why_not end
+  local result, reason = estimate(values, baseline, a, b, asked)
+  if not result then return nil, reason end
+  result.level, result.margin = asked.level, options.margin or M.DEFAULT_MARGIN
+  result.floor, result.n, result.n_baseline = options.floor, a.n, b.n
+  local conclusion = apply_floor(result, conclude(result, b))
+  result.verdict = words[conclusion] or conclusion
+  return result
+end
+
+--- The noise floor: how far from 1 the interval of a baseline against itself (A/A) reaches.
+---@param verdict pmclua.Verdict of the baseline under two labels
+---@return number? share nil where there is no interval
+function M.noise_floor(verdict)
+  if not verdict.low then return nil end
+  return math.max(math.abs(verdict.low - 1), math.abs(verdict.high - 1))
+end
+
+--- Values that both sides have, in the order of blocks: what absent repetitions leave to be paired.
+---@param values table<integer, number> by block
+---@param baseline table<integer, number> by block
+---@return number[] values
+---@return number[] baseline
+function M.pair(values, baseline)
+  local blocks = {}
+  for block in pairs(values) do
+    if baseline[block] ~= nil then blocks[#blocks + 1] = block end
+  end
+  table.sort(blocks)
+  local a, b = {}, {}
+  for i, block in ipairs(blocks) do a[i], b[i] = values[block], baseline[block] end
+  return a, b
+end
+
+return M

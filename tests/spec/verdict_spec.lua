@@ -1,0 +1,383 @@
+-- What comparisons, predictions and limits conclude.
+
+local verdict = require "pmclua.verdict"
+local metric = require "pmclua.metric"
+local stats = require "pmclua.stats"
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)spec/[^/]*$")
+local reference = dofile(here .. "fixtures/stats/reference.lua")
+
+local function sequence(n, value)
+  local list = {}
+  for i = 1, n do list[i] = value(i) end
+  return list
+end
+
+local function constant(n, value) return sequence(n, function() return value end) end
+
+-- 30 values about `centre`, spread by up to `share` of it, the same each time.
+local function about(centre, share, seed)
+  local random = stats.random(seed or 1)
+  return sequence(30, function() return centre * (1 + share * (2 * random:uniform() - 1)) end)
+end
+
+local function scaled(values, factor)
+  return sequence(#values, function(i) return values[i] * factor end)
+end
+
+describe("two cells, paired by block", function()
+  it("have the ratio and interval that an independent calculation gives", function()
+    for _, row in ipairs(reference.paired_ratios) do
+      local values, reversed = reference.sample[row.sample], {}
+      for i = 1, #values do reversed[i] = values[#values + 1 - i] * 1.02 end
+      local result = verdict.compare(values, reversed, { level = row.level })
+      assert.equal("sign", result.method)
+      for _, field in ipairs { "ratio", "low", "high" } do
+        assert.is_true(math.abs(result[field] / row[field] - 1) < 1e-12, row.sample .. " " .. field)
+      end
+      assert.is_true(result.coverage >= row.level)
+    end
+  end)
+
+  it("are the same where the whole interval is within the margin", function()
+    local base = about(1000, 0.002)
+    local result = verdict.compare(scaled(base, 1.004), base, { margin = 0.01 })
+    assert.equal("same", result.verdict)
+    assert.equal(30, result.n)
+    assert.equal(0.01, result.margin)
+  end)
+
+  it("are different only where the whole interval is beyond the margin", function()
+    local base, other = about(1000, 0.005, 1), about(1000, 0.005, 2)
+    assert.equal("more", verdict.compare(scaled(other, 1.02), base, { margin = 0.01 }).verdict)
+    assert.equal("undecided", verdict.compare(scaled(other, 1.01), base, { margin = 0.01 }).verdict)
+    assert.equal("fewer", verdict.compare(scaled(other, 0.98), base, { margin = 0.01 }).verdict)
+  end)
+
+  it("are judged in the words of their kind", function()
+    local base = about(1000, 0.005)
+    local words = { time = { "slower", "faster" }, count = { "more", "fewer" },
+                    ratio = { "higher", "lower" } }
+    for kind, pair in pairs(words) do
+      assert.equal(pair[1], verdict.compare(scaled(base, 1.1), base, { kind = kind }).verdict)
+      assert.equal(pair[2], verdict.compare(scaled(base, 0.9), base, { kind = kind }).verdict)
+    end
+    assert.has_error(function() verdict.compare(base, base, { kind = "speed" }) end)
+  end)
+
+  it("cancel what a block does to both", function()
+    local random = stats.random(5)
+    local base = sequence(30, function() return 1000 * math.exp(random:normal()) end)
+    assert.equal("more", verdict.compare(scaled(base, 1.02), base).verdict)
+    assert.equal("undecided", verdict.compare(scaled(base, 1.02), base, { paired = false }).verdict)
+  end)
+
+  it("are undecided under 6 pairs, and say how many are needed", function()
+    local result = verdict.compare({ 10, 11, 12 }, { 1, 2, 3 })
+    assert.equal("undecided", result.verdict)
+    assert.is_nil(result.low)
+    assert.equal("95 % interval needs 6 values, there are 3", result.reason)
+  end)
+
+  it("need as many values on both sides, and any at all", function()
+    assert.same({ nil, "3 values cannot be paired with 2" }, { verdict.compare({ 1, 2, 3 }, { 1, 2 }) })
+    assert.same({ nil, "no values" }, { verdict.compare({}, { 1 }) })
+    assert.same({ nil, "of the baseline, no values" }, { verdict.compare({ 1 }, {}) })
+  end)
+
+  it("keep the blocks that both have", function()
+    local a, b = verdict.pair({ [1] = 10, [2] = 20, [4] = 40 }, { [4] = 4, [1] = 1, [3] = 3 })
+    assert.same({ { 10, 40 }, { 1, 4 } }, { a, b })
+  end)
+end)
+
+describe("exact values", function()
+  it("are compared exactly, however few", function()
+    local result = verdict.compare(constant(3, 1010), constant(2, 1000), { margin = 0.001 })
+    assert.same({ "exact", 1.01, 1.01, 1.01, "more" },
+                { result.method, result.ratio, result.low, result.high, result.verdict })
+    assert.equal("same", verdict.compare(constant(3, 1000), constant(3, 1000), { margin = 0 }).verdict)
+    assert.equal("same", verdict.compare(constant(3, 1010), constant(3, 1000), { margin = 0.01 }).verdict)
+  end)
+
+  it("are not concluded from a single repetition", function()
+    assert.equal("undecided", verdict.compare({ 2000 }, { 1000 }).verdict)
+  end)
+
+  it("of 0 have no ratio but a difference", function()
+    local same = verdict.compare(constant(5, 0), constant(5, 0))
+    assert.equal("same", same.verdict)
+    assert.is_nil(same.ratio)
+    local more = verdict.compare(constant(5, 3), constant(5, 0))
+    assert.equal("more", more.verdict)
+    assert.equal(3, more.difference.shift)
+    assert.equal(0, verdict.compare(constant(5, 0), constant(5, 3)).ratio)
+  end)
+
+  it("below 0 are compared by their difference too", function()
+    assert.equal("lower", verdict.compare(constant(3, -4), constant(3, -2), { kind = "ratio" }).verdict)
+    assert.equal("same", verdict.compare(constant(3, -2.01), constant(3, -2), { kind = "ratio" }).verdict)
+  end)
+end)
+
+describe("counts that may be 0", function()
+  local some = sequence(20, function(i) return i % 3 end)
+
+  it("are compared by their shift and the Mann-Whitney test", function()
+    local many = sequence(20, function(i) return 10 + i % 3 end)
+    local result = verdict.compare(many, some)
+    assert.equal("Mann-Whitney", result.method)
+    assert.equal("more", result.verdict)
+    assert.equal(stats.mann_whitney(many, some).p, result.p)
+    assert.same(stats.hodges_lehmann(many, some).shift, result.difference.shift)
+    assert.equal(1 + result.difference.low / stats.median(some), result.low)
+  end)
+
+  it("are undecided where the shift may be none", function()
+    assert.equal("undecided", verdict.compare(sequence(20, function(i) return (i + 1) % 4 end), some).verdict)
+  end)
+
+  it("of a baseline mostly 0 count any shift that is surely none", function()
+    local rare = sequence(20, function(i) return i == 7 and 1 or 0 end)
+    local result = verdict.compare(sequence(20, function(i) return 5 + i % 2 end), rare)
+    assert.is_nil(result.ratio)
+    assert.equal("more", result.verdict)
+    assert.equal("same", verdict.compare(rare, rare).verdict)
+  end)
+end)
+
+describe("unpaired cells", function()
+  it("are compared by the Hodges-Lehmann shift of logarithms", function()
+    local a, b = reference.sample.skewed10, reference.sample.skewed13
+    local result = verdict.compare(a, b, { paired = false })
+    local function logs(values) return sequence(#values, function(i) return math.log(values[i]) end) end
+    local shift = stats.hodges_lehmann(logs(a), logs(b))
+    assert.equal("Hodges-Lehmann", result.method)
+    assert.same({ math.exp(shift.shift), math.exp(shift.low), math.exp(shift.high) },
+                { result.ratio, result.low, result.high })
+    assert.same({ 10, 13 }, { result.n, result.n_baseline })
+  end)
+end)
+
+describe("the noise floor", function()
+  it("is how far the interval of a baseline against itself reaches", function()
+    local aa = verdict.compare(about(1000, 0.02, 1), about(1000, 0.02, 2))
+    local floor = verdict.noise_floor(aa)
+    assert.equal(math.max(aa.high - 1, 1 - aa.low), floor)
+    assert.is_nil(verdict.noise_floor(verdict.compare({ 1, 2 }, { 1, 2.5 })))
+  end)
+
+  it("makes a difference below it undecided, and says so", function()
+    local base = about(1000, 0.005)
+    local faster = scaled(base, 0.97)
+    assert.equal("faster", verdict.compare(faster, base, { kind = "time", floor = 0.02 }).verdict)
+    local hidden = verdict.compare(faster, base, { kind = "time", floor = 0.04 })
+    assert.equal("undecided", hidden.verdict)
+    assert.equal("the noise floor (A/A) is 4 %", hidden.reason)
+  end)
+
+  it("allows no sameness finer than itself", function()
+    local base = about(1000, 0.002)
+    assert.equal("same", verdict.compare(base, base, { floor = 0.005 }).verdict)
+    assert.equal("undecided", verdict.compare(about(1000, 0.002, 2), base, { floor = 0.03 }).verdict)
+  end)
+end)
+
+describe("several comparisons", function()
+  it("leave the primary's level and correct the m others to 1 - α/m", function()
+    local levels, m = verdict.levels({ "time", "cycles", "instructions" }, "time", 2)
+    assert.equal(4, m)
+    assert.equal(0.95, levels.time)
+    assert.is_true(math.abs(levels.cycles - 0.9875) < 1e-12)
+    assert.equal(levels.cycles, levels.instructions)
+  end)
+
+  it("are all corrected where none is primary", function()
+    local levels, m = verdict.levels({ "a", "b" }, nil, 1, 0.9)
+    assert.equal(2, m)
+    assert.is_true(math.abs(levels.a - 0.95) < 1e-12)
+    assert.equal(0.95, verdict.levels({ "a" }, "a", 1).a)
+  end)
+end)
+
+describe("a margin", function()
+  it("is a percentage or a share, for all or by name", function()
+    assert.equal(0.01, verdict.share "1%")
+    assert.equal(0.001, verdict.share " ± 0.1 % ")
+    assert.equal(0.02, verdict.share(0.02))
+    assert.same({ default = 0.01, by = {} }, verdict.margins(nil))
+    assert.same({ default = 0.02, by = {} }, verdict.margins "2%")
+    assert.same({ default = 0.02, by = { instructions = 0.001 } },
+                verdict.margins { "2%", instructions = "0.1%" })
+    assert.same({ default = 0.01, by = { instructions = 0 } }, verdict.margins { instructions = "0%" })
+  end)
+
+  it("that is none is refused with how to write one", function()
+    for _, wrong in ipairs { "1", "-1%", "one", 1, -0.1, "100%", true } do
+      local share, reason = verdict.share(wrong)
+      assert.is_nil(share)
+      assert.matches('write "1%%" or 0.01', reason)
+    end
+    assert.is_nil(verdict.margins { "1%", "2%" })
+    assert.is_nil(verdict.margins { cycles = "much" })
+  end)
+end)
+
+describe("the quality of a value", function()
+  local function quality(values, status, margin) return verdict.quality(status or "counted",
+                                                                        stats.summary(values), margin) end
+
+  it("is exact, stable, noisy or a single repetition", function()
+    assert.equal("exact", quality(constant(2, 7)))
+    assert.equal("stable", quality(about(1000, 0.01)))
+    assert.equal("noisy", quality(about(1000, 0.2)))
+    assert.equal("stable", quality(about(1000, 0.2), nil, 0.3))
+    assert.equal("noisy", quality { 100, 100, 101 })
+    assert.equal("single", quality { 7 })
+  end)
+
+  it("is the event's status where it was not simply counted", function()
+    assert.equal("scaled", quality(about(1000, 0.01), "scaled"))
+    for _, status in ipairs { "not-counted", "unsupported", "constant-zero" } do
+      assert.equal(status, verdict.quality(status, nil))
+    end
+  end)
+end)
+
+describe("a prediction", function()
+  local function expect(source, lookups) return verdict.expect(assert(metric.comparison(source)), lookups) end
+
+  it("without a tolerance holds in every repetition", function()
+    local lookups = sequence(5, function(i) return { instructions = 300 * i + 2, iterations = 100 * i } end)
+    local result = expect("instructions == 3 * iterations + 2", lookups)
+    assert.same({ "pass", 5, 0 }, { result.state, result.n, result.failed })
+    lookups[3].instructions = 903
+    result = expect("instructions == 3 * iterations + 2", lookups)
+    assert.same({ "fail", 1, 3, 903, 902 },
+                { result.state, result.failed, result.index, result.observed, result.expected })
+  end)
+
+  it("with a tolerance holds at the median", function()
+    local lookups = sequence(9, function(i) return { cycles = i == 9 and 50 or 3 + 0.01 * i } end)
+    local result = expect("cycles == 3 +- 2%", lookups)
+    assert.same({ "pass", 3.05, 3 }, { result.state, result.observed, result.expected })
+    assert.equal("fail", expect("cycles == 3 +- 0.04", lookups).state)
+    assert.equal("pass", expect("cycles == 3 ± 0.06", lookups).state)
+  end)
+
+  it("about what was not counted neither passes nor fails", function()
+    local result = expect("cycles == 3", { {}, {} })
+    assert.same({ "uncountable", "cycles is absent" }, { result.state, result.reason })
+    assert.equal("uncountable", expect("cycles == 3", { { cycles = 3 }, {} }).state)
+    assert.equal("fail", expect("cycles == 3", { { cycles = 4 }, {} }).state)
+    assert.equal("there are no repetitions", expect("cycles == 3", {}).reason)
+  end)
+end)
+
+describe("a gate", function()
+  local function lookups(name, values) return sequence(#values,
+                                                       function(i) return { [name] = values[i] } end) end
+  local function gate(source, new, old) return verdict.gate(assert(metric.limit(source)), new, old) end
+
+  it("with an absolute limit looks at the median", function()
+    local run = lookups("page_faults", { 4990, 5000, 5100 })
+    local result = gate("page_faults <= 5000", run)
+    assert.same({ "pass", 5000, 5000 }, { result.state, result.observed, result.allowed })
+    assert.equal("fail", gate("page_faults < 5000", run).state)
+    assert.equal("fail", gate("page_faults <= 4999", run).state)
+    assert.equal("pass", gate("2 * page_faults <= 10000 + 1", run).state)
+  end)
+
+  it("with a relative limit fails only where the whole interval is above it", function()
+    local old = lookups("instructions", about(1e6, 0.01, 1))
+    local function new(factor) return lookups("instructions", scaled(about(1e6, 0.01, 2), factor)) end
+    assert.equal("pass", gate("instructions <= +1%", new(1.00), old).state)
+    assert.equal("pass", gate("instructions <= +1%", new(1.01), old).state)
+    local failed = gate("instructions <= +1%", new(1.03), old)
+    assert.equal("fail", failed.state)
+    assert.is_true(failed.low > 1.01 and failed.low < failed.ratio and failed.ratio < failed.high)
+    assert.is_true(math.abs(failed.allowed / failed.baseline - 1.01) < 1e-12)
+  end)
+
+  it("may ask for more as well as for less", function()
+    local old = lookups("ipc", about(2, 0.01, 1))
+    assert.equal("pass", gate("ipc >= -2%", lookups("ipc", about(1.97, 0.01, 2)), old).state)
+    assert.equal("fail", gate("ipc >= -2%", lookups("ipc", about(1.9, 0.01, 2)), old).state)
+  end)
+
+  it("compares exact counts exactly", function()
+    local old = lookups("n", constant(3, 1000))
+    assert.equal("pass", gate("n <= +1%", lookups("n", constant(3, 1010)), old).state)
+    assert.equal("fail", gate("n <= +1%", lookups("n", constant(3, 1011)), old).state)
+    assert.equal("pass", gate("n <= +0%", lookups("n", constant(3, 1000)), old).state)
+    assert.equal("fail", gate("n <= +1%", lookups("n", constant(3, 1)), lookups("n", constant(3, 0))).state)
+    assert.equal("pass", gate("n <= +1%", lookups("n", constant(3, 0)), lookups("n", constant(3, 0))).state)
+  end)
+
+  it("takes formulae", function()
+    local function run(misses)
+      return sequence(8, function(i) return { misses = misses, instructions = 1000 + i } end)
+    end
+    assert.equal("fail", gate("1000 * misses / instructions <= +10%", run(12), run(10)).state)
+    assert.equal("pass", gate("1000 * misses / instructions <= +10%", run(10), run(10)).state)
+  end)
+
+  it("on what could not be counted, or too few repetitions, is no pass", function()
+    local old = lookups("n", about(1000, 0.01))
+    assert.same({ "uncountable", "cycles is absent" }, { gate("cycles <= 5", old).state, gate("cycles <= 5",
+                                                                                              old).reason })
+    assert.equal("in the baseline, n is absent", gate("n <= +1%", old, { {} }).reason)
+    assert.equal("in the baseline, there are no repetitions", gate("n <= +1%", old).reason)
+    local few = gate("n <= +1%", lookups("n", { 1, 2 }), lookups("n", { 1, 2 }))
+    assert.same({ "uncountable", "2 and 2 values are too few for a 95 % interval" }, { few.state,
+                                                                                       few.reason })
+  end)
+
+  it("fails as a whole where one limit fails, before one that is uncountable", function()
+    local pass, fail, unknown = { state = "pass" }, { state = "fail" }, { state = "uncountable" }
+    assert.equal("pass", verdict.together { pass, pass })
+    assert.equal("uncountable", verdict.together { pass, unknown })
+    assert.equal("fail", verdict.together { unknown, fail, pass })
+    assert.equal("pass", verdict.together {})
+  end)
+end)
+
+describe("the rule when to stop", function()
+  local narrow = { median = 100, low = 99.9, high = 100.1 }
+  local wide = { median = 100, low = 95, high = 105 }
+  local decided = { verdict = "faster", low = 0.9, high = 0.95 }
+  local undecided = { verdict = "undecided", low = 0.95, high = 1.05 }
+  local almost = { verdict = "undecided", low = 1.008, high = 1.011 }
+
+  local function stop(rule, state)
+    return verdict.stop(rule, { n = state.n or 10, seconds = state.seconds or 1,
+                                summaries = state.summaries or { wide }, verdicts = state.verdicts or {} })
+  end
+
+  it("ends at a number of repetitions or a time, whatever is known", function()
+    assert.equal("repetitions", stop({ repetitions = 200 }, { n = 200 }))
+    assert.equal("time", stop({ seconds = 300 }, { seconds = 300.5, n = 7 }))
+    assert.is_nil(stop({ repetitions = 200, seconds = 300 }, { n = 199, seconds = 299 }))
+  end)
+
+  it("ends when every cell's interval is as narrow as asked", function()
+    assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { narrow, narrow } }))
+    assert.is_nil(stop({ interval = 0.005 }, { summaries = { narrow, wide } }))
+    assert.is_nil(stop({ interval = 0.005 }, { summaries = { { median = 5 } } }))
+    assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = 0, low = 0, high = 0 } } }))
+  end)
+
+  it("ends when every comparison is decided, or known as narrowly as asked", function()
+    assert.equal("decided", stop({}, { verdicts = { decided, decided } }))
+    assert.is_nil(stop({}, { verdicts = { decided, undecided } }))
+    assert.equal("decided", stop({ interval = 0.005 }, { verdicts = { decided, almost } }))
+    assert.is_nil(stop({}, { verdicts = { almost } }))
+  end)
+
+  it("looks only every few blocks", function()
+    for n = 1, 20 do
+      assert.equal(n % 5 == 0 and "decided" or nil, stop({}, { n = n, verdicts = { decided } }))
+    end
+    assert.equal("decided", stop({ every = 3 }, { n = 9, verdicts = { decided } }))
+  end)
+end)
