@@ -79,14 +79,30 @@ end
 
 -- ---- running ----
 
+--- A traceback without this file's frames and the prompt's; none where its one line is in the message.
+local function add_traceback(message)
+  local trace = debug.traceback("", 3)
+  trace = trace:gsub("\n[^\n]*pmclua[./]cli[:.].*$", ""):gsub("\n[^\n]*pmclua[./]repl[:.].*$", "")
+  local frames, place = 0, nil
+  for frame in trace:gmatch "\n%s+([^\n]*)" do
+    if not frame:find "^%[C%]" then frames, place = frames + 1, frame:match "^(.-:%d+:)" end
+  end
+  local said = frames == 0 or frames == 1 and place and message:sub(1, #place) == place
+  return said and message or message .. trace
+end
+
 --- What an error becomes: an object that prints itself stays, as does `error()`; anything else gets a
---- traceback, without the frames of this file.
+--- traceback.
 local function with_traceback(problem)
   local meta = type(problem) == "table" and getmetatable(problem)
   if problem == nil or meta and meta.__tostring then return problem end
-  local trace = debug.traceback(tostring(problem), 2)
-  return (trace:gsub("\n[^\n]*pmclua[./]cli[:.].*$", ""))
+  return add_traceback(tostring(problem))
 end
+
+--- Calls fn; what it raises becomes what a person should read.
+---@param fn fun(): any
+---@return boolean ok, any result or problem
+function M.guard(fn) return xpcall(fn, with_traceback) end
 
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
 --- lua(1).
@@ -127,14 +143,14 @@ end
 ---@param args string[]
 local function run(chunk, scope, args)
   setfenv(chunk, scope)
-  local ok, result = xpcall(function() return conclude((chunk(unpack(args)))) end, with_traceback)
+  local ok, result = M.guard(function() return conclude((chunk(unpack(args)))) end)
   if ok then return result end
   return report(result)
 end
 
 local function run_step(step, scope)
   if step.kind == "module" then
-    local ok, result = xpcall(require, with_traceback, step.text)
+    local ok, result = M.guard(function() return require(step.text) end)
     if not ok then return report(result) end
     _G[step.text] = result
     return STATUS.done
@@ -156,7 +172,7 @@ local function run_stdin(scope, args)
   return run(chunk, scope, args)
 end
 
-local function run_script(word, args)
+local function run_script(word, args, scope)
   local script = require "pmclua.script"
   local path, why = script.find(word)
   if not path then
@@ -174,7 +190,7 @@ local function run_script(word, args)
     return STATUS.done
   end
   script.enter(word, path, args)
-  return run(chunk, require("pmclua.scope").new(), args)
+  return run(chunk, scope, args)
 end
 
 --- The scope of -e, standard input and the REPL: `pmc` is there without asking.
@@ -197,7 +213,7 @@ local function carry_out(plan)
   end
   local repl = wants_repl(plan)
   if plan.word and plan.word ~= "-" then
-    status = run_script(plan.word, plan.args)
+    status = run_script(plan.word, plan.args, repl and scope or require("pmclua.scope").new())
   elseif plan.word or (#plan.steps == 0 and not repl) then
     status = run_stdin(scope, plan.args)
   end

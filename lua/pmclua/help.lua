@@ -1,4 +1,4 @@
---- help.lua: texts that explain a script: its header, its options, how it is called.
+--- help.lua: texts that explain: a script by its header and options, the public names by topics.
 
 local text = require "pmclua.text"
 
@@ -80,6 +80,32 @@ function M.script(name, header, own, common)
   if #own > 0 then blocks[#blocks + 1] = "options:\n" .. M.options(own) end
   if #common > 0 then blocks[#blocks + 1] = "options of every experiment:\n" .. M.options(common) end
   return table.concat(blocks, "\n\n") .. "\n"
+end
+
+local function topic(name)
+  local names = {}
+  for i, entry in ipairs(require "pmclua.help.topics") do
+    if entry[1] == name then return entry end
+    names[i] = entry[1]
+  end
+  local nearest = text.nearest(name, names)
+  local hint = nearest and (", did you mean '%s'?"):format(nearest) or "; pmc.help() lists them all"
+  require("pmclua.explain").misuse(("there is no help on '%s'%s"):format(name, hint), 3)
+end
+
+local function indented(lines) return "  " .. lines:gsub("\n", "\n  ") end
+
+--- Prints what a public name of pmc is, with an example; without a name, all of them.
+---@param name? string "kernel", or "pmc.kernel"; one that is not there raises
+function M.print_topic(name)
+  if name == nil then
+    for _, entry in ipairs(require "pmclua.help.topics") do
+      io.write(("pmc.%-11s %s\n"):format(entry[1], entry[2]))
+    end
+    return
+  end
+  local entry = topic(tostring(name):gsub("^pmc%.", ""))
+  io.write(("pmc.%s %s. For example:\n%s\n"):format(entry[1], entry[2], indented(entry[3])))
 end
 
 return M

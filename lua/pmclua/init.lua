@@ -21,6 +21,8 @@ local PLACES = {
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },
   events     = { "pmclua.event" },
+  help       = { "pmclua.help", "print_topic" },
+  version    = { "pmclua.core", "version" },
 }
 
 local function names()
@@ -35,7 +37,7 @@ local function load_public(_, name)
   if not place then
     local nearest = require("pmclua.text").nearest(tostring(name), names())
     local hint = nearest and (": did you mean 'pmc.%s'?"):format(nearest) or ""
-    error(("pmc has no '%s'%s"):format(tostring(name), hint), 2)
+    require("pmclua.explain").misuse(("pmc has no '%s'%s"):format(tostring(name), hint), 3)
   end
   local value = require(place[1])
   if place[2] then value = value[place[2]] end
@@ -43,4 +45,5 @@ local function load_public(_, name)
   return value
 end
 
-return setmetatable(pmc, { __index = load_public })
+-- __fields: for completion, which pairs(pmc) cannot serve before everything is loaded.
+return setmetatable(pmc, { __index = load_public, __fields = names })

@@ -26,10 +26,6 @@ local function split(path)
   return folder == "" and "/" or folder, (file:gsub("%.lua$", ""))
 end
 
---- Where sources, libraries and modules are found from: the running script's folder, or ".".
----@return string
-function M.folder() return M.current and M.current.folder or "." end
-
 --- True for a word of the command line that is a path, false for a script's name.
 ---@param word string
 function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
@@ -101,13 +97,15 @@ function M.find(word)
   return nil, unknown(word)
 end
 
---- Makes `path` the running script, so that `require` finds modules beside it first.
+--- Makes `path` the running script, so that `require` finds modules beside it first, and sources and
+--- libraries of kernels are looked for there.
 ---@param word string as the command line has it
 ---@param path string
 ---@param args string[]
 ---@return pmclua.Script
 function M.enter(word, path, args)
   local folder, name = split(path)
+  require("pmclua.paths").script_folder = folder
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
   M.current = { word = word, path = path, name = name, folder = folder, args = args }
   require("pmclua.paths").script_folder = folder

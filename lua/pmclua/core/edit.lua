@@ -1,0 +1,105 @@
+--- edit.lua: the binding of libedit, part of core.lua's layer: a line from the terminal, with history and
+--- completion. Loaded by the REPL alone.
+--
+-- libedit calls back into Lua for completion, so `read` is never compiled: a callback from compiled code
+-- would end the process. It holds no Lua memory: what it gets is malloc'd, and it frees it.
+
+local ffi = require "ffi"
+
+ffi.cdef [[
+char *readline(const char *prompt);
+int add_history(const char *line);
+int read_history(const char *path);
+int append_history(int lines, const char *path);
+int write_history(const char *path);
+void using_history(void);
+void stifle_history(int lines);
+extern const char *rl_readline_name;
+extern const char *rl_basic_word_break_characters;
+extern char *rl_completer_word_break_characters;
+extern char **(*rl_attempted_completion_function)(const char *text, int start, int end);
+extern int rl_attempted_completion_over;
+extern int rl_completion_append_character;
+extern char *rl_line_buffer;
+void *malloc(size_t bytes);
+void free(void *memory);
+char *strdup(const char *text);
+]]
+
+local M = {}
+
+local HISTORY_LINES = 2000
+
+-- What ends a word to complete. Not "." and ":" (a path of fields), nor what is part of an event's name.
+local WORD_BREAKS = " \t\n\"'`()[]{}<>=+*%^#~;,|&"
+
+-- Strings and the callback that libedit keeps: they must outlive every call.
+local kept = {}
+
+local function matches_of(words)
+  if #words == 0 then return nil end
+  local prefix = words[1]
+  for _, word in ipairs(words) do
+    local length = #prefix
+    while length > 0 and word:sub(1, length) ~= prefix:sub(1, length) do length = length - 1 end
+    prefix = prefix:sub(1, length)
+  end
+  local list = ffi.cast("char **", ffi.C.malloc((#words + 2) * ffi.sizeof "char *"))
+  list[0] = ffi.C.strdup(prefix)
+  for i, word in ipairs(words) do list[i] = ffi.C.strdup(word) end
+  list[#words + 1] = nil
+  return list
+end
+
+---@class pmclua.core.Edit
+local Edit = {}
+Edit.__index = Edit
+
+--- libedit, ready to read; nil where it is not installed.
+---@param complete fun(line: string, word: string): string[]? words that may stand where `word` ends `line`;
+---   nil: files
+---@return pmclua.core.Edit?
+function M.open(complete)
+  local ok, lib = pcall(ffi.load, "libedit.so.2")
+  if not ok then return nil end
+  kept.name, kept.breaks = "pmclua", ffi.new("char[?]", #WORD_BREAKS + 1, WORD_BREAKS)
+  lib.rl_readline_name = kept.name
+  lib.rl_basic_word_break_characters = kept.breaks
+  lib.rl_completer_word_break_characters = kept.breaks
+  lib.rl_completion_append_character = 0
+  kept.callback = ffi.cast("char **(*)(const char *, int, int)", function(word, _, stop)
+    local line = ffi.string(lib.rl_line_buffer, stop)
+    local done, words = pcall(complete, line, ffi.string(word))
+    lib.rl_attempted_completion_over = (done and words) and 1 or 0
+    return done and words and matches_of(words) or nil
+  end)
+  lib.rl_attempted_completion_function = kept.callback
+  lib.using_history()
+  lib.stifle_history(HISTORY_LINES)
+  return setmetatable({ lib = lib }, Edit)
+end
+
+--- A line without its newline; nil at the end of input, and when a signal came.
+---@param prompt string
+---@return string?
+function Edit:read(prompt)
+  local line = self.lib.readline(prompt)
+  if line == nil then return nil end
+  local text = ffi.string(line)
+  ffi.C.free(line)
+  return text
+end
+jit.off(Edit.read)
+
+--- Reads the history that `path` holds; a missing file is an empty history.
+---@param path string
+function Edit:load_history(path) self.lib.read_history(path) end
+
+---@param line string
+function Edit:remember(line) self.lib.add_history(line) end
+
+--- Replaces the file at `path`, mode 0600, by the newest lines. True when it could.
+---@param path string
+function Edit:save_history(path) return self.lib.write_history(path) == 0 end
+
+return M

@@ -1,0 +1,136 @@
+--- complete.lua: what may stand at the end of a line of Lua: names, fields, methods; in a string, events.
+--
+-- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
+-- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not.
+
+local M = {}
+
+local KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in",
+  "local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while" }
+
+local function starts(word, prefix) return word:sub(1, #prefix) == prefix end
+
+--- The text after the quote that is still open at the end of `line`; nil outside strings.
+---@param line string
+---@return string?
+function M.open_string(line)
+  local quote, from, i = nil, nil, 1
+  while i <= #line do
+    local c = line:sub(i, i)
+    if quote then
+      if c == "\\" then i = i + 1 elseif c == quote then quote = nil end
+    elseif c == '"' or c == "'" then
+      quote, from = c, i + 1
+    elseif line:sub(i, i + 1) == "--" then
+      return nil
+    end
+    i = i + 1
+  end
+  return quote and line:sub(from)
+end
+
+--- Every event that can be named here, for as long as the session lasts.
+local event_list
+local function event_names()
+  if event_list then return event_list end
+  local ok, list = pcall(function() return require("pmclua.event").names() end)
+  event_list = ok and list or require("pmclua.event.names").all()
+  return event_list
+end
+
+local function complete_event(opened, word)
+  local typed = opened:match "[^%s,{}]*$"
+  local head, words = word:sub(1, #word - #typed), {}
+  for _, name in ipairs(event_names()) do
+    if starts(name, typed) then words[#words + 1] = head .. name end
+  end
+  if #words == 0 then return nil end
+  return words
+end
+
+local function field_of(value, name)
+  local ok, field = pcall(function() return value[name] end)
+  if ok then return field end
+end
+
+local function add_keys(names, map)
+  if type(map) ~= "table" then return end
+  for key in next, map do
+    if type(key) == "string" and key:match "^[%a_][%w_]*$" then names[key] = true end
+  end
+end
+
+--- Every field name of a value that can be found without calling anything but `__fields`.
+local function fields_of(value)
+  local names = {}
+  local depth = 0
+  while value ~= nil and depth < 8 do
+    local meta = type(value) == "string" and getmetatable "" or debug.getmetatable(value)
+    add_keys(names, value)
+    if type(meta) ~= "table" then break end
+    local ok, list = pcall(function() return meta.__fields and meta.__fields(value) end)
+    for _, name in ipairs(ok and list or {}) do names[name] = true end
+    value = type(meta.__index) == "table" and meta.__index or nil
+    depth = depth + 1
+  end
+  return names
+end
+
+local function global_names(scope)
+  local names = fields_of(scope)
+  add_keys(names, _G)
+  for _, word in ipairs(KEYWORDS) do names[word] = true end
+  return names
+end
+
+-- The value that "a.b:c" leads to, from the globals; nil where there is none.
+local function resolve(scope, chain)
+  local value = scope
+  for name in chain:gmatch "[%w_]+" do
+    value = field_of(value, name)
+    if value == nil then return nil end
+  end
+  return value
+end
+
+local function sorted(names, keep)
+  local list = {}
+  for name in pairs(names) do
+    if keep(name) then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+local function complete_name(scope, word)
+  local path = word:match "[%a_][%w_.:]*$" or ""
+  local head = word:sub(1, #word - #path)
+  local chain, mark, typed = path:match "^(.*)([.:])([%w_]*)$"
+  local names, value
+  if chain then
+    value = resolve(scope, chain)
+    names = value ~= nil and fields_of(value) or {}
+  else
+    chain, mark, typed, names = "", "", path, global_names(scope)
+  end
+  local function fits(name)
+    local hidden = starts(name, "_") and not starts(typed, "_")
+    return starts(name, typed) and not hidden and (mark ~= ":" or type(field_of(value, name)) == "function")
+  end
+  local words = sorted(names, fits)
+  for i, name in ipairs(words) do words[i] = head .. chain .. mark .. name end
+  return words
+end
+
+--- Words that may stand where `word` stands at the end of `line`; nil: only files could.
+---@param scope table the globals
+---@param line string up to the cursor
+---@param word string its last word, as the terminal splits words
+---@return string[]?
+function M.words(scope, line, word)
+  local opened = M.open_string(line)
+  if opened then return complete_event(opened, word) end
+  return complete_name(scope, word)
+end
+
+return M
