@@ -101,12 +101,14 @@ int pmclua_columns(int32_t fd)
 
 /* ---- interrupts ---- */
 
-static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t interrupts, interrupt_signal;
 static int deadly_second;
 
+/* SIGTERM and SIGHUP ask to end at once, as a second SIGINT does. */
 static void on_interrupt(int signal)
 {
-    interrupts++;
+    interrupts += signal == SIGINT ? 1 : 2;
+    interrupt_signal = signal;
     if (deadly_second && interrupts > 1) {
         struct sigaction again = { .sa_handler = SIG_DFL };
         sigaction(signal, &again, NULL);
@@ -114,14 +116,29 @@ static void on_interrupt(int signal)
     }
 }
 
-int pmclua_catch_interrupts(int32_t on)
+static int catch_signal(int signal, int on)
 {
-    struct sigaction action = { .sa_handler = on ? on_interrupt : SIG_DFL };   /* no SA_RESTART: waits end */
-    interrupts = 0;
-    deadly_second = on == 2;
-    return sigaction(SIGINT, &action, NULL) < 0 ? -errno : 0;
+    struct sigaction old, action = { .sa_handler = on ? on_interrupt : SIG_DFL };   /* no SA_RESTART: waits end */
+    if (sigaction(signal, NULL, &old) < 0)
+        return -errno;
+    /* One that our parent ignores (nohup, a shell's background job) stays ignored. */
+    if (old.sa_handler == SIG_IGN)
+        return 0;
+    return sigaction(signal, &action, NULL) < 0 ? -errno : 0;
 }
 
+int pmclua_catch_interrupts(int32_t on)
+{
+    interrupts = 0;
+    interrupt_signal = 0;
+    deadly_second = on == 2;
+    int result = catch_signal(SIGINT, on);
+    if (result == 0)
+        result = catch_signal(SIGTERM, on);
+    return result == 0 ? catch_signal(SIGHUP, on) : result;
+}
+
+int32_t pmclua_interrupt_signal(void) { return (int32_t)interrupt_signal; }
 uint32_t pmclua_interrupts(void) { return (uint32_t)interrupts; }
 
 /* ---- CPUs and rights ---- */

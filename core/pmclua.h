@@ -241,9 +241,13 @@ const char *pmclua_errno_text(int32_t errnum);      /* "Permission denied" */
 const char *pmclua_signal_name(int32_t signal);     /* "SIGSEGV"; NULL: unknown */
 int pmclua_is_terminal(int32_t fd);
 int pmclua_columns(int32_t fd);                     /* width in columns; -errno where it has none */
-/* SIGINT counted instead of deadly (a second one within a second is deadly again, after on = 2). */
+/* SIGINT, SIGTERM and SIGHUP counted instead of deadly (on = 2: a second SIGINT is deadly again; 0: as
+ * they were by default). Those that are ignored stay ignored. */
 int pmclua_catch_interrupts(int32_t on);
+/* How many SIGINT came since; SIGTERM and SIGHUP count twice: more than 1 asks to end at once. */
 uint32_t pmclua_interrupts(void);
+/* Which came last; 0: none. */
+int32_t pmclua_interrupt_signal(void);
 /* Pins the calling thread to `cpus` ("0,2-3"). -EINVAL: not a list; -ENODEV: a CPU is not there. */
 int pmclua_pin(const char *cpus);
 /* The highest-numbered capability bits in force: CapEff of this process. */

@@ -441,6 +441,8 @@ function core.catch_interrupts(mode)
 end
 
 function core.interrupts() return C.pmclua_interrupts() end
+--- The signal that interrupted last; 0: none.
+function core.interrupt_signal() return C.pmclua_interrupt_signal() end
 
 local function done(result)
   if result < 0 then return refused(result) end

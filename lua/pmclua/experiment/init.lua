@@ -6,7 +6,7 @@ local declare = require "pmclua.experiment.declare"
 
 local M = {}
 
-local STATUS = { done = 0, failed = 1, usage = 2, nothing_counted = 77, interrupted = 130 }
+local STATUS = { done = 0, failed = 1, not_held = 3, nothing_counted = 77 }
 
 --- A checked declaration that can be run.
 ---@class pmclua.Experiment
@@ -93,9 +93,11 @@ local function check_workloads(cells, session)
   end
 end
 
+--- Where records are written; nil where nothing is to be stored.
 local function open_store(options, header)
-  if options.store == false then return nil end
   local store = require "pmclua.store"
+  if options.resume then return (store.append(options.resume)) end
+  if options.store == false then return nil end
   if options.store then return store.create(options.store, header) end
   if not store.folder() then
     io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
@@ -104,10 +106,11 @@ local function open_store(options, header)
   return store.create(store.default_path(header.name or "measure"), header)
 end
 
---- Where every record goes: the result, the store if there is one, and who asked for each.
-local function recorder(result, writer, each)
+--- Where every record goes: the result, the predictions, the store if there is one, and who asked.
+local function recorder(result, expectations, writer, each)
   return function(made)
     result:add(made)
+    expectations:take(made)
     if each then each(made) end
     if writer then
       writer:add(made)
@@ -122,32 +125,77 @@ local function finish(writer, status)
   writer:close()
 end
 
---- Plans, runs, records. Returns the result; what ended it early stands in result.status and
---- result.problem.
----@param options? { store?: string|false, quiet?: boolean, session?: pmclua.Session, each?: fun(record: table) }
----   store: a path; false: nowhere; nil: in the user's folder of results; each: called with every record
-function Experiment:run(options)
-  options = options or {}
+--- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide.
+local function stop_rule(declaration, result)
+  local rule = declaration.stop
+  if not rule then return nil end
+  local stop, started = require "pmclua.verdict.stop", core.now_ns()
+  return function(blocks)
+    if blocks < declaration.repetitions then return false end
+    local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9,
+      summaries = result:summaries(declaration.primary), verdicts = result:verdicts(declaration.primary) }
+    result.stopped = stop.stop(rule, state)
+    return result.stopped ~= nil
+  end
+end
+
+--- Everything a run needs, checked; nothing is run yet.
+local function prepare(self, options, session)
   local plan = require "pmclua.experiment.plan"
+  local resume = require "pmclua.experiment.resume"
   local declaration = self.declaration
-  local session = options.session or require("pmclua.workload.session").new()
+  local stored = options.resume and resume.read(options.resume)
+  if stored then declaration.seed = stored.header.seed end
   local made = plan.make(declaration)
   local header = plan.header(declaration, made)
+  if stored then resume.check(options.resume, stored, header) end
   check_workloads(made.cells, session)
+  return made, header, stored
+end
 
+local function execute(run, clear)
+  local caught = core.catch_interrupts "count"
+  local ok, status, problem = pcall(run.execute, run)
+  local signal = core.interrupt_signal()
+  core.catch_interrupts(caught)
+  if clear then clear() end
+  return ok, status, problem, signal
+end
+
+--- Plans, runs, records. Returns the result; what ended it early stands in result.status and
+--- result.problem.
+---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session, each?: fun(record: table) }
+---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
+---   result lacks; each: called with every record
+---@return pmclua.Result
+function Experiment:run(options)
+  options = options or {}
+  local declaration = self.declaration
+  local session = options.session or require("pmclua.workload.session").new()
+  local made, header, stored = prepare(self, options, session)
   local result = require("pmclua.experiment.result").new(header)
+  local expectations = require("pmclua.experiment.expect").new(declaration)
+  local skip, iterations
+  if stored then
+    skip, iterations = require("pmclua.experiment.resume").done(stored.records)
+    for _, record in ipairs(stored.records) do
+      result:add(record)
+      expectations:take(record)
+    end
+  end
   local writer = open_store(options, header)
   local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
-  local run = require("pmclua.experiment.run").new(declaration, made,
-    { session = session, take = recorder(result, writer, options.each), progress = progress })
-  core.catch_interrupts "count"
-  local ok, status, problem = pcall(run.execute, run)
-  core.catch_interrupts(nil)
-  if clear then clear() end
+  local run = require("pmclua.experiment.run").new(declaration, made, {
+    session = session, take = recorder(result, expectations, writer, options.each), progress = progress,
+    skip = skip, iterations = iterations, enough = stop_rule(declaration, result),
+  })
+  local ok, status, problem, signal = execute(run, clear)
   if not options.session then session:close() end
   finish(writer, ok and status)
   if not ok then error(status, 0) end
   result.status, result.problem, result.path = status, problem, writer and writer.path
+  result.signal = status == "interrupted" and signal or nil
+  result.expectations = expectations:results()
   return result
 end
 
@@ -173,11 +221,29 @@ local function write_report(text, path)
 end
 
 local function anything_counted(result)
-  local header = result.header
-  for _, event in ipairs(header.events) do
+  for _, event in ipairs(result.header.events) do
     if not event.tool and not event.status then return true end
   end
-  return #header.events == 0
+  return false
+end
+
+--- Says how predictions fared on standard error; the exit status they stand for, if any.
+local function report_expectations(result)
+  local status
+  for _, expectation in ipairs(result.expectations) do
+    io.stderr:write("pmclua: ", require("pmclua.experiment.expect").line(expectation), "\n")
+    if expectation.state == "fail" then status = STATUS.not_held
+    elseif expectation.state == "uncountable" then status = status or STATUS.nothing_counted end
+  end
+  return status
+end
+
+local function exit_status(result)
+  local predicted = report_expectations(result)
+  if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
+  if result.status == "interrupted" then return 128 + result.signal end
+  if result.status == "failed" then return STATUS.failed end
+  return predicted or (anything_counted(result) and STATUS.done or STATUS.nothing_counted)
 end
 
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
@@ -194,20 +260,18 @@ function M.main(experiment, args, script)
   end
   local store = overrides.store
   if overrides.no_store then store = false end
-  local result = experiment:run { store = store, quiet = overrides.quiet }
-  write_report(require("pmclua.report").render(result, { format = overrides.format or "table", stream = 1 }), overrides.output)
+  local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+  local to_terminal = not overrides.output or overrides.output == "-"
+  write_report(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
   io.stdout:flush()
-  if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
-  if result.status == "interrupted" then return STATUS.interrupted end
-  if result.status == "failed" then return STATUS.failed end
-  return anything_counted(result) and STATUS.done or STATUS.nothing_counted
+  return exit_status(result)
 end
 
 -- ---- one-liners ----
 
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
-  local own = { store = true, quiet = true, session = true, name = true, each = true }
+  local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true }
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
     if not own[key] then spec[key] = value end
@@ -217,7 +281,8 @@ local function run_workloads(workloads, options, defaults)
   local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
   local store = options.store
   if store == nil then store = false end
-  return experiment:run { store = store, quiet = options.quiet, session = options.session, each = options.each }
+  return experiment:run { store = store, quiet = options.quiet, session = options.session, each = options.each,
+    resume = options.resume }
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).

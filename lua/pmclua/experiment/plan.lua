@@ -145,6 +145,7 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     host = require("pmclua.machine").facts(),
+    identity = require("pmclua.experiment.resume").identity(declaration, made),
   }
 end
 

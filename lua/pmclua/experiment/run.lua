@@ -23,10 +23,11 @@ local run = {}
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
 ---@param options { session: pmclua.Session, take: fun(record: table), progress?: function,
----   skip?: (fun(step: table): boolean), enough?: fun(blocks: integer): boolean }
+---   skip?: (fun(step: table): boolean), enough?: (fun(blocks: integer): boolean),
+---   iterations?: table<integer, integer> }   iterations: by cell, where they are known already
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
-    progress = options.progress, skip = options.skip, enough = options.enough, sets = {}, cells = {}, failed = {}, rejected = 0 }, Run)
+    progress = options.progress, skip = options.skip, enough = options.enough, iterations = options.iterations or {}, sets = {}, cells = {}, failed = {}, rejected = 0 }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -61,7 +62,7 @@ local function instance_of(self, cell)
   local instance = self.cells[cell.index]
   if instance then return instance end
   run_hook(self, self.declaration.setup, cell, "setup")
-  instance = {}
+  instance = { iterations = self.iterations[cell.index] }
   if not cell.workload.in_process then
     instance.id = self.session:workload(function(message)
       cell.workload:define(message, cell.levels, { session = self.session, pin = self.declaration.pin })

@@ -94,6 +94,11 @@ function Command:problem(levels)
   return explain.system(2, "execute", name)
 end
 
+--- What makes it the same command, for resuming.
+function Command:identity()
+  return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell }
+end
+
 -- ---- running ----
 
 local function environment(changes, levels)

@@ -86,6 +86,13 @@ function Kernel:problem(levels, session)
   if self.library and not core.stat(why) then return explain.system(2, "load", why) end
 end
 
+--- What makes it the same kernel, for resuming: its text, not its file's name.
+function Kernel:identity()
+  local text = self.code
+  if self.source and not self.source:find "{" then text = source_unit(self, {}).text end
+  return { text, self.library, self.symbol, self.params, self.cc, self.cflags, self.libs, self.threads, self.cpus }
+end
+
 -- ---- running ----
 
 local function parameters(self, levels)

@@ -1,0 +1,90 @@
+--- resume.lua: what a stored run still lacks.
+--
+-- A run is resumed by the same plan: the same events, workloads, cells, passes, order and seed. Any
+-- difference would mix two experiments in one result, so it is refused.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+
+local M = {}
+
+local function refuse(path, why, hint)
+  error(explain.problem { code = "ERESUME", operation = "resume",
+    message = ("cannot resume %s: %s"):format(path, why), hint = hint }, 0)
+end
+
+--- A text that is the same for the same value: maps by sorted keys.
+local function canonical(value)
+  if type(value) ~= "table" then return type(value) == "cdata" and core.decimal(value) or tostring(value) end
+  local parts, keys = {}, {}
+  for key in pairs(value) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for i, key in ipairs(keys) do parts[i] = tostring(key) .. "=" .. canonical(value[key]) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+--- What makes two plans the same experiment, hashed.
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+---@return string
+function M.identity(declaration, made)
+  local events, workloads, cells, passes = {}, {}, {}, {}
+  for i, event in ipairs(declaration.events) do
+    events[i] = { event.field, event.tool, event.opened or event.attr, event.status }
+  end
+  for i, workload in ipairs(declaration.workloads) do workloads[i] = { workload.name, workload.kind, workload:identity() } end
+  for i, cell in ipairs(made.cells) do cells[i] = { cell.workload.name, cell.levels } end
+  for i, pass in ipairs(made.passes) do passes[i] = pass.events end
+  return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
+    declaration.iterations })
+end
+
+local SAME_HOST = { "hostname", "cpu", "os_kernel" }
+
+local function check_host(path, stored, here)
+  for _, name in ipairs(SAME_HOST) do
+    if stored[name] ~= here[name] then
+      refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
+        tostring(here[name])))
+    end
+  end
+end
+
+local function key(cell, pass, index, warmup)
+  return ("%d/%d/%d/%s"):format(cell, pass, index, tostring(warmup))
+end
+
+--- Reads a stored run that this declaration is to go on with.
+---@param path string
+---@return { header: table, records: table[] }
+function M.read(path)
+  local stored = require("pmclua.store").open(path)
+  local records = {}
+  for record in stored.records do records[#records + 1] = record end
+  return { header = stored.header, records = records }
+end
+
+--- Checks that a stored run is of this plan, on this host.
+function M.check(path, stored, header)
+  if stored.header.identity ~= header.identity then
+    refuse(path, "it is of another experiment", "its events, workloads, levels, warm-up and seed must be those of this one")
+  end
+  check_host(path, stored.header.host or {}, header.host)
+end
+
+--- Which steps a stored run has, and the iterations that its kernels had.
+---@param records table[]
+---@return fun(step: table): boolean skip
+---@return table<integer, integer> iterations by cell
+function M.done(records)
+  local have, iterations = {}, {}
+  for _, record in ipairs(records) do
+    if record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if" then
+      have[key(record.cell, record.pass, record.index, record.warmup)] = true
+    end
+    iterations[record.cell] = iterations[record.cell] or record.iterations
+  end
+  return function(step) return have[key(step.cell.index, step.pass, step.index, step.warmup)] == true end, iterations
+end
+
+return M
