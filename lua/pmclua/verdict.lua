@@ -13,7 +13,7 @@ local M = {
   DEFAULT_LEVEL = compare.DEFAULT_LEVEL, DEFAULT_MARGIN = compare.DEFAULT_MARGIN,
   compare = compare.compare, noise_floor = compare.noise_floor, pair = compare.pair,
   expect = check.expect, gate = check.gate, together = check.together,
-  stop = stop.stop,
+  stop = stop.stop, looks = stop.looks, is_look = stop.is_look, look_level = stop.look_level,
 }
 
 -- ---- levels and margins ------------------------------------------------------------------------------

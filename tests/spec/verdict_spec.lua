@@ -358,6 +358,7 @@ describe("the rule when to stop", function()
     assert.equal("repetitions", stop({ repetitions = 200 }, { n = 200 }))
     assert.equal("time", stop({ seconds = 300 }, { seconds = 300.5, n = 7 }))
     assert.is_nil(stop({ repetitions = 200, seconds = 300 }, { n = 199, seconds = 299 }))
+    assert.equal("repetitions", stop({}, { n = 1000 }))
   end)
 
   it("ends when every cell's interval is as narrow as asked", function()
@@ -374,10 +375,15 @@ describe("the rule when to stop", function()
     assert.is_nil(stop({}, { verdicts = { almost } }))
   end)
 
-  it("looks only every few blocks", function()
-    for n = 1, 20 do
-      assert.equal(n % 5 == 0 and "decided" or nil, stop({}, { n = n, verdicts = { decided } }))
+  it("looks at few sizes that are known beforehand, each at a level that is corrected for all", function()
+    local rule = { repetitions = 200 }
+    assert.same({ 10, 15, 23, 35, 53, 80, 120, 180, 200 }, verdict.looks(rule))
+    assert.is_true(math.abs(verdict.look_level(rule) - (1 - 0.05 / 9)) < 1e-12)
+    assert.same({ 6 }, verdict.looks { repetitions = 6 })
+    local looked = {}
+    for n = 1, 60 do
+      if stop(rule, { n = n, verdicts = { decided } }) then looked[#looked + 1] = n end
     end
-    assert.equal("decided", stop({ every = 3 }, { n = 9, verdicts = { decided } }))
+    assert.same({ 10, 15, 23, 35, 53 }, looked)
   end)
 end)

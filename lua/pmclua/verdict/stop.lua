@@ -1,17 +1,19 @@
 --- stop.lua: when enough repetitions have been made.
 --
--- Invariant: one looks only every few blocks, as each look at a growing sample is another chance to see
--- a difference that is not there; and a limit in repetitions or time ends everything.
+-- Invariant: however an experiment ends, its verdicts are wrong no more often than their level says.
+-- Each look at a growing sample is another chance to see a difference that is not there (looking every
+-- five pairs at 95 % finds one in 22 of 100 experiments on equal programs), so one looks at few sizes,
+-- known beforehand, and each look is taken at 1 - α/looks (Bonferroni). Verdicts after a stop rule are
+-- drawn at that level too.
 
 local M = {}
 
-local EVERY = 5             -- blocks between looks
+local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; ratio of looks; without a limit
 
 ---@class pmclua.StopRule
 ---@field interval? number share of the median that the whole interval may be wide
----@field repetitions? integer at most
+---@field repetitions? integer at most; default 1000
 ---@field seconds? number at most
----@field every? integer blocks between looks; default 5
 
 ---@class pmclua.StopState
 ---@field n integer finished blocks
@@ -19,14 +21,42 @@ local EVERY = 5             -- blocks between looks
 ---@field summaries pmclua.Interval[] of the primary quantity, one for each cell
 ---@field verdicts pmclua.Verdict[] of the primary quantity, one for each cell but the baseline
 
-local function is_narrow(summary, share)
-  if not share or not summary.low then return false end
-  return summary.high - summary.low <= share * math.abs(summary.median)
+--- The numbers of blocks at which to look: 10, 15, 23, … up to the limit.
+---@param rule pmclua.StopRule
+---@return integer[]
+function M.looks(rule)
+  local most = rule.repetitions or MOST
+  local list, n = {}, FIRST
+  while n < most do
+    list[#list + 1] = n
+    n = math.ceil(n * GROWTH)
+  end
+  list[#list + 1] = most
+  return list
+end
+
+--- Whether to summarise and ask `stop` after `n` blocks.
+---@param rule pmclua.StopRule
+---@param n integer
+---@return boolean
+function M.is_look(rule, n)
+  for _, size in ipairs(M.looks(rule)) do
+    if size == n then return true end
+  end
+  return false
+end
+
+--- The level of each look, and of the verdicts at the end, so that all looks together hold at `level`.
+---@param rule pmclua.StopRule
+---@param level? number default 0.95
+---@return number
+function M.look_level(rule, level)
+  return 1 - (1 - (level or 0.95)) / #M.looks(rule)
 end
 
 local function all_narrow(summaries, share)
   for _, summary in ipairs(summaries) do
-    if not is_narrow(summary, share) then return false end
+    if not summary.low or summary.high - summary.low > share * math.abs(summary.median) then return false end
   end
   return #summaries > 0
 end
@@ -40,15 +70,16 @@ local function all_settled(verdicts, share)
   return #verdicts > 0
 end
 
---- Why to stop now; nil to go on.
+--- Why to stop now; nil to go on. The limits are asked after any block; summaries and verdicts (drawn
+--- at `look_level`) only at a look.
 ---@param rule pmclua.StopRule
 ---@param state pmclua.StopState
 ---@return "repetitions"|"time"|"narrow"|"decided"|nil why
 function M.stop(rule, state)
-  if rule.repetitions and state.n >= rule.repetitions then return "repetitions" end
+  if state.n >= (rule.repetitions or MOST) then return "repetitions" end
   if rule.seconds and state.seconds >= rule.seconds then return "time" end
-  if state.n % (rule.every or EVERY) ~= 0 then return nil end
-  if all_narrow(state.summaries, rule.interval) then return "narrow" end
+  if not M.is_look(rule, state.n) then return nil end
+  if rule.interval and all_narrow(state.summaries, rule.interval) then return "narrow" end
   if all_settled(state.verdicts, rule.interval) then return "decided" end
 end
 

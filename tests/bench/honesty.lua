@@ -1,0 +1,70 @@
+#!/usr/bin/env pmclua
+-- Are the intervals and verdicts honest? Simulated experiments whose truth is known.
+--
+-- usage: pmclua tests/bench/honesty.lua [EXPERIMENTS]      (10000; A/A and power take a tenth)
+-- Prints a table in Markdown for tests/README.md. Exit 1 where a figure is outside what is promised.
+
+local simulate = require "simulate"
+
+local experiments = tonumber(arg and arg[1]) or 10000
+local tenth = math.floor(experiments / 10)
+local SIZES = { 20, 30, 100 }
+local failed = false
+
+local function percent(share) return ("%.1f %%"):format(100 * share) end
+
+local function promised(share, low, high)
+  local kept = share >= low and share <= high
+  failed = failed or not kept
+  return percent(share) .. (kept and "" or " !")
+end
+
+local function coverage()
+  local title = "### Coverage of 95 %% intervals, %d experiments each (promised: 94 to 97.5 %%)\n"
+  print(title:format(experiments))
+  print "| shape | n | median | ratio of pairs | ratio, unpaired |"
+  print "|---|---|---|---|---|"
+  for i, shape in ipairs(simulate.shapes) do
+    for _, n in ipairs(SIZES) do
+      local held = simulate.coverage(shape, n, experiments, 100 * i + n)
+      print(("| %s | %d | %s | %s | %s |"):format(shape.name, n, promised(held.median, 0.94, 0.975),
+        promised(held.paired, 0.94, 0.975), promised(held.unpaired, 0.94, 0.975)))
+    end
+  end
+end
+
+local function equals()
+  print(("\n### A against A, %d experiments each (promised: at most 5 %% different)\n"):format(tenth))
+  print "| spread of the log ratio | margin | 30 pairs | adaptive, 200 at most | any of 20, corrected |"
+  print "|---|---|---|---|---|"
+  for _, row in ipairs { { 0.01, 0.01 }, { 0.05, 0.01 }, { 0.2, 0.01 }, { 0.01, 0 }, { 0.2, 0 } } do
+    local options = { n = 30, spread = row[1], margin = row[2], ratio = 1 }
+    local long = { n = 200, spread = row[1], margin = row[2], ratio = 1 }
+    print(("| %g %% | %g %% | %s | %s | %s |"):format(100 * row[1], 100 * row[2],
+      promised(simulate.found(options, tenth, 1), 0, 0.05),
+      promised((simulate.found_adaptively(long, tenth, 2)), 0, 0.05),
+      promised(simulate.any_different(20, options, tenth, 3), 0, 0.05)))
+  end
+end
+
+local function power()
+  local title = "\n### A planted 2 %%, margin 1 %%, %d experiments each (promised: 95 %% found in 30 pairs)\n"
+  print(title:format(tenth))
+  print "| spread of the log ratio | 30 pairs | one of 20, corrected | adaptive, 200 at most (mean pairs) |"
+  print "|---|---|---|---|"
+  for _, spread in ipairs { 0.005, 0.01, 0.02 } do
+    local options = { n = 30, spread = spread, margin = 0.01, ratio = 1.02 }
+    local alone = simulate.found(options, tenth, 4)
+    local long = { n = 200, spread = spread, margin = 0.01, ratio = 1.02 }
+    local adaptive, used = simulate.found_adaptively(long, tenth, 6)
+    options.level = 1 - 0.05 / 20
+    print(("| %g %% | %s | %s | %s (%.0f) |"):format(100 * spread,
+      spread <= 0.01 and promised(alone, 0.95, 1) or percent(alone),
+      percent(simulate.found(options, tenth, 5)), percent(adaptive), used))
+  end
+end
+
+coverage()
+equals()
+power()
+os.exit(failed and 1 or 0)

@@ -1,0 +1,139 @@
+--- simulate.lua: experiments whose truth is known, to see whether what is concluded from them holds.
+--
+-- Everything is drawn from seeds: the same figures on every machine. No clock, no workload.
+
+local stats = require "pmclua.stats"
+local verdict = require "pmclua.verdict"
+
+local M = {}
+
+-- What measured times and counts look like: even, skewed, and skewed with a tail of disturbances (one
+-- repetition in ten is delayed).
+local function even(random) return math.exp(0.05 * random:normal()) end
+local function skewed(random) return math.exp(0.5 * random:normal()) end
+local function disturbed(random)
+  local value = math.exp(0.5 * random:normal())
+  if random:uniform() < 0.1 then value = value - 2 * math.log(1 - random:uniform()) end
+  return value
+end
+
+M.shapes = {
+  { name = "log-normal, σ 0.05", draw = even, median = 1 },
+  { name = "log-normal, σ 0.5", draw = skewed, median = 1 },
+  { name = "log-normal, σ 0.5, and one in ten delayed", draw = disturbed },
+}
+
+local MEDIAN_DRAWS = 4e6
+
+--- The true median of a shape: 1 for log-normal ones, else that of four million draws (its standard
+--- error is a hundredth of the narrowest interval here).
+function M.median_of(shape)
+  if not shape.median then
+    local random, values = stats.random(12345), {}
+    for i = 1, MEDIAN_DRAWS do values[i] = shape.draw(random) end
+    shape.median = stats.median(values)
+  end
+  return shape.median
+end
+
+local function draw_list(shape, random, n, factor)
+  local values = {}
+  for i = 1, n do values[i] = shape.draw(random) * (factor or 1) end
+  return values
+end
+
+local function holds(interval, truth) return interval.low <= truth and truth <= interval.high end
+
+--- Shares of experiments of `n` repetitions whose 95 % interval holds the truth: of the median, of the
+--- ratio of pairs, and of the ratio of unpaired values (truth 1.02).
+---@return { median: number, paired: number, unpaired: number }
+function M.coverage(shape, n, experiments, seed)
+  local random = stats.random(seed, "coverage")
+  local truth, ratio, count = M.median_of(shape), 1.02, { median = 0, paired = 0, unpaired = 0 }
+  for _ = 1, experiments do
+    local base, other = draw_list(shape, random, n), draw_list(shape, random, n, ratio)
+    local paired = verdict.compare(other, base)
+    local unpaired = verdict.compare(other, base, { paired = false })
+    if holds(stats.median_interval(base), truth) then count.median = count.median + 1 end
+    if holds(paired, ratio) then count.paired = count.paired + 1 end
+    if holds(unpaired, ratio) then count.unpaired = count.unpaired + 1 end
+  end
+  for name, hits in pairs(count) do count[name] = hits / experiments end
+  return count
+end
+
+-- Pairs whose log ratio has the deviation `spread` about ln(ratio); what a block does to both is large.
+local function draw_pairs(random, n, spread, ratio)
+  local a, b = {}, {}
+  for i = 1, n do
+    local block = math.exp(0.1 * random:normal())
+    b[i] = block
+    a[i] = block * ratio * math.exp(spread * random:normal())
+  end
+  return a, b
+end
+
+local function is_different(result) return result.verdict == "slower" or result.verdict == "faster" end
+
+--- Share of experiments that find a difference (outside ±margin) of `ratio` in pairs of spread `spread`.
+---@param options { n: integer, spread: number, ratio: number, level: number?, margin: number? }
+function M.found(options, experiments, seed)
+  local random, found = stats.random(seed, "found"), 0
+  for _ = 1, experiments do
+    local a, b = draw_pairs(random, options.n, options.spread, options.ratio)
+    local result = verdict.compare(a, b, { kind = "time", level = options.level, margin = options.margin })
+    if is_different(result) then found = found + 1 end
+  end
+  return found / experiments
+end
+
+local function first(list, n)
+  local copy = {}
+  for i = 1, n do copy[i] = list[i] end
+  return copy
+end
+
+-- One experiment that stops when it is decided: its verdict and its number of pairs.
+local function run_adaptively(rule, a, b, options)
+  for _, n in ipairs(verdict.looks(rule)) do
+    local result = verdict.compare(first(a, n), first(b, n), options)
+    if verdict.stop(rule, { n = n, seconds = 0, summaries = {}, verdicts = { result } }) then
+      return result, n
+    end
+  end
+end
+
+--- The same with stopping as soon as it is decided, `n` pairs at most. Also the mean number of pairs.
+---@return number share
+---@return number pairs
+function M.found_adaptively(options, experiments, seed)
+  local random, found, used = stats.random(seed, "adaptive"), 0, 0
+  local rule = { repetitions = options.n }
+  local asked = { kind = "time", margin = options.margin, level = verdict.look_level(rule) }
+  for _ = 1, experiments do
+    local a, b = draw_pairs(random, options.n, options.spread, options.ratio)
+    local result, n = run_adaptively(rule, a, b, asked)
+    if is_different(result) then found = found + 1 end
+    used = used + n
+  end
+  return found / experiments, used / experiments
+end
+
+--- Share of experiments on `events` equal quantities at corrected levels in which any comes out as
+--- different.
+function M.any_different(events, options, experiments, seed)
+  local random, found = stats.random(seed, "any"), 0
+  local level = stats.bonferroni(0.95, events)
+  for _ = 1, experiments do
+    local any = false
+    for _ = 1, events do
+      local a, b = draw_pairs(random, options.n, options.spread, 1)
+      local result = verdict.compare(a, b, { kind = "time", level = level, margin = options.margin })
+      any = any or is_different(result)
+    end
+    if any then found = found + 1 end
+  end
+  return found / experiments
+end
+
+return M

@@ -1,0 +1,41 @@
+-- Are the intervals and verdicts honest? A short form of tests/bench/honesty.lua: few experiments, so
+-- bounds as wide as their number asks for (five standard errors).
+
+local simulate = require "tests.bench.simulate"
+
+local EXPERIMENTS = 500
+
+local function within(share, low, high, what)
+  local error_of_share = math.sqrt(0.05 * 0.95 / EXPERIMENTS)
+  if share < low - 5 * error_of_share or share > high + 5 * error_of_share then
+    error(("%s: %.1f %%"):format(what, 100 * share), 2)
+  end
+end
+
+describe("of simulated experiments", function()
+  it("95 % intervals hold the truth in 94 to 97.5 %, for three shapes", function()
+    for i, shape in ipairs(simulate.shapes) do
+      for _, n in ipairs { 20, 100 } do
+        local held = simulate.coverage(shape, n, EXPERIMENTS, i)
+        for name, share in pairs(held) do within(share, 0.94, 0.975, shape.name .. ", " .. name) end
+      end
+    end
+  end)
+
+  it("at most 5 % of A against A come out as different, stopped early or not", function()
+    local options = { n = 30, spread = 0.2, ratio = 1, margin = 0.01 }
+    within(simulate.found(options, EXPERIMENTS, 1), 0, 0.05, "30 pairs")
+    within(simulate.any_different(5, options, EXPERIMENTS, 2), 0, 0.05, "any of five")
+    options.n, options.margin = 200, 0
+    within((simulate.found_adaptively(options, EXPERIMENTS, 3)), 0, 0.05, "adaptive")
+  end)
+
+  it("at least 95 % find a planted 2 % in 30 quiet pairs", function()
+    local quiet = { n = 30, spread = 0.01, ratio = 1.02, margin = 0.01 }
+    within(simulate.found(quiet, EXPERIMENTS, 4), 0.95, 1, "30 pairs")
+    quiet.n = 200
+    local found, pairs_used = simulate.found_adaptively(quiet, EXPERIMENTS, 5)
+    within(found, 0.95, 1, "adaptive")
+    assert.is_true(pairs_used < 60)
+  end)
+end)
