@@ -1,0 +1,128 @@
+--- grammar.lua: the text of a spec to its parts, each with its position; nothing is looked up here.
+--
+--   list   = entry *("," entry)
+--   entry  = group / item
+--   group  = [name] "{" item *("," item) "}" [":" modifiers]
+--   item   = [label "="] (words [terms] / breakpoint / probe)
+--   words  = word *(":" [word])          a name and modifiers, a tracepoint, two numbers, libpfm4's
+--   terms  = "/" [term *("," term)] "/" [modifiers]
+--   term   = name ["=" value]
+--
+-- Blanks may stand around items, "," "{" "}" and a label's "=", and nowhere else. Where a part cannot be
+-- what it must be, a problem is raised on the spot, so the first mistake is the one that is told.
+
+local lpeg = require "lpeg"
+local problem = require "pmclua.event.problem"
+
+local P, R, S = lpeg.P, lpeg.R, lpeg.S
+local C, Cb, Cc, Cg, Cmt, Cp, Ct = lpeg.C, lpeg.Cb, lpeg.Cc, lpeg.Cg, lpeg.Cmt, lpeg.Cp, lpeg.Ct
+
+local M = {}
+
+---@class pmclua.event.Token
+---@field text string
+---@field position integer byte in the spec, from 1
+
+local at_end = -P(1)
+local blank = S " \t\r\n" ^ 0
+local letter, digit = R("az", "AZ"), R "09"
+local alphanumeric = letter + digit
+
+local function token(pattern)
+  return Ct(Cg(Cp(), "position") * Cg(C(pattern), "text"))
+end
+
+--- Raises a problem where it is tried: `message`, "instead of" what stands there.
+local function fail(message)
+  return Cmt(P(true), function(subject, position)
+    local here = subject:sub(position, position)
+    local seen = here == "" and "the end" or ("'%s'"):format(here)
+    problem.raise(position, #here, "%s %s", message, seen)
+  end)
+end
+
+local function expect(pattern, what)
+  return pattern + fail(("expected %s instead of"):format(what))
+end
+
+--- Raises a problem at the position that the group capture `name` holds: of what was opened.
+local function unclosed(name, character)
+  return Cmt(Cb(name), function(_, _, opened)
+    problem.raise(opened, 1, "this '%s' is not closed", character)
+  end)
+end
+
+-- terms --------------------------------------------------------------------------------------------
+
+local quote = Cg(Cp(), "quote") * "'" * Cg(Cc(true), "quoted") * Cg(C((1 - P "'") ^ 0), "text") *
+  (P "'" + unclosed("quote", "'"))
+local slash_unclosed = at_end * unclosed("slash", "/")
+
+local bare_value = Cg(C((1 - S ",/'\"= \t\r\n") ^ 1), "text")
+local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value))
+local term_name = slash_unclosed + token((alphanumeric + S "_*?.:@-") ^ 1)
+local term = Ct(Cg(expect(term_name, "a term"), "name") * Cg("=" * expect(value, "a value"), "value") ^ -1)
+local terms = Cg(Cp(), "slash") * "/" * Cg(Ct(#P "/" + term * ("," * term) ^ 0), "terms") *
+  (P "/" + slash_unclosed + fail("expected ',' or '/' instead of")) * Cg(token(letter ^ 0), "modifiers")
+
+-- items --------------------------------------------------------------------------------------------
+
+local modifier_words = Cg(Ct((":" * token(letter ^ 0)) ^ 0), "words")
+local number = token(alphanumeric ^ 1)
+
+local word = alphanumeric + S "_*?.=-"
+local words = Cg(Cc "words", "form") *
+  Cg(Ct(token((alphanumeric + S "_*?") * word ^ 0) * (":" * token(word ^ 0)) ^ 0), "words") * terms ^ -1
+
+local breakpoint = Cg(Cc "breakpoint", "form") * "mem:" *
+  Cg(expect(token((alphanumeric + S "_.$") ^ 1), "an address"), "address") *
+  ("/" * Cg(expect(number, "a length in bytes"), "length")) ^ -1 * modifier_words
+
+local function maybe_quoted(characters)
+  return Ct(Cg(Cp(), "position") * (quote + Cg(C(characters ^ 1), "text")))
+end
+
+local path = Cg(expect(maybe_quoted(1 - S ",{}:' \t\r\n"), "the path of a binary"), "path") *
+  expect(P ":", "':' and a function")
+local place = Cg(expect(maybe_quoted(alphanumeric + S "_.$@<>~-"), "a function"), "place") *
+  ("+" * Cg(expect(number, "an offset"), "offset")) ^ -1 * ("%return" * Cg(Cc(true), "is_return")) ^ -1 *
+  modifier_words
+
+local function probe(prefix, pmu, inner)
+  return prefix * Cg(Cc "probe", "form") * Cg(Cc(pmu), "pmu") * inner
+end
+local returning = Cg(Cc(true), "is_return")
+local probes = probe(P "uprobe:", "uprobe", path * place)
+  + probe(P "uretprobe:" * returning, "uprobe", path * place)
+  + probe(P "kprobe:", "kprobe", place)
+  + probe(P "kretprobe:" * returning, "kprobe", place)
+  + probe(#(P "/" + "./" + "../"), "uprobe", path * place)
+
+local label = Cg(token((letter + "_") * (alphanumeric + S "_-") ^ 0), "label") * blank * "=" * blank
+local item = Ct(label ^ -1 * Cg(Cp(), "position") * expect(breakpoint + probes + words, "an event") *
+  Cg(Cp(), "stop")) * blank * (#(S ",}" + at_end) + fail("unexpected"))
+
+-- lists --------------------------------------------------------------------------------------------
+
+local name = (letter + "_") * (alphanumeric + S "_.") ^ 0
+local group_ahead = #(name ^ -1 * "{")
+local nested = group_ahead * Cmt(Cp(), function(_, _, position)
+  problem.raise(position, 1, "groups cannot be nested")
+end)
+local member = blank * (nested + item)
+local group_modifiers = (":" * Cg(expect(token(letter ^ 1), "modifiers"), "modifiers")) ^ -1
+local group = Ct(Cg(Cc "group", "form") * Cg(token(name), "name") ^ -1 * Cg(Cp(), "brace") * "{" *
+  Cg(Ct(member * ("," * member) ^ 0), "members") * (P "}" + unclosed("brace", "{")) * group_modifiers)
+  * blank * (#(P "," + at_end) + fail("unexpected"))
+
+local entry = blank * (group_ahead * group + item)
+local list = Ct(entry * ("," * entry) ^ 0) * (at_end + fail("unexpected"))
+
+--- The parts of a spec, in order. Raises a problem (see pmclua.event.problem).
+---@param text string
+---@return table[] entries
+function M.parse(text)
+  return list:match(text)
+end
+
+return M

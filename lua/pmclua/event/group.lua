@@ -1,0 +1,93 @@
+--- group.lua: the events of "{a,b}:modifiers" to perf event groups.
+--
+-- Invariant: the members of a group are neighbours in the list, the leader first. Where a member stands for
+-- events of several PMUs there is a group for each PMU, since no group spans two; what counts anywhere
+-- (software, tracepoints) goes with the first.
+
+local modifier = require "pmclua.event.modifier"
+local problem = require "pmclua.event.problem"
+
+local M = {}
+
+-- The PMUs for which a member of the group has been multiplied, in order.
+local function multiplied_pmus(members)
+  local order, seen = {}, {}
+  for _, events in ipairs(members) do
+    for _, event in ipairs(#events > 1 and events or {}) do
+      if event.pmu ~= "tracepoint" and not seen[event.pmu] then
+        seen[event.pmu] = true
+        order[#order + 1] = event.pmu
+      end
+    end
+  end
+  return order, seen
+end
+
+-- Lists of events, each of which is to be one group.
+local function split_by_pmu(members)
+  local order, is_multiplied = multiplied_pmus(members)
+  local lists, by_pmu = {}, {}
+  for i, pmu in ipairs(order) do
+    lists[i] = {}
+    by_pmu[pmu] = lists[i]
+  end
+  lists[1] = lists[1] or {}
+  for _, events in ipairs(members) do
+    for _, event in ipairs(events) do
+      table.insert(is_multiplied[event.pmu] and by_pmu[event.pmu] or lists[1], event)
+    end
+  end
+  return lists
+end
+
+local per_task = { hardware = true, cache = true, raw = true, pfm = true }
+
+-- Events that count on some CPUs for all tasks do not go together with those that count a task.
+local function check_cpus(events, entry)
+  local bound, task_event
+  for _, event in ipairs(events) do
+    if event.cpus then
+      if bound and bound.cpus ~= event.cpus then
+        problem.raise(entry.brace, 1, "'%s' counts on CPUs %s and '%s' on %s: they cannot be one group",
+          bound.name, bound.cpus, event.name, event.cpus)
+      end
+      bound = event
+    elseif per_task[event.source] or event.core_cpus or event.pmu == "cpu" then
+      task_event = event
+    end
+  end
+  if bound and task_event then
+    problem.raise(entry.brace, 1, "'%s' counts on CPUs %s for all tasks and '%s' counts tasks: "
+      .. "they cannot be one group", bound.name, bound.cpus, task_event.name)
+  end
+end
+
+-- What is read from the record belongs to no group of the OS kernel: it stands behind the group.
+local function counted_first(events)
+  local ordered, others = {}, {}
+  for _, event in ipairs(events) do table.insert(event.attr and ordered or others, event) end
+  for _, event in ipairs(others) do ordered[#ordered + 1] = event end
+  return ordered
+end
+
+--- Appends the events of a group to a list, with the group's modifiers and leaders. Raises a problem.
+---@param list table[] events
+---@param members table[][] the events of each member
+---@param entry table of the grammar
+function M.append(list, members, entry)
+  for _, events in ipairs(split_by_pmu(members)) do
+    check_cpus(events, entry)
+    local leader
+    for _, event in ipairs(counted_first(events)) do
+      list[#list + 1] = event
+      if event.attr then
+        if entry.modifiers then modifier.apply(event, entry.modifiers, leader == nil) end
+        event.leader = leader
+        event.group = entry.name and entry.name.text or nil
+        leader = leader or #list
+      end
+    end
+  end
+end
+
+return M

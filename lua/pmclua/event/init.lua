@@ -1,0 +1,99 @@
+--- pmclua.event: spec text to attrs and back.
+--
+--     local events, problem = event.parse("{cycles,instructions}:u,msr/tsc/")
+--
+-- A superset of the grammar of perf stat -e, stricter where perf guesses (README.md). Nothing is opened.
+
+local encode = require "pmclua.event.encode"
+local grammar = require "pmclua.event.grammar"
+local group = require "pmclua.event.group"
+local problem = require "pmclua.event.problem"
+
+local M = {}
+
+---@class pmclua.Event
+---@field spec string as asked
+---@field name string as shown; the label where one was given
+---@field field string its name in formulae
+---@field attr table? ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
+---@field source "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"
+---@field pmu string? its sysfs name, or libpfm4's; "cpu" is the core PMU, whatever its name is
+---@field cpus string? the CPUs on which alone it is to be opened, for all tasks
+---@field core_cpus string? the CPUs whose tasks it counts, on hybrid machines
+---@field leader integer? index of its group's leader in the list; nil: it is one, or alone
+---@field group string? name of its group
+---@field unit string
+---@field scale number the count times this is in `unit`
+---@field verified boolean false: nothing says that the PMU has such a code
+---@field tool string? the field of the record that it is read from; it has no attr
+---@field tracepoint string? "system:name"
+---@field filter string? what the OS kernel is to filter a tracepoint by
+---@field period number? asked sampling period, which counting ignores
+---@field precise_max boolean? precise_ip as high as it opens
+---@field sample_read boolean?
+---@field weak boolean? of a leader: the group may be split where it does not fit
+---@field full string? libpfm4's own name, with all attributes
+---@field device string? the sysfs name of libpfm4's PMU, where this machine has it
+---@field percore boolean?
+---@field bpf boolean?
+---@field snapshot boolean? the value is a level, not a count
+---@field per_package boolean?
+
+---@class pmclua.event.Options
+---@field sysfs string? root instead of SYSFS_PATH or /sys
+---@field tracefs string? root instead of TRACEFS_PATH or where tracefs is mounted
+---@field symbol_address nil|fun(name: string): number?, string? address in the program to run; or why not
+---@field function_offset nil|fun(path: string, name: string): number?, string? offset in the file; or why not
+
+local function text_of(item, source)
+  item.text = source:sub(item.position, item.stop - 1)
+  return item
+end
+
+local function encode_entries(source, options)
+  local list = {}
+  for _, entry in ipairs(grammar.parse(source)) do
+    if entry.form == "group" then
+      local members = {}
+      for i, item in ipairs(entry.members) do members[i] = encode.item(text_of(item, source), options) end
+      group.append(list, members, entry)
+    else
+      for _, event in ipairs(encode.item(text_of(entry, source), options)) do list[#list + 1] = event end
+    end
+  end
+  for _, event in ipairs(list) do event.state = nil end
+  return list
+end
+
+--- The events that a spec stands for: a name, or a list with commas and groups.
+---@param source string
+---@param options pmclua.event.Options?
+---@return pmclua.Event[]? events
+---@return pmclua.event.Problem? problem what is wrong, where, and the nearest valid word
+function M.parse(source, options)
+  return problem.catch(encode_entries, source, options)
+end
+
+--- A spec that is encoded as the same attr. It is the plainest one, not the one that was asked.
+---@param event pmclua.Event
+---@return string spec
+function M.format(event)
+  return require("pmclua.event.format").event(event)
+end
+
+--- The same for a list with its groups.
+---@param events pmclua.Event[]
+---@return string spec
+function M.format_list(events)
+  return require("pmclua.event.format").list(events)
+end
+
+--- What `pmclua events --encode SPEC --json` prints.
+---@param events pmclua.Event[]
+---@param spec string as asked
+---@return string json one line
+function M.json(events, spec)
+  return require("pmclua.event.json").encode(events, spec)
+end
+
+return M

@@ -1,0 +1,63 @@
+--- json.lua: encoded events for other programs: `pmclua events --encode SPEC --json`.
+--
+-- The order of keys is fixed, 64-bit words are "0x…" strings, everything else is a number, a string or
+-- null. Fields of an attr that is not a breakpoint's are not breakpoint fields, and the reverse.
+
+local quote = require("dkjson").quotestring
+
+local M = {}
+
+local bits = { "exclude_user", "exclude_kernel", "exclude_hv", "exclude_idle", "exclude_guest",
+  "exclude_host", "precise_ip", "pinned", "exclusive" }
+
+local function word(value)
+  return value and ('"0x%x"'):format(value) or "null"
+end
+
+local function text(value)
+  return value and quote(value) or "null"
+end
+
+local function integer(value)
+  return value and ("%d"):format(value) or "null"
+end
+
+local function event_line(event)
+  local attr = event.attr
+  local is_breakpoint = attr and attr.bp_type ~= nil
+  local function config(field)
+    if not attr or is_breakpoint and (field == "config1" or field == "config2") then return "null" end
+    return word(attr[field] or 0)
+  end
+  local parts = {
+    { "name", text(event.name) },
+    { "type", integer(attr and attr.type) },
+    { "config", config("config") }, { "config1", config("config1") },
+    { "config2", config("config2") }, { "config3", config("config3") },
+    { "bp_type", integer(is_breakpoint and attr.bp_type or nil) },
+    { "bp_addr", word(is_breakpoint and attr.bp_addr or nil) },
+    { "bp_len", integer(is_breakpoint and attr.bp_len or nil) },
+  }
+  for _, field in ipairs(bits) do parts[#parts + 1] = { field, integer(attr and (attr[field] or 0)) } end
+  for _, part in ipairs({
+    { "leader", integer(event.leader and event.leader - 1) },
+    { "unit", text(event.unit) },
+    { "scale", ("%.17g"):format(event.scale) },
+    { "pmu", text(event.pmu) },
+    { "cpus", text(event.cpus) },
+  }) do parts[#parts + 1] = part end
+  for i, part in ipairs(parts) do parts[i] = ('"%s":%s'):format(part[1], part[2]) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+--- One line. `leader` counts from 0, as JSON arrays do.
+---@param events pmclua.Event[]
+---@param spec string as asked
+---@return string
+function M.encode(events, spec)
+  local lines = {}
+  for i, event in ipairs(events) do lines[i] = event_line(event) end
+  return ('{"spec":%s,"events":[%s]}'):format(quote(spec), table.concat(lines, ","))
+end
+
+return M

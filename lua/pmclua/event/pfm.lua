@@ -1,0 +1,164 @@
+--- pfm.lua: events by the names that libpfm4 has for them, "PMU::EVENT:UMASK:attribute=value".
+--
+-- Asked last, for what perf's grammar does not know, and never for libpfm4's own perf:: PMU, which is
+-- case-insensitive and would let "Page-Faults" and "cycles.u" through. libpfm4 is loaded when first asked.
+
+local core = require "pmclua.core"
+local names = require "pmclua.event.names"
+local problem = require "pmclua.event.problem"
+
+local M = {}
+
+-- What an attr may take from libpfm4; the rest is said by who opens it.
+local fields = { "type", "config", "config1", "config2", "config3", "exclude_user", "exclude_kernel",
+  "exclude_hv", "exclude_guest", "exclude_host", "exclude_idle", "precise_ip", "pinned", "exclusive" }
+
+-- PFM_ERR_* of perfmon/pfmlib.h.
+local UMASK, ATTR = -6, -8
+local reasons = {
+  [ATTR] = "libpfm4 knows no such unit mask or attribute of this event",
+  [UMASK] = "libpfm4 needs a unit mask here, or knows none of these",
+  [-5] = "libpfm4 refuses this combination of attributes",
+  [-9] = "libpfm4 refuses the value of an attribute",
+  [-10] = "an attribute is given twice",
+  [-11] = "libpfm4 refuses so many attributes",
+}
+
+-- Levels and machines that may not be switched off alone: libpfm4 then excludes the others too, or takes
+-- ":mg=0" for ":mg".
+local partners = { u = { "k", "h" }, k = { "u", "h" }, h = { "u", "k" }, mg = { "mh" }, mh = { "mg" } }
+local refused = {
+  freq = "a frequency is for sampling",
+  cpu = "which CPU is counted is the target's to say",
+  hw_smpl = "hardware sampling is not counting",
+}
+
+--- The parts between ":" and ".", with positions: PMU (before "::"), event, then masks and attributes.
+local function split(item)
+  local pmu, parts = nil, {}
+  for i, word in ipairs(item.words) do
+    if word.text == "" then
+      if i == 2 and #parts == 1 then pmu, parts = parts[1], {} end
+    else
+      for at, text in word.text:gmatch("()([^.]+)") do
+        local key, value = text:match("^([^=]*)=?(.*)$")
+        local position = word.position + at - 1
+        parts[#parts + 1] = { text = text, key = key:lower(), value = value, position = position }
+      end
+    end
+  end
+  return pmu, parts
+end
+
+local function by_key(parts)
+  local given = {}
+  for i = 2, #parts do given[parts[i].key] = parts[i] end
+  return given
+end
+
+local function check(parts)
+  local given = by_key(parts)
+  for key, why in pairs(refused) do
+    if given[key] then problem.at(given[key], "%s", why) end
+  end
+  for key, others in pairs(partners) do
+    local part = given[key]
+    if part and part.value:find("^[0nNfF]") then
+      local partner = false
+      for _, other in ipairs(others) do
+        partner = partner or given[other] and not given[other].value:find("^[0nNfF]")
+      end
+      if not partner then
+        problem.at(part, "libpfm4 misreads '%s' alone: name what is to be counted instead", part.text)
+      end
+    end
+  end
+  return given
+end
+
+local function is_perf(pmu)
+  return pmu == "perf" or pmu == "perf_raw"
+end
+
+--- The PMUs of libpfm4 that this machine has, or the one named.
+local function searched(pmu)
+  local list = {}
+  for _, known in ipairs(core.pfm.pmus()) do
+    local wanted = known.present
+    if pmu then wanted = known.name:lower() == pmu.text:lower() end
+    if wanted and not is_perf(known.name) then list[#list + 1] = known end
+  end
+  return list
+end
+
+--- Names of the events of the PMUs that libpfm4 sees here, for hints.
+---@return string[]
+function M.present_names()
+  local all = {}
+  for _, pmu in ipairs(searched()) do
+    for _, event in ipairs(core.pfm.events(pmu.pmu)) do all[#all + 1] = event.name end
+  end
+  return all
+end
+
+local function find_event(pmu, name)
+  for _, known in ipairs(searched(pmu)) do
+    for _, event in ipairs(core.pfm.events(known.pmu)) do
+      if event.name:lower() == name:lower() then return event end
+    end
+  end
+end
+
+-- Points at the first mask or attribute that the event does not have.
+local function blame_attribute(pmu, parts, message)
+  local event = find_event(pmu, parts[1].text)
+  if not event then return end
+  local has, all = {}, {}
+  for _, attribute in ipairs(core.pfm.attributes(event.index)) do
+    has[attribute.name:lower()] = true
+    all[#all + 1] = attribute.name
+  end
+  for i = 2, #parts do
+    if not has[parts[i].key] then problem.unknown(parts[i], all, "%s", message) end
+  end
+end
+
+local function blame(item, pmu, parts, code)
+  local message = reasons[code] or ("libpfm4 refuses this (error %d)"):format(code)
+  if code == ATTR or code == UMASK then blame_attribute(pmu, parts, message) end
+  problem.raise(item.position, item.stop - item.position, "%s", message)
+end
+
+local function keep(encoded, given)
+  local attr = {}
+  for _, field in ipairs(fields) do attr[field] = encoded[field] end
+  attr.type, attr.config = attr.type or names.TYPE_HARDWARE, attr.config or 0
+  if not given.mg and not given.mh then attr.exclude_guest, attr.exclude_host = nil, nil end
+  return attr
+end
+
+--- Encodes an item by libpfm4; nil where libpfm4 is not installed or knows no such event. Raises a problem
+--- where it knows the event and refuses how it was asked for.
+---@param item table of the grammar, of words without terms
+---@param tree pmclua.event.Tree
+---@return table? event
+function M.encode(item, tree)
+  local pmu, parts = split(item)
+  if not parts[1] or pmu and is_perf(pmu.text:lower()) then return nil end
+  local encoded, full, code = core.pfm.encode(item.text)
+  if not encoded then
+    if full == "EINVAL" then blame(item, pmu, parts, code) end
+    return nil
+  end
+  if is_perf(full:match("^(.-)::")) then return nil end
+  local given = check(parts)
+  local attr = keep(encoded, given)
+  local device = tree:of_type(attr.type)
+  return {
+    source = "pfm", pmu = device and device.name or full:match("^(.-)::"), full = full, attr = attr,
+    device = device and device.name, cpus = device and device.cpus, core_cpus = device and device.core_cpus,
+    period = given.period and encoded.sample_period, verified = true,
+  }
+end
+
+return M

@@ -1,0 +1,232 @@
+--- pmu.lua: the terms of "pmu/term=value,…/" to the fields of an attr.
+--
+-- The user's terms are laid out by the PMU's format files and ORed, as the OS kernel's own aliases are.
+-- An alias's term gives way to the user's of the same name (perf ORs them, which counts a third event).
+-- A config word must agree with the terms that lie in it.
+
+local bit = require "bit"
+local cache = require "pmclua.event.cache"
+local core = require "pmclua.core"
+local names = require "pmclua.event.names"
+local problem = require "pmclua.event.problem"
+local sysfs = require "pmclua.event.sysfs"
+local term = require "pmclua.event.term"
+
+local M = {}
+
+-- PMUs of the OS kernel itself: there is nothing to vouch for.
+local own = { software = true, tracepoint = true, breakpoint = true, uprobe = true, kprobe = true }
+
+-- What perf sets for Intel PT unless a config is given: tools/perf/arch/x86/util/intel-pt.c. Periods are
+-- 3, or the nearest below that the caps bitmap allows.
+local function processor_trace_defaults(pmu)
+  local defaults = { { name = "tsc", value = 1ULL } }
+  local function add(name, value)
+    if pmu:format(name) then defaults[#defaults + 1] = { name = name, value = 0ULL + value } end
+  end
+  local function period(bitmap)
+    local allowed = core.u64("0x" .. (bitmap or "0")) or 0
+    for n = 3, 0, -1 do
+      if n == 0 or bit.band(tonumber(allowed), bit.lshift(1, n)) ~= 0 then return n end
+    end
+  end
+  if pmu:capability("mtc") == "1" then
+    add("mtc", 1)
+    add("mtc_period", period(pmu:capability("mtc_periods")))
+  end
+  if pmu:capability("psb_cyc") == "1" then add("psb_period", period(pmu:capability("psb_periods"))) end
+  add("pt", 1)
+  add("branch", 1)
+  return defaults
+end
+
+-- "event=0x3c,inv,rev=?" to a list of name and u64, or "?" where the user must say.
+local function alias_terms(alias)
+  if not alias.parsed then
+    alias.parsed = {}
+    for text in alias.terms:gmatch("[^,]+") do
+      local name, value = text:match("^%s*([^=%s]+)=?(%S*)")
+      if value ~= "?" then value = core.u64(value == "" and "1" or value) end
+      table.insert(alias.parsed, { name = name, value = value ~= "?" and value and 0ULL + value or value })
+    end
+  end
+  return alias.parsed
+end
+
+local function known_names(pmu)
+  local all = {}
+  for _, list in ipairs({ pmu:alias_names(), pmu:format_names(), term.names }) do
+    for _, name in ipairs(list) do all[#all + 1] = name end
+  end
+  return all
+end
+
+local function unknown(pmu, given)
+  local formats = table.concat(pmu:format_names(), ", ")
+  local has = formats == "" and "config, config1 …" or formats .. " and config, config1 …"
+  problem.unknown(given.name, known_names(pmu), "the PMU %s has no term or event '%s'; its terms are %s",
+    pmu.name, given.name.text, has)
+end
+
+-- Generic events of one core PMU of a hybrid CPU: "cpu_core/cycles/".
+local function legacy_of(pmu, given, tree)
+  for _, core_pmu in ipairs(tree:hybrid()) do
+    if core_pmu.name == pmu.name then
+      local found = names.find(given.name.text)
+      if found and found.source == "hardware" then return { type = found.type, config = found.config } end
+      local config = not found and cache.find(given.name)
+      return config and { type = names.TYPE_CACHE, config = config }
+    end
+  end
+end
+
+local function is_one(given)
+  return not given.value or given.value.text == "1"
+end
+
+local function take_alias(reading, given, alias)
+  if reading.alias then
+    problem.at(given.name, "'%s' and '%s' are two events", reading.alias.name, alias.name)
+  end
+  reading.alias, reading.alias_token = alias, given.name
+end
+
+local function take_raw(reading, given)
+  if reading.configs.config then problem.at(given.name, "config is given twice") end
+  local digits = given.name.text:match("^r0?x?(%x+)$")
+  local value = core.u64("0x" .. digits)
+  if not value then problem.at(given.name, "%s does not fit into 64 bits", given.name.text) end
+  reading.configs.config = { value = 0ULL + value, term = given }
+end
+
+local function take_format(reading, given, format)
+  local value = term.number(given)
+  if value > term.maximum(format) then
+    problem.at(given.value, "%s is at most 0x%x", given.name.text, term.maximum(format))
+  end
+  table.insert(reading.formats, { name = given.name.text, format = format, value = value })
+  reading.given[given.name.text] = true
+end
+
+local function classify(reading, given, pmu, tree)
+  local name = given.name.text
+  if name:sub(1, 1) == "@" then
+    problem.at(given.name, "a term with @ configures a tracing driver, which is not part of a counted event")
+  end
+  local format, alias = pmu:format(name), is_one(given) and pmu:alias(name)
+  if format then return take_format(reading, given, format) end
+  if alias then return take_alias(reading, given, alias) end
+  if not given.value and name:find("^r%x+$") or name:find("^r0x%x+$") then return take_raw(reading, given) end
+  local legacy = is_one(given) and legacy_of(pmu, given, tree)
+  if not legacy then unknown(pmu, given) end
+  if reading.legacy then problem.at(given.name, "only one event can be named here") end
+  reading.legacy, reading.legacy_token = legacy, given.name
+end
+
+local function add_default(reading, pmu, default)
+  local format, alias = pmu:format(default.name), reading.alias
+  if default.value == "?" then
+    problem.at(reading.alias_token, "%s needs the term %s=…", alias.name, default.name)
+  elseif format and default.value then
+    table.insert(reading.formats, { name = default.name, format = format, value = default.value })
+  elseif default.name:find("^config%d?$") and default.value then
+    reading.configs[default.name] = { value = default.value, term = { name = reading.alias_token } }
+  else
+    problem.at(reading.alias_token, "the OS kernel's own terms of %s are not understood: %s", alias.name,
+      alias.terms)
+  end
+end
+
+-- What the user left open: the alias's terms, or the PMU's own defaults.
+local function add_defaults(reading, pmu)
+  local defaults = reading.alias and alias_terms(reading.alias)
+    or pmu.name == "intel_pt" and not reading.configs.config and processor_trace_defaults(pmu) or {}
+  for _, default in ipairs(defaults) do
+    if not reading.given[default.name] and not reading.configs[default.name] then
+      add_default(reading, pmu, default)
+    end
+  end
+end
+
+-- Config words join the terms where both agree: where a word has bits in a term's place they are the same.
+local function join(reading)
+  local words = {}
+  for _, placed in ipairs(reading.formats) do
+    local field = placed.format.field
+    placed.bits = term.scatter(placed.format, placed.value)
+    words[field] = bit.bor(words[field] or 0ULL, placed.bits)
+  end
+  for _, placed in ipairs(reading.formats) do
+    local given = reading.configs[placed.format.field]
+    local there = given and bit.band(given.value, term.mask(placed.format)) or 0ULL
+    if there ~= 0ULL and there ~= placed.bits then
+      problem.at(given.term.name, "'%s' and '%s' say different things of the same bits",
+        given.term.name.text, placed.name)
+    end
+  end
+  for field, given in pairs(reading.configs) do words[field] = bit.bor(words[field] or 0ULL, given.value) end
+  return words
+end
+
+local function encode_legacy(reading, pmu)
+  if reading.alias or reading.formats[1] or reading.configs.config then
+    problem.at(reading.legacy_token, "'%s' is a generic event: terms of the PMU do not go with it",
+      reading.legacy_token.text)
+  end
+  local attr = { type = reading.legacy.type, config = M.extend(reading.legacy.config, pmu) }
+  for field, given in pairs(reading.configs) do attr[field] = core.exact(given.value) end
+  return attr
+end
+
+--- The config of a generic event for one core PMU: PERF_PMU_TYPE_SHIFT of linux/perf_event.h.
+---@param config number
+---@param pmu pmclua.event.Pmu
+---@return number|ffi.cdata*
+function M.extend(config, pmu)
+  return core.exact(bit.bor(0ULL + config, bit.lshift(0ULL + pmu.type, 32)))
+end
+
+local function encode_alias(pmu, name)
+  local reading = { formats = {}, configs = {}, given = {}, alias = pmu:alias(name) }
+  for _, default in ipairs(alias_terms(reading.alias)) do
+    if default.value == "?" then return nil end
+  end
+  reading.alias_token = { text = name, position = 1 }
+  add_defaults(reading, pmu)
+  return core.exact(join(reading).config or 0ULL)
+end
+
+local function is_verified(reading, pmu, attr)
+  if own[pmu.name] or reading.legacy then return true end
+  if reading.alias and not next(reading.given) and not next(reading.configs) then return true end
+  return sysfs.vouches(pmu, attr.config, encode_alias)
+end
+
+---@class pmclua.event.Encoding
+---@field attr table ABI field to number or u64
+---@field settings table name, period, percore: see pmclua.event.term
+---@field alias pmclua.event.Alias?
+---@field verified boolean
+
+--- Encodes an event of `pmu`. Raises a problem.
+---@param pmu pmclua.event.Pmu
+---@param terms table[] of the grammar
+---@param tree pmclua.event.Tree
+---@return pmclua.event.Encoding
+function M.encode(pmu, terms, tree)
+  local settings, others = term.split(terms)
+  local reading = { formats = {}, given = {}, configs = settings.configs }
+  for _, given in ipairs(others) do classify(reading, given, pmu, tree) end
+  local attr
+  if reading.legacy then
+    attr = encode_legacy(reading, pmu)
+  else
+    add_defaults(reading, pmu)
+    attr = { type = pmu.type, config = 0 }
+    for field, word in pairs(join(reading)) do attr[field] = core.exact(word) end
+  end
+  return { attr = attr, settings = settings, alias = reading.alias,
+    verified = is_verified(reading, pmu, attr), legacy = reading.legacy }
+end
+
+return M

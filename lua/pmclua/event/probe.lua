@@ -1,0 +1,119 @@
+--- probe.lua: events at a place in a program or in the OS kernel, by the uprobe and kprobe PMUs.
+--
+--   /usr/bin/ls:main  ./prog:work+0x10  ./prog:work%return  uprobe:'/a b/c':f  uretprobe:./prog:work
+--   kprobe:do_sys_openat2  kretprobe:do_sys_openat2
+--   uprobe/path='/usr/bin/ls',offset=0x1234,retprobe/   kprobe/func=vfs_read,offset=4/   kprobe/addr=0x…/
+--
+-- What the OS kernel takes as a pointer, attr.uprobe_path and attr.kprobe_func, is text here.
+
+local core = require "pmclua.core"
+local number = require "pmclua.event.number"
+local problem = require "pmclua.event.problem"
+
+local M = {}
+
+-- The terms that this module adds to those of the PMU's format files; which hold text.
+local own_terms = {
+  uprobe = { path = "text", offset = "number" },
+  kprobe = { func = "text", offset = "number", addr = "number" },
+}
+
+local function read_term(term, kind)
+  if not term.value then problem.at(term.name, "'%s' needs a value", term.name.text) end
+  if kind == "number" then return number.read(term.value, term.name.text) end
+  if term.value.text == "" then problem.at(term.value, "'%s' is empty", term.name.text) end
+  return term.value.text
+end
+
+--- Takes path, offset, func and addr out of the terms of the PMUs that have them.
+---@param pmu string
+---@param terms table[]
+---@return table place term to text or u64; empty where there are none
+---@return table[] others
+function M.take(pmu, terms)
+  local kinds = own_terms[pmu]
+  if not kinds then return {}, terms end
+  local taken, others = {}, {}
+  for _, term in ipairs(terms) do
+    local kind = kinds[term.name.text]
+    if not kind then
+      others[#others + 1] = term
+    elseif taken[term.name.text] then
+      problem.at(term.name, "'%s' is given twice", term.name.text)
+    else
+      taken[term.name.text] = read_term(term, kind)
+    end
+  end
+  return taken, others
+end
+
+local function set_place(attr, path, func, offset)
+  attr.uprobe_path, attr.kprobe_func = path, func
+  if offset ~= 0ULL then attr.config2 = core.exact(offset) end    -- probe_offset, kprobe_addr
+end
+
+--- Adds what was taken to an encoded event.
+---@param event table changed
+---@param taken table
+---@param position integer of the terms
+function M.place(event, taken, position)
+  if not next(taken) then return end
+  if event.pmu == "uprobe" and not (taken.path and taken.offset) then
+    problem.raise(position, 1, "a uprobe is placed by path=… and offset=…")
+  elseif event.pmu == "kprobe" and ((taken.func == nil) == (taken.addr == nil) or taken.addr and taken.offset)
+  then
+    problem.raise(position, 1, "a kprobe is placed by func=… (and offset=…), or by addr=…")
+  end
+  if event.attr.config1 or event.attr.config2 then
+    problem.raise(position, 1, "config1 and config2 are where the place of a probe is kept")
+  end
+  event.source = "probe"
+  set_place(event.attr, taken.path, taken.func, taken.addr or taken.offset or 0ULL)
+end
+
+local function file_offset(item, options)
+  local place = item.place
+  if number.is_number(place.text) and not place.quoted then return number.read(place, "an offset") end
+  local resolve = options and options.function_offset
+  if not resolve then
+    problem.at(place, "functions cannot be looked up here; an offset into the file will do")
+  end
+  local offset, why = resolve(item.path.text, place.text)
+  if not offset then problem.at(place, "%s", why or ("there is no such function in " .. item.path.text)) end
+  return 0ULL + offset
+end
+
+local function find_pmu(item, tree)
+  local pmu = tree:pmu(item.pmu)
+  if not pmu then
+    problem.raise(item.position, item.stop - item.position, "this OS kernel has no %s PMU", item.pmu)
+  end
+  return pmu
+end
+
+-- The bit of config that makes a return probe: the PMU's format file says which, config:0 so far.
+local function return_config(pmu)
+  local format = pmu:format("retprobe")
+  return format and 2 ^ format.ranges[1][1] or 1
+end
+
+--- Encodes "path:function+offset" and "kprobe:function". Raises a problem.
+---@param item table of the grammar
+---@param tree pmclua.event.Tree
+---@param options table? `function_offset`: function(path, function) to the offset in the file, or nil and why
+---@return table event
+---@return pmclua.event.Token? modifiers
+function M.encode(item, tree, options)
+  local pmu = find_pmu(item, tree)
+  if item.words[2] then problem.at(item.words[2], "expected nothing after the modifiers") end
+  local event = {
+    source = "probe", pmu = pmu.name,
+    attr = { type = pmu.type, config = item.is_return and return_config(pmu) or 0 },
+  }
+  local offset = item.offset and number.read(item.offset, "an offset") or 0ULL
+  if pmu.name == "uprobe" then offset = offset + file_offset(item, options) end
+  set_place(event.attr, item.path and item.path.text, not item.path and item.place.text or nil, offset)
+  return event, item.words[1]
+end
+
+return M

@@ -1,0 +1,304 @@
+--- sysfs.lua: the PMUs that the OS kernel lists, read one file at a time and only when asked for.
+--
+-- What was read is kept for the life of the process: PMUs do not come and go while events are parsed.
+-- Nothing here knows the grammar of specs; terms of an alias are handed out as text.
+
+local M = {}
+
+---@class pmclua.event.Format
+---@field field string the attr field: "config", "config1" …
+---@field ranges integer[][] {first, last} bit, ascending
+---@field width integer bits in all
+
+---@class pmclua.event.Alias
+---@field name string
+---@field terms string e.g. "event=0x3c,umask=0x1"
+---@field unit string
+---@field scale number
+---@field snapshot boolean the value is a level, not a count
+---@field per_package boolean one value for each package
+
+---@class pmclua.event.Pmu
+---@field name string
+---@field type integer
+---@field cpus string? the CPUs on which alone it counts, for all tasks (its cpumask): "0,64"
+---@field core_cpus string? the CPUs whose tasks it counts, where they are not all: "0-7"
+local Pmu = {}
+Pmu.__index = Pmu
+
+---@class pmclua.event.Tree
+local Tree = {}
+Tree.__index = Tree
+
+local function read_line(path)
+  local file = io.open(path)
+  if not file then return nil end
+  local line = file:read("*l")
+  file:close()
+  return line
+end
+
+local function list_directory(path)
+  local names = {}
+  local ok, iterator, state = pcall(require("lfs").dir, path)
+  if not ok then return names end
+  for name in iterator, state do
+    if name:sub(1, 1) ~= "." then names[#names + 1] = name end
+  end
+  return names
+end
+
+-- "imc_2" before "imc_10".
+local function natural_less(a, b)
+  local function padded(text)
+    return (text:gsub("%d+", function(digits) return ("%020s"):format(digits):gsub(" ", "0") end))
+  end
+  local x, y = padded(a), padded(b)
+  if x ~= y then return x < y end
+  return a < b
+end
+
+-- A word that may be used as a file name: no folder above, no other folder.
+local function is_name(word)
+  return word ~= "" and not word:find("/", 1, true) and word:sub(1, 1) ~= "."
+end
+
+-- "config1:0-7,32-35" to a format; nil for what is not one.
+local function parse_format(text)
+  local field, bits = text:match("^(config%d?):([%d,%-]+)%s*$")
+  if not field then return nil end
+  local ranges, width = {}, 0
+  for first, last in bits:gmatch("(%d+)%-?(%d*)") do
+    first = tonumber(first)
+    last = tonumber(last) or first
+    ranges[#ranges + 1] = { first, last }
+    width = width + last - first + 1
+  end
+  table.sort(ranges, function(a, b) return a[1] < b[1] end)
+  return { field = field, ranges = ranges, width = width }
+end
+
+-- Keeps what `read()` found; what is not there is looked for again.
+local function remembered(cache, key, read)
+  local value = cache[key]
+  if not value then
+    value = read()
+    cache[key] = value
+  end
+  return value
+end
+
+--- How the PMU lays out the term `name`, or nil where it has no such term.
+---@param name string
+---@return pmclua.event.Format?
+function Pmu:format(name)
+  if not is_name(name) then return nil end
+  return remembered(self.formats_read, name, function()
+    local text = read_line(self.path .. "/format/" .. name)
+    return text and parse_format(text)
+  end)
+end
+
+--- The event that the OS kernel names, or nil where this PMU has none of that name.
+---@param name string
+---@return pmclua.event.Alias?
+function Pmu:alias(name)
+  if not is_name(name) then return nil end
+  return remembered(self.aliases_read, name, function()
+    local path = self.path .. "/events/" .. name
+    local terms = read_line(path)
+    if not terms or terms == "" then return nil end
+    return {
+      name = name,
+      terms = (terms:gsub("%s+$", "")),
+      unit = read_line(path .. ".unit") or "",
+      scale = tonumber(read_line(path .. ".scale") or 1) or 1,
+      snapshot = read_line(path .. ".snapshot") == "1",
+      per_package = read_line(path .. ".per-pkg") == "1",
+    }
+  end)
+end
+
+--- Whether the PMU has a file `name` in its caps folder, and what it says.
+---@param name string
+---@return string?
+function Pmu:capability(name)
+  return read_line(self.path .. "/caps/" .. name)
+end
+
+---@return string[] names of its terms, sorted
+function Pmu:format_names()
+  return remembered(self, "format_list", function()
+    local names = list_directory(self.path .. "/format")
+    table.sort(names)
+    return names
+  end)
+end
+
+local function is_about_alias(name)
+  return name:find("%.unit$") or name:find("%.scale$") or name:find("%.snapshot$") or name:find("%.per%-pkg$")
+end
+
+---@return string[] names of its events, sorted
+function Pmu:alias_names()
+  return remembered(self, "alias_list", function()
+    local names = {}
+    for _, name in ipairs(list_directory(self.path .. "/events")) do
+      if not is_about_alias(name) then names[#names + 1] = name end
+    end
+    table.sort(names)
+    return names
+  end)
+end
+
+--- Whether it counts what runs on a CPU: not an uncore PMU, nor one of the OS kernel's own.
+---@return boolean
+function Pmu:is_core()
+  return self.core_cpus ~= nil or self.name == "cpu"
+end
+
+local function read_pmu(path, name)
+  local type = tonumber(read_line(path .. "/type"))
+  if not type then return nil end
+  local cpus, core_cpus = read_line(path .. "/cpumask"), read_line(path .. "/cpus")
+  return setmetatable({
+    name = name, path = path, type = type,
+    cpus = cpus ~= "" and cpus or nil,
+    core_cpus = core_cpus ~= "" and core_cpus or nil,
+    formats_read = {}, aliases_read = {},
+  }, Pmu)
+end
+
+--- The PMU of that very name.
+---@param name string
+---@return pmclua.event.Pmu?
+function Tree:pmu(name)
+  if not is_name(name) then return nil end
+  return remembered(self.pmus_read, name, function()
+    return read_pmu(self.devices .. "/" .. name, name)
+  end)
+end
+
+--- The names of all PMUs, in natural order.
+---@return string[]
+function Tree:names()
+  if not self.names_read then
+    self.names_read = list_directory(self.devices)
+    table.sort(self.names_read, natural_less)
+  end
+  return self.names_read
+end
+
+--- Every PMU, in natural order.
+---@return pmclua.event.Pmu[]
+function Tree:pmus()
+  local all = {}
+  for _, name in ipairs(self:names()) do all[#all + 1] = self:pmu(name) end
+  return all
+end
+
+--- The PMUs that name an event so, in natural order.
+---@param alias string
+---@return pmclua.event.Pmu[]
+function Tree:with_alias(alias)
+  local having = {}
+  for _, pmu in ipairs(self:pmus()) do
+    if pmu:alias(alias) then having[#having + 1] = pmu end
+  end
+  return having
+end
+
+--- The PMU of that type number.
+---@param type integer
+---@return pmclua.event.Pmu?
+function Tree:of_type(type)
+  for _, pmu in ipairs(self:pmus()) do
+    if pmu.type == type then return pmu end
+  end
+end
+
+-- perf's rule: "uncore_imc" and "imc" stand for uncore_imc_0, uncore_imc_1 …; digits alone may follow.
+local function is_instance(name, stem)
+  if name:sub(1, #stem) ~= stem then return false end
+  return name:sub(#stem + 1):match("^_?%d+$") ~= nil
+end
+
+local function glob_pattern(glob)
+  local pattern = glob:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".")
+  return "^" .. pattern .. "$"
+end
+
+--- Whether `text` matches a glob of "*" and "?".
+---@param glob string
+---@param text string
+---@return boolean
+function M.matches(glob, text)
+  return text:find(glob_pattern(glob)) ~= nil
+end
+
+--- The PMUs that `word` stands for: the one of that name, else those that it matches as a glob or of
+--- which it is the name without the number (and without "uncore_"), in natural order.
+---@param word string
+---@return pmclua.event.Pmu[]
+function Tree:resolve(word)
+  local exact = self:pmu(word)
+  if exact then return { exact } end
+  local test = word:find("[*?]") and function(name) return M.matches(word, name) end
+    or function(name) return name == word or is_instance(name, word) end
+  local found = {}
+  for _, name in ipairs(self:names()) do
+    local short = name:match("^uncore_(.+)$")
+    if test(name) or short and test(short) then found[#found + 1] = self:pmu(name) end
+  end
+  return found
+end
+
+--- The core PMUs of a hybrid x86 CPU, for which generic events are encoded once each; empty elsewhere.
+--- Two failed opens are the whole price where there are none.
+---@return pmclua.event.Pmu[]
+function Tree:hybrid()
+  if not self.hybrid_read then
+    self.hybrid_read = {}
+    if read_line(self.devices .. "/cpu_core/cpus") or read_line(self.devices .. "/cpu_atom/cpus") then
+      for _, name in ipairs(self:names()) do
+        local pmu = name:find("^cpu_") and self:pmu(name)
+        if pmu and pmu.core_cpus then table.insert(self.hybrid_read, pmu) end
+      end
+    end
+  end
+  return self.hybrid_read
+end
+
+--- Whether some event that the PMU names is encoded as exactly `config`.
+---@param pmu pmclua.event.Pmu
+---@param config number|ffi.cdata*
+---@param encode fun(pmu: pmclua.event.Pmu, alias: string): number|ffi.cdata*|nil
+---@return boolean
+function M.vouches(pmu, config, encode)
+  if not pmu.configs then
+    pmu.configs = {}
+    for _, name in ipairs(pmu:alias_names()) do
+      local known = encode(pmu, name)
+      if known then pmu.configs[tostring(known)] = true end
+    end
+  end
+  return pmu.configs[tostring(config)] == true
+end
+
+local trees = {}
+
+--- The sysfs that is mounted at `root`, by default where the environment variable SYSFS_PATH says, as it
+--- does for perf, else at /sys.
+---@param root string?
+---@return pmclua.event.Tree
+function M.tree(root)
+  root = root or os.getenv("SYSFS_PATH") or "/sys"
+  local tree = trees[root]
+  if not tree then
+    tree = setmetatable({ root = root, devices = root .. "/bus/event_source/devices", pmus_read = {} }, Tree)
+    trees[root] = tree
+  end
+  return tree
+end
+
+return M

@@ -1,0 +1,159 @@
+--- tracepoint.lua: "system:name", with "*" and "?" in either part.
+--
+-- Ids are read from tracefs, which is looked for only when the first tracepoint is asked for. A spec that
+-- stands for several gives them in the order of their ids, which is the order of tracefs.
+
+local names = require "pmclua.event.names"
+local problem = require "pmclua.event.problem"
+local sysfs = require "pmclua.event.sysfs"
+
+local M = {}
+
+local EACCES, EPERM = 13, 1
+
+-- nil and the errno where it cannot be opened.
+local function read_id(path)
+  local file, _, errnum = io.open(path)
+  if not file then return nil, errnum end
+  local id = tonumber(file:read("*l"))
+  file:close()
+  return id
+end
+
+local function exists(path)
+  local file, _, errnum = io.open(path)
+  if file then file:close() end
+  return file ~= nil or errnum == EACCES or errnum == EPERM
+end
+
+--- The folder of tracefs: the environment variable TRACEFS_PATH, else where it is usually mounted.
+---@param options table? `tracefs`: the folder
+---@return string
+function M.root(options)
+  local named = options and options.tracefs or os.getenv("TRACEFS_PATH")
+  if named then return named end
+  if exists("/sys/kernel/tracing/events") then return "/sys/kernel/tracing" end
+  return "/sys/kernel/debug/tracing"
+end
+
+local function directories(path)
+  local found = {}
+  local ok, iterator, state = pcall(require("lfs").dir, path)
+  if not ok then return found end
+  for name in iterator, state do
+    if not name:find("^%.") and not name:find("^filter$") and not name:find("^enable$") then
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
+--- The systems that tracefs has, unsorted.
+---@param root string
+---@return string[]
+function M.systems(root)
+  return directories(root .. "/events")
+end
+
+--- The tracepoints of a system, unsorted.
+---@param root string
+---@param system string
+---@return string[]
+function M.names(root, system)
+  return directories(root .. "/events/" .. system)
+end
+
+local function matching(list, glob)
+  local found = {}
+  for _, name in ipairs(list) do
+    if sysfs.matches(glob, name) then found[#found + 1] = name end
+  end
+  return found
+end
+
+local function is_glob(text)
+  return text:find("[*?]") ~= nil
+end
+
+--- Whether tracefs has such a system, so that "system:name" is meant as a tracepoint.
+---@param system string a name or a glob
+---@param options table?
+---@return boolean
+function M.has_system(system, options)
+  local root = M.root(options)
+  if is_glob(system) then return #matching(M.systems(root), system) > 0 end
+  return exists(root .. "/events/" .. system)
+end
+
+local function cannot_read(token, root)
+  problem.at(token, "this user may not read %s: run as root, or remount it with mode=755", root)
+end
+
+local function find(root, system, name)
+  local found, denied = {}, false
+  local systems = is_glob(system) and matching(M.systems(root), system) or { system }
+  for _, one in ipairs(systems) do
+    local list = is_glob(name) and matching(M.names(root, one), name) or { name }
+    for _, event in ipairs(list) do
+      local id, errnum = read_id(("%s/events/%s/%s/id"):format(root, one, event))
+      if id then
+        found[#found + 1] = { id = id, name = one .. ":" .. event }
+      elseif errnum == EACCES or errnum == EPERM then
+        denied = true
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a.id < b.id end)
+  return found, denied
+end
+
+local function blame(system, name, root)
+  if not exists(root .. "/events") then
+    problem.at(system, "no tracepoints here: tracefs is not mounted at %s", root)
+  end
+  if not is_glob(system.text) and not exists(root .. "/events/" .. system.text) then
+    problem.unknown(system, M.systems(root), "no tracepoint system '%s'", system.text)
+  end
+  problem.unknown(name, M.names(root, system.text), "no tracepoint '%s:%s'", system.text, name.text)
+end
+
+-- The only term: what the OS kernel is to filter by, an extension of perf's grammar.
+local function read_filter(terms)
+  local filter
+  for _, term in ipairs(terms or {}) do
+    if term.name.text ~= "filter" or filter then
+      problem.at(term.name, "a tracepoint has no term '%s'; it has filter='…' once", term.name.text)
+    end
+    if not term.value or term.value.text == "" then
+      problem.at(term.name, "filter needs a value between quotes")
+    end
+    filter = term.value.text
+  end
+  return filter
+end
+
+--- Encodes the tracepoints that a spec stands for. Raises a problem.
+---@param system pmclua.event.Token
+---@param name pmclua.event.Token
+---@param terms table[]?
+---@param options table?
+---@return table[] events
+function M.encode(system, name, terms, options)
+  local filter = read_filter(terms)
+  local root = M.root(options)
+  local found, denied = find(root, system.text, name.text)
+  if #found == 0 then
+    if denied then cannot_read(name, root) end
+    blame(system, name, root)
+  end
+  local events = {}
+  for _, one in ipairs(found) do
+    events[#events + 1] = {
+      source = "tracepoint", pmu = "tracepoint", tracepoint = one.name, filter = filter,
+      attr = { type = names.TYPE_TRACEPOINT, config = one.id },
+    }
+  end
+  return events
+end
+
+return M
