@@ -1,0 +1,448 @@
+-- What pmclua adds to perf's grammar, where it is stricter, and what an event says of itself.
+
+local event = require "pmclua.event"
+local support = require "tests.support"
+
+local perf = support.fixture "perf"
+
+local function options(fixture, more)
+  local all = { sysfs = perf .. "/sysfs/" .. (fixture or "x86_intel"), tracefs = perf .. "/tracefs" }
+  for key, value in pairs(more or {}) do all[key] = value end
+  return all
+end
+
+local function parse(spec, fixture, more)
+  local events, problem = event.parse(spec, options(fixture, more))
+  return assert(events, problem and ("%s at %d"):format(problem.message, problem.position))
+end
+
+local function one(spec, fixture, more)
+  local events = parse(spec, fixture, more)
+  assert.equal(1, #events, spec)
+  return events[1]
+end
+
+local function rejected(spec, fixture, more)
+  local events, problem = event.parse(spec, options(fixture, more))
+  assert.is_nil(events, spec .. " was accepted")
+  return problem
+end
+
+local function column(events, key)
+  local values = {}
+  for i, each in ipairs(events) do values[i] = each[key] or false end
+  return values
+end
+
+describe("an event", function()
+  it("says what it is asked, shown and called as", function()
+    local e = one("L1-dcache-load-misses:u")
+    assert.equal("L1-dcache-load-misses:u", e.spec)
+    assert.equal("L1-dcache-load-misses:u", e.name)
+    assert.equal("L1_dcache_load_misses:u", e.field)
+    assert.equal("cache", e.source)
+    assert.same({ type = 3, config = 0x10000, exclude_kernel = 1, exclude_hv = 1 }, e.attr)
+    assert.is_nil(e.leader)
+    assert.equal("", e.unit)
+    assert.equal(1, e.scale)
+    assert.is_true(e.verified)
+  end)
+
+  it("is named by a label, which is its field too", function()
+    local e = one("mem-ops = cpu/event=0xd0,umask=0x82/u")
+    assert.equal("mem-ops", e.name)
+    assert.equal("mem_ops", e.field)
+    assert.equal("cpu/event=0xd0,umask=0x82/u", e.spec)
+    assert.equal("tsc", one("tsc=msr/tsc/").field)
+    assert.same({ "a", "b" }, column(parse("{ a = cycles , b = instructions }"), "name"))
+  end)
+
+  it("is named by its name term", function()
+    assert.equal("A:b=1,c", one("cycles/name='A:b=1,c'/").name)
+  end)
+
+  it("has the unit and scale that sysfs says", function()
+    local e = one("energy-pkg")
+    assert.equal("Joules", e.unit)
+    assert.equal(2.3283064365386962890625e-10, e.scale)
+    assert.equal("power", e.pmu)
+    assert.equal("0", e.cpus)
+    assert.is_true(one("msr/smi/").snapshot)
+    assert.equal("msec", one("task-clock").unit)
+    assert.equal(1e-6, one("task-clock").scale)
+  end)
+
+  it("keeps a config above 2^53 exactly", function()
+    assert.equal(0xffffffffffffffffULL, one("rffffffffffffffff").attr.config)
+    assert.equal(0x5ff8800000000000ULL,
+      one("uncore_cha_0/filter_opc0=0x40,filter_opc1=0x3ff,filter_nc=1/").attr.config1)
+    assert.equal("number", type(one("r1fffffffffffff").attr.config))
+  end)
+
+  it("of the record has no attr", function()
+    local e = one("max_rss")
+    assert.is_nil(e.attr)
+    assert.equal("max_rss_bytes", e.tool)
+    assert.equal("bytes", e.unit)
+    assert.equal("wall_ns", one("duration_time").tool)
+  end)
+
+  it("is verified where the OS kernel names its code, and else not", function()
+    assert.is_true(one("armv8_pmuv3_0/event=0x11/", "arm64").verified)
+    assert.is_false(one("armv8_pmuv3_0/event=0x3fff/", "arm64").verified)
+    assert.is_true(one("armv8_pmuv3_0/cpu_cycles/", "arm64").verified)
+    assert.is_true(one("cycles", "arm64").verified)
+    assert.is_false(one("r11", "arm64").verified)
+    assert.is_true(one("cpu/event=0xc0/").verified)
+    assert.is_false(one("cpu/instructions,umask=1/").verified)
+    assert.is_true(one("uprobe:/bin/true:0x10", nil, { sysfs = "/sys" }).verified)
+  end)
+end)
+
+describe("a spec that stands for several events", function()
+  it("names each by its own PMU", function()
+    local events = parse("uncore_imc/clockticks/")
+    assert.same({ "uncore_imc_0/clockticks/", "uncore_imc_1/clockticks/" }, column(events, "name"))
+    assert.same({ "0", "0" }, column(events, "cpus"))
+    assert.same(column(events, "name"), column(parse("clockticks"), "name"))
+    assert.same(column(events, "name"), column(parse("uncore_imc_*/clockticks/"), "name"))
+    assert.same({ "uncore_imc_0/cas_count_read/k", "uncore_imc_1/cas_count_read/k" },
+      column(parse("cas_count_read:k"), "name"))
+    assert.same({ "uncore_imc_0/x/", "uncore_imc_1/x/" }, column(parse("x = clockticks"), "name"))
+    assert.same({ "uncore_imc_0_x", "uncore_imc_1_x" }, column(parse("x = clockticks"), "field"))
+  end)
+
+  it("takes of the PMUs that a glob matches those that have the terms", function()
+    assert.same({ "msr" }, column(parse("*/smi,name=t/"), "pmu"))
+    assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 …",
+      rejected("*/nosuch/").message)
+  end)
+
+  it("is, on a hybrid CPU, an event of each core PMU", function()
+    local events = parse("cycles:u", "hybrid")
+    assert.same({ "cpu_atom", "cpu_core" }, column(events, "pmu"))
+    assert.same({ "cpu_atom/cycles/u", "cpu_core/cycles/u" }, column(events, "name"))
+    assert.same({ "1", "0" }, column(events, "core_cpus"))
+    assert.same({ 0xa00000000, 0x400000000 }, { events[1].attr.config, events[2].attr.config })
+    assert.same({ 10, 4 }, { parse("r1a", "hybrid")[1].attr.type, parse("r1a", "hybrid")[2].attr.type })
+    assert.equal(1, #parse("page-faults", "hybrid"))
+  end)
+
+  it("becomes a group for each PMU, and what counts anywhere goes with the first", function()
+    local events = parse("{cycles,instructions,page-faults}", "hybrid")
+    assert.same({ "cpu_atom/cycles/", "cpu_atom/instructions/", "page-faults", "cpu_core/cycles/",
+      "cpu_core/instructions/" }, column(events, "name"))
+    assert.same({ false, 1, 1, false, 4 }, column(events, "leader"))
+    events = parse("{uncore_imc/clockticks/,uncore_imc/cas_count_read/}:D")
+    assert.same({ false, 1, false, 3 }, column(events, "leader"))
+    assert.same({ 1, nil, 1, nil }, { events[1].attr.pinned, nil, events[3].attr.pinned, nil })
+  end)
+
+  it("is every tracepoint that a glob matches, by id", function()
+    assert.same({ "sched:sched_process_exec", "sched:sched_process_fork", "sched:sched_process_exit" },
+      column(parse("sched:sched_process_*"), "name"))
+    assert.same({ "raw_syscalls:sys_exit:k" }, column(parse("raw*:*exit:k"), "name"))
+    assert.same({ "raw_syscalls:sys_enter" }, column(parse("*:sys_enter"), "tracepoint"))
+  end)
+
+  it("cannot have one label for tracepoints", function()
+    assert.equal(1, rejected("x = sched:sched_process_*").position)
+  end)
+end)
+
+describe("a group", function()
+  it("gives its leader alone what is the leader's", function()
+    local events = parse("g{cycles,instructions}:DeW")
+    assert.same({ 1, 1, true }, { events[1].attr.pinned, events[1].attr.exclusive, events[1].weak })
+    assert.same({}, { events[2].attr.pinned, events[2].attr.exclusive, events[2].weak })
+    assert.same({ "g", "g" }, column(events, "group"))
+  end)
+
+  it("adds its modifiers to those of its events", function()
+    local events = parse("{cycles:k,instructions:pp}:up")
+    assert.same({ nil, nil, 1 }, { events[1].attr.exclude_user, events[1].attr.exclude_kernel,
+      events[1].attr.exclude_hv })
+    assert.equal(3, events[2].attr.precise_ip)
+    assert.equal(19, rejected("{cycles,cs:ppp}:ukp").position)
+  end)
+
+  it("puts what is read from the record behind it", function()
+    local events = parse("{duration_time,cycles,instructions},cs")
+    assert.same({ "cycles", "instructions", "duration_time", "cs" }, column(events, "name"))
+    assert.same({ false, 1, false, false }, column(events, "leader"))
+  end)
+
+  it("does not mix what counts a task with what counts a CPU", function()
+    assert.match("cannot be one group", rejected("{cycles,uncore_imc_0/clockticks/}").message)
+    assert.match("cannot be one group", rejected("{power/energy-pkg/,cstate_core/c6-residency/}").message)
+    assert.equal(2, #parse("{uncore_imc_0/clockticks/,page-faults}"))
+  end)
+end)
+
+describe("terms of a PMU", function()
+  it("of the user win over those of the alias", function()
+    assert.equal(30, one("cpu/mem-loads,ldlat=30/").attr.config1)
+    assert.equal(30, one("cpu/ldlat=30,mem-loads/").attr.config1)
+    assert.equal(30, one("mem-loads/ldlat=30/").attr.config1)
+    assert.equal(0x1d0, one("cpu/mem-loads,event=0xd0/").attr.config)
+  end)
+
+  it("are laid out in ascending bits and checked against their width", function()
+    assert.equal(0xa000000bc, one("weird/split=0xabc/").attr.config)
+    assert.equal(0x1234, one("weird/rev=0x1234/").attr.config)
+    local problem = rejected("weird/split=0x1000,hi=1/")
+    assert.equal("split is at most 0xfff", problem.message)
+    assert.same({ 13, 6 }, { problem.position, problem.length })
+  end)
+
+  it("that an alias leaves open must be given", function()
+    assert.equal("par needs the term rev=…", rejected("weird/par/").message)
+    assert.equal(0x100000027, one("weird/par,rev=5/").attr.config)
+  end)
+
+  it("may go with a config word, but not against it", function()
+    assert.equal(0x101, one("cpu/config=0x100,event=1/").attr.config)
+    assert.match("different things of the same bits", rejected("cpu/config=2,event=1/").message)
+    assert.match("different things of the same bits", rejected("cpu/r1a8,umask=2/").message)
+    assert.equal(0x1a8, one("cpu/r1a8,umask=1/").attr.config)
+  end)
+
+  it("are given once, for one event", function()
+    assert.equal(13, rejected("cpu/event=1,event=2/").position)
+    assert.equal(15, rejected("cpu/mem-loads,mem-stores/").position)
+    assert.equal(7, rejected("cycles/,/").position - 1)
+  end)
+
+  it("go up to config4", function()
+    assert.same({ type = 0, config = 0, config3 = 1, config4 = 2 }, one("cycles/config3=1,config4=2/").attr)
+  end)
+end)
+
+describe("a breakpoint", function()
+  it("watches an address, or a symbol where a program is known", function()
+    assert.same({ type = 5, config = 0, bp_type = 2, bp_addr = 0x1000, bp_len = 8 },
+      one("mem:0x1000/8:w").attr)
+    local known = { symbol_address = function(name)
+      if name == "counter" then return 0x404028 end
+      return nil, "no symbol '" .. name .. "' in prog"
+    end }
+    assert.equal(0x404028, one("mem:counter/8:w:u", nil, known).attr.bp_addr)
+    assert.equal("no symbol 'countr' in prog", rejected("mem:countr", nil, known).message)
+    assert.equal(5, rejected("mem:counter").position)
+  end)
+
+  it("is never of no length", function()
+    assert.equal(12, rejected("mem:0x1000/0:w").position)
+    assert.equal(12, rejected("mem:0x1000/1000:w").position)
+  end)
+end)
+
+describe("a probe", function()
+  local sysfs = support.folder()
+  support.write(sysfs .. "/bus/event_source/devices/uprobe/type", "8\n")
+  support.write(sysfs .. "/bus/event_source/devices/uprobe/format/retprobe", "config:0\n")
+  support.write(sysfs .. "/bus/event_source/devices/uprobe/format/ref_ctr_offset", "config:32-63\n")
+  support.write(sysfs .. "/bus/event_source/devices/kprobe/type", "6\n")
+  local known = { sysfs = sysfs, function_offset = function(path, name)
+    if path == "/usr/bin/ls" and name == "main" then return 0x4000 end
+    return nil, ("no function '%s' in %s"):format(name, path)
+  end }
+
+  it("is at a function of a binary", function()
+    local e = one("/usr/bin/ls:main+0x10%return:u", nil, known)
+    assert.equal("probe", e.source)
+    assert.same({ type = 8, config = 1, uprobe_path = "/usr/bin/ls", config2 = 0x4010, exclude_kernel = 1,
+      exclude_hv = 1 }, e.attr)
+    assert.equal(13, rejected("/usr/bin/ls:mian", nil, known).position)
+    assert.same(e.attr, one("uretprobe:/usr/bin/ls:main+16:u", nil, known).attr)
+  end)
+
+  it("is at an offset without looking anything up", function()
+    assert.same({ type = 8, config = 0, uprobe_path = "./a b", config2 = 0x1234 },
+      one("uprobe:'./a b':0x1234", nil, { sysfs = sysfs }).attr)
+    assert.same({ type = 8, config = 1, uprobe_path = "/bin/x,y", config2 = 0x10 },
+      one("uprobe/path='/bin/x,y',offset=0x10,retprobe/", nil, { sysfs = sysfs }).attr)
+  end)
+
+  it("is in the OS kernel by function or address", function()
+    assert.same({ type = 6, config = 0, kprobe_func = "vfs_read", config2 = 4 },
+      one("kprobe:vfs_read+4", nil, { sysfs = sysfs }).attr)
+    assert.same({ type = 6, config = 1, kprobe_func = "vfs_read" },
+      one("kretprobe:vfs_read", nil, { sysfs = sysfs }).attr)
+    assert.same({ type = 6, config = 0, config2 = 0xffffffff81000000ULL },
+      one("kprobe/addr=0xffffffff81000000/", nil, { sysfs = sysfs }).attr)
+  end)
+
+  it("needs its whole place", function()
+    for _, spec in ipairs({ "uprobe/path='/bin/x'/", "uprobe/offset=1/", "kprobe/offset=1/",
+      "kprobe/func=f,addr=1/", "uprobe/path='/bin/x',offset=1,config1=2/" }) do
+      rejected(spec, nil, { sysfs = sysfs })
+    end
+  end)
+end)
+
+describe("a tracepoint", function()
+  it("may be filtered by the OS kernel", function()
+    local e = one("sched:sched_switch/filter='prev_prio < 100'/k")
+    assert.equal("prev_prio < 100", e.filter)
+    assert.same({ type = 2, config = 372, exclude_user = 1, exclude_hv = 1 }, e.attr)
+    assert.equal(20, rejected("sched:sched_switch/nr=1/").position)
+  end)
+
+  it("that is not there is told from a system that is not", function()
+    local problem = rejected("sched:sched_swich")
+    assert.same({ 7, "sched_switch" }, { problem.position, problem.hint })
+    problem = rejected("shed:sched_switch")
+    assert.same({ 1, "sched" }, { problem.position, problem.hint })
+  end)
+
+  it("needs tracefs, and says so", function()
+    local problem = rejected("sched:sched_switch", nil, { tracefs = "/nowhere" })
+    assert.match("not mounted at /nowhere", problem.message)
+  end)
+end)
+
+describe("a mistake", function()
+  local function points(spec, position, length, hint)
+    local problem = rejected(spec)
+    assert.same({ position, length, hint }, { problem.position, problem.length, problem.hint }, spec)
+  end
+
+  it("is pointed at, with the nearest word", function()
+    points("cylces", 1, 6, "cycles")
+    points("Page-Faults", 1, 11, "page-faults")
+    points("instructions,branch-mises:u", 14, 12, "branch-misses")
+    points("cpu/evnt=1/", 5, 4, "event")
+    points("cpu/mem-load/", 5, 8, "mem-loads")
+    points("uncore_imc_3/clockticks/", 1, 12, "uncore_imc_0")
+    points("L1-dcache-lods", 11, 4, "loads")
+    points("cycles/confg=1/", 8, 5, "config")
+    points("durationtime", 1, 12, "duration_time")
+  end)
+
+  it("is the first one, wherever it is", function()
+    points("cycles:uu,nosuch", 9, 1)
+    points("{cycles,instructions", 1, 1)
+    points("{cycles,{a}}", 9, 1)
+    points("cycles,,b", 8, 1)
+    points("cpu/event=1", 4, 1)
+    points("cpu/name='x/", 10, 1)
+    points("cycles;", 7, 1)
+    points("mem:0x1000:rwu", 14, 1)
+    points("L1-dcache-loads-stores", 17, 6)
+    points("L1-icache-stores", 11, 6)
+    points("4294967296:0", 1, 10)
+    points("duration_time:u", 15, 1)
+    points("cycles::u", 9, 1)
+    points("cycles:u:k", 10, 1)
+    points("cpu/event=1/:u", 13, 1)
+    points("r10000000000000000", 1, 18)
+  end)
+end)
+
+describe("a libpfm4 name", function()
+  -- In a process of its own: libpfm4 reads LIBPFM_ENCODE_INACTIVE when it is first used.
+  local function pfm(code)
+    local run = support.pmclua({ "-e", [[
+      local event = require "pmclua.event"
+      local options = { sysfs = "]] .. perf .. [[/sysfs/x86_intel", tracefs = "]] .. perf .. [[/tracefs" }
+      local function show(spec)
+        local events, problem = event.parse(spec, options)
+        if not events then
+          print(problem.position, problem.length, problem.hint or "-", problem.message)
+          return
+        end
+        local e, keys = events[1], {}
+        for field, value in pairs(e.attr) do
+          keys[#keys + 1] = ("%s=%s"):format(field, ("0x%x"):format(value))
+        end
+        table.sort(keys)
+        print(e.source, e.pmu, table.concat(keys, " "))
+      end ]] .. code }, { env = { LIBPFM_ENCODE_INACTIVE = "1" } })
+    assert.equal("", run.err)
+    return run.out
+  end
+
+  it("is encoded with its unit masks and attributes", function()
+    assert.equal("pfm\tcpu\tconfig=0xc5 type=0x4\n"
+      .. "pfm\tcpu\tconfig=0x18001c5 exclude_kernel=0x1 type=0x4\n"
+      .. "pfm\tcpu\tconfig1=0x5 config=0x1cd precise_ip=0x2 type=0x4\n", pfm [[
+      show "skl::BR_MISP_RETIRED:ALL_BRANCHES"
+      show "skl::BR_MISP_RETIRED.CONDITIONAL:u:c=1:i=1:t=0"
+      show "skx::MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=5:precise=2"]])
+  end)
+
+  it("that it misreads or refuses is rejected at the place", function()
+    assert.equal("34\t3\t-\tlibpfm4 misreads 'u=0' alone: name what is to be counted instead\n"
+      .. "22\t11\tCONDITIONAL\tlibpfm4 knows no such unit mask or attribute of this event\n"
+      .. "34\t5\t-\twhich CPU is counted is the target's to say\n", pfm [[
+      show "skl::BR_MISP_RETIRED:CONDITIONAL:u=0"
+      show "skl::BR_MISP_RETIRED:CONDITIONNL"
+      show "skl::BR_MISP_RETIRED:CONDITIONAL:cpu=1"]])
+  end)
+
+  it("is not asked of libpfm4's own perf PMU", function()
+    for _, spec in ipairs({ "perf::CYCLES", "cycles.u", "Page-Faults", "CPU-CYCLES", "perf_raw::r1a8" }) do
+      rejected(spec)
+    end
+  end)
+end)
+
+describe("written down", function()
+  it("an event is the plainest spec that is encoded alike", function()
+    for spec, plain in pairs({
+      ["cycles"] = "cpu-cycles",
+      ["l1d-misses:u"] = "L1-dcache-load-misses:u",
+      ["cpu/mem-loads,ldlat=30/upp"] = "cpu/config=0x1cd,config1=0x1e/upp",
+      ["mem:4096:x:k"] = "mem:0x1000/8:x:k",
+      ["sched:sched_switch:k"] = "sched:sched_switch:k",
+      ["duration_time"] = "duration_time",
+      ["r1A8/config1=3/"] = "r1a8/config1=0x3/",
+      ["99:7"] = "99:0x7",
+    }) do assert.equal(plain, event.format(one(spec))) end
+  end)
+
+  it("a list keeps its groups", function()
+    assert.equal("g{cpu-cycles:D,instructions},page-faults,{cpu-clock,dummy}",
+      event.format_list(parse("g{cycles,instructions}:D,faults,{cpu-clock,dummy}")))
+  end)
+end)
+
+describe("as JSON", function()
+  it("an event has every field, 64-bit words as text", function()
+    assert.equal('{"spec":"x = rffffffffffffffff:upD","events":[{"name":"x","type":4,'
+      .. '"config":"0xffffffffffffffff","config1":"0x0","config2":"0x0","config3":"0x0","bp_type":null,'
+      .. '"bp_addr":null,"bp_len":null,"exclude_user":0,"exclude_kernel":1,"exclude_hv":1,"exclude_idle":0,'
+      .. '"exclude_guest":0,"exclude_host":0,"precise_ip":1,"pinned":1,"exclusive":0,"leader":null,"unit":"",'
+      .. '"scale":1,"pmu":"cpu","cpus":null}]}', event.json(parse("x = rffffffffffffffff:upD"),
+        "x = rffffffffffffffff:upD"))
+  end)
+
+  it("leaders count from 0, breakpoints have their own fields, the record's events none", function()
+    local decode = require("dkjson").decode
+    local made = decode(event.json(parse("{cs,mem:0x1000/8:rw},duration_time,energy-pkg"), "…")).events
+    assert.same({ nil, 0 }, { made[1].leader, made[2].leader })
+    assert.same({ 3, "0x1000", 8 }, { made[2].bp_type, made[2].bp_addr, made[2].bp_len })
+    assert.is_nil(made[2].config1)
+    assert.is_nil(made[3].type)
+    assert.same({ "Joules", 2.3283064365386963e-10, "power", "0" },
+      { made[4].unit, made[4].scale, made[4].pmu, made[4].cpus })
+  end)
+end)
+
+describe("what a generic event costs", function()
+  local function traced(spec)
+    local run = support.run({ "strace", "-f", "-qq", "-e", "trace=openat,open", support.program, "-e",
+      ("require('pmclua.event').parse '%s'"):format(spec) })
+    if run.status ~= 0 then pending("strace cannot be used here") end
+    return run.err
+  end
+
+  it("is no look at libpfm4, at tracefs or into a PMU", function()
+    local calls = traced "cycles,LLC-loads:u,r1a8,page-faults,duration_time,mem:0x1000"
+    assert.is_nil(calls:find("libpfm", 1, true))
+    assert.is_nil(calls:find("/tracing", 1, true))
+    for path in calls:gmatch('"([^"]*event_source[^"]*)"') do assert.match("/cpu_%a+/cpus$", path) end
+    assert.match("msr/type", traced "msr/tsc/")
+  end)
+end)
