@@ -17,10 +17,10 @@ LIBS    ?= -lluajit-5.1 -ldl -lpthread
 ALL_CFLAGS = $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
-CORE   := attr system group host cpulist message client record $(if $(wildcard core/pfm.c),pfm)
-RUNNER := runner runner_events runner_command runner_crew runner_kernel launch
+CORE   := attr system group host cpulist message client padding record $(if $(wildcard core/pfm.c),pfm)
+RUNNER := runner runner_events runner_command runner_crew runner_kernel launch runner_memory
 # What the runner shares with the core.
-SHARED := attr system group message cpulist host
+SHARED := attr system group message cpulist host padding
 
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 

@@ -10,12 +10,14 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "message.h"
+#include "padding.h"
 
 enum { RUNNER_FD = 3 };          /* where the runner finds its end; runner.c has the same number */
 
@@ -28,7 +30,7 @@ struct pmclua_runner {
 extern char **environ;
 
 /* File actions put `theirs` at RUNNER_FD; everything else of ours is close-on-exec. */
-static int spawn(pid_t *pid, const char *path, int theirs)
+static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -43,13 +45,30 @@ static int spawn(pid_t *pid, const char *path, int theirs)
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     char *argv[] = { (char *)"pmclua-runner", NULL };
-    int result = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+    int result = posix_spawn(pid, path, &actions, &attributes, argv, envp);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return -result;
 }
 
-int pmclua_runner_start(struct pmclua_runner **out, const char *path)
+/* The child inherits our personality: it is changed for the moment of making it. */
+static int spawn_with_layout(pid_t *pid, const char *path, int theirs, uint32_t padding, int fixed_addresses)
+{
+    char **envp = padding > 0 ? padding_add(environ, padding) : environ;
+    if (!envp)
+        return -ENOMEM;
+    int before = fixed_addresses ? personality(0xffffffff) : -1;
+    if (before >= 0)
+        personality((unsigned long)before | ADDR_NO_RANDOMIZE);
+    int result = spawn(pid, path, theirs, envp);
+    if (before >= 0)
+        personality((unsigned long)before);
+    if (padding > 0)
+        padding_free(envp);
+    return result;
+}
+
+int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t padding, int32_t fixed_addresses)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
     if (!runner)
@@ -61,7 +80,7 @@ int pmclua_runner_start(struct pmclua_runner **out, const char *path)
     }
     /* dup2 of a descriptor onto itself would keep close-on-exec. */
     int theirs = ends[1] == RUNNER_FD ? dup(ends[1]) : ends[1];
-    int result = theirs < 0 ? -errno : spawn(&runner->pid, path, theirs);
+    int result = theirs < 0 ? -errno : spawn_with_layout(&runner->pid, path, theirs, padding, fixed_addresses);
     if (theirs != ends[1] && theirs >= 0)
         close(theirs);
     close(ends[1]);

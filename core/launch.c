@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,9 @@ static long become(struct launch_shared *shared)
         result = rawcall3(SYS_chdir, (long)launch->directory, 0, 0);
     if (result == 0 && launch->cpus)
         result = rawcall3(SYS_sched_setaffinity, 0, sizeof *launch->cpus, (long)launch->cpus);
+    /* ADDR_NO_RANDOMIZE belongs to the task, not to the memory that it shares with us. */
+    if (result == 0 && launch->fixed_addresses)
+        result = rawcall3(SYS_personality, ADDR_NO_RANDOMIZE, 0, 0);
     if (result < 0)
         return result;
     char go;

@@ -13,6 +13,7 @@ struct launch {
     const char *directory;           /* NULL: stay */
     int standard[3];                 /* descriptors for 0, 1, 2 */
     int own_group;                   /* a process group of its own */
+    int fixed_addresses;             /* without address space randomisation */
     const cpu_set_t *cpus;           /* NULL: any */
 };
 

@@ -163,6 +163,13 @@ enum pmclua_field {
     PMCLUA_F_REPETITIONS,      /* u64: that many results, back to back; absent: 1 */
     PMCLUA_F_TIMEOUT,          /* u64 ns: a command is killed after it (a kernel by whom it answers) */
     PMCLUA_F_CAPTURE_LIMIT,    /* u64 bytes of captured output kept (default 16 MiB) */
+    PMCLUA_F_PADDING,          /* u64 bytes added to a command's environment */
+    PMCLUA_F_FIXED_ADDRESSES,  /* u64 1: a command without address space randomisation */
+    PMCLUA_F_STACK_OFFSET,     /* u64 bytes by which a kernel's stack is moved */
+    PMCLUA_F_RUN_CPUS,         /* text: pin this run, whatever the workload says */
+    PMCLUA_F_COLD_BYTES,       /* u64 bytes that are walked through before each measured call */
+    PMCLUA_F_NO_HUGE_PAGES,    /* u64 1 */
+    PMCLUA_F_NODE,             /* u64: memory from this NUMA node alone */
     PMCLUA_F_LAST              /* one past the last */
 };
 
@@ -213,8 +220,9 @@ struct pmclua_result {
 
 struct pmclua_runner;
 
-/* Starts the program at `path` as a runner; ended and freed by pmclua_runner_end. */
-int pmclua_runner_start(struct pmclua_runner **runner, const char *path);
+/* Starts the program at `path` as a runner; ended and freed by pmclua_runner_end. Its environment is
+ * ours and `padding` bytes more (0: none); `fixed_addresses`: without address space randomisation. */
+int pmclua_runner_start(struct pmclua_runner **runner, const char *path, uint32_t padding, int32_t fixed_addresses);
 int32_t pmclua_runner_pid(const struct pmclua_runner *runner);
 /* -EPIPE: the runner has ended. */
 int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message);

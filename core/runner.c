@@ -16,6 +16,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "cpulist.h"
 #include "runner.h"
 
 enum { CHANNEL = 3, STANDARD_COPY = 10 };
@@ -265,22 +266,50 @@ static void forget_workload(uint64_t id)
 
 /* ---- running ---- */
 
+/* Where a RUN field's number goes; NULL: it has none. */
+static uint64_t *place_of(struct run *run, uint32_t kind)
+{
+    switch (kind) {
+    case PMCLUA_F_WORKLOAD:        return &run->workload;
+    case PMCLUA_F_EVENTS:          return &run->events;
+    case PMCLUA_F_ITERATIONS:      return &run->iterations;
+    case PMCLUA_F_REPETITIONS:     return &run->repetitions;
+    case PMCLUA_F_TIMEOUT:         return &run->timeout_ns;
+    case PMCLUA_F_CAPTURE_LIMIT:   return &run->capture_limit;
+    case PMCLUA_F_PADDING:         return &run->padding;
+    case PMCLUA_F_FIXED_ADDRESSES: return &run->fixed_addresses;
+    case PMCLUA_F_STACK_OFFSET:    return &run->stack_offset;
+    case PMCLUA_F_COLD_BYTES:      return &run->cold_bytes;
+    case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
+    case PMCLUA_F_NODE:            return &run->node;
+    default:                       return NULL;
+    }
+}
+
+static int take_run_field(struct run *run, const struct message_field *field)
+{
+    if (field->kind == PMCLUA_F_RUN_CPUS) {
+        const char *text = field_text(field);
+        run->pinned = 1;
+        return text ? cpulist_parse(text, &run->cpus) : -EPROTO;
+    }
+    uint64_t *place = place_of(run, field->kind);
+    if (!place || field_u64(field, place) < 0)
+        return -EPROTO;
+    if (field->kind == PMCLUA_F_NODE)
+        run->node++;
+    return 0;
+}
+
 static int take_run(struct run *run, const struct pmclua_message *message)
 {
     *run = (struct run){ .id = message_header(message)->id, .repetitions = 1 };
     struct message_field field;
     uint32_t offset = 0;
     int result;
-    while ((result = message_next(message, &offset, &field)) > 0) {
-        uint64_t *place = field.kind == PMCLUA_F_WORKLOAD ? &run->workload
-                        : field.kind == PMCLUA_F_EVENTS ? &run->events
-                        : field.kind == PMCLUA_F_ITERATIONS ? &run->iterations
-                        : field.kind == PMCLUA_F_REPETITIONS ? &run->repetitions
-                        : field.kind == PMCLUA_F_TIMEOUT ? &run->timeout_ns
-                        : field.kind == PMCLUA_F_CAPTURE_LIMIT ? &run->capture_limit : NULL;
-        if (!place || field_u64(&field, place) < 0)
-            return -EPROTO;
-    }
+    while ((result = message_next(message, &offset, &field)) > 0)
+        if ((result = take_run_field(run, &field)) < 0)
+            return result;
     return result;
 }
 
@@ -321,8 +350,15 @@ static int run_message(const struct pmclua_message *message)
     if (workload->command)
         kernel_close_counters();       /* they would compete for the PMU */
     const struct event_set *set = entry ? &entry->set : NULL;
-    return workload->kernel ? kernel_run(workload->kernel, set, &run, CHANNEL)
-                            : run_command(workload->command, set, &run);
+    int result = memory_policy_set(&run);
+    if (result < 0) {
+        memory_policy_reset(&run);
+        return refuse(&run, -result, "memory from that NUMA node");
+    }
+    result = workload->kernel ? kernel_run(workload->kernel, set, &run, CHANNEL)
+                              : run_command(workload->command, set, &run);
+    memory_policy_reset(&run);
+    return result;
 }
 
 static int take_message(const struct pmclua_message *message)

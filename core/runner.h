@@ -5,6 +5,8 @@
 #ifndef PMCLUA_RUNNER_H
 #define PMCLUA_RUNNER_H
 
+#include <sched.h>
+
 #include "message.h"
 
 /* ---- event sets (runner_events.c) ---- */
@@ -54,10 +56,20 @@ void answer_refuse(struct answer *answer, int errnum, const char *why);
 int answer_send(int fd, struct answer *answer);
 void answer_free(struct answer *answer);
 
-/* What a RUN message asks. */
+/* What a RUN message asks; pmclua.h explains the fields. */
 struct run {
     uint64_t id, workload, events, iterations, repetitions, timeout_ns, capture_limit;
+    uint64_t padding, fixed_addresses, stack_offset, cold_bytes, no_huge_pages;
+    uint64_t node;                     /* + 1; 0: any */
+    int pinned;
+    cpu_set_t cpus;
 };
+
+/* Where memory comes from, for as long as a run takes (runner_memory.c). */
+int  memory_policy_set(const struct run *run);
+void memory_policy_reset(const struct run *run);
+/* Walks through `bytes` of memory that nobody measures, so that caches hold nothing else. */
+void memory_cool(uint64_t bytes);
 
 /* ---- workloads ---- */
 

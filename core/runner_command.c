@@ -18,6 +18,7 @@
 
 #include "cpulist.h"
 #include "launch.h"
+#include "padding.h"
 #include "runner.h"
 
 enum { CAPTURE_DEFAULT = 16 << 20 };
@@ -287,13 +288,14 @@ static void read_counters(struct counters *counters, struct answer *answer)
     }
 }
 
-static void launch_and_count(const struct command *command, struct streams *streams,
+static void launch_and_count(const struct command *command, char *const *envp, struct streams *streams,
                              const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct launch launch = {
-        .path = command->path, .argv = command->argv, .envp = command->envp ? command->envp : environ,
+        .path = command->path, .argv = command->argv, .envp = envp,
         .directory = command->directory, .standard = { streams->fd[0], streams->fd[1], streams->fd[2] },
-        .own_group = !command->foreground, .cpus = command->pinned ? &command->cpus : NULL,
+        .own_group = !command->foreground, .fixed_addresses = run->fixed_addresses != 0,
+        .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
     struct held held;
     struct counters counters;
@@ -325,7 +327,10 @@ void command_run(struct command *command, const struct event_set *set, const str
         answer_refuse(answer, -result, command->input ? command->input : "/dev/null");
         return;
     }
-    launch_and_count(command, &streams, set, run, answer);
+    char *const *envp = command->envp ? command->envp : environ;
+    char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
+    launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
+    padding_free(padded);
     take_captured(&streams, run, answer);
     close_streams(&streams);
 }

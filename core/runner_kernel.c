@@ -5,6 +5,7 @@
  * after it. Setup, reset and teardown are never between the two.
  */
 #define _GNU_SOURCE
+#include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -214,7 +215,7 @@ static int set_up(struct kernel *kernel)
 
 /* ---- the measured call ---- */
 
-struct measured_call { struct kernel *kernel; uint64_t iterations; };
+struct measured_call { struct kernel *kernel; const struct run *run; };
 
 static void measure_step(struct seat *seat, void *argument)
 {
@@ -223,13 +224,20 @@ static void measure_step(struct seat *seat, void *argument)
     struct counters *counters = &seat->counters;
     void *state = kernel->state[seat->index];
     void (*run)(void *, uint64_t) = kernel->run;
+    uint64_t iterations = call->run->iterations;
+    if (call->run->stack_offset)
+        pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     if (kernel->reset)
-        kernel->reset(state, call->iterations);
+        kernel->reset(state, iterations);
+    if (call->run->cold_bytes)
+        memory_cool(call->run->cold_bytes);
+    if (call->run->pinned)
+        sched_setaffinity(0, sizeof call->run->cpus, &call->run->cpus);
     if (seat->crew->count > 1)
         crew_meet(seat);
     seat->start_ns = pmclua_now_ns();
     int before = counters_read(counters, counters->before, 0);
-    run(state, call->iterations);
+    run(state, iterations);
     int after = counters_read(counters, counters->after, 1);
     seat->end_ns = pmclua_now_ns();
     seat->errnum = before < 0 ? -before : after < 0 ? -after : 0;
@@ -280,7 +288,7 @@ static int take_counts(struct answer *answer, const struct crew *crew, const str
 static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
                   struct answer *answer)
 {
-    struct measured_call call = { kernel, run->iterations };
+    struct measured_call call = { kernel, run };
     int result = 0;
     for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
         struct rusage before, after;
@@ -337,9 +345,14 @@ static void direct_output(const struct kernel *kernel)
 int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
 {
     struct answer answer = { .result.sequence = run->id };
+    cpu_set_t before;
     direct_output(kernel);
+    sched_getaffinity(0, sizeof before, &before);
     int result = prepare(kernel, set, &answer) < 0 ? answer_send(fd, &answer)
                                                    : repeat(kernel, set, run, fd, &answer);
+    /* A run that is pinned leaves the runner's own thread, and what it starts next, as it was. */
+    if (run->pinned)
+        sched_setaffinity(0, sizeof before, &before);
     answer_free(&answer);
     return result;
 }

@@ -344,9 +344,11 @@ Runner.__index = Runner
 
 --- Starts a runner. Returns it, or nil, errno name, number.
 ---@param path string its executable
-function core.runner(path)
+---@param layout? { padding?: integer, fixed_addresses?: boolean } of its environment and addresses
+function core.runner(path, layout)
+  layout = layout or {}
   local handle = ffi.new "struct pmclua_runner *[1]"
-  local result = C.pmclua_runner_start(handle, path)
+  local result = C.pmclua_runner_start(handle, path, layout.padding or 0, layout.fixed_addresses and 1 or 0)
   if result < 0 then return refused(result) end
   local function finalize(runner)
     local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"

@@ -156,6 +156,7 @@ function declare.check(spec)
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
   check_baseline(declaration, wrong)
+  require("pmclua.experiment.layout").check(declaration, wrong)
   bring_events(declaration, wrong)
   check_primary(declaration, wrong)
   return declaration, mistakes

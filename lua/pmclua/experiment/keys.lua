@@ -203,6 +203,7 @@ local function one_of(...)
     wrong("%s is one of %s, not %s%s", key, table.concat(words, ", "), tostring(value), meant(value, words))
   end
 end
+check.layout = one_of("fixed", "randomise")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
 local function margin_of(value)

@@ -144,6 +144,7 @@ function plan.header(declaration, made)
     baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
+    layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
     host = require("pmclua.machine").facts(),
     identity = require("pmclua.experiment.resume").identity(declaration, made),
   }

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local layout = require "pmclua.experiment.layout"
 local record = require "pmclua.experiment.record"
 local plan = require "pmclua.experiment.plan"
 
@@ -82,8 +83,9 @@ local function run_here(self, cell, pass_number)
   return result
 end
 
-local function run_there(self, cell, pass_number, iterations)
+local function run_there(self, cell, pass_number, iterations, its_layout)
   return self.session:run {
+    layout = its_layout,
     workload = instance_of(self, cell).id, events = pass_number and set_of(self, pass_number),
     iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
@@ -133,7 +135,7 @@ local function attempt(self, step)
   local iterations = not cell.workload.in_process and iterations_of(self, step)
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local result = cell.workload.in_process and run_here(self, cell, step.pass)
-    or run_there(self, cell, step.pass, iterations)
+    or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
   return record.new(step, result, self.plan.passes[step.pass], self.declaration.events, why)

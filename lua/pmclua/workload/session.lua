@@ -54,12 +54,20 @@ function Session:forget(id)
   self.definitions[id], self.sent[id] = nil, nil
 end
 
-local function start(self)
-  if self.runner then return end
+--- A kernel's layout is its runner's: another one needs another runner.
+local function has_layout(self, layout)
+  local now = self.layout or {}
+  return now.padding == layout.padding and now.fixed_addresses == layout.fixed_addresses
+end
+
+local function start(self, job)
+  local layout = job.in_runner and job.layout or {}
+  if self.runner and (not job.in_runner or has_layout(self, layout)) then return end
+  self:close()
   local path = paths.runner()
-  local runner, _, errnum = core.runner(path)
+  local runner, _, errnum = core.runner(path, layout)
   if not runner then error(explain.system(errnum, "start the runner", path), 0) end
-  self.runner, self.sent = runner, {}
+  self.runner, self.sent, self.layout = runner, {}, layout
 end
 
 local function define(self, id)
@@ -77,12 +85,24 @@ local function death(self, outcome, kill)
   return { outcome = outcome, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
 end
 
+local LAYOUT_NUMBERS = { "padding", "stack_offset", "cold_bytes", "node" }
+
+local function add_layout(message, layout)
+  for _, field in ipairs(LAYOUT_NUMBERS) do
+    if layout[field] then message:number(field, layout[field]) end
+  end
+  if layout.fixed_addresses then message:number("fixed_addresses", 1) end
+  if layout.no_huge_pages then message:number("no_huge_pages", 1) end
+  if layout.cpus then message:text("run_cpus", layout.cpus) end
+end
+
 local function send(self, job)
   local message = core.message("run", 1):number("workload", job.workload)
   if job.events then message:number("events", job.events) end
   message:number("iterations", job.iterations or 1):number("repetitions", job.repetitions or 1)
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
+  add_layout(message, job.layout or {})
   return define(self, job.workload) and define(self, job.events) and self.runner:send(message)
 end
 
@@ -107,10 +127,11 @@ end
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
 --- life no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
----   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer }  in_runner: a kernel
+---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table }  in_runner: a
+---   kernel; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
-  start(self)
+  start(self, job)
   if not send(self, job) then
     take(death(self, nil, false))
     return

@@ -1,0 +1,100 @@
+--- layout.lua: where a program lies in memory, as a nuisance to vary or a factor to study.
+--
+-- Environment size and stack place alone move benchmarks by several percent (Mytkowicz et al., ASPLOS
+-- 2009). layout = "randomise" draws them anew every other repetition, so that variance between layouts
+-- can be told from variance between runs of one; "fixed" holds them. Factors of the names below set one
+-- of them to a level.
+
+local random = require "pmclua.stats.random"
+
+local M = {}
+
+-- Factor name -> what its level must be, and the layout that it makes.
+M.FACTORS = {
+  environment_bytes = { "a number of bytes", function(level) return { padding = level } end,
+    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 20 end },
+  stack_offset = { "a number of bytes below 65536", function(level) return { stack_offset = level } end,
+    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 16 end },
+  aslr = { "true or false", function(level) return { fixed_addresses = not level or nil } end,
+    function(level) return type(level) == "boolean" end },
+  on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end,
+    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
+  cold_caches = { "true or false", function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end,
+    function(level) return type(level) == "boolean" end },
+  huge_pages = { '"never" or "default"', function(level) return { no_huge_pages = level == "never" or nil } end,
+    function(level) return level == "never" or level == "default" end },
+  numa_node = { "a node number", function(level) return { node = level } end,
+    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
+}
+
+local UNKNOWN_CACHE_BYTES = 64 * 2 ^ 20
+
+--- Bytes of the largest cache of CPU 0; 64 MiB where sysfs does not say.
+---@return integer
+function M.cache_bytes()
+  local line = require("pmclua.machine").line
+  local largest = 0
+  for index = 0, 9 do
+    local size = line(("/sys/devices/system/cpu/cpu0/cache/index%d/size"):format(index))
+    local number, unit = (size or ""):match "^(%d+)([KM]?)$"
+    if number then
+      largest = math.max(largest, tonumber(number) * (unit == "M" and 2 ^ 20 or unit == "K" and 1024 or 1))
+    end
+  end
+  return largest > 0 and largest or UNKNOWN_CACHE_BYTES
+end
+
+--- Checks the levels of layout's own factors.
+function M.check(declaration, wrong)
+  for _, factor in ipairs(declaration.factors) do
+    local known = M.FACTORS[factor.name]
+    for _, level in ipairs(known and factor.levels or {}) do
+      if not known[3](level) then
+        wrong("factor %s: a level is %s, not %s", factor.name, known[1], tostring(level))
+      end
+    end
+  end
+end
+
+local STEP_BYTES, PAGE_BYTES = 16, 4096
+M.REPETITIONS_OF_ONE = 2         -- that each drawn layout is kept for
+
+--- The i-th layout of a seed.
+local function draw(seed, i)
+  local source = random.new(seed, "layout " .. i)
+  return { padding = STEP_BYTES * source:integer(PAGE_BYTES / STEP_BYTES),
+    stack_offset = STEP_BYTES * (source:integer(PAGE_BYTES / STEP_BYTES) - 1) }
+end
+
+local function draw_of(declaration, step)
+  return draw(declaration.seed, math.ceil(step.index / M.REPETITIONS_OF_ONE))
+end
+
+--- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
+---@return table[]?
+function M.draws(declaration)
+  if declaration.layout ~= "randomise" then return nil end
+  local list = {}
+  for i = 1, math.ceil(declaration.repetitions / M.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
+  return list
+end
+
+--- The layout of a step: drawn or fixed, then what its factors say.
+---@param declaration pmclua.Declaration
+---@param step table of plan.steps
+---@return table? layout of Session:run
+function M.of(declaration, step)
+  local layout
+  if declaration.layout == "randomise" then layout = draw_of(declaration, step)
+  elseif declaration.layout == "fixed" then layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true } end
+  for _, factor in ipairs(declaration.factors) do
+    local known = M.FACTORS[factor.name]
+    if known then
+      layout = layout or {}
+      for name, value in pairs(known[2](step.cell.levels[factor.name])) do layout[name] = value end
+    end
+  end
+  return layout
+end
+
+return M
