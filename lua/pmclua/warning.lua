@@ -1,0 +1,259 @@
+--- warning.lua: what a reader should know of measured cells before believing their numbers.
+--
+-- Invariant: pure: facts in, sentences out. A warning says what was seen with its figure, and its hint
+-- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
+
+local stats = require "pmclua.stats"
+local text = require "pmclua.text"
+
+local M = {}
+
+local DRIFT = 0.5                   -- rank correlation of order and value
+local DRIFT_BY_CHANCE = 2.576       -- r·√(n-1) that chance passes in 1 of 100
+local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
+local OVERHEAD = 0.01               -- share of a count
+local FEWEST = 6                    -- values that a 95 % interval of a median needs
+local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
+local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
+local SHOWN = 2                     -- cells that a warning is repeated for
+
+---@class pmclua.Warning
+---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"
+---@field message string
+---@field hint string
+---@field cell string label of the cell
+
+---@class pmclua.WarningEvent one event or metric of a cell
+---@field title string
+---@field values number[] in the order of measuring
+---@field summary? pmclua.Summary of the values, where it is at hand (stats.summary)
+---@field status string as in records
+---@field ran? number share of the time, where scaled
+---@field overhead? number what starting and stopping adds to each count
+
+---@class pmclua.WarningCell
+---@field label string
+---@field warmups integer made
+---@field events pmclua.WarningEvent[]
+---@field margin? number share that matters; default 0.01
+---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
+---@field outcomes? table<string, integer> other ends ("signalled", "timed-out", …) to repetitions
+---@field repetitions? integer asked for; for the two above
+---@field enabled_ns? number median enabled time of an event of the command
+---@field cpu_ns? number median user and system time of the command (rusage)
+---@field anchors? { title: string, passes: number[][] }[] values of one event in each pass
+
+-- The events that have values, with the summary that several checks need: sorted once.
+local function counted_events(cell)
+  local list = {}
+  for _, event in ipairs(cell.events) do
+    if #event.values > 0 then
+      local summary = event.summary or stats.summary(event.values)
+      list[#list + 1] = setmetatable({ summary = summary }, { __index = event })
+    end
+  end
+  return list
+end
+
+local checks = {}
+
+-- ---- repetitions ------------------------------------------------------------------------------------
+
+local function all_exact(events)
+  for _, event in ipairs(events) do
+    if not event.summary.exact then return false end
+  end
+  return true
+end
+
+function checks.few(_, events)
+  local most = 0
+  for _, event in ipairs(events) do most = math.max(most, #event.values) end
+  if most == 0 or most >= FEWEST or all_exact(events) then return end
+  return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
+         ("ask for %d repetitions or more"):format(FEWEST)
+end
+
+-- The first value is the largest, and an outlier.
+local function starts_slow(event)
+  local values = event.values
+  if #values < FEWEST then return false end
+  for i = 2, #values do
+    if values[i] >= values[1] then return false end
+  end
+  return event.summary.outliers[1] == 1
+end
+
+function checks.first(cell, events)
+  local titles, worst = {}, 1
+  for _, event in ipairs(events) do
+    if starts_slow(event) then
+      titles[#titles + 1] = event.title
+      worst = math.max(worst, event.values[1] / event.summary.median)
+    end
+  end
+  if #titles == 0 then return end
+  local hint = cell.warmups == 0 and "make warm-up repetitions first: warmup = 3"
+    or ("%s not enough: make more"):format(cell.warmups == 1 and "one warm-up is"
+                                           or cell.warmups .. " warm-ups are")
+  return ("the first repetition is the largest of all in %s (%s times the median)")
+    :format(text.list(titles), text.ratio(worst)), hint
+end
+
+function checks.outliers(_, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local flagged = #event.summary.outliers - (starts_slow(event) and 1 or 0)
+    if flagged > 0 then
+      parts[#parts + 1] = ("%d of %d values of %s"):format(flagged, #event.values, event.title)
+    end
+  end
+  if #parts == 0 then return end
+  return "outliers, kept: " .. text.list(parts),
+         "something else ran now and then: pin the workload, quieten the machine, or trust the medians"
+end
+
+local function drift_of(event, margin)
+  local values, summary = event.values, event.summary
+  if #values < FEWEST or summary.q3 - summary.q1 <= margin * math.abs(summary.median) then return nil end
+  local order, sample = {}, {}
+  for i = 1, #values, math.ceil(#values / DRIFT_LOOKED_AT) do
+    order[#order + 1], sample[#sample + 1] = i, values[i]
+  end
+  local r = stats.spearman(order, sample) or 0
+  local by_chance = math.abs(r) * math.sqrt(#sample - 1) < DRIFT_BY_CHANCE
+  return math.abs(r) > DRIFT and not by_chance and r or nil
+end
+
+function checks.drift(cell, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local r = drift_of(event, cell.margin or 0.01)
+    if r then
+      parts[#parts + 1] = ("%s %s (rank correlation with time %.2f)"):format(event.title,
+        r > 0 and "grew" or "fell", r)
+    end
+  end
+  if #parts == 0 then return end
+  return "drift: " .. text.list(parts),
+         "the machine was changing (clock, heat, caches, memory): warm it up longer, or fix its frequency"
+end
+
+-- ---- counting ---------------------------------------------------------------------------------------
+
+function checks.scaled(cell)
+  local titles, least = {}, 1
+  for _, event in ipairs(cell.events) do
+    if event.status == "scaled" then
+      titles[#titles + 1] = event.title
+      least = math.min(least, event.ran or 1)
+    end
+  end
+  if #titles == 0 then return end
+  return ("%s shared the counters and are estimates (counted %s of the time at least)")
+    :format(text.list(titles), text.percent(least)), "count them in passes: --passes rerun"
+end
+
+function checks.small(_, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local median = event.summary.median
+    if event.overhead and event.overhead > OVERHEAD * median then
+      local share = median > 0 and text.percent(event.overhead / median) or "all"
+      parts[#parts + 1] = ("%s of %s"):format(share, event.title)
+    end
+  end
+  if #parts == 0 then return end
+  return "what is measured is small: starting and stopping makes " .. text.list(parts),
+         "raise iterations, or let the cost be fitted: iterations = \"fit\""
+end
+
+local function differ(a, b)
+  local spread = math.max(a.q3 - a.q1, b.q3 - b.q1, ANCHOR_SPREAD * math.abs(a.median))
+  return math.abs(a.median - b.median) > spread
+end
+
+function checks.anchors(cell)
+  for _, anchor in ipairs(cell.anchors or {}) do
+    local first = stats.summary(anchor.passes[1])
+    for pass = 2, #anchor.passes do
+      local other = stats.summary(anchor.passes[pass])
+      if first and other and differ(first, other) then
+        return ("%s was %s in pass 1 and %s in pass %d: ratios of events of different passes are uncertain")
+          :format(anchor.title, text.short(first.median), text.short(other.median), pass),
+          "put events that are divided by each other into one group: {a,b}"
+      end
+    end
+  end
+end
+
+function checks.uncounted(cell)
+  local enabled, cpu = cell.enabled_ns, cell.cpu_ns
+  if not enabled or not cpu or cpu < LONG_ENOUGH_NS or enabled >= UNCOUNTED * cpu then return end
+  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events"):format(
+    text.time(enabled), text.time(cpu)),
+    "it does so when a user executes a file that they may not read: make it readable, or run as root"
+end
+
+-- ---- how the repetitions ended ------------------------------------------------------------------------
+
+function checks.exit(cell)
+  local parts = {}
+  for status, count in pairs(cell.exits or {}) do
+    if status ~= 0 then parts[#parts + 1] = ("%d with exit status %d"):format(count, status) end
+  end
+  for outcome, count in pairs(cell.outcomes or {}) do
+    parts[#parts + 1] = ("%d %s"):format(count, outcome)
+  end
+  if #parts == 0 then return end
+  table.sort(parts)
+  local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""
+  return ("not all%s ended well: %s"):format(of, text.list(parts)),
+         "see what the workload says; its failed runs may not have done the work"
+end
+
+-- What makes numbers wrong first, then what makes them uncertain.
+local IN_ORDER = { "exit", "uncounted", "scaled", "small", "anchors", "first", "drift", "outliers", "few" }
+
+--- The warnings of one cell, the gravest first.
+---@param cell pmclua.WarningCell
+---@return pmclua.Warning[]
+function M.of_cell(cell)
+  local list, events = {}, counted_events(cell)
+  for _, kind in ipairs(IN_ORDER) do
+    local message, hint = checks[kind](cell, events)
+    if message then list[#list + 1] = { kind = kind, message = message, hint = hint, cell = cell.label } end
+  end
+  return list
+end
+
+local function group_by_kind(cells)
+  local groups = {}
+  for _, cell in ipairs(cells) do
+    for _, warning in ipairs(M.of_cell(cell)) do
+      groups[warning.kind] = groups[warning.kind] or {}
+      table.insert(groups[warning.kind], warning)
+    end
+  end
+  return groups
+end
+
+--- The warnings of all cells, by gravity; one that many cells share is said of the first, with how many
+--- others have it.
+---@param cells pmclua.WarningCell[]
+---@return pmclua.Warning[]
+function M.check(cells)
+  local groups, list = group_by_kind(cells), {}
+  for _, kind in ipairs(IN_ORDER) do
+    local group = groups[kind] or {}
+    local shown = #group > SHOWN + 1 and 1 or #group
+    for i = 1, shown do list[#list + 1] = group[i] end
+    if shown < #group then
+      local last = list[#list]
+      last.message = ("%s; %s like it"):format(last.message, text.plural(#group - shown, "other cell"))
+    end
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,167 @@
+-- What a reader is warned of, and what not.
+
+local warning = require "pmclua.warning"
+local stats = require "pmclua.stats"
+
+local function sequence(n, value)
+  local list = {}
+  for i = 1, n do list[i] = value(i) end
+  return list
+end
+
+local function noisy(n, seed)
+  local random = stats.random(seed or 1)
+  return sequence(n, function() return 1000 * math.exp(0.02 * random:normal()) end)
+end
+
+local function event(values, more)
+  local made = { title = "cycles", status = "counted", values = values }
+  for name, value in pairs(more or {}) do made[name] = value end
+  return made
+end
+
+local function cell(events, more)
+  local made = { label = "rows", warmups = 2, events = events }
+  for name, value in pairs(more or {}) do made[name] = value end
+  return made
+end
+
+-- Kinds and messages of a cell's warnings.
+local function of(...)
+  local kinds, by_kind = {}, {}
+  for i, found in ipairs(warning.of_cell(cell(...))) do
+    kinds[i], by_kind[found.kind] = found.kind, found
+    assert.equal("rows", found.cell)
+  end
+  return kinds, by_kind
+end
+
+describe("no warning", function()
+  it("is given of quiet, complete measurements", function()
+    assert.same({}, (of { event(noisy(30)) }))
+    assert.same({}, (of { event(sequence(3, function() return 7 end)) }))
+    assert.same({}, (of { event({}, { status = "unsupported" }) }))
+    assert.same({}, (of {}))
+  end)
+
+  it("of drift is given for noise: in at most 1 of 100 cells", function()
+    local alarms = 0
+    for seed = 1, 500 do
+      local _, found = of { event(noisy(10 + seed % 30, seed)) }
+      if found.drift then alarms = alarms + 1 end
+    end
+    assert.is_true(alarms <= 10, alarms .. " of 500")
+  end)
+end)
+
+describe("a warning", function()
+  it("of drift says which way, when order and value correlate above 0.5", function()
+    local grew = noisy(30)
+    for i = 1, 30 do grew[i] = grew[i] * (1 + 0.01 * i) end
+    local kinds, found = of { event(grew) }
+    assert.same({ "drift" }, kinds)
+    assert.matches("^drift: cycles grew %(rank correlation with time 0%.9%d%)$", found.drift.message)
+    assert.matches("frequency", found.drift.hint)
+    table.sort(grew, function(a, b) return a > b end)
+    assert.matches("cycles fell", select(2, of { event(grew) }).drift.message)
+  end)
+
+  it("of drift is not given where it is within the margin", function()
+    local little = sequence(30, function(i) return 1000 + 0.1 * i end)
+    assert.same({}, (of { event(little) }))
+    assert.same({ "drift" }, (of({ event(little) }, { margin = 0.0001 })))
+  end)
+
+  it("of a slow first repetition knows whether there were warm-ups", function()
+    local values = noisy(30)
+    values[1] = 2200
+    local kinds, found = of({ event(values) }, { warmups = 0 })
+    assert.same({ "first" }, kinds)
+    assert.matches("first repetition is the largest of all in cycles %(2%.%d+ times", found.first.message)
+    assert.equal("make warm-up repetitions first: warmup = 3", found.first.hint)
+    assert.equal("one warm-up is not enough: make more", select(2, of({ event(values) },
+                                                                      { warmups = 1 })).first.hint)
+    assert.equal("2 warm-ups are not enough: make more", select(2, of { event(values) }).first.hint)
+  end)
+
+  it("of outliers counts them and says that they are kept", function()
+    local values = noisy(30)
+    values[7], values[20] = 1500, 3000
+    local kinds, found = of { event(values), event(noisy(30), { title = "quiet" }) }
+    assert.same({ "outliers" }, kinds)
+    assert.equal("outliers, kept: 2 of 30 values of cycles", found.outliers.message)
+  end)
+
+  it("of scaled events names them and the least share", function()
+    local _, found = of { event(noisy(30), { status = "scaled", ran = 0.62 }),
+                          event(noisy(30), { title = "loads", status = "scaled", ran = 0.5 }) }
+    assert.equal("cycles and loads shared the counters and are estimates (counted 50 % of the time at least)",
+                 found.scaled.message)
+    assert.matches("passes", found.scaled.hint)
+  end)
+
+  it("of few repetitions is given under 6 that are not all equal", function()
+    local _, found = of { event { 7, 8, 7 } }
+    assert.equal("3 repetitions: no 95 % interval can be given", found.few.message)
+    assert.equal("1 repetition: no 95 % interval can be given", select(2, of { event { 7 } }).few.message)
+    assert.is_nil(select(2, of { event { 7, 8, 7, 8, 7, 8 } }).few)
+  end)
+
+  it("of a small region is given where the overhead is above 1 %", function()
+    local values = sequence(10, function(i) return 2850 + i end)
+    local _, found = of { event(values, { overhead = 120 }) }
+    assert.equal("what is measured is small: starting and stopping makes 4.2 % of cycles",
+                 found.small.message)
+    assert.matches("iterations", found.small.hint)
+    assert.is_nil(select(2, of { event(values, { overhead = 20 }) }).small)
+    assert.matches("makes all of cycles", select(2, of { event(sequence(9, function() return 0 end),
+                                                               { overhead = 3 }) }).small.message)
+  end)
+
+  it("of anchors is given where passes differ by more than their spread", function()
+    local one, other = noisy(30, 1), noisy(30, 2)
+    local _, found = of({}, { anchors = { { title = "cycles", passes = { one, other } } } })
+    assert.is_nil(found.anchors)
+    for i = 1, 30 do other[i] = other[i] * 1.2 end
+    _, found = of({}, { anchors = { { title = "cycles", passes = { one, one, other } } } })
+    assert.matches("^cycles was [%d.,]+ in pass 1 and [%d.,]+ in pass 3: ratios", found.anchors.message)
+  end)
+
+  it("of events dropped at exec is given where enabled time is far below the CPU time", function()
+    local _, found = of({}, { enabled_ns = 3e3, cpu_ns = 50e6 })
+    assert.matches("counting covered 3.00 µs of 50.00 ms of CPU time", found.uncounted.message)
+    assert.matches("may not read", found.uncounted.hint)
+    assert.is_nil(select(2, of({}, { enabled_ns = 49e6, cpu_ns = 50e6 })).uncounted)
+    assert.is_nil(select(2, of({}, { enabled_ns = 3e3, cpu_ns = 1e6 })).uncounted)
+  end)
+
+  it("of failed repetitions says how they ended", function()
+    local _, found = of({}, { repetitions = 30, exits = { [0] = 26, [3] = 2 },
+                              outcomes = { ["timed-out"] = 1, signalled = 1 } })
+    assert.equal("not all of 30 repetitions ended well: 1 signalled, 1 timed-out and 2 with exit status 3",
+                 found.exit.message)
+    assert.is_nil(select(2, of({}, { exits = { [0] = 30 } })).exit)
+  end)
+end)
+
+describe("the warnings of several cells", function()
+  local function scaled(label)
+    return { label = label, warmups = 0, events = { event(noisy(30), { status = "scaled", ran = 0.5 }) } }
+  end
+
+  it("are in the order of their gravity", function()
+    local failed = cell({ event { 1, 2 } }, { exits = { [1] = 1 } })
+    local kinds = {}
+    for i, found in ipairs(warning.check { cell { event { 1, 2 } }, failed,
+                                           scaled "x" }) do kinds[i] = found.kind end
+    assert.same({ "exit", "scaled", "few", "few" }, kinds)
+  end)
+
+  it("that many share are said once, with how many others", function()
+    local list = warning.check { scaled "a", scaled "b", scaled "c", scaled "d" }
+    assert.equal(1, #list)
+    assert.equal("a", list[1].cell)
+    assert.matches("; 3 other cells like it$", list[1].message)
+    assert.equal(3, #warning.check { scaled "a", scaled "b", scaled "c" })
+  end)
+end)
