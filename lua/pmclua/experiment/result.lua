@@ -2,7 +2,7 @@
 --
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
--- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select.
+-- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select, compare.
 
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
@@ -160,6 +160,15 @@ function Result:values(name, conditions)
       conditions and select_cells.words(conditions) or "them: say which"), 2)
   end
   return list[1]:values(name)
+end
+
+--- Compares cells with their baseline: each event and metric, paired by block.
+---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
+---  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
+---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
+---@return pmclua.Comparison
+function Result:compare(options)
+  return require("pmclua.experiment.result.compare").new(self, options or {})
 end
 
 --- The result as text.

@@ -26,17 +26,19 @@ local M = {}
 ---@field [string] pmclua.Summary of an event or metric
 local Cell = {}
 
+local function kind_of(unit) return unit == "ns" and "time" or "count" end
+
 -- What has this name, and how its values are read; nil where nothing has.
 local function source_of(cell, name)
   local result = cell.result
-  local event = result.event_by_field[name]
+  local event, metric = result.event_by_field[name], result.metric_by_name[name]
   if event then
-    return { name = name, title = event.name, unit = event.unit or "", event = event },
-      function() return values.of_event(cell, event) end
+    return { name = name, title = event.name, unit = event.unit or "", kind = kind_of(event.unit),
+      margin = names.margin(result, name) }, function() return values.of_event(cell, event) end
   end
-  local metric = result.metric_by_name[name]
   if metric then
-    return { name = name, title = metric.title or name, unit = metric.unit },
+    return { name = name, title = metric.title or name, unit = metric.unit,
+      kind = metric.event and kind_of(metric.unit) or metric.kind, margin = names.margin(result, name) },
       function() return values.of_metric(cell, metric) end
   end
 end
@@ -61,13 +63,27 @@ function Cell:summary(name)
   return find_summary(self, field_of(name)) or names.unknown(self.result, name)
 end
 
+--- The values of an event or metric with where each comes from.
+---@param name string of an event or metric
+---@return pmclua.Values
+function Cell:found(name)
+  local about, read = source_of(self, field_of(name))
+  if not about then names.unknown(self.result, name) end
+  return read()
+end
+
 --- The values that a summary is of, in the order of measuring.
 ---@param name string of an event or metric
 ---@return number[]
-function Cell:values(name)
-  local about, read = source_of(self, field_of(name))
-  if not about then names.unknown(self.result, name) end
-  return read().list
+function Cell:values(name) return self:found(name).list end
+
+--- The values that a summary is of, by the block (repetition) that each was measured in.
+---@param name string of an event or metric
+---@return table<integer, number>
+function Cell:values_by_block(name)
+  local found, by_block = self:found(name), {}
+  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
+  return by_block
 end
 
 local FIELDS = { thread = true, cpu = true, interval = true, region = true, first_failure = true }

@@ -12,7 +12,7 @@ local M = {}
 local cell_fields = {}
 for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
   "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "result", "columns",
-  "summaries", "summary", "values", "label" } do
+  "summaries", "summary", "values", "values_by_block", "found", "label" } do
   cell_fields[name] = true
 end
 
@@ -110,6 +110,16 @@ function M.all(result)
   for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
   for _, metric in ipairs(result.per_metrics) do list[#list + 1] = metric.name end
   return list
+end
+
+--- The margin within which values of a name are the same, as a share.
+---@param result pmclua.Result
+---@param name string
+---@return number? nil: the default
+function M.margin(result, name)
+  local margin = result.header.margin
+  if type(margin) ~= "table" then return tonumber(margin) end
+  return margin[name] or margin.default
 end
 
 --- Raises for a name that nothing has.

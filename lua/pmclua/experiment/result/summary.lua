@@ -6,12 +6,11 @@
 
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
+local verdict = require "pmclua.verdict"
 
 local M = {}
 
 local LEVEL = 0.95
--- An interval wider than this to either side of the median, or without one a MAD so large, is noisy.
-local NOISY = 0.05
 
 ---@class pmclua.Values: the values of one event or metric in one cell, in the order of the records
 ---@field list number[] what is summarised: scaled, per iteration, in the unit
@@ -27,6 +26,7 @@ local NOISY = 0.05
 ---@field name string field
 ---@field title string as shown
 ---@field unit string
+---@field kind "time"|"count"|"ratio"
 ---@field status string as pmclua.Values
 ---@field quality string the status where it is not "counted"; else "exact", "single", "stable" or "noisy"
 ---@field why string? why there is no number
@@ -75,45 +75,36 @@ local function set_exact(summary, raw)
   summary.exact = n > 1 and sorted[1] == sorted[n]
 end
 
-local function relative_width(summary)
-  local middle = math.abs(tonumber(summary.median))
-  local half = summary.low and tonumber(summary.high - summary.low) / 2 or summary.mad
-  if half == 0 then return 0 end
-  return middle == 0 and math.huge or half / middle
-end
-
-local function quality_of(summary)
-  if summary.status ~= "counted" then return summary.status end
-  if summary.n == 1 then return "single" end
-  if summary.exact then return "exact" end
-  return relative_width(summary) > NOISY and "noisy" or "stable"
-end
-
 local lazy = {
   __index = function(summary, key)
     if key == "values" then return rawget(summary, "read")().list end
   end,
 }
 
+-- The numbers of a summary, exact where they can be.
+local function describe(summary, values)
+  local found = stats.summary(values.list, LEVEL)
+  for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
+    "outliers" } do
+    summary[name] = found[name]
+  end
+  summary.min, summary.max = found.minimum, found.maximum
+  if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
+  found.exact = summary.exact
+  return found
+end
+
 --- Summarises values. `read` gives them again: they are not kept.
----@param about { name: string, title: string, unit: string }
+---@param about { name: string, title: string, unit: string, kind: string, margin: number? }
 ---@param read fun(): pmclua.Values
 ---@return pmclua.Summary
 function M.new(about, read)
   local values = read()
-  local summary = { name = about.name, title = about.title, unit = about.unit, status = values.status,
-    why = values.why, n = #values.list, missing = values.missing, ran = values.ran, exact = false,
-    outliers = {}, read = read }
-  if summary.n > 0 then
-    local found = stats.summary(values.list, LEVEL)
-    for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
-      "outliers" } do
-      summary[name] = found[name]
-    end
-    summary.min, summary.max = found.minimum, found.maximum
-    if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
-  end
-  summary.quality = quality_of(summary)
+  local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
+    status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
+    exact = false, outliers = {}, read = read }
+  local found = summary.n > 0 and describe(summary, values) or nil
+  summary.quality = verdict.quality(summary.status, found, about.margin)
   return setmetatable(summary, lazy)
 end
 

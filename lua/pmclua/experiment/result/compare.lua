@@ -1,0 +1,158 @@
+--- compare.lua: each cell of a result against its baseline, for every event and metric.
+--
+-- Invariant: a pair is of two repetitions of one block. The primary quantity's interval is uncorrected;
+-- those of the others hold together (verdict.levels), over all the comparisons that are made here.
+
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
+local verdict = require "pmclua.verdict"
+local names = require "pmclua.experiment.result.names"
+
+local M = {}
+
+---@class pmclua.ComparedRow: one event or metric of a pair of cells
+---@field name string
+---@field title string
+---@field unit string
+---@field kind "time"|"count"|"ratio"
+---@field primary boolean
+---@field cell pmclua.Summary
+---@field baseline pmclua.Summary
+---@field verdict pmclua.Verdict? nil where one of them is absent
+---@field why string? why there is none
+
+---@class pmclua.ComparedPair
+---@field cell pmclua.Cell
+---@field baseline pmclua.Cell
+---@field rows pmclua.ComparedRow[]
+---@field pairs integer blocks that both have
+
+---@class pmclua.Comparison
+---@field baseline table<string, any> the partial cell
+---@field pairs pmclua.ComparedPair[]
+---@field primary string? name
+---@field corrected integer intervals that were corrected to hold together
+---@field level number
+
+-- ---- which cell is compared with which ---------------------------------------------------------------
+
+local function partial_cell(result, baseline)
+  baseline = baseline or result.header.baseline
+  if baseline == nil then explain.misuse("compare needs a baseline: a workload or a partial cell", 4) end
+  if type(baseline) == "string" then baseline = { workload = baseline } end
+  for name in pairs(baseline) do
+    if name ~= "workload" and not result.factor_by_name[name] then
+      local known = { "workload" }
+      for factor in pairs(result.factor_by_name) do known[#known + 1] = factor end
+      local nearest = text.nearest(tostring(name), known)
+      explain.misuse(("baseline: no factor is called '%s'%s"):format(tostring(name),
+        nearest and (": did you mean '%s'?"):format(nearest) or ""), 4)
+    end
+  end
+  return baseline
+end
+
+local function level_of(cell, name)
+  if name == "workload" then return cell.workload end
+  return cell.levels[name]
+end
+
+local PARTS = { "region", "thread", "cpu", "interval" }
+
+-- Whether `other` is `cell` with the baseline's levels.
+local function is_baseline_of(cell, other, baseline)
+  local function wanted(name)
+    if baseline[name] ~= nil then return baseline[name] end
+    return level_of(cell, name)
+  end
+  if other.workload ~= wanted "workload" then return false end
+  for name in pairs(cell.levels) do
+    if other.levels[name] ~= wanted(name) then return false end
+  end
+  for _, part in ipairs(PARTS) do
+    if cell[part] ~= other[part] then return false end
+  end
+  return true
+end
+
+local function find_pairs(result, baseline)
+  local found = {}
+  for cell in result:cells() do
+    for other in result:cells() do
+      if cell ~= other and is_baseline_of(cell, other, baseline) then
+        found[#found + 1] = { cell = cell, baseline = other, rows = {}, pairs = 0 }
+      end
+    end
+  end
+  return found
+end
+
+-- ---- what is compared --------------------------------------------------------------------------------
+
+local function chosen_names(result, asked)
+  if asked then
+    local list = {}
+    for i, name in ipairs(asked) do
+      list[i] = result.event_by_field[name] and name or (name:gsub("-", "_"))
+      if not result.event_by_field[list[i]] and not result.metric_by_name[list[i]] then
+        names.unknown(result, name)
+      end
+    end
+    return list
+  end
+  local list = {}
+  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
+  return list
+end
+
+local function margins_of(result, spec)
+  if spec == nil then
+    return function(name) return names.margin(result, name) end
+  end
+  local margins, why = verdict.margins(spec)
+  if not margins then explain.misuse("margin: " .. why, 4) end
+  return function(name) return margins.by[name] or margins.default end
+end
+
+local function why_absent(pair)
+  for _, side in ipairs { pair.cell, pair.baseline } do
+    if side.n == 0 then return side.why end
+  end
+end
+
+-- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
+local function compare_one(pair, name, options)
+  local a, b = pair.cell:summary(name), pair.baseline:summary(name)
+  local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
+    primary = name == options.primary }
+  if a.n == 0 or b.n == 0 then
+    row.why = why_absent { cell = a, baseline = b }
+    return row
+  end
+  local ours, theirs = verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
+  pair.pairs = math.max(pair.pairs, #ours)
+  row.verdict, row.why = verdict.compare(ours, theirs,
+    { kind = a.kind, margin = options.margin(name), level = options.levels[name], floor = options.floor })
+  return row
+end
+
+--- Compares the cells of a result with their baselines.
+---@param result pmclua.Result
+---@param options { baseline: any, names: string[]?, margin: any, level: number?, floor: number? }
+---@return pmclua.Comparison
+function M.new(result, options)
+  local baseline = partial_cell(result, options.baseline)
+  local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
+  local primary = result.header.primary
+  local levels, corrected = verdict.levels(list, primary, #found, options.level)
+  local shared = { primary = primary, levels = levels, margin = margins_of(result, options.margin),
+    floor = options.floor }
+  for _, pair in ipairs(found) do
+    for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
+  end
+  return { baseline = baseline, pairs = found, primary = primary, corrected = corrected,
+    level = options.level or verdict.DEFAULT_LEVEL }
+end
+
+return M

@@ -1,0 +1,120 @@
+--- csv.lua: a result as comma-separated values: one line a repetition of each event and metric.
+--
+-- Invariant: one header and one shape of record, whatever was counted (RFC 4180). Numbers are locale-free
+-- and exact; an absent one is an empty field with its status and reason. No field begins as a formula of a
+-- spreadsheet, and none holds a control character.
+
+local json = require "pmclua.json"
+local text = require "pmclua.text"
+
+local M = {}
+
+local FIRST = "workload"
+local LAST = { "region", "thread", "cpu", "interval", "name", "unit", "pass", "repetition", "order", "value",
+  "status", "raw", "enabled_ns", "running_ns", "iterations", "why" }
+
+-- ---- fields ----------------------------------------------------------------------------------------------
+
+local function quoted(field)
+  field = text.safe(field)
+  if field:find "^[=+@\t\r-]" then field = "'" .. field end
+  if field:find '[",\n\r]' or field:find "^%s" or field:find "%s$" then
+    return '"' .. field:gsub('"', '""') .. '"'
+  end
+  return field
+end
+
+local function field_of(value)
+  if value == nil or value == false then return "" end
+  if type(value) == "number" or type(value) == "cdata" then return json.number(value) end
+  return quoted(tostring(value))
+end
+
+local function line_of(values, count)
+  local fields = {}
+  for i = 1, count do fields[i] = field_of(values[i]) end
+  return table.concat(fields, ",")
+end
+
+-- ---- records ---------------------------------------------------------------------------------------------
+
+-- A factor that is called as one of our own columns is factor_NAME.
+local function columns_of(result)
+  local own, names = { [FIRST] = true }, { FIRST }
+  for _, name in ipairs(LAST) do own[name] = true end
+  for _, factor in ipairs(result.header.factors) do
+    names[#names + 1] = own[factor[1]] and "factor_" .. factor[1] or factor[1]
+  end
+  for _, name in ipairs(LAST) do names[#names + 1] = name end
+  return names
+end
+
+-- What all records of an event in a cell begin with, up to `unit`.
+local function start_of(result, cell, summary)
+  local values = { cell.workload }
+  for _, factor in ipairs(result.header.factors) do
+    local level = cell.levels[factor[1]]
+    values[#values + 1] = type(level) == "boolean" and tostring(level) or level
+  end
+  local at = 1 + #result.header.factors
+  values[at + 1], values[at + 2] = cell.region, cell.thread
+  values[at + 3], values[at + 4] = cell.cpu, cell.interval
+  values[at + 5], values[at + 6] = summary.name, summary.unit
+  return line_of(values, at + 6)
+end
+
+local function pass_of(cell, block)
+  for pass, one in pairs(cell.columns.passes) do
+    if one == block then return pass end
+  end
+end
+
+-- How one repetition was counted. A metric is as its summary, where it has a value.
+local function state_of(event, summary, value, times)
+  if value == nil then return event and "not-counted" or "absent" end
+  if not event then return summary.status end
+  if not times then return "counted" end
+  return event.hybrid and "placed" or "scaled"
+end
+
+local function add_records(lines, start, cell, found, event, summary)
+  local block, pass, k = found.block, pass_of(cell, found.block), 1
+  local counts = event and block.counts[event.index] or {}
+  local partial = event and block.partial[event.index] or {}
+  for i = 1, block.n do
+    local value
+    if found.rows[k] == i then
+      value, k = found.raw and found.raw[k] or found.list[k], k + 1
+    end
+    local times = partial[i]
+    lines[#lines + 1] = start .. "," .. line_of({ pass, block.index[i], block.order[i], value,
+      state_of(event, summary, value, times), counts[i], times and times[1], times and times[2],
+      block.iterations[i] }, 10)
+  end
+end
+
+local function add_summary(lines, result, cell, name)
+  local summary, event = cell:summary(name), result.event_by_field[name]
+  local start = start_of(result, cell, summary)
+  if summary.n == 0 then
+    lines[#lines + 1] = start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, 10)
+    return
+  end
+  add_records(lines, start, cell, cell:found(name), event, summary)
+end
+
+--- The result as CSV.
+---@param result pmclua.Result
+---@return string
+function M.render(result)
+  local columns = columns_of(result)
+  local lines = { line_of(columns, #columns) }
+  for cell in result:cells() do
+    for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
+      for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return M

@@ -1,0 +1,175 @@
+--- grid.lua: rows of texts in aligned columns.
+--
+-- Invariant: no line is wider than asked for, unless the columns that must stay need it even with
+-- their first one cut.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local NARROWEST_NAME = 12
+
+---@class pmclua.GridColumn
+---@field name string
+---@field align? "left"|"right"|"point" default left; "point": decimal points under each other
+---@field gap? integer spaces before it, default 2
+---@field least? integer columns that it takes where there is room
+---@field drop? integer where there is no room, columns go in this order; nil: it stays
+
+---@class pmclua.GridRow: texts by column; `span` and what follows it is one text to the end of the line
+---@field span? integer
+
+local function cell_width(cell) return text.width(cell or "") end
+
+-- Pads numbers behind, so that right alignment puts their points under each other.
+local function align_points(rows, k)
+  local longest = 0
+  local function tail(cell) return #((cell or ""):match "^[~%-%d,]*(%.%d*)" or "") end
+  local function is_number(cell) return (cell or ""):find "^[~%-%d,.]+$" ~= nil end
+  for _, row in ipairs(rows) do
+    if is_number(row[k]) then longest = math.max(longest, tail(row[k])) end
+  end
+  local padded = {}
+  for i, row in ipairs(rows) do
+    padded[i] = is_number(row[k]) and row[k] .. (" "):rep(longest - tail(row[k])) or row[k]
+  end
+  return padded
+end
+
+local function align_all(grid)
+  local rows = {}
+  for i, row in ipairs(grid.rows) do
+    rows[i] = { span = row.span, tone = row.tone, tones = row.tones }
+    for k in ipairs(grid.columns) do rows[i][k] = row[k] end
+  end
+  for k, column in ipairs(grid.columns) do
+    local padded = column.align == "point" and align_points(rows, k)
+    for i, row in ipairs(rows) do
+      if padded and not (row.span and row.span <= k) then row[k] = padded[i] end
+    end
+  end
+  return rows
+end
+
+local function widths_of(columns, rows)
+  local widths = {}
+  for k, column in ipairs(columns) do
+    widths[k] = math.max(text.width(column.name), column.least or 0)
+    for _, row in ipairs(rows) do
+      if not (row.span and k >= row.span) then widths[k] = math.max(widths[k], cell_width(row[k])) end
+    end
+  end
+  return widths
+end
+
+local function total_width(columns, widths, shown)
+  local total, first = 0, true
+  for k, column in ipairs(columns) do
+    if shown[k] then
+      total = total + widths[k] + (first and 0 or column.gap or 2)
+      first = false
+    end
+  end
+  return total
+end
+
+local function next_to_drop(columns, shown)
+  local best
+  for k, column in ipairs(columns) do
+    if shown[k] and column.drop and (not best or column.drop < columns[best].drop) then best = k end
+  end
+  return best
+end
+
+-- One column of rows as rows of their own.
+local function column_rows(rows, k)
+  local list = {}
+  for i, row in ipairs(rows) do list[i] = { not (row.span and k >= row.span) and row[k] or "" } end
+  return list
+end
+
+-- Gives up, in turn: room that is not needed, columns that may go, the end of long names.
+local function fit(columns, rows, width)
+  local shown, widths = {}, widths_of(columns, rows)
+  for k in ipairs(columns) do shown[k] = true end
+  local function too_wide() return total_width(columns, widths, shown) - width end
+  for k, column in ipairs(columns) do
+    if too_wide() > 0 and column.least then
+      widths[k] = widths_of({ { name = column.name } }, column_rows(rows, k))[1]
+    end
+  end
+  while too_wide() > 0 do
+    local k = next_to_drop(columns, shown)
+    if not k then break end
+    shown[k] = false
+  end
+  if too_wide() > 0 then
+    widths[1] = math.max(math.min(NARROWEST_NAME, widths[1]), widths[1] - too_wide())
+  end
+  return shown, widths
+end
+
+-- Where the k-th column begins.
+local function offset_of(columns, widths, shown, k)
+  local offset, first = 0, true
+  for i = 1, k do
+    if shown[i] then
+      if not first then offset = offset + (columns[i].gap or 2) end
+      first = false
+      if i < k then offset = offset + widths[i] end
+    end
+  end
+  return offset
+end
+
+local function as_it_is(s) return s end
+
+local function spanned(row, columns, layout)
+  local used = offset_of(columns, layout.widths, layout.shown, row.span)
+  return layout.cut(row[row.span], math.max(NARROWEST_NAME, layout.width - used))
+end
+
+local function padded(cell, column, width, cut)
+  local is_right = column.align and column.align ~= "left"
+  return text.pad(cut(cell or "", width), width, is_right and "right" or "left")
+end
+
+local function line_of(row, columns, layout)
+  local parts = {}
+  for k, column in ipairs(columns) do
+    if layout.shown[k] and not (row.span and k > row.span) then
+      local cell = row.span == k and spanned(row, columns, layout)
+        or padded(row[k], column, layout.widths[k], layout.cut)
+      local gap = #parts == 0 and "" or (" "):rep(column.gap or 2)
+      parts[#parts + 1] = gap .. layout.paint(cell, row.tones and row.tones[k] or row.tone)
+    end
+  end
+  return (table.concat(parts):gsub("%s+$", ""))
+end
+
+local function headings(columns)
+  local row = { tone = "heading" }
+  for k, column in ipairs(columns) do row[k] = column.name end
+  return row
+end
+
+---@class pmclua.GridOptions
+---@field paint? fun(text: string, tone: string?): string colours a cell
+---@field cut? fun(text: string, width: integer): string shortens one
+
+--- The lines of a grid, its headings first.
+---@param grid { columns: pmclua.GridColumn[], rows: pmclua.GridRow[] }
+---@param width integer
+---@param options? pmclua.GridOptions
+---@return string[]
+function M.lines(grid, width, options)
+  local columns, rows = grid.columns, align_all(grid)
+  local shown, widths = fit(columns, rows, width)
+  local layout = { shown = shown, widths = widths, width = width,
+    paint = options and options.paint or as_it_is, cut = options and options.cut or text.cut }
+  local lines = { line_of(headings(columns), columns, layout) }
+  for _, row in ipairs(rows) do lines[#lines + 1] = line_of(row, columns, layout) end
+  return lines
+end
+
+return M

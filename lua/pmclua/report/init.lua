@@ -1,0 +1,38 @@
+--- report/: results as text, one renderer a format. The only place that says what a result looks like.
+
+local text = require "pmclua.text"
+local explain = require "pmclua.explain"
+local terminal = require "pmclua.report.terminal"
+
+local M = {}
+
+-- Format to module, in the order of help texts.
+local FORMATS = { "table", "json", "csv", "markdown" }
+
+--- Names of the formats.
+---@return string[]
+function M.formats()
+  local list = {}
+  for i, format in ipairs(FORMATS) do list[i] = format end
+  return list
+end
+
+local function renderer(format)
+  for _, known in ipairs(FORMATS) do
+    if known == format then return require("pmclua.report." .. format) end
+  end
+  local nearest = text.nearest(tostring(format), FORMATS)
+  error(explain.problem { code = "EFORMAT", operation = "report",
+    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
+    hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(FORMATS) }, 0)
+end
+
+--- A result as text. Machine formats depend neither on the terminal nor on the locale.
+---@param result pmclua.Result
+---@param options? pmclua.ReportOptions
+---@return string text ending in a newline
+function M.render(result, options)
+  return renderer(options and options.format or "table").render(result, terminal.resolve(options))
+end
+
+return M

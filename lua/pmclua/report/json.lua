@@ -1,0 +1,168 @@
+--- json.lua (report): a result as one JSON object: summaries, comparisons and raw counts.
+--
+-- Invariant: integers are exact to 2^64-1, absent is null beside a reason, the keys and their order do not
+-- depend on the data. report/README.md says what each key is.
+
+local json = require "pmclua.json"
+
+local M = {}
+
+M.FORMAT = 1             -- of this object; changes with the meaning of any key
+
+local ORDER = {
+  "format", "pmclua", "name", "question", "status", "problems", "path", "started", "seed", "repetitions",
+  "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons",
+  "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
+  "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
+  "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran", "outliers", "values",
+  "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
+}
+
+local function or_null(value)
+  if value == nil or value == false then return json.null end
+  return value
+end
+
+local function list(items)
+  return setmetatable(items, { __jsontype = "array" })
+end
+
+local function map(list_of, f)
+  local out = {}
+  for i, item in ipairs(list_of) do out[i] = f(item) end
+  return list(out)
+end
+
+-- ---- what was asked --------------------------------------------------------------------------------------
+
+local function event_entry(event)
+  return { name = event.name, field = event.field, spec = event.spec or event.name, unit = event.unit or "",
+    status = event.status or "counted", why = or_null(event.why), note = or_null(event.note) }
+end
+
+local function metric_entry(metric)
+  return { name = metric.name, formula = metric.formula, unit = metric.unit }
+end
+
+-- ---- cells -----------------------------------------------------------------------------------------------
+
+local NUMBERS = { "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "ran" }
+
+local function summary_entry(cell, name)
+  local summary, found = cell:summary(name), cell:found(name)
+  local entry = { title = summary.title, unit = summary.unit, status = summary.status,
+    quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
+    missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
+    values = list(found.raw or found.list) }
+  for _, name in ipairs(NUMBERS) do entry[name] = or_null(summary[name]) end
+  return entry
+end
+
+local function column(values, count)
+  local out = {}
+  for i = 1, count do out[i] = or_null(values[i]) end
+  return list(out)
+end
+
+-- Repetitions in which an event did not run all the time.
+local function partial_entries(times)
+  local out = {}
+  for repetition, pair in pairs(times) do
+    out[#out + 1] = { repetition = repetition, enabled_ns = pair[1], running_ns = pair[2] }
+  end
+  table.sort(out, function(a, b) return a.repetition < b.repetition end)
+  return list(out)
+end
+
+local function pass_entry(result, pass, block)
+  local counts, partial = json.object {}, json.object {}
+  for _, event in ipairs(result.events) do
+    local values = block.counts[event.index]
+    if values then counts[event.field] = column(values, block.n) end
+    if block.partial[event.index] then partial[event.field] = partial_entries(block.partial[event.index]) end
+  end
+  return { pass = pass, index = column(block.index, block.n), order = column(block.order, block.n),
+    wall_ns = column(block.wall, block.n), iterations = column(block.iterations, block.n),
+    counts = counts, partial = partial }
+end
+
+local function passes_of(result, cell)
+  local passes = {}
+  for pass = 1, #result.header.pass_events do
+    local block = cell.columns.passes[pass]
+    if block then passes[#passes + 1] = pass_entry(result, pass, block) end
+  end
+  return list(passes)
+end
+
+local function cell_names(result)
+  local names = {}
+  for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
+    for _, item in ipairs(group) do names[#names + 1] = item.field or item.name end
+  end
+  return names
+end
+
+local function copy(fields)
+  local out = {}
+  for name, value in pairs(fields) do out[name] = value end
+  return json.object(out)
+end
+
+local function cell_entry(result, cell)
+  local values = json.object {}
+  for _, name in ipairs(cell_names(result)) do values[name] = summary_entry(cell, name) end
+  return { workload = cell.workload, levels = copy(cell.levels), kind = cell.kind, per = cell.per,
+    region = cell.region, thread = cell.thread, cpu = cell.cpu, interval = cell.interval,
+    repetitions = cell.repetitions, warmups = cell.warmups, rejected = cell.rejected,
+    failed = copy(cell.failed), values = values, passes = passes_of(result, cell) }
+end
+
+-- ---- comparisons -----------------------------------------------------------------------------------------
+
+local function verdict_entry(row)
+  local verdict = row.verdict
+  if not verdict then
+    return { name = row.name, primary = row.primary, verdict = json.null, why = or_null(row.why) }
+  end
+  return { name = row.name, primary = row.primary, kind = row.kind, verdict = verdict.verdict,
+    ratio = or_null(verdict.ratio), low = or_null(verdict.low), high = or_null(verdict.high),
+    difference = verdict.difference and copy(verdict.difference) or nil, level = verdict.level,
+    coverage = or_null(verdict.coverage), margin = verdict.margin, floor = verdict.floor,
+    method = verdict.method, n = verdict.n, why = or_null(verdict.reason) }
+end
+
+local function place(cell)
+  return { workload = cell.workload, levels = copy(cell.levels), region = cell.region }
+end
+
+local function pair_entry(pair)
+  local entry = place(pair.cell)
+  entry.baseline, entry.pairs = place(pair.baseline), pair.pairs
+  entry.verdicts = map(pair.rows, verdict_entry)
+  return entry
+end
+
+local function comparisons_of(result)
+  if not result.header.baseline then return list {} end
+  return map(result:compare({}).pairs, pair_entry)
+end
+
+--- The result as JSON.
+---@param result pmclua.Result
+---@return string
+function M.render(result)
+  local header, cells = result.header, {}
+  for cell in result:cells() do cells[#cells + 1] = cell_entry(result, cell) end
+  return json.encode({
+    format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
+    question = or_null(header.question), status = result.status, problems = list(result.problems),
+    path = result.path, started = or_null(header.started), seed = or_null(header.seed),
+    repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
+    primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
+    host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
+    metrics = map(result.metrics, metric_entry), cells = list(cells), comparisons = comparisons_of(result),
+  }, { order = ORDER, indent = 1 }) .. "\n"
+end
+
+return M

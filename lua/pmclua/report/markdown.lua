@@ -1,0 +1,56 @@
+--- markdown.lua: a result as Markdown tables, for issues and pull requests.
+--
+-- Invariant: names and reasons are text: what Markdown or HTML would act upon in them is escaped.
+
+local tables = require "pmclua.report.tables"
+
+local M = {}
+
+local function escape(s)
+  return (s:gsub("[\\`*_%[%]|~#]", "\\%0"):gsub("&", "&amp;"):gsub("<", "&lt;"):gsub(">", "&gt;"))
+end
+
+local function row_line(cells) return "| " .. table.concat(cells, " | ") .. " |" end
+
+local function add_table(lines, shown)
+  local names, rules = {}, {}
+  for k, column in ipairs(shown.columns) do
+    names[k] = escape(column.name)
+    rules[k] = (column.align or "left") == "left" and ":---" or "---:"
+  end
+  lines[#lines + 1] = row_line(names)
+  lines[#lines + 1] = row_line(rules)
+  for _, row in ipairs(shown.rows) do
+    local cells = {}
+    for k in ipairs(shown.columns) do
+      local beyond = row.span and k > row.span
+      cells[k] = beyond and "" or escape(row[k] or "")
+    end
+    lines[#lines + 1] = row_line(cells)
+  end
+end
+
+local function add_notes(lines, notes)
+  if #notes == 0 then return end
+  lines[#lines + 1] = ""
+  for _, note in ipairs(notes) do lines[#lines + 1] = "- " .. escape(note) end
+end
+
+--- The result as Markdown.
+---@param result pmclua.Result
+---@return string
+function M.render(result)
+  local report, lines = tables.of(result), {}
+  if report.question then lines[1] = "## " .. escape(report.question) end
+  for _, shown in ipairs(report.tables) do
+    if #lines > 0 then lines[#lines + 1] = "" end
+    lines[#lines + 1] = "**" .. escape(table.concat(shown.title, " · ")) .. "**"
+    lines[#lines + 1] = ""
+    add_table(lines, shown)
+    add_notes(lines, shown.notes)
+  end
+  add_notes(lines, report.notes)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return M

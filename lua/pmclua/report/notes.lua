@@ -1,0 +1,271 @@
+--- notes.lua: headlines and footnotes: how the numbers of a table were obtained, and what is wrong.
+--
+-- Invariant: nothing that was left out, cut short or not counted goes unsaid; each reason is said once.
+
+local text = require "pmclua.text"
+local words = require "pmclua.report.words"
+
+local M = {}
+
+-- ---- headlines -----------------------------------------------------------------------------------------
+
+local function repetitions(result, count)
+  local said, warmup = text.plural(count, "repetition"), result.header.warmup or 0
+  local passes = #result.header.pass_events
+  if warmup > 0 then said = said .. ", " .. text.plural(warmup, "warm-up") end
+  return passes > 1 and ("%s, in %d passes"):format(said, passes) or said
+end
+
+-- The least and most iterations of a cell's repetitions.
+local function iterations(cell)
+  local least, most
+  for _, block in pairs(cell.columns.passes) do
+    for i = 1, block.n do
+      local n = tonumber(block.iterations[i])
+      least, most = math.min(least or n, n), math.max(most or n, n)
+    end
+  end
+  return least, most
+end
+
+local function how_counted(cell)
+  if cell.kind == "command" then return "exec to exit, children in" end
+  local least, most = iterations(cell)
+  if cell.per ~= "iteration" or not least then
+    return cell.kind == "function" and "a Lua function" or "per run"
+  end
+  local unit = cell.kind == "function" and "per call of a Lua function" or "per iteration"
+  if least == most then return ("%s, of %s"):format(unit, text.count(least)) end
+  return ("%s, of %s … %s"):format(unit, text.count(least), text.count(most))
+end
+
+local function add(parts, part)
+  if part and part ~= "" then parts[#parts + 1] = part end
+end
+
+--- The headline of one cell's table.
+---@param cell pmclua.Cell
+---@return string[]
+function M.cell_title(cell)
+  local parts = { text.safe(cell.workload) }
+  add(parts, words.levels(cell))
+  add(parts, repetitions(cell.result, cell.repetitions))
+  add(parts, how_counted(cell))
+  return parts
+end
+
+local function interleaved(result, pairs_count)
+  local seed = result.header.seed
+  return ("%s, interleaved%s"):format(text.plural(pairs_count, "pair"),
+    seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
+end
+
+--- The headline of a comparison of two cells.
+---@param result pmclua.Result
+---@param pair pmclua.ComparedPair
+---@return string[]
+function M.pair_title(result, pair)
+  local cell, baseline, parts = pair.cell, pair.baseline, {}
+  if cell.workload ~= baseline.workload then
+    parts[1] = ("%s against %s (baseline)"):format(text.safe(cell.workload), text.safe(baseline.workload))
+    add(parts, words.levels(cell))
+  else
+    parts[1] = ("%s against %s (baseline)"):format(words.levels(cell), words.levels(baseline))
+    add(parts, text.safe(cell.workload))
+  end
+  add(parts, interleaved(result, pair.pairs))
+  return parts
+end
+
+local function baseline_words(baseline)
+  local parts = {}
+  for name, level in pairs(baseline) do
+    parts[#parts + 1] = name == "workload" and text.safe(tostring(level))
+      or ("%s = %s"):format(text.safe(name), words.level(name, level))
+  end
+  table.sort(parts)
+  return table.concat(parts, ", ")
+end
+
+local function most_repetitions(result)
+  local most = 0
+  for cell in result:cells() do most = math.max(most, cell.repetitions) end
+  return most
+end
+
+-- Levels that all cells have in common.
+local function common_levels(result)
+  local parts = {}
+  for _, factor in ipairs(result.header.factors) do
+    local name, first, same = factor[1], nil, true
+    for cell in result:cells() do
+      if first == nil then first = cell.levels[name] end
+      same = same and cell.levels[name] == first
+    end
+    if same then parts[#parts + 1] = ("%s = %s"):format(text.safe(name), words.level(name, first)) end
+  end
+  return table.concat(parts, ", ")
+end
+
+--- The headline of a quantity's table over a factor: that of the first table says what holds for all.
+---@param result pmclua.Result
+---@param name string
+---@param groups string[]
+---@param comparison pmclua.Comparison?
+---@param is_first boolean
+---@return string[]
+function M.sweep_title(result, name, groups, comparison, is_first)
+  local cell, metric = result:cells()(), result.metric_by_name[name]
+  local summary = cell:summary(name)
+  local per_iteration = cell.per == "iteration" and not metric
+  local parts = { text.safe(summary.title) .. (per_iteration and " per iteration" or "") }
+  if #groups == 1 then add(parts, groups[1]) end
+  if not is_first then return parts end
+  add(parts, common_levels(result))
+  add(parts, repetitions(result, most_repetitions(result)))
+  if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
+  return parts
+end
+
+-- ---- footnotes of one table ----------------------------------------------------------------------------
+
+local function outliers(cell, names)
+  local parts = {}
+  for _, name in ipairs(names) do
+    local summary = cell:summary(name)
+    if #summary.outliers > 0 then
+      parts[#parts + 1] = ("%s %d"):format(text.safe(summary.title), #summary.outliers)
+    end
+  end
+  return #parts > 0 and "outliers, kept: " .. table.concat(parts, ", ") or nil
+end
+
+--- Footnotes of one cell's table.
+---@param cell pmclua.Cell
+---@param names string[] that it shows
+---@return string[]
+function M.of_cell(cell, names)
+  local list = {}
+  add(list, outliers(cell, names))
+  if cell.repetitions > 0 and cell.repetitions < 6 then
+    add(list, ("a 95 %% interval needs 6 repetitions, there %s %d"):format(
+      cell.repetitions == 1 and "is" or "are", cell.repetitions))
+  end
+  return list
+end
+
+local function corrections(comparison)
+  local said = "* primary"
+  if comparison.corrected > 0 then
+    said = ("%s; the others corrected for %s"):format(said, text.plural(comparison.corrected, "comparison"))
+  end
+  return said
+end
+
+--- Footnotes of a comparison.
+---@param comparison pmclua.Comparison
+---@param pair pmclua.ComparedPair
+---@return string[]
+function M.of_comparison(comparison, pair)
+  local parts, list, floor = {}, {}, nil
+  for _, row in ipairs(pair.rows) do
+    if row.primary then parts[1] = corrections(comparison) end
+    floor = floor or row.verdict and row.verdict.floor
+  end
+  if floor then parts[#parts + 1] = "noise floor (A/A) " .. text.percent(floor) end
+  add(list, table.concat(parts, " · "))
+  for _, row in ipairs(pair.rows) do
+    if row.verdict and row.verdict.reason then
+      add(list, ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason)))
+    end
+  end
+  return list
+end
+
+--- Footnotes of the first table over a factor that compares.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@return string[]
+function M.of_sweep(result, comparison)
+  local primary = result.header.primary
+  if not primary or comparison.corrected == 0 then return {} end
+  return { ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
+    text.plural(comparison.corrected, "comparison")) }
+end
+
+-- ---- notes on the whole result -------------------------------------------------------------------------
+
+local function full_reason(why)
+  return (text.safe(why):gsub("^cannot open '.-': ", ""))
+end
+
+-- Events that are absent for one reason are said together.
+local function absent_events(result, list)
+  local reasons, names = {}, {}
+  for _, event in ipairs(result.events) do
+    if event.status then
+      local reason = full_reason(event.why or event.status)
+      if not names[reason] then
+        names[reason] = {}
+        reasons[#reasons + 1] = reason
+      end
+      table.insert(names[reason], text.safe(event.name))
+    end
+  end
+  for _, reason in ipairs(reasons) do add(list, ("%s: %s"):format(text.list(names[reason]), reason)) end
+end
+
+local function event_notes(result, list)
+  local unverified = {}
+  for _, event in ipairs(result.events) do
+    if event.note then add(list, ("%s: %s"):format(text.safe(event.name), text.safe(event.note))) end
+    if event.verified == false and not event.status then
+      unverified[#unverified + 1] = text.safe(event.name)
+    end
+  end
+  if #unverified > 0 then
+    add(list, text.list(unverified) .. ": unverified, nothing says that this PMU has the event")
+  end
+end
+
+local OUTCOME = {
+  exit = "ended with a status but 0", signalled = "ended by a signal", quit = "ended the runner",
+  ["timed-out"] = "ran past the limit", ["not-started"] = "could not be started",
+  ["not-counted"] = "could not be counted",
+}
+
+local function failures(result, list)
+  local kept = result.header.on_failure == "keep"
+  for cell in result:cells() do
+    for outcome, count in pairs(cell.failed) do
+      local first = cell.first_failure
+      add(list, ("%s: %s %s%s%s"):format(text.safe(cell:label()), text.plural(count, "repetition"),
+        OUTCOME[outcome] or outcome, kept and ", kept" or ", left out",
+        first and first.why and " (" .. text.safe(first.why) .. ")" or ""))
+    end
+    if cell.rejected > 0 then
+      add(list, ("%s: %s rejected and repeated"):format(text.safe(cell:label()),
+        text.plural(cell.rejected, "repetition")))
+    end
+  end
+end
+
+local function ending(result, list)
+  if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
+  if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end
+  for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
+end
+
+--- Notes on the whole result, what matters most last.
+---@param result pmclua.Result
+---@return string[]
+function M.of_result(result)
+  local list = {}
+  absent_events(result, list)
+  event_notes(result, list)
+  failures(result, list)
+  ending(result, list)
+  return list
+end
+
+return M

@@ -1,0 +1,123 @@
+--- table.lua: a result as tables on a terminal.
+
+local text = require "pmclua.text"
+local grid = require "pmclua.report.grid"
+local tables = require "pmclua.report.tables"
+
+local M = {}
+
+local CODES = { heading = "2", dim = "2", warn = "33", good = "32", bad = "31", title = "1" }
+
+local function painter(colour)
+  if not colour then return function(s) return s end end
+  return function(s, tone)
+    local code = tone and CODES[tone]
+    return code and s:find "%S" and ("\27[%sm%s\27[0m"):format(code, s) or s
+  end
+end
+
+-- Parts joined, broken between parts where a line is full.
+local function title_lines(parts, width, separator)
+  local lines, line = {}, nil
+  for _, part in ipairs(parts) do
+    local longer = line and line .. separator .. part or part
+    if line and text.width(longer) > width then
+      lines[#lines + 1] = line
+      line = "  " .. part
+    else
+      line = longer
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function note_lines(note, width)
+  local lines = text.wrap(note, width - 2)
+  for i = 2, #lines do lines[i] = "  " .. lines[i] end
+  return lines
+end
+
+-- The table without its column of shapes: what a terminal without UTF-8 cannot show.
+local function without_shapes(shown)
+  local columns, rows, keep = {}, {}, {}
+  for k, column in ipairs(shown.columns) do
+    if column.name ~= "shape" then
+      columns[#columns + 1] = column
+      keep[#keep + 1] = k
+    end
+  end
+  for i, row in ipairs(shown.rows) do
+    local kept = { span = row.span, tone = row.tone, tones = {} }
+    for place, k in ipairs(keep) do
+      kept[place], kept.tones[place] = row[k] or "", row.tones and row.tones[k]
+    end
+    rows[i] = kept
+  end
+  return columns, rows
+end
+
+local function ascii_list(list)
+  local out = {}
+  for i, item in ipairs(list) do out[i] = text.ascii(item) end
+  return out
+end
+
+-- The same in ASCII: before anything is aligned, because some signs become two.
+local function in_ascii(shown)
+  local columns, rows = without_shapes(shown)
+  local plain = { title = ascii_list(shown.title), notes = ascii_list(shown.notes), columns = {},
+    rows = rows }
+  for k, column in ipairs(columns) do
+    plain.columns[k] = setmetatable({ name = text.ascii(column.name) }, { __index = column })
+  end
+  for _, row in ipairs(rows) do
+    for k, cell in ipairs(row) do row[k] = text.ascii(cell) end
+  end
+  return plain
+end
+
+local function cut_ascii(s, width)
+  return #s <= width and s or s:sub(1, width - 2) .. ".."
+end
+
+local function put(lines, more)
+  for _, line in ipairs(more) do lines[#lines + 1] = line end
+end
+
+local function put_table(lines, shown, place, paint)
+  if not place.utf8 then shown = in_ascii(shown) end
+  local separator = place.utf8 and " · " or " - "
+  for _, line in ipairs(title_lines(shown.title, place.width, separator)) do
+    lines[#lines + 1] = paint(line, "title")
+  end
+  put(lines, grid.lines(shown, place.width, { paint = paint, cut = not place.utf8 and cut_ascii or nil }))
+  for _, note in ipairs(shown.notes) do put(lines, note_lines(note, place.width)) end
+end
+
+local function put_notes(lines, notes, place)
+  if #notes > 0 then lines[#lines + 1] = "" end
+  for _, note in ipairs(place.utf8 and notes or ascii_list(notes)) do
+    put(lines, note_lines(note, place.width))
+  end
+end
+
+--- The result as text for people.
+---@param result pmclua.Result
+---@param place { width: integer, colour: boolean, utf8: boolean }
+---@return string
+function M.render(result, place)
+  local report, lines, paint = tables.of(result), {}, painter(place.colour)
+  if report.question then
+    put(lines, text.wrap(place.utf8 and report.question or text.ascii(report.question), place.width))
+    lines[#lines + 1] = ""
+  end
+  for i, shown in ipairs(report.tables) do
+    if i > 1 then lines[#lines + 1] = "" end
+    put_table(lines, shown, place, paint)
+  end
+  put_notes(lines, report.notes, place)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return M

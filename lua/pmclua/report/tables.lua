@@ -1,0 +1,167 @@
+--- tables.lua: a result as tables of texts, which the renderers for people lay out.
+--
+-- Invariant: the same tables are shown as text, Markdown and HTML, so no format says more or less than
+-- another. One cell is a table of its events; cells with a baseline are compared; a factor is swept.
+
+local text = require "pmclua.text"
+local shape = require "pmclua.report.shape"
+local words = require "pmclua.report.words"
+local sweep = require "pmclua.report.sweep"
+local notes = require "pmclua.report.notes"
+
+local M = {}
+
+---@class pmclua.ReportTable
+---@field title string[] parts of the headline
+---@field columns pmclua.GridColumn[]
+---@field rows pmclua.GridRow[] with `tone` or `tones` of cells: "good", "bad", "warn", "dim"
+---@field notes string[] footnotes
+
+---@class pmclua.Report
+---@field question string?
+---@field tables pmclua.ReportTable[]
+---@field notes string[] what concerns the whole result, what matters most last
+
+-- ---- one cell ------------------------------------------------------------------------------------------
+
+local CELL_COLUMNS = {
+  { name = "event" }, { name = "median", align = "right" },
+  { name = "95 % interval", least = 20 }, { name = "shape", gap = 2, drop = 1 },
+  { name = "quality", gap = 3 },
+}
+
+local TONES = { noisy = "warn", scaled = "warn", placed = "warn", single = "warn" }
+
+local function summary_row(summary, title)
+  if summary.n == 0 then
+    return { text.safe(title), words.ABSENT, words.absent(summary), span = 3, tone = "dim" }
+  end
+  return { text.safe(title), words.value(summary), words.interval(summary),
+    summary.exact and "" or shape.bars(summary.values), words.quality(summary),
+    tones = { [5] = TONES[summary.quality] } }
+end
+
+local function primary_per(result)
+  for _, metric in ipairs(result.per_metrics) do
+    if metric.event.field == result.header.primary or not result.event_by_field[result.header.primary] then
+      return metric
+    end
+  end
+end
+
+--- Names of what is shown of a cell, in order.
+---@param result pmclua.Result
+---@return string[]
+function M.names(result)
+  local list, per = {}, primary_per(result)
+  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
+  if per then list[#list + 1] = per.name end
+  return list
+end
+
+local function cell_table(result, cell)
+  local rows = {}
+  for _, name in ipairs(M.names(result)) do
+    local summary = cell:summary(name)
+    rows[#rows + 1] = summary_row(summary, summary.title)
+  end
+  return { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows,
+    notes = notes.of_cell(cell, M.names(result)) }
+end
+
+-- ---- comparisons ---------------------------------------------------------------------------------------
+
+local VERDICT_TONES = { faster = "good", slower = "bad" }
+
+local function compared_columns(pair)
+  local function side(cell, other)
+    if cell.workload ~= other.workload then return text.safe(cell.workload) end
+    return words.levels(cell)
+  end
+  return {
+    { name = "event" }, { name = side(pair.baseline, pair.cell), align = "right" },
+    { name = side(pair.cell, pair.baseline), align = "right" }, { name = "ratio", align = "right" },
+    { name = "95 % interval" }, { name = "margin", align = "right", gap = 1, drop = 1 }, { name = "verdict" },
+  }
+end
+
+local function compared_row(row)
+  local title = text.safe(row.title) .. (row.primary and " *" or "")
+  if not row.verdict then
+    local side = row.cell.n == 0 and row.cell or row.baseline
+    local reason = side.n == 0 and words.absent(side) or words.brief(row.why)
+    return { title, words.short(row.baseline), words.short(row.cell), words.ABSENT, reason, span = 5,
+      tone = "dim" }
+  end
+  return { title, words.short(row.baseline), words.short(row.cell), words.ratio(row.verdict),
+    words.ratio_interval(row.verdict), words.margin(row.verdict), words.verdict(row),
+    tones = { [7] = VERDICT_TONES[row.verdict.verdict] } }
+end
+
+local function primary_first(rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if row.primary then list[1] = row end
+  end
+  for _, row in ipairs(rows) do
+    if not row.primary then list[#list + 1] = row end
+  end
+  return list
+end
+
+local function compared_table(result, comparison, pair)
+  local rows = {}
+  for i, row in ipairs(primary_first(pair.rows)) do rows[i] = compared_row(row) end
+  return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = rows,
+    notes = notes.of_comparison(comparison, pair) }
+end
+
+-- ---- which tables -------------------------------------------------------------------------------------
+
+local function count_cells(result)
+  local count = 0
+  for _ in result:cells() do count = count + 1 end
+  return count
+end
+
+local function has_sweep(result)
+  for _, factor in ipairs(result.header.factors) do
+    local seen, count = {}, 0
+    for cell in result:cells() do
+      local level = cell.levels[factor[1]]
+      if not seen[level] then seen[level], count = true, count + 1 end
+    end
+    if count > 1 then return true end
+  end
+  return false
+end
+
+local function compared_tables(result)
+  local tables, comparison = {}, result:compare {}
+  for i, pair in ipairs(comparison.pairs) do tables[i] = compared_table(result, comparison, pair) end
+  return tables
+end
+
+local function each_cell(result)
+  local tables = {}
+  for cell in result:cells() do tables[#tables + 1] = cell_table(result, cell) end
+  return tables
+end
+
+local function tables_of(result)
+  if count_cells(result) > 1 and has_sweep(result) then return sweep.tables(result, M.names(result)) end
+  local tables = result.header.baseline and count_cells(result) > 1 and compared_tables(result) or {}
+  return #tables > 0 and tables or each_cell(result)
+end
+
+--- What is shown of a result.
+---@param result pmclua.Result
+---@return pmclua.Report
+function M.of(result)
+  local question = result.header.question
+  return { question = question and text.safe(question), tables = tables_of(result),
+    notes = notes.of_result(result) }
+end
+
+return M

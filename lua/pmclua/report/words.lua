@@ -1,0 +1,171 @@
+--- words.lua: summaries and verdicts as the words that people read in tables.
+--
+-- Invariant: an absent number is "–" and never 0; a number that was scaled carries its "~"; every name
+-- and reason that comes from outside has passed text.safe.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+M.ABSENT = "–"
+
+local SAFE_UNITS = { ns = true, B = true, ["%"] = true }
+
+-- An exact u64 as a double where a unit is to be taken of it.
+local function plain(value) return type(value) == "cdata" and tonumber(value) or value end
+
+local function marked(summary, shown)
+  return summary.status == "scaled" and text.approximate(shown) or shown
+end
+
+--- A value in full: "128,441,020", "41.20 ms", "~1,204,331".
+---@param summary pmclua.Summary
+---@param value? number|ffi.cdata* the median by default
+---@return string
+function M.value(summary, value)
+  if value == nil then value = summary.median end
+  if value == nil then return M.ABSENT end
+  if SAFE_UNITS[summary.unit] then value = plain(value) end
+  -- What was estimated has no digits behind the point.
+  if summary.status == "scaled" and summary.unit == "" and math.abs(plain(value)) >= 1000 then
+    value = math.floor(plain(value) + 0.5)
+  end
+  return marked(summary, text.safe(text.value(value, summary.unit)))
+end
+
+--- A value in few letters: "128.4 M", "41.20 ms".
+---@param summary pmclua.Summary
+---@return string
+function M.short(summary)
+  local value = summary.median
+  if value == nil then return M.ABSENT end
+  if summary.unit ~= "" then return M.value(summary) end
+  return marked(summary, text.short(value))
+end
+
+--- The 95 % interval beside a value: "127.9 … 129.2 M", "=" for what is one value, "–" for none.
+---@param summary pmclua.Summary
+---@return string
+function M.interval(summary)
+  if summary.exact then return "=" end
+  if summary.low == nil then return M.ABSENT end
+  if summary.low == summary.high then return "=" end
+  return text.interval(plain(summary.low), plain(summary.high), plain(summary.median), summary.unit)
+end
+
+--- Half the interval as a share of the value: "3.9 %".
+---@param summary pmclua.Summary
+---@return string
+function M.spread(summary)
+  if summary.exact then return "=" end
+  if summary.low == nil or summary.median == 0 then return M.ABSENT end
+  local low, high, median = plain(summary.low), plain(summary.high), plain(summary.median)
+  if low == high then return "=" end
+  return text.percent((high - low) / 2 / math.abs(median))
+end
+
+local QUALITY = {
+  scaled = function(summary) return ("scaled, ran %s"):format(text.percent(summary.ran)) end,
+  placed = function(summary) return ("on its CPUs %s"):format(text.percent(summary.ran)) end,
+  single = function() return "one repetition" end,
+}
+
+--- How far a value can be relied upon.
+---@param summary pmclua.Summary
+---@return string
+function M.quality(summary)
+  local say = QUALITY[summary.quality]
+  local said = say and say(summary) or summary.quality
+  if summary.n > 0 and summary.missing > 0 then said = said .. (", %d missing"):format(summary.missing) end
+  return said
+end
+
+local STATUS = {
+  unsupported = "<not supported>", ["not-counted"] = "<not counted>", ["constant-zero"] = "<always 0>",
+  absent = "<absent>",
+}
+
+--- A reason without what every reason begins with, and without advice: what fits on a line.
+---@param why string?
+---@return string
+function M.brief(why)
+  local brief = text.safe(why or ""):gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
+  return (brief:match "^(.-)[;:(]" or brief):gsub("%s+$", "")
+end
+
+--- Why there is no number, on one line: "<not supported>: this virtual machine has no PMU".
+---@param summary pmclua.Summary
+---@return string
+function M.absent(summary)
+  local status, why = STATUS[summary.status] or "<" .. summary.status .. ">", M.brief(summary.why)
+  return why == "" and status or status .. ": " .. why
+end
+
+--- A level as people write it; of a factor called bytes or size as an amount of memory.
+---@param name string
+---@param level any
+---@return string
+function M.level(name, level)
+  if level == nil then return M.ABSENT end
+  if type(level) ~= "number" then return text.safe(tostring(level)) end
+  local is_memory = (name == "bytes" or name == "size") and level >= 1024 and level % 1024 == 0
+  if is_memory then return text.bytes(level) end
+  if level % 1 == 0 and math.abs(level) < 1e15 then return text.count(level) end
+  return ("%.10g"):format(level)
+end
+
+--- The levels of a cell: "n = 256, stride = 64"; "" where it has none.
+---@param cell pmclua.Cell
+---@param except? table<string, boolean> factors to leave out
+---@return string
+function M.levels(cell, except)
+  local parts = {}
+  for _, factor in ipairs(cell.result.header.factors) do
+    local name = factor[1]
+    if not (except and except[name]) then
+      parts[#parts + 1] = ("%s = %s"):format(text.safe(name), M.level(name, cell.levels[name]))
+    end
+  end
+  for _, part in ipairs { "region", "thread", "cpu", "interval" } do
+    if cell[part] ~= nil then parts[#parts + 1] = ("%s %s"):format(part, text.safe(tostring(cell[part]))) end
+  end
+  return table.concat(parts, ", ")
+end
+
+--- A verdict's ratio: "0.931"; a difference where there is none: "+12".
+---@param verdict pmclua.Verdict?
+---@return string
+function M.ratio(verdict)
+  if not verdict then return M.ABSENT end
+  if verdict.ratio then return text.ratio(verdict.ratio) end
+  local shift = verdict.difference.shift
+  return (shift > 0 and "+" or "") .. text.short(shift)
+end
+
+--- The interval of a verdict's ratio or difference.
+---@param verdict pmclua.Verdict?
+---@return string
+function M.ratio_interval(verdict)
+  if not verdict then return M.ABSENT end
+  if verdict.ratio then return text.ratio_interval(verdict.low, verdict.high) end
+  local difference = verdict.difference
+  return text.interval(difference.low, difference.high, difference.shift, "")
+end
+
+--- The margin: "±1 %".
+---@param verdict pmclua.Verdict?
+---@return string
+function M.margin(verdict)
+  return verdict and "±" .. text.percent(verdict.margin) or ""
+end
+
+--- The conclusion; the primary quantity's stands out: "FASTER".
+---@param row pmclua.ComparedRow
+---@return string
+function M.verdict(row)
+  if not row.verdict then return M.ABSENT end
+  local said = row.verdict.verdict
+  return row.primary and said ~= "undecided" and said ~= "same" and said:upper() or said
+end
+
+return M
