@@ -100,7 +100,8 @@ describe("EACCES", function()
   end)
 
   it("gives way to what else is wrong", function()
-    says(denied({ cpu = 99 }, function() return "EINVAL" end, { cpus_online = "0-1" }), "there is no CPU 99 here")
+    local function invalid() return "EINVAL" end
+    says(denied({ cpu = 99 }, invalid, { cpus_online = "0-1" }), "there is no CPU 99 here")
     says(denied({ attr = { type = 5 } }, function() return "ENOSPC" end), "breakpoints are used up")
   end)
 
