@@ -132,6 +132,7 @@ end
 --- One run of a step: its record.
 local function attempt(self, step)
   local cell = step.cell
+  instance_of(self, cell)
   local iterations = not cell.workload.in_process and iterations_of(self, step)
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local result = cell.workload.in_process and run_here(self, cell, step.pass)
