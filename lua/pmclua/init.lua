@@ -14,6 +14,7 @@ local PLACES = {
   kernel     = { "pmclua.workload.kernel", "new" },
   call       = { "pmclua.workload.call", "new" },
   buffer     = { "pmclua.workload.call", "buffer" },
+  snippet    = { "pmclua.workload.snippet", "new" },
   group      = { "pmclua.group", "new" },
   open       = { "pmclua.open", "new" },
   machine    = { "pmclua.machine", "facts" },

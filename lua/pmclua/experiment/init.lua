@@ -125,15 +125,27 @@ local function finish(writer, status)
   writer:close()
 end
 
+--- Summaries of the primary quantity of each cell, and its verdicts where there is a baseline.
+local function primary_state(declaration, result, level)
+  local summaries, verdicts, primary = {}, {}, declaration.primary
+  for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
+  for _, pair in ipairs(declaration.baseline and result:compare({ names = { primary }, level = level }).pairs or {}) do
+    verdicts[#verdicts + 1] = pair.rows[1].verdict
+  end
+  return summaries, verdicts
+end
+
 --- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide.
 local function stop_rule(declaration, result)
   local rule = declaration.stop
   if not rule then return nil end
   local stop, started = require "pmclua.verdict.stop", core.now_ns()
   return function(blocks)
-    if blocks < declaration.repetitions then return false end
-    local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9,
-      summaries = result:summaries(declaration.primary), verdicts = result:verdicts(declaration.primary) }
+    if blocks == 0 then return false end
+    local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9, summaries = {}, verdicts = {} }
+    if stop.is_look(rule, blocks) then
+      state.summaries, state.verdicts = primary_state(declaration, result, stop.look_level(rule))
+    end
     result.stopped = stop.stop(rule, state)
     return result.stopped ~= nil
   end

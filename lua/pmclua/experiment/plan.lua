@@ -141,6 +141,7 @@ function plan.header(declaration, made)
     iterations = declaration.iterations, reject_if = declaration.reject_if and declaration.reject_if.formula,
     expect = declaration.expect and map(declaration.expect, formula_text),
     gate = declaration.gate and map(declaration.gate, formula_text), stop = declaration.stop,
+    level = declaration.stop and require("pmclua.verdict.stop").look_level(declaration.stop) or nil,
     baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
