@@ -95,17 +95,20 @@ end
 
 local function indented(lines) return "  " .. lines:gsub("\n", "\n  ") end
 
+local function print_list()
+  for _, entry in ipairs(require "pmclua.help.topics") do
+    local name = ("pmc.%-12s"):format(entry[1])
+    local margin = "\n" .. (" "):rep(#name)
+    io.write(name, table.concat(text.wrap(entry[2], WIDTH - #name), margin), "\n")
+  end
+end
+
 --- Prints what a public name of pmc is, with an example; without a name, all of them.
 ---@param name? string "kernel", or "pmc.kernel"; one that is not there raises
 function M.print_topic(name)
-  if name == nil then
-    for _, entry in ipairs(require "pmclua.help.topics") do
-      io.write(("pmc.%-11s %s\n"):format(entry[1], entry[2]))
-    end
-    return
-  end
-  local entry = topic(tostring(name):gsub("^pmc%.", ""))
-  io.write(("pmc.%s %s. For example:\n%s\n"):format(entry[1], entry[2], indented(entry[3])))
+  if name == nil then return print_list() end
+  local entry = topic((tostring(name):gsub("^pmc%.", "")))
+  io.write(("pmc.%s: %s. For example:\n%s\n"):format(entry[1], entry[2], indented(entry[3])))
 end
 
 return M

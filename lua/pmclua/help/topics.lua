@@ -6,7 +6,7 @@ return {
   { "compare", "measures several workloads interleaved, and compares them with the first; returns a result",
     [[pmc.compare("ls /", "ls -l /", { repetitions = 10 })]] },
   { "experiment", "declares an experiment, checked whole; a script returns it, the prompt calls :run()",
-    [[pmc.experiment { workloads = { "true", "ls /" }, events = { "page-faults" }, repetitions = 3 }:run()]] },
+    [[pmc.experiment { workloads = { "true", "ls /" }, events = "page-faults", repetitions = 3 }:run()]] },
   { "command", "a workload: a command run without a shell, counted from exec to exit, children in",
     [[pmc.measure(pmc.command { "sort", stdin = "/etc/passwd", env = { LC_ALL = "C" } })]] },
   { "kernel", "a workload: a C function called in a hot loop, counted per iteration",
