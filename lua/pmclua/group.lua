@@ -128,7 +128,7 @@ function group.events(specs, level)
   local events, seen = {}, {}
   for _, spec in ipairs(each_spec(specs)) do
     local list, problem = require("pmclua.event").parse(spec)
-    if not list then explain.misuse(explain.spec and explain.spec(spec, problem) or problem.message, level) end
+    if not list then explain.misuse(explain.spec(spec, problem), level) end
     for _, event in ipairs(list) do
       if seen[event.field] then
         explain.misuse(("'%s' and '%s' would both be the field %s: give one a label, \"name = %s\""):format(

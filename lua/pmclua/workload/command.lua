@@ -45,8 +45,11 @@ end
 ---@return pmclua.Command
 function command.new(spec)
   if type(spec) == "string" then spec = { spec } end
+  if type(spec) ~= "table" then
+    explain.misuse(("pmc.command takes a command string or a list of words, not a %s"):format(type(spec)), 3)
+  end
   local list, named = {}, {}
-  for key, value in pairs(type(spec) == "table" and spec or {}) do
+  for key, value in pairs(spec) do
     if type(key) ~= "number" then named[key] = value end
   end
   for i, word in ipairs(spec) do
