@@ -20,7 +20,7 @@ local M = {}
 ---@field short? string one letter
 ---@field value? string what the help calls its value
 ---@field choices? string[] the only values that are possible
----@field many? boolean may be given several times: a list
+---@field many? boolean may be given several times: a list; an argument: several words
 ---@field argument? boolean a word without "--", required where it has no default
 ---@field rest? boolean all words from the first that belongs to no option on: a list
 ---@field help? string
@@ -126,7 +126,7 @@ end
 local function add_argument(parser, option)
   local required = option[2] == nil and not option.rest
   parser:argument(option[1]):target(field_of(option)):convert(conversion(option))
-    :args(option.rest and "*" or required and "1" or "?")
+    :args(option.rest and "*" or (option.many and (required and "+" or "*")) or required and "1" or "?")
 end
 
 local function add_option(parser, option)

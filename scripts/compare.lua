@@ -1,0 +1,70 @@
+#!/usr/bin/env pmclua
+-- Which of these commands costs less, and is the difference real?
+--
+-- method: the commands run interleaved in randomised blocks, so that what drifts falls on all of them
+--   alike; each is compared with the first by the ratio within a block, with its interval and a verdict
+--   against a margin. With files of stored results instead of commands, these are compared, the first is
+--   the baseline.
+-- usage: pmclua compare [OPTIONS] 'COMMAND A' 'COMMAND B' …   |   pmclua compare A.jsonl B.jsonl …
+-- example:
+--   pmclua compare --repetitions 10 true 'ls /'
+-- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
+--   primary event's interval (marked *) is uncorrected.
+-- caveats: commands are split into words without a shell; --shell has them run by /bin/sh.
+
+local pmc = require "pmclua"
+
+local opt = pmc.options {
+  { "events", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
+  { "metrics", short = "M", many = true, value = "FORMULA", help = "such as ipc" },
+  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "pairs" },
+  { "warmup", 2, type = "integer", value = "N", help = "runs before these" },
+  { "margin", "1%", value = "SHARE", help = "what counts as the same" },
+  { "primary", value = "EVENT", help = "what is decided (default: the first event)" },
+  { "until", value = "WIDTH", help = "repeat until the ratio is known as narrowly as this, as 0.5%" },
+  { "layout", value = "HOW", choices = { "fixed", "randomise" }, help = "where programs lie in memory" },
+  { "seed", type = "integer", value = "N", help = "of the order" },
+  { "timeout", value = "T", help = "limit of one run" },
+  { "ignore-failure", false, short = "i", help = "count runs that exit with a status but 0 too" },
+  { "shell", false, help = "run the commands by /bin/sh" },
+  { "store", value = "FILE", help = "keep every repetition" },
+  { "format", "table", value = "F", help = "of the report" },
+  { "workloads", argument = true, many = true, value = "COMMAND" },
+}
+
+local function usage(why)
+  io.stderr:write("pmclua compare: ", why, "; usage: pmclua compare 'COMMAND A' 'COMMAND B' …\n")
+  os.exit(2, true)
+end
+
+if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
+
+local function is_file(word)
+  local file = word:find "%.jsonl$" and io.open(word)
+  if file then file:close() end
+  return file ~= nil and file ~= false
+end
+
+local files = 0
+for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 0) end
+if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
+
+local result
+if files > 0 then
+  result = pmc.load(unpack(opt.workloads))
+else
+  local workloads = {}
+  for i, word in ipairs(opt.workloads) do workloads[i] = pmc.command { word, shell = opt.shell, name = word } end
+  workloads[#workloads + 1] = {
+    events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions,
+    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, layout = opt.layout, seed = opt.seed,
+    timeout = opt.timeout, on_failure = opt.ignore_failure and "keep" or "stop", store = opt.store, stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
+  }
+  result = pmc.compare(unpack(workloads))
+end
+
+io.write(result:report { format = opt.format, stream = 1 })
+if result.problem then
+  io.stderr:write("pmclua compare: ", tostring(result.problem), "\n")
+  os.exit(1, true)
+end

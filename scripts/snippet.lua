@@ -1,0 +1,47 @@
+#!/usr/bin/env pmclua
+-- What does a line of assembly or C cost?
+--
+-- method: the line stands `unroll` times in a loop that does nothing else; the loop is run with several
+--   numbers of turns, and the cost of a turn is the slope of a line through the counts, so that what
+--   starting and stopping costs falls into the intercept. Divided by `unroll`, it is the cost of the line.
+-- usage: pmclua snippet [OPTIONS] 'ASSEMBLY' | -c 'C' [OPTIONS]
+-- example:
+--   pmclua snippet --repetitions 10 nop
+-- reading: the column per operation is the cost of one copy; the loop's own two instructions are in it,
+--   divided by `unroll`.
+-- caveats: copies that depend on each other show latency, others throughput: `imul rax, rax` against
+--   `imul rax, rbx; imul rcx, rbx`. r14 (x27 on Arm) points at 64 KiB of zeroed memory.
+
+local pmc = require "pmclua"
+
+local opt = pmc.options {
+  { "c", false, short = "c", help = "the words are C, not assembly" },
+  { "init", value = "CODE", help = "run once before the loop" },
+  { "syntax", value = "S", help = "of the assembly: intel (default on x86) or att" },
+  { "unroll", 100, type = "integer", value = "N", help = "copies in a turn of the loop" },
+  { "events", short = "e", many = true, value = "LIST", help = "what to count" },
+  { "repetitions", 30, type = "integer", short = "r", value = "N" },
+  { "pin", value = "CPUS", help = "run on these CPUs" },
+  { "format", "table", value = "F", help = "of the report" },
+  { "code", argument = true, many = true },
+}
+
+if #opt.code == 0 then
+  io.stderr:write "pmclua snippet: which code? usage: pmclua snippet 'add rax, rbx'\n"
+  os.exit(2, true)
+end
+
+local code = table.concat(opt.code, " ")
+local snippet = pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
+  syntax = opt.syntax, unroll = "{unroll}", name = code }
+
+local result = pmc.measure(snippet, {
+  events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
+  factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
+  iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
+})
+io.write(result:report { format = opt.format, stream = 1 })
+if result.problem then
+  io.stderr:write("pmclua snippet: ", tostring(result.problem), "\n")
+  os.exit(1, true)
+end
