@@ -2,7 +2,8 @@
 --
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
--- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select, compare.
+-- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select, compare,
+-- warnings.
 
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
@@ -170,6 +171,10 @@ end
 function Result:compare(options)
   return require("pmclua.experiment.result.compare").new(self, options or {})
 end
+
+--- What to know before believing these numbers, the gravest first.
+---@return pmclua.Warning[] each with kind, message, hint and cell
+function Result:warnings() return require("pmclua.experiment.result.warnings").of(self) end
 
 --- The result as text.
 ---@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }

@@ -14,7 +14,8 @@ local NARROWEST_NAME = 12
 ---@field align? "left"|"right"|"point" default left; "point": decimal points under each other
 ---@field gap? integer spaces before it, default 2
 ---@field least? integer columns that it takes where there is room
----@field drop? integer where there is no room, columns go in this order; nil: it stays
+---@field drop? integer where there is no room, columns go in this order: 1 before long names are cut, more
+---  after that; nil: it stays
 
 ---@class pmclua.GridRow: texts by column; `span` and what follows it is one text to the end of the line
 ---@field span? integer
@@ -73,12 +74,13 @@ local function total_width(columns, widths, shown)
   return total
 end
 
+-- The columns that go next: all of one order go together.
 local function next_to_drop(columns, shown)
-  local best
+  local order
   for k, column in ipairs(columns) do
-    if shown[k] and column.drop and (not best or column.drop < columns[best].drop) then best = k end
+    if shown[k] and column.drop then order = math.min(order or column.drop, column.drop) end
   end
-  return best
+  return order
 end
 
 -- One column of rows as rows of their own.
@@ -88,24 +90,29 @@ local function column_rows(rows, k)
   return list
 end
 
--- Gives up, in turn: room that is not needed, columns that may go, the end of long names.
-local function fit(columns, rows, width)
-  local shown, widths = {}, widths_of(columns, rows)
-  for k in ipairs(columns) do shown[k] = true end
-  local function too_wide() return total_width(columns, widths, shown) - width end
+-- Takes back what columns were given beyond their texts, while that is needed.
+local function give_back(columns, rows, widths, too_wide)
   for k, column in ipairs(columns) do
     if too_wide() > 0 and column.least then
       widths[k] = widths_of({ { name = column.name } }, column_rows(rows, k))[1]
     end
   end
-  while too_wide() > 0 do
-    local k = next_to_drop(columns, shown)
-    if not k then break end
-    shown[k] = false
+end
+
+-- Gives up, in turn, while that is needed: room beyond the texts, the columns that go first, the end of
+-- long names, the other columns that may go.
+local function fit(columns, rows, width)
+  local shown, widths = {}, widths_of(columns, rows)
+  for k in ipairs(columns) do shown[k] = true end
+  local shortest_name = math.min(NARROWEST_NAME, widths[1])
+  local function too_wide() return total_width(columns, widths, shown) - width end
+  give_back(columns, rows, widths, too_wide)
+  local order = next_to_drop(columns, shown)
+  while order and too_wide() > (order == 1 and 0 or widths[1] - shortest_name) do
+    for k, column in ipairs(columns) do shown[k] = shown[k] and column.drop ~= order end
+    order = next_to_drop(columns, shown)
   end
-  if too_wide() > 0 then
-    widths[1] = math.max(math.min(NARROWEST_NAME, widths[1]), widths[1] - too_wide())
-  end
+  widths[1] = math.max(shortest_name, widths[1] - math.max(0, too_wide()))
   return shown, widths
 end
 
@@ -157,6 +164,15 @@ end
 ---@field paint? fun(text: string, tone: string?): string colours a cell
 ---@field cut? fun(text: string, width: integer): string shortens one
 
+-- A text to the end of the line begins at the next column where its own is gone.
+local function move_spans(rows, columns, shown)
+  for _, row in ipairs(rows) do
+    while row.span and not shown[row.span] and row.span < #columns do
+      row[row.span + 1], row.span = row[row.span], row.span + 1
+    end
+  end
+end
+
 --- The lines of a grid, its headings first.
 ---@param grid { columns: pmclua.GridColumn[], rows: pmclua.GridRow[] }
 ---@param width integer
@@ -165,6 +181,7 @@ end
 function M.lines(grid, width, options)
   local columns, rows = grid.columns, align_all(grid)
   local shown, widths = fit(columns, rows, width)
+  move_spans(rows, columns, shown)
   local layout = { shown = shown, widths = widths, width = width,
     paint = options and options.paint or as_it_is, cut = options and options.cut or text.cut }
   local lines = { line_of(headings(columns), columns, layout) }

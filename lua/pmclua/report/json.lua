@@ -11,7 +11,7 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problems", "path", "started", "seed", "repetitions",
-  "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons",
+  "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran", "outliers", "values",
@@ -54,7 +54,7 @@ local function summary_entry(cell, name)
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
     missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
     values = list(found.raw or found.list) }
-  for _, name in ipairs(NUMBERS) do entry[name] = or_null(summary[name]) end
+  for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
   return entry
 end
 
@@ -162,6 +162,9 @@ function M.render(result)
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
     metrics = map(result.metrics, metric_entry), cells = list(cells), comparisons = comparisons_of(result),
+    warnings = map(result:warnings(), function(warning)
+      return { kind = warning.kind, cell = warning.cell, message = warning.message, hint = warning.hint }
+    end),
   }, { order = ORDER, indent = 1 }) .. "\n"
 end
 

@@ -129,31 +129,6 @@ end
 
 -- ---- footnotes of one table ----------------------------------------------------------------------------
 
-local function outliers(cell, names)
-  local parts = {}
-  for _, name in ipairs(names) do
-    local summary = cell:summary(name)
-    if #summary.outliers > 0 then
-      parts[#parts + 1] = ("%s %d"):format(text.safe(summary.title), #summary.outliers)
-    end
-  end
-  return #parts > 0 and "outliers, kept: " .. table.concat(parts, ", ") or nil
-end
-
---- Footnotes of one cell's table.
----@param cell pmclua.Cell
----@param names string[] that it shows
----@return string[]
-function M.of_cell(cell, names)
-  local list = {}
-  add(list, outliers(cell, names))
-  if cell.repetitions > 0 and cell.repetitions < 6 then
-    add(list, ("a 95 %% interval needs 6 repetitions, there %s %d"):format(
-      cell.repetitions == 1 and "is" or "are", cell.repetitions))
-  end
-  return list
-end
-
 local function corrections(comparison)
   local said = "* primary"
   if comparison.corrected > 0 then
@@ -228,25 +203,32 @@ local function event_notes(result, list)
   end
 end
 
-local OUTCOME = {
-  exit = "ended with a status but 0", signalled = "ended by a signal", quit = "ended the runner",
-  ["timed-out"] = "ran past the limit", ["not-started"] = "could not be started",
-  ["not-counted"] = "could not be counted",
-}
+-- Whether labels are needed to tell what a note is about.
+local function has_several_cells(result)
+  local next_cell = result:cells()
+  return next_cell() ~= nil and next_cell() ~= nil
+end
+
+local function about(result, label, said)
+  return has_several_cells(result) and text.safe(label) .. ": " .. said or said
+end
 
 local function failures(result, list)
-  local kept = result.header.on_failure == "keep"
   for cell in result:cells() do
-    for outcome, count in pairs(cell.failed) do
-      local first = cell.first_failure
-      add(list, ("%s: %s %s%s%s"):format(text.safe(cell:label()), text.plural(count, "repetition"),
-        OUTCOME[outcome] or outcome, kept and ", kept" or ", left out",
-        first and first.why and " (" .. text.safe(first.why) .. ")" or ""))
-    end
+    local first = cell.first_failure
     if cell.rejected > 0 then
-      add(list, ("%s: %s rejected and repeated"):format(text.safe(cell:label()),
-        text.plural(cell.rejected, "repetition")))
+      add(list, about(result, cell:label(), text.plural(cell.rejected, "repetition") .. " rejected"))
     end
+    if first and first.why then
+      add(list, about(result, cell:label(), "the first failure: " .. text.safe(first.why)))
+    end
+  end
+end
+
+local function warnings(result, list)
+  for _, warning in ipairs(result:warnings()) do
+    local said = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
+    add(list, "! " .. about(result, warning.cell, said))
   end
 end
 
@@ -264,6 +246,7 @@ function M.of_result(result)
   absent_events(result, list)
   event_notes(result, list)
   failures(result, list)
+  warnings(result, list)
   ending(result, list)
   return list
 end

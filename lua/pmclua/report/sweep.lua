@@ -80,7 +80,8 @@ local function alone_table(grid, swept, name)
   end
   return rows, {
     { name = text.safe(swept), align = "right" }, { name = "median", align = "point" },
-    { name = "95 % interval", least = 20 }, { name = "shape", drop = 1 }, { name = "quality", gap = 3 },
+    { name = "95 % interval", least = 20, drop = 2 }, { name = "shape", drop = 1 },
+    { name = "quality", gap = 3 },
   }
 end
 
@@ -116,7 +117,7 @@ local function group_columns(grid, swept, verdicts)
   local columns = { { name = text.safe(swept), align = "right" } }
   for _, group in ipairs(grid.groups) do
     columns[#columns + 1] = { name = group, align = "point", gap = 3 }
-    columns[#columns + 1] = { name = "±" }
+    columns[#columns + 1] = { name = "±", drop = 1 }
     if verdicts and verdicts.groups[group] then
       columns[#columns + 1] = { name = "ratio", align = "right" }
       columns[#columns + 1] = { name = "verdict" }

@@ -26,7 +26,7 @@ local M = {}
 
 local CELL_COLUMNS = {
   { name = "event" }, { name = "median", align = "right" },
-  { name = "95 % interval", least = 20 }, { name = "shape", gap = 2, drop = 1 },
+  { name = "95 % interval", least = 20, drop = 2 }, { name = "shape", drop = 1 },
   { name = "quality", gap = 3 },
 }
 
@@ -66,8 +66,7 @@ local function cell_table(result, cell)
     local summary = cell:summary(name)
     rows[#rows + 1] = summary_row(summary, summary.title)
   end
-  return { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows,
-    notes = notes.of_cell(cell, M.names(result)) }
+  return { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows, notes = {} }
 end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------
@@ -82,7 +81,8 @@ local function compared_columns(pair)
   return {
     { name = "event" }, { name = side(pair.baseline, pair.cell), align = "right" },
     { name = side(pair.cell, pair.baseline), align = "right" }, { name = "ratio", align = "right" },
-    { name = "95 % interval" }, { name = "margin", align = "right", gap = 1, drop = 1 }, { name = "verdict" },
+    { name = "95 % interval", drop = 2 }, { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = "verdict" },
   }
 end
 

@@ -49,7 +49,10 @@ end
 function M.interval(summary)
   if summary.exact then return "=" end
   if summary.low == nil then return M.ABSENT end
-  if summary.low == summary.high then return "=" end
+  if summary.low == summary.high then
+    local bound = M.short(setmetatable({ median = summary.low, status = "counted" }, { __index = summary }))
+    return bound .. " … " .. bound
+  end
   return text.interval(plain(summary.low), plain(summary.high), plain(summary.median), summary.unit)
 end
 
@@ -60,7 +63,6 @@ function M.spread(summary)
   if summary.exact then return "=" end
   if summary.low == nil or summary.median == 0 then return M.ABSENT end
   local low, high, median = plain(summary.low), plain(summary.high), plain(summary.median)
-  if low == high then return "=" end
   return text.percent((high - low) / 2 / math.abs(median))
 end
 

@@ -22,7 +22,10 @@ local M = {}
 ---@field repetitions integer summarised, in the pass that has most
 ---@field warmups integer
 ---@field rejected integer repeated as the experiment asked
----@field failed table<string, integer> left out, by outcome ("exit": ended with a status but 0)
+---@field failed table<string, integer> by outcome ("exit": ended with a status but 0); left out, or kept
+---  where the experiment says so
+---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
+---@field first_failure table? outcome, exit, signal and why of the first that failed
 ---@field [string] pmclua.Summary of an event or metric
 local Cell = {}
 
@@ -133,7 +136,7 @@ function M.new(result, part)
     kind = workload.kind, per = workload.per or "run", number = part.number, region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
-    failed = failed, first_failure = data.first_failure }, cell_meta)
+    failed = failed, first_failure = data.first_failure, exits = data.exits }, cell_meta)
 end
 
 --- The same cell as one of another view of its result, whose metrics it then has.

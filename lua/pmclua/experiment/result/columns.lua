@@ -16,9 +16,10 @@ local M = {}
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled
----@field resources table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, …
+---@field resources table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, max_rss_bytes,
+---  exit, and how long its events were enabled
 
-local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit" }
+local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit", "enabled_ns" }
 
 local function new_block(with_resources)
   local block = { n = 0, index = {}, order = {}, wall = {}, iterations = {}, counts = {}, partial = {} }
@@ -32,14 +33,15 @@ end
 ---@class pmclua.Columns: all that was recorded of one cell
 ---@field passes table<integer, pmclua.Block>
 ---@field warmups table<integer, pmclua.Block> apart: never in a summary
----@field failed table<string, integer> repetitions left out, by outcome
+---@field failed table<string, integer> repetitions that failed, by outcome
+---@field exits table<integer, integer> of those that ended by themselves, by exit status
 ---@field first_failure table? the first record left out: outcome, exit, signal, why
 ---@field warmup_count integer
 ---@field rejected integer
 
 ---@return pmclua.Columns
 function M.new(with_resources)
-  return { passes = {}, warmups = {}, failed = {}, rejected = 0, warmup_count = 0,
+  return { passes = {}, warmups = {}, failed = {}, exits = {}, rejected = 0, warmup_count = 0,
     with_resources = with_resources }
 end
 
@@ -78,6 +80,8 @@ end
 local function add_resources(block, record, i)
   if not block.resources then return end
   for name, column in pairs(block.resources) do column[i] = record[name] or false end
+  local _, enabled = next(record.enabled or {})
+  block.resources.enabled_ns[i] = enabled or false
 end
 
 -- A count that needs no descriptor is read from a field of the record.
@@ -110,13 +114,14 @@ function M.is_failed(record)
   return record.outcome ~= "done" or (record.exit or 0) ~= 0
 end
 
-local function leave_out(columns, record)
+local function count_failure(columns, record)
   if record.outcome == "rejected" then
     columns.rejected = columns.rejected + 1
     return
   end
   local outcome = record.outcome == "done" and "exit" or record.outcome
   columns.failed[outcome] = (columns.failed[outcome] or 0) + 1
+  if outcome == "exit" then columns.exits[record.exit] = (columns.exits[record.exit] or 0) + 1 end
   columns.first_failure = columns.first_failure
     or { outcome = outcome, exit = record.exit, signal = record.signal, why = record.why }
 end
@@ -137,7 +142,7 @@ end
 function M.add(columns, record, events, tools, keep_failed)
   if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
   local failed = M.is_failed(record)
-  if failed and not record.warmup then leave_out(columns, record) end
+  if failed and not record.warmup then count_failure(columns, record) end
   if failed and not (keep_failed and has_counts(record)) then return end
   add_to_block(block_of(columns, record), record, events, tools)
 end

@@ -98,6 +98,19 @@ local function unchanged_counts(event, column, values, per_iteration)
   return raw
 end
 
+--- The values of an event in one pass of a cell: what passes are compared by.
+---@param cell pmclua.Cell
+---@param event table
+---@param pass integer
+---@return number[]
+function M.of_pass(cell, event, pass)
+  local column, list = column_in(cell, event, pass), {}
+  for i = 1, column and column.block.n or 0 do
+    list[#list + 1] = value_at(event, column, i, cell.per == "iteration")
+  end
+  return list
+end
+
 --- The values of an event in a cell.
 ---@param cell pmclua.Cell
 ---@param event table of the header, with its index and passes

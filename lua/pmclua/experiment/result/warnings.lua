@@ -1,0 +1,86 @@
+--- warnings.lua: the cells of a result as what warning.lua asks of them.
+
+local stats = require "pmclua.stats"
+local warning = require "pmclua.warning"
+local values = require "pmclua.experiment.result.values"
+
+local M = {}
+
+-- A summary whose numbers are doubles: warnings reckon with them.
+local function numeric(summary)
+  local plain = { exact = summary.exact, outliers = summary.outliers, n = summary.n }
+  for _, name in ipairs { "median", "q1", "q3", "low", "high", "mad" } do
+    plain[name] = summary[name] and tonumber(summary[name])
+  end
+  return plain
+end
+
+local function event_of(cell, name)
+  local summary = cell:summary(name)
+  return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
+    summary = summary.n > 0 and numeric(summary) or nil }
+end
+
+local function events_of(result, cell)
+  local list = {}
+  for _, event in ipairs(result.events) do list[#list + 1] = event_of(cell, event.field) end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = event_of(cell, metric.name) end
+  return list
+end
+
+-- Median of a column, of the repetitions that have it.
+local function median_of(columns)
+  local list = {}
+  for i = 1, #columns[1] do
+    local sum = 0
+    for _, column in ipairs(columns) do sum = sum and column[i] and sum + tonumber(column[i]) or nil end
+    if sum then list[#list + 1] = sum end
+  end
+  return (stats.median(list))
+end
+
+-- How long a command's events were enabled, and how long it ran.
+local function times_of(cell)
+  local _, block = next(cell.columns.passes)
+  local resources = block and block.resources
+  if not resources then return nil end
+  return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
+end
+
+local function anchors_of(result, cell)
+  local anchors = {}
+  for _, index in ipairs(result.header.anchors or {}) do
+    local event, passes = result.events[index], {}
+    for _, pass in ipairs(event and event.passes or {}) do
+      local list = values.of_pass(cell, event, pass)
+      if #list > 0 then passes[#passes + 1] = list end
+    end
+    if #passes > 1 then anchors[#anchors + 1] = { title = event.name, passes = passes } end
+  end
+  return anchors
+end
+
+local function cell_of(result, cell)
+  local enabled_ns, cpu_ns = times_of(cell)
+  local outcomes = {}
+  for outcome, count in pairs(cell.failed) do
+    if outcome ~= "exit" then outcomes[outcome] = count end
+  end
+  return { label = cell:label(), warmups = result.header.warmup or 0, events = events_of(result, cell),
+    margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
+    repetitions = result.header.repetitions, enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    anchors = anchors_of(result, cell) }
+end
+
+--- What to know before believing the numbers of a result, the gravest first.
+---@param result pmclua.Result
+---@return pmclua.Warning[]
+function M.of(result)
+  local cells = {}
+  for cell in result:cells() do
+    if cell.repetitions > 0 or next(cell.failed) then cells[#cells + 1] = cell_of(result, cell) end
+  end
+  return warning.check(cells)
+end
+
+return M
