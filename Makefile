@@ -17,10 +17,12 @@ LIBS    ?= -lluajit-5.1 -ldl -lpthread
 ALL_CFLAGS = $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
-CORE   := attr system group host cpulist message client padding record $(if $(wildcard core/pfm.c),pfm)
-RUNNER := runner runner_events runner_command runner_crew runner_kernel launch runner_memory
+# Every file of core/ but main.c is the core's, or the runner's by its name.
+SOURCES := $(notdir $(basename $(wildcard core/*.c)))
+RUNNER  := $(filter runner% launch,$(SOURCES))
+CORE    := $(filter-out main $(RUNNER),$(SOURCES))
 # What the runner shares with the core.
-SHARED := attr system group message cpulist host padding
+SHARED  := attr system group message cpulist host padding
 
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 
@@ -42,7 +44,7 @@ run: ## install what is missing, build, run a first experiment
 	./pmclua first
 
 test: ## install what is missing, build, run all tests
-	@tests/packages build run test
+	@tests/packages build run test lab
 	@$(MAKE) --no-print-directory all
 	@./pmclua tests/run.lua
 
@@ -50,7 +52,8 @@ lint: ## check the sources with luacheck, cppcheck, clang and others
 	@tests/packages build lint
 	@tests/lint
 
-lab: all ## a prompt in an emulated machine that has a PMU
+lab: ## a prompt in an emulated machine that has a PMU
+	@tests/packages build run lab
 	@tests/lab/lab.sh
 
 bench: all ## what pmclua itself costs
@@ -74,7 +77,7 @@ $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h
 	{ echo 'return [==['; sed -n '/FFI-BEGIN \*/,/FFI-END \*/p' $<; echo ']==]'; } > $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA)
-	luajit core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
+	@luajit core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
 	mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.S

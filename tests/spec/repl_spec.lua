@@ -129,6 +129,7 @@ describe("completion", function()
   it("knows events inside strings, after a comma or a brace too", function()
     assert.same({ "page-faults" }, complete 'pmc.measure("page-f')
     assert.same({ "page-faults" }, complete "events = { 'cycles,page-f")
+    assert.same({ "L1-dcache-load-misses", "L1-dcache-loads" }, complete "'L1-dcache-load")
     assert.is_nil(complete 'source = "nosuch/fi')
     assert.same({ "alpha" }, complete '"closed" .. alp')
   end)
@@ -182,11 +183,25 @@ describe("the prompt in a pipe", function()
   it("explains every public name, with an example that compiles", function()
     local listed = run("pmc.help()\n").out
     for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
-      if name ~= "version" then assert.matches("pmc%." .. name .. " ", listed) end
+      assert.matches("pmc%." .. name .. " ", listed)
     end
     for _, topic in ipairs(require "pmclua.help.topics") do
       assert.is_function(loadstring("return " .. topic[3]), topic[1])
     end
+  end)
+
+  it("explains by examples that run", function()
+    local result = support.pmclua { "-e", [[
+      for _, topic in ipairs(require "pmclua.help.topics") do
+        if topic[1] ~= "load" then              -- needs a file
+          local example = setfenv(assert(loadstring("return " .. topic[3])), getfenv(1))
+          local ok, why = pcall(function() return tostring(example()) end)
+          if not ok then print(topic[1], why) end
+        end
+      end]] }
+    assert.equal(0, result.status)
+    assert.matches("^pmc%.kernel: [^\n]*\n  pmc%.measure", result.out)      -- what the example of help prints
+    assert.not_matches("\n%l+\t", result.out)
     assert.matches("no help on 'kernle', did you mean 'kernel'%?", run("pmc.help 'kernle'\n").err)
   end)
 end)

@@ -21,6 +21,8 @@ return {
     [[pmc.measure(pmc.call { declaration = "int getppid(void)" })]] },
   { "buffer", "an argument of pmc.call: an array of C values, filled as asked",
     [[pmc.buffer { "int32_t", count = 1024, fill = "random" }]] },
+  { "snippet", "a workload: a line of assembly or C, unrolled in a loop, counted per execution",
+    [[pmc.measure(pmc.snippet { c = "pmclua_keep(0);" })]] },
   { "group", "counts events around Lua code in this process",
     [[pmc.group({ "page-faults", "task-clock" }):count(function() return ("x"):rep(1e6) end)]] },
   { "open", "perf_event_open as it is, every attr field by its name in the ABI",
@@ -37,6 +39,7 @@ return {
     [[pmc.stats]] },
   { "machine", "facts about this machine: CPU, OS kernel, PMUs",
     [[pmc.machine()]] },
+  { "version", "this pmclua's version, as text", [[pmc.version]] },
   { "help", "explains a public name, or lists them all",
     [[pmc.help "kernel"]] },
 }

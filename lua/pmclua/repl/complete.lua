@@ -29,13 +29,19 @@ function M.open_string(line)
   return quote and line:sub(from)
 end
 
---- Every event that can be named here, for as long as the session lasts.
 local event_list
+
+--- Every event that can be named here, sorted, kept for as long as the session lasts.
 local function event_names()
   if event_list then return event_list end
-  local ok, list = pcall(function() return require("pmclua.event").names() end)
-  event_list = ok and list or require("pmclua.event.names").all()
-  return event_list
+  local names, list = {}, {}
+  for _, name in ipairs(require("pmclua.event.names").all()) do names[name] = true end
+  local ok, entries = pcall(function() return require("pmclua.event").list() end)
+  for _, entry in ipairs(ok and entries or {}) do names[entry.spec] = true end
+  for name in pairs(names) do list[#list + 1] = name end
+  table.sort(list)
+  event_list = list
+  return list
 end
 
 local function complete_event(opened, word)
