@@ -271,6 +271,73 @@ uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 
+/* ---- symbols: the functions of ELF files, by elfutils, which is loaded when first needed --------- */
+
+/* Functions of one file, sorted by address. */
+struct pmclua_symbols;
+
+enum pmclua_function_flag {
+    PMCLUA_FUNCTION_IMPORTED = 1,  /* only named here: another file has it */
+    PMCLUA_FUNCTION_INDIRECT = 2,  /* a resolver: which function is called is decided at run time */
+    PMCLUA_FUNCTION_UNTYPED  = 4,  /* a label of assembly that does not say that it is a function */
+    PMCLUA_FUNCTION_GUESSED  = 8,  /* states no size: taken to end where the next one begins */
+    PMCLUA_FUNCTION_LOCAL    = 16,
+    PMCLUA_FUNCTION_PART     = 32  /* a part that the compiler split off a function (.cold, .part.0) */
+};
+
+/* Texts live until the symbols are closed. */
+struct pmclua_function {
+    const char *name;              /* as the file has it: "_ZN2ns5parseEi" */
+    const char *shown;             /* as the source has it: "ns::parse(int)" */
+    const char *plain;             /* the name alone: "ns::parse" */
+    uint64_t address;              /* before the file is loaded anywhere */
+    uint64_t offset;               /* in the file, where probes are put */
+    uint64_t bytes;
+    uint32_t flags;
+};
+
+/* Reads a program or shared library, with its separate debug file where there is one. Freed by
+ * pmclua_symbols_close. -ELIBACC: no elfutils here; -ENOEXEC: not a program or library. */
+int pmclua_symbols_open(struct pmclua_symbols **symbols, const char *path);
+void pmclua_symbols_close(struct pmclua_symbols *symbols);
+int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
+/* Function `index`, counted from 0. -ENOENT. */
+int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);
+/* The path of the separate debug file in use; NULL: none. */
+const char *pmclua_symbols_debug_file(struct pmclua_symbols *symbols);
+/* The functions that `pattern` means: the file's, the source's or the plain name; where there is none,
+ * names that end in "::pattern"; where there is none, what matches it with its * ? [ ]. Aliases of one
+ * address count once. How many there are (0: none); the first `size` go to `indices`. */
+int32_t pmclua_symbols_match(struct pmclua_symbols *symbols, const char *pattern, int32_t *indices, int32_t size);
+
+/* Copies of functions within their callers. `file` lives until the symbols are closed; NULL: unknown. */
+struct pmclua_inlined { int32_t places, line; const char *file; };
+
+/* How often functions called `name` were copied into their callers: in the compilation unit of function
+ * `index`, or anywhere (-1). -ENODATA: the file has no debug information. */
+int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int32_t index,
+                           struct pmclua_inlined *inlined);
+
+enum pmclua_exit_kind {
+    PMCLUA_EXIT_RETURN = 0,
+    PMCLUA_EXIT_TAIL               /* an unconditional jump to another function, which returns in its stead */
+};
+struct pmclua_exit { uint64_t offset; uint64_t kind; };      /* offset: in the file */
+
+/* What else the code of a function shows. */
+struct pmclua_body {
+    uint64_t unknown_at;           /* address of an instruction that was not understood; 0: none */
+    int32_t loops_to_entry;        /* it jumps to its own first instruction: entries are not all calls */
+    int32_t calls;                 /* it calls functions */
+};
+
+/* Where function `index` can be left, by Capstone, which is loaded when first needed: how many places;
+ * the first `size` go to `exits`. Indirect and conditional jumps to other functions are not among them.
+ * -ELIBACC: no Capstone here; -ENOTSUP: not for this kind of machine; -EILSEQ: body->unknown_at;
+ * -ENODATA: its size is not known. */
+int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, struct pmclua_exit *exits,
+                             int32_t size, struct pmclua_body *body);
+
 /* ---- record lines (DESIGN: repetition lines are written and scanned by C) ----------------------- */
 
 /* A record line is one JSON object. Its form is the same text with every unsigned number or null

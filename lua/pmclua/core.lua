@@ -20,6 +20,9 @@ for _, name in ipairs { "attr", "failure", "message", "result" } do
     "pmclua: the core and its declaration differ in struct pmclua_" .. name)
 end
 
+--- The core's own functions, for the other files of this layer (lua/pmclua/core/) alone.
+function core.private_C() return C end
+
 -- ---- numbers ----
 
 local EXACT_LIMIT = 2ULL ^ 53

@@ -1,0 +1,35 @@
+/*
+ * elfutils.c: opens libdw and libelf once; what a failed attempt said is said again.
+ */
+#include <dlfcn.h>
+
+#include "elfutils.h"
+
+static struct elfutils functions;
+static enum { NOT_TRIED, READY, ABSENT } state;
+
+static void *find(void *libdw, void *libelf, const char *name)
+{
+    void *function = dlsym(libdw, name);
+    return function ? function : dlsym(libelf, name);
+}
+
+static int load(void)
+{
+    void *libdw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *libelf = dlopen("libelf.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!libdw || !libelf)
+        return 0;
+#define ELFUTILS_LOAD(name) \
+    if (!(functions.name = (__typeof__(functions.name))find(libdw, libelf, #name))) \
+        return 0;
+    ELFUTILS_FUNCTIONS(ELFUTILS_LOAD)
+    return 1;
+}
+
+const struct elfutils *elfutils(void)
+{
+    if (state == NOT_TRIED)
+        state = load() ? READY : ABSENT;
+    return state == READY ? &functions : 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * elfutils.h: libdw and libelf, opened when first needed and never linked. Private to the core.
+ */
+#ifndef PMCLUA_ELFUTILS_H
+#define PMCLUA_ELFUTILS_H
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+/* Each function of elfutils that the core calls, by its own name. */
+#define ELFUTILS_FUNCTIONS(X) \
+    X(dwfl_begin) X(dwfl_end) X(dwfl_report_begin) X(dwfl_report_offline) X(dwfl_report_end) \
+    X(dwfl_standard_find_debuginfo) X(dwfl_offline_section_address) X(dwfl_module_info) \
+    X(dwfl_module_getelf) X(dwfl_module_getsymtab) X(dwfl_module_getsym_info) \
+    X(dwfl_module_getdwarf) X(dwfl_module_nextcu) X(dwfl_module_addrdie) \
+    X(dwarf_getfuncs) X(dwarf_func_inline) X(dwarf_func_inline_instances) X(dwarf_diename) \
+    X(dwarf_attr_integrate) X(dwarf_formstring) X(dwarf_decl_file) X(dwarf_decl_line) \
+    X(elf_getphdrnum) X(gelf_getehdr) X(gelf_getphdr)
+
+#define ELFUTILS_MEMBER(name) __typeof__(name) *name;
+struct elfutils { ELFUTILS_FUNCTIONS(ELFUTILS_MEMBER) };
+
+/* NULL: elfutils is not installed. */
+const struct elfutils *elfutils(void);
+
+#endif

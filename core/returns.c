@@ -1,0 +1,241 @@
+/*
+ * returns.c: where a function can be left: the return instructions in its code, by Capstone.
+ *
+ * Capstone is opened when first needed and never linked. A probe that is put into the middle of an
+ * instruction corrupts the program, so a function in which one instruction is not understood has no
+ * known returns, unless instructions have one size (arm64), where those not understood are stepped over.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <capstone/capstone.h>
+
+#include "symbols.h"
+
+/* ---- Capstone ---- */
+
+static struct {
+    int state;                     /* 0: not tried; 1: ready; -errno */
+    __typeof__(cs_open) *open;
+    __typeof__(cs_close) *close;
+    __typeof__(cs_option) *option;
+    __typeof__(cs_malloc) *malloc;
+    __typeof__(cs_free) *free;
+    __typeof__(cs_disasm_iter) *next;
+    __typeof__(cs_insn_group) *is_in;
+} capstone;
+
+static int open_library(void)
+{
+    void *library = dlopen("libcapstone.so.4", RTLD_NOW | RTLD_LOCAL);
+    struct { const char *name; void **function; } symbols[] = {
+        { "cs_open", (void **)&capstone.open }, { "cs_close", (void **)&capstone.close },
+        { "cs_option", (void **)&capstone.option }, { "cs_malloc", (void **)&capstone.malloc },
+        { "cs_free", (void **)&capstone.free }, { "cs_disasm_iter", (void **)&capstone.next },
+        { "cs_insn_group", (void **)&capstone.is_in },
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        if (!library || !(*symbols[i].function = dlsym(library, symbols[i].name)))
+            return -ELIBACC;
+    return 1;
+}
+
+static int ready(void)
+{
+    if (capstone.state == 0)
+        capstone.state = open_library();
+    return capstone.state < 0 ? capstone.state : 0;
+}
+
+/* ---- a stretch of code ---- */
+
+struct code {
+    csh handle;
+    cs_insn *instruction;
+    int step;                      /* bytes of an instruction where all have one size; 0: they differ */
+    uint64_t start, end;           /* addresses */
+    uint64_t start_offset;         /* of `start` in the file */
+    uint8_t *bytes;
+};
+
+static int open_machine(struct code *code, int machine)
+{
+    int is_x86 = machine == EM_X86_64 || machine == EM_386;
+    if (!is_x86 && machine != EM_AARCH64)
+        return -ENOTSUP;
+    cs_mode mode = machine == EM_X86_64 ? CS_MODE_64 : machine == EM_386 ? CS_MODE_32 : CS_MODE_ARM;
+    if (capstone.open(is_x86 ? CS_ARCH_X86 : CS_ARCH_ARM64, mode, &code->handle) != CS_ERR_OK)
+        return -ENOTSUP;
+    code->step = is_x86 ? 0 : 4;
+    capstone.option(code->handle, CS_OPT_DETAIL, CS_OPT_ON);
+    code->instruction = capstone.malloc(code->handle);
+    return code->instruction ? 0 : -ENOMEM;
+}
+
+static void close_code(struct code *code)
+{
+    if (code->instruction)
+        capstone.free(code->instruction, 1);
+    if (code->handle)
+        capstone.close(&code->handle);
+    free(code->bytes);
+}
+
+enum { LONGEST = 16 << 20 };       /* bytes of a function: more is not code */
+
+static int open_code(struct code *code, const struct pmclua_symbols *symbols, const struct symbol *function)
+{
+    *code = (struct code){ .start = function->address, .end = function->address + function->bytes };
+    int result = ready();
+    if (result == 0 && (function->bytes == 0 || function->bytes > LONGEST))
+        result = -ENODATA;
+    if (result == 0)
+        result = symbols_offset(symbols, function->address, &code->start_offset);
+    if (result == 0)
+        result = open_machine(code, symbols->machine);
+    if (result < 0)
+        return result;
+    code->bytes = malloc(function->bytes);
+    if (!code->bytes)
+        return -ENOMEM;
+    ssize_t got = pread(symbols->fd, code->bytes, function->bytes, (off_t)code->start_offset);
+    return got == (ssize_t)function->bytes ? 0 : -EIO;
+}
+
+/* Where a direct jump leads; 0: it is none. */
+static uint64_t target_of(const struct code *code)
+{
+    const cs_detail *detail = code->instruction->detail;
+    if (!capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP))
+        return 0;
+    if (code->step) {
+        uint8_t last = detail->arm64.op_count;
+        const cs_arm64_op *operand = last ? &detail->arm64.operands[last - 1] : NULL;
+        return operand && operand->type == ARM64_OP_IMM ? (uint64_t)operand->imm : 0;
+    }
+    int is_direct = detail->x86.op_count == 1 && detail->x86.operands[0].type == X86_OP_IMM;
+    return is_direct ? (uint64_t)detail->x86.operands[0].imm : 0;
+}
+
+/* Jumps on a condition may stay; a probe on them would not know. */
+static int is_unconditional(const struct code *code)
+{
+    const cs_insn *instruction = code->instruction;
+    if (!code->step)
+        return instruction->id == X86_INS_JMP;
+    return instruction->id == ARM64_INS_B && (instruction->detail->arm64.cc == ARM64_CC_INVALID ||
+                                              instruction->detail->arm64.cc == ARM64_CC_AL);
+}
+
+/* ---- exits ---- */
+
+struct found {
+    struct pmclua_exit *exits;
+    int32_t count, size;
+    struct pmclua_body *body;
+};
+
+static void add_exit(struct found *found, const struct code *code, uint32_t kind)
+{
+    if (found->count < found->size)
+        found->exits[found->count] = (struct pmclua_exit){
+            code->instruction->address - code->start + code->start_offset, kind };
+    found->count++;
+}
+
+/* The function's own cold part, which the linker put elsewhere; NULL: the target is something else. */
+static const struct symbol *cold_part(const struct pmclua_symbols *symbols, const struct symbol *function,
+                                      uint64_t target)
+{
+    size_t length = strlen(function->name);
+    for (int32_t i = 0; i < symbols->count; i++) {
+        const struct symbol *other = &symbols->symbol[i];
+        if (target - other->address < other->bytes && strncmp(other->name, function->name, length) == 0 &&
+            strncmp(other->name + length, ".cold", 5) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void take_jump(struct found *found, const struct code *code, const struct pmclua_symbols *symbols,
+                      const struct symbol *function, const struct symbol **cold)
+{
+    uint64_t target = target_of(code);
+    if (target == 0 || target - code->start < code->end - code->start) {
+        found->body->loops_to_entry |= target == function->address;
+        return;
+    }
+    if (target - function->address < function->bytes) {
+        found->body->loops_to_entry |= target == function->address;   /* back from the cold part */
+        return;
+    }
+    const struct symbol *part = cold_part(symbols, function, target);
+    if (part)
+        *cold = part;
+    else if (is_unconditional(code))
+        add_exit(found, code, PMCLUA_EXIT_TAIL);
+}
+
+/* Return and authenticate (Armv8.3), which Capstone 4 does not know. */
+static int is_authenticated_return(const uint8_t *bytes)
+{
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return (word & 0xfffffbffu) == 0xd65f0bffu;
+}
+
+static int take_all(struct found *found, struct code *code, const struct pmclua_symbols *symbols,
+                    const struct symbol *function, const struct symbol **cold)
+{
+    const uint8_t *place = code->bytes;
+    size_t left = code->end - code->start;
+    uint64_t address = code->start;
+    while (left > 0) {
+        if (capstone.next(code->handle, &place, &left, &address, code->instruction)) {
+            if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET))
+                add_exit(found, code, PMCLUA_EXIT_RETURN);
+            else if (capstone.is_in(code->handle, code->instruction, CS_GRP_CALL))
+                found->body->calls = 1;
+            else
+                take_jump(found, code, symbols, function, cold);
+            continue;
+        }
+        if (!code->step || left < (size_t)code->step) {
+            found->body->unknown_at = address;
+            return -EILSEQ;
+        }
+        code->instruction->address = address;
+        if (is_authenticated_return(place))
+            add_exit(found, code, PMCLUA_EXIT_RETURN);
+        place += code->step;
+        left -= (size_t)code->step;
+        address += (uint64_t)code->step;
+    }
+    return 0;
+}
+
+int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, struct pmclua_exit *exits,
+                             int32_t size, struct pmclua_body *body)
+{
+    if (index < 0 || index >= symbols->count)
+        return -ENOENT;
+    const struct symbol *function = &symbols->symbol[index], *part = function, *cold = NULL;
+    *body = (struct pmclua_body){ 0 };
+    struct found found = { exits, 0, size, body };
+    for (int i = 0; part && i < 2; i++) {
+        struct code code;
+        int result = open_code(&code, symbols, part);
+        if (result == 0)
+            result = take_all(&found, &code, symbols, function, &cold);
+        close_code(&code);
+        if (result < 0)
+            return result;
+        part = cold;
+    }
+    return found.count;
+}

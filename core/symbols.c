@@ -1,0 +1,314 @@
+/*
+ * symbols.c: the functions of an ELF file: names, addresses, and where in the file they begin.
+ *
+ * elfutils reads the file and finds its separate debug file (build-id, debuglink, .gnu_debugdata).
+ * Addresses are those of the file before it is loaded; file offsets come from its own program headers,
+ * because a debug file has none that are of use.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "demangle.h"
+#include "symbols.h"
+
+/* ---- opening ---- */
+
+static char *debuginfo_path;       /* NULL: the customary places */
+
+static int report_file(struct pmclua_symbols *symbols, const char *path)
+{
+    const struct elfutils *dw = elfutils();
+    static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path };
+    callbacks.find_debuginfo = dw->dwfl_standard_find_debuginfo;
+    callbacks.section_address = dw->dwfl_offline_section_address;
+    symbols->dwfl = dw->dwfl_begin(&callbacks);
+    if (!symbols->dwfl)
+        return -ENOMEM;
+    dw->dwfl_report_begin(symbols->dwfl);
+    symbols->module = dw->dwfl_report_offline(symbols->dwfl, path, path, -1);
+    dw->dwfl_report_end(symbols->dwfl, NULL, NULL);
+    GElf_Ehdr header;
+    symbols->elf = symbols->module ? dw->dwfl_module_getelf(symbols->module, &symbols->bias) : NULL;
+    if (!symbols->elf || !dw->gelf_getehdr(symbols->elf, &header))
+        return -ENOEXEC;
+    symbols->machine = header.e_machine;
+    return header.e_type == ET_EXEC || header.e_type == ET_DYN ? 0 : -ENOEXEC;
+}
+
+static uint32_t flags_of(const char *name, const GElf_Sym *sym, GElf_Word section)
+{
+    uint32_t flags = 0;
+    if (section == SHN_UNDEF)
+        flags |= PMCLUA_FUNCTION_IMPORTED;
+    if (GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC)
+        flags |= PMCLUA_FUNCTION_INDIRECT;
+    if (GELF_ST_TYPE(sym->st_info) == STT_NOTYPE)
+        flags |= PMCLUA_FUNCTION_UNTYPED;
+    if (GELF_ST_BIND(sym->st_info) == STB_LOCAL)
+        flags |= PMCLUA_FUNCTION_LOCAL;
+    if (strstr(name, ".cold") || strstr(name, ".part."))
+        flags |= PMCLUA_FUNCTION_PART;
+    return flags;
+}
+
+/* Typed functions; and labels of assembly that other files may call, which have no type. */
+static int is_function(const GElf_Sym *sym, const char *name, GElf_Word section)
+{
+    int type = GELF_ST_TYPE(sym->st_info);
+    if (!*name || section == SHN_ABS || section == (GElf_Word)-1)
+        return 0;
+    return type == STT_FUNC || type == STT_GNU_IFUNC ||
+           (type == STT_NOTYPE && section != SHN_UNDEF && GELF_ST_BIND(sym->st_info) == STB_GLOBAL);
+}
+
+static int take_symbol(struct pmclua_symbols *symbols, int index)
+{
+    GElf_Sym sym;
+    GElf_Addr address;
+    GElf_Word section = 0;
+    const char *name = elfutils()->dwfl_module_getsym_info(symbols->module, index, &sym, &address, &section,
+                                                           NULL, NULL);
+    if (!name || !is_function(&sym, name, section))
+        return 0;
+    struct symbol symbol = { .address = address - symbols->bias, .bytes = sym.st_size,
+                             .flags = flags_of(name, &sym, section) };
+    uint64_t offset;
+    if (symbol.flags & PMCLUA_FUNCTION_IMPORTED)
+        symbol.address = symbol.bytes = 0;
+    else if (symbols_offset(symbols, symbol.address, &offset) < 0)
+        return 0;
+    symbol.name = strndup(name, strcspn(name, "@"));
+    if (!symbol.name)
+        return -ENOMEM;
+    symbols->symbol[symbols->count++] = symbol;
+    return 0;
+}
+
+/* By address; of one address the name that others see first, then the shorter. */
+static int compare(const void *a, const void *b)
+{
+    const struct symbol *left = a, *right = b;
+    if (left->address != right->address)
+        return left->address < right->address ? -1 : 1;
+    int locals = (int)(left->flags & PMCLUA_FUNCTION_LOCAL) - (int)(right->flags & PMCLUA_FUNCTION_LOCAL);
+    return locals ? locals : strcmp(left->name, right->name);
+}
+
+/* Assembly often states no size: such a function ends where the next one begins. */
+static void guess_sizes(struct pmclua_symbols *symbols)
+{
+    uint64_t next = 0;
+    for (int32_t i = symbols->count; i-- > 0;) {
+        struct symbol *symbol = &symbols->symbol[i];
+        if (symbol->bytes == 0 && next > symbol->address && !(symbol->flags & PMCLUA_FUNCTION_IMPORTED)) {
+            symbol->bytes = next - symbol->address;
+            symbol->flags |= PMCLUA_FUNCTION_GUESSED;
+        }
+        if (i > 0 && symbols->symbol[i - 1].address != symbol->address)
+            next = symbol->address;
+    }
+}
+
+static int read_table(struct pmclua_symbols *symbols)
+{
+    int count = elfutils()->dwfl_module_getsymtab(symbols->module);
+    if (count <= 0)
+        return 0;              /* a file may have no symbols at all */
+    symbols->symbol = calloc((size_t)count, sizeof *symbols->symbol);
+    if (!symbols->symbol)
+        return -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        int result = take_symbol(symbols, i);
+        if (result < 0)
+            return result;
+    }
+    qsort(symbols->symbol, (size_t)symbols->count, sizeof *symbols->symbol, compare);
+    guess_sizes(symbols);
+    return 0;
+}
+
+int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
+{
+    if (!elfutils())
+        return -ELIBACC;
+    struct pmclua_symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols)
+        return -ENOMEM;
+    symbols->fd = open(path, O_RDONLY | O_CLOEXEC);
+    int result = symbols->fd < 0 ? -errno : report_file(symbols, path);
+    if (result == 0)
+        result = read_table(symbols);
+    if (result < 0) {
+        pmclua_symbols_close(symbols);
+        return result;
+    }
+    *out = symbols;
+    return 0;
+}
+
+void pmclua_symbols_close(struct pmclua_symbols *symbols)
+{
+    if (!symbols)
+        return;
+    for (int32_t i = 0; i < symbols->count; i++) {
+        free((char *)symbols->symbol[i].name);
+        free(symbols->symbol[i].shown);
+        free(symbols->symbol[i].plain);
+    }
+    free(symbols->symbol);
+    if (symbols->dwfl)
+        elfutils()->dwfl_end(symbols->dwfl);
+    if (symbols->fd >= 0)
+        close(symbols->fd);
+    free(symbols);
+}
+
+/* ---- places ---- */
+
+int symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
+{
+    const struct elfutils *dw = elfutils();
+    size_t count = 0;
+    dw->elf_getphdrnum(symbols->elf, &count);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_LOAD)
+            continue;
+        if ((header.p_flags & PF_X) && address - header.p_vaddr < header.p_filesz) {
+            *offset = address - header.p_vaddr + header.p_offset;
+            return 0;
+        }
+    }
+    return -ENXIO;
+}
+
+int symbols_name_all(struct pmclua_symbols *symbols)
+{
+    for (int32_t i = symbols->named; i < symbols->count; i++) {
+        struct symbol *symbol = &symbols->symbol[i];
+        symbol->shown = demangle(symbol->name);
+        if (!symbol->shown)
+            symbol->shown = strdup(symbol->name);
+        symbol->plain = symbol->shown ? plain_name(symbol->shown) : NULL;
+        if (!symbol->plain) {
+            free(symbol->shown);
+            symbol->shown = NULL;
+            return -ENOMEM;
+        }
+        symbols->named = i + 1;
+    }
+    return 0;
+}
+
+int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols)
+{
+    return symbols->count;
+}
+
+int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function)
+{
+    if (index < 0 || index >= symbols->count)
+        return -ENOENT;
+    int result = symbols_name_all(symbols);
+    if (result < 0)
+        return result;
+    const struct symbol *symbol = &symbols->symbol[index];
+    uint64_t offset = 0;
+    if (!(symbol->flags & PMCLUA_FUNCTION_IMPORTED))
+        result = symbols_offset(symbols, symbol->address, &offset);
+    if (result == 0)
+        *function = (struct pmclua_function){ symbol->name, symbol->shown, symbol->plain, symbol->address,
+                                              offset, symbol->bytes, symbol->flags };
+    return result;
+}
+
+const char *pmclua_symbols_debug_file(struct pmclua_symbols *symbols)
+{
+    const char *file = NULL;
+    GElf_Addr bias;
+    elfutils()->dwfl_module_getdwarf(symbols->module, &bias);
+    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &file);
+    return file;
+}
+
+/* ---- names ---- */
+
+enum match { NO_MATCH, BY_GLOB, BY_TAIL, BY_NAME };
+
+/* Without the template's arguments: "convert" of "convert<long>". */
+static size_t base_length(const char *name)
+{
+    size_t length = strlen(name);
+    int depth = 0;
+    for (size_t i = length; i-- > 0 && (depth > 0 || i + 1 == length);) {
+        depth += (name[i] == '>') - (name[i] == '<');
+        if (depth == 0)
+            return i == 0 || name[i] != '<' ? length : i;
+    }
+    return length;
+}
+
+/* "parse" is meant by itself; "Parser::parse" where the source says "json::Parser::parse". */
+static enum match match_end(const char *name, size_t length, const char *pattern)
+{
+    size_t count = strlen(pattern);
+    if (length < count || memcmp(name + length - count, pattern, count) != 0)
+        return NO_MATCH;
+    if (length == count)
+        return BY_NAME;
+    return length > count + 2 && memcmp(name + length - count - 2, "::", 2) == 0 ? BY_TAIL : NO_MATCH;
+}
+
+static enum match match(const struct symbol *symbol, const char *pattern, int is_glob)
+{
+    if (strcmp(symbol->name, pattern) == 0 || strcmp(symbol->shown, pattern) == 0)
+        return BY_NAME;
+    if (symbol->flags & PMCLUA_FUNCTION_PART)
+        return NO_MATCH;
+    enum match whole = match_end(symbol->plain, strlen(symbol->plain), pattern);
+    enum match base = match_end(symbol->plain, base_length(symbol->plain), pattern);
+    if (whole || base)
+        return whole > base ? whole : base;
+    int is_like = is_glob && (fnmatch(pattern, symbol->plain, 0) == 0 || fnmatch(pattern, symbol->name, 0) == 0);
+    return is_like ? BY_GLOB : NO_MATCH;
+}
+
+/* An alias of the function before it, which is of the same address. */
+static int is_alias(const struct pmclua_symbols *symbols, int32_t last, int32_t index)
+{
+    const struct symbol *symbol = &symbols->symbol[index];
+    return last >= 0 && !(symbol->flags & PMCLUA_FUNCTION_IMPORTED) &&
+           symbols->symbol[last].address == symbol->address;
+}
+
+int32_t pmclua_symbols_match(struct pmclua_symbols *symbols, const char *pattern, int32_t *indices, int32_t size)
+{
+    int result = symbols_name_all(symbols);
+    if (result < 0)
+        return result;
+    int is_glob = strpbrk(pattern, "*?[") != NULL;
+    enum match best = NO_MATCH;
+    int32_t count = 0, last = -1;
+    for (int32_t i = 0; i < symbols->count; i++) {
+        enum match how = match(&symbols->symbol[i], pattern, is_glob);
+        if (how == NO_MATCH || how < best)
+            continue;
+        if (how > best) {
+            best = how;
+            count = 0;
+            last = -1;
+        }
+        if (is_alias(symbols, last, i))
+            continue;
+        if (count < size)
+            indices[count] = i;
+        count++;
+        last = i;
+    }
+    return count;
+}

@@ -1,0 +1,121 @@
+--- symbols.lua: the binding of ELF symbols, part of core.lua's layer: the functions of a program or shared
+--- library, their places in the file, and where each can be left.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+
+local M = {}
+
+local FLAGS = {
+  imported = C.PMCLUA_FUNCTION_IMPORTED, indirect = C.PMCLUA_FUNCTION_INDIRECT,
+  untyped = C.PMCLUA_FUNCTION_UNTYPED, guessed = C.PMCLUA_FUNCTION_GUESSED,
+  is_local = C.PMCLUA_FUNCTION_LOCAL, part = C.PMCLUA_FUNCTION_PART,
+}
+
+---@class pmclua.core.Symbols the functions of one file
+---@field path string
+---@field count integer
+local Symbols = {}
+Symbols.__index = Symbols
+
+--- Reads the functions of a program or shared library. Returns them; or nil, errno name, number: ELIBACC
+--- without elfutils, ENOEXEC for a file that is neither.
+---@param path string
+---@return pmclua.core.Symbols?
+function M.open(path)
+  local handle = ffi.new "struct pmclua_symbols *[1]"
+  local result = C.pmclua_symbols_open(handle, path)
+  if result < 0 then return nil, core.errno_name(-result), -result end
+  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_symbols_close), path = path,
+    count = C.pmclua_symbols_count(handle[0]) }, Symbols)
+end
+
+local function open_handle(symbols)
+  return symbols.handle or error("these symbols are closed", 0)
+end
+
+---@class pmclua.core.Symbol
+---@field index integer
+---@field name string as the file has it
+---@field shown string as the source has it
+---@field plain string the name alone
+---@field address integer before the file is loaded
+---@field offset integer in the file
+---@field bytes integer
+---@field imported boolean only named here
+---@field indirect boolean chosen at run time
+---@field untyped boolean a label
+---@field guessed boolean its size is a guess
+---@field is_local boolean
+---@field part boolean split off another function
+
+--- Function `index`, from 1; nil past the last.
+---@param index integer
+---@return pmclua.core.Symbol?
+function Symbols:at(index)
+  local raw = ffi.new "struct pmclua_function"
+  if C.pmclua_symbols_function(open_handle(self), index - 1, raw) < 0 then return nil end
+  local symbol = { index = index, name = ffi.string(raw.name), shown = ffi.string(raw.shown),
+    plain = ffi.string(raw.plain), address = core.exact(raw.address), offset = core.exact(raw.offset),
+    bytes = core.exact(raw.bytes) }
+  for name, bit_value in pairs(FLAGS) do symbol[name] = bit.band(raw.flags, bit_value) ~= 0 end
+  return symbol
+end
+
+--- The functions that a name or a pattern with * ? [ ] means; none: {}.
+---@param pattern string "parse", "ns::parse", "Parser::*"
+---@return pmclua.core.Symbol[]
+function Symbols:match(pattern)
+  local count = C.pmclua_symbols_match(open_handle(self), pattern, nil, 0)
+  if count <= 0 then return {} end
+  local indices, list = ffi.new("int32_t[?]", count), {}
+  C.pmclua_symbols_match(self.handle, pattern, indices, count)
+  for i = 1, count do list[i] = self:at(indices[i - 1] + 1) end
+  return list
+end
+
+--- The path of the separate debug file in use; nil: none.
+---@return string?
+function Symbols:debug_file()
+  local path = C.pmclua_symbols_debug_file(open_handle(self))
+  return path ~= nil and ffi.string(path) or nil
+end
+
+--- How often functions of that name were copied into their callers; nil without debug information.
+---@param name string the name alone
+---@param index? integer within the compilation unit of this function; nil: anywhere
+---@return { places: integer, file: string?, line: integer }?
+function Symbols:inlined(name, index)
+  local raw = ffi.new "struct pmclua_inlined"
+  if C.pmclua_symbols_inlined(open_handle(self), name, index and index - 1 or -1, raw) < 0 then return nil end
+  return { places = raw.places, line = raw.line, file = raw.file ~= nil and ffi.string(raw.file) or nil }
+end
+
+--- Where a function can be left. Returns its exits and what else its code shows; or nil, errno name and
+--- the body: ELIBACC without Capstone, ENOTSUP for a machine that it does not know, EILSEQ where an
+--- instruction (at body.unknown_at) was not understood, ENODATA where the size is not known.
+---@param index integer
+---@return { offset: integer, tail: boolean }[]? exits offsets in the file; tail: jumps to another function
+---@return { loops_to_entry: boolean, calls: boolean, unknown_at: integer? }|string body, or errno name
+function Symbols:exits(index)
+  local body = ffi.new "struct pmclua_body"
+  local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
+  local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
+    unknown_at = body.unknown_at ~= 0 and core.exact(body.unknown_at) or nil }
+  if count < 0 then return nil, core.errno_name(-count), facts end
+  local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
+  C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body)
+  for i = 1, count do
+    exits[i] = { offset = core.exact(raw[i - 1].offset), tail = raw[i - 1].kind == C.PMCLUA_EXIT_TAIL }
+  end
+  return exits, facts
+end
+
+function Symbols:close()
+  if self.handle then C.pmclua_symbols_close(ffi.gc(self.handle, nil)) end
+  self.handle = nil
+end
+
+return M

@@ -1,0 +1,187 @@
+-- The functions of ELF files: of each kind of file, under each kind of name, and where each is left.
+
+local support = require "tests.support"
+local symbols = require "pmclua.core.symbols"
+
+local function source(name) return support.fixture("region/" .. name) end
+
+local function build(output, ...)
+  local built = support.run({ ... })
+  assert(built.status == 0, built.err)
+  return output
+end
+
+--- Compiles a fixture in a folder of its own; returns the program's path and the folder.
+local function compile(name, ...)
+  local folder = support.folder()
+  local compiler = name:find "%.cc$" and "c++" or "cc"
+  local output = folder .. "/program"
+  return build(output, compiler, "-O2", "-g", "-o", output, source(name), ...), folder
+end
+
+local function open(path)
+  local list = assert(symbols.open(path))
+  finally(function() list:close() end)
+  return list
+end
+
+--- The one function that a name means.
+local function the(list, name)
+  local found = list:match(name)
+  assert.equal(1, #found, name)
+  return found[1]
+end
+
+local function shown_names(list, pattern)
+  local names = {}
+  for i, symbol in ipairs(list:match(pattern)) do names[i] = symbol.shown end
+  table.sort(names)
+  return names
+end
+
+--- The bytes of a file from an offset on.
+local function bytes_at(path, offset, count) return support.read(path):sub(offset + 1, offset + count) end
+
+describe("the functions of a file", function()
+  lazy_setup(function() support.need(support.have "cc", "no C compiler") end)
+
+  it("are found with their places in position-independent, static and shared files", function()
+    local kinds = { { "-pie" }, { "-no-pie" }, { "-static" }, { "-shared", "-fPIC" } }
+    for _, flags in ipairs(kinds) do
+      local path = compile("functions.c", unpack(flags))
+      local list = open(path)
+      local code = bytes_at(path, the(list, "two_returns").offset, the(list, "two_returns").bytes)
+      assert.equal(the(list, "two_returns").bytes, #code)
+      assert.is_true(the(list, "only_here").is_local)
+      for _, exit in ipairs(list:exits(the(list, "two_returns").index)) do
+        local byte = bytes_at(path, exit.offset, 1):byte()
+        assert.is_true(jit.arch ~= "x64" or byte == 0xc3, ("%s: %x"):format(flags[1], byte))
+      end
+    end
+  end)
+
+  it("are found in stripped files by their separate debug file, through debuglink and build-id", function()
+    support.need(support.have "objcopy", "no objcopy")
+    local path, folder = compile("functions.c", "-Wl,--build-id=sha1")
+    local offset = the(open(path), "only_here").offset
+    local debug_file = folder .. "/program.debug"
+    build(nil, "objcopy", "--only-keep-debug", path, debug_file)
+    build(nil, "objcopy", "--strip-all", "--add-gnu-debuglink=" .. debug_file, path, folder .. "/stripped")
+    local stripped = open(folder .. "/stripped")
+    assert.equal(offset, the(stripped, "only_here").offset)
+    assert.equal(debug_file, stripped:debug_file())
+    assert.equal(2, stripped:inlined("copied").places)
+  end)
+
+  it("of a stripped file without a debug file are those that other files may call", function()
+    local path, folder = compile("functions.c", "-shared", "-fPIC")
+    build(nil, "strip", "-o", folder .. "/stripped", path)
+    local stripped = open(folder .. "/stripped")
+    assert.equal(the(open(path), "two_returns").offset, the(stripped, "two_returns").offset)
+    assert.same({}, stripped:match "only_here")
+  end)
+
+  it("are told from imported, indirect and unsized ones", function()
+    local list = open((compile "functions.c"))
+    assert.is_true(the(list, "exit").imported)
+    assert.is_true(the(list, "chosen").indirect)
+    assert.is_false(the(list, "two_returns").indirect)
+    local library = open((compile("loop.S", "-shared", "-nostdlib")))
+    local label = the(library, "unsized")
+    assert.is_true(label.untyped and label.guessed)
+    assert.is_true(label.bytes > 0)
+  end)
+
+  it("go by the names that people write in C++", function()
+    support.need(support.have "c++", "no C++ compiler")
+    local list = open((compile "names.cc"))
+    local both = { "json::Parser::parse(char const*)", "json::Parser::parse(int) const" }
+    for _, name in ipairs { "json::Parser::parse", "Parser::parse", "parse", "json::*::parse" } do
+      assert.same(both, shown_names(list, name))
+    end
+    assert.same({ both[1] }, shown_names(list, both[1]))
+    assert.same({ both[2] }, shown_names(list, "_ZNK4json6Parser5parseEi"))
+    assert.equal("json::Parser::operator()", the(list, "json::Parser::operator()").plain)
+    assert.equal("long json::Parser::convert<long>(long)", the(list, "json::Parser::convert").shown)
+    assert.equal("json::Parser::convert<long>", the(list, "convert<long>").plain)
+    assert.equal("json::(anonymous namespace)::hidden", the(list, "hidden").plain)
+    assert.equal("json::Parser::~Parser()", the(list, "~Parser").shown)
+    assert.equal("plain_c", the(list, "plain_c").shown)
+  end)
+
+  it("match patterns, and nothing where there is nothing", function()
+    local list = open((compile "functions.c"))
+    assert.same({ "calls_copied", "calls_copied_too" }, shown_names(list, "calls_*"))
+    assert.same({ "calls_copied" }, shown_names(list, "calls_copied"))
+    assert.same({}, list:match "calls_copie")
+    assert.same({}, list:match "")
+  end)
+
+  it("that were copied into their callers are known to have been", function()
+    local list = open((compile "functions.c"))
+    assert.same({}, list:match "copied")
+    local inlined = list:inlined "copied"
+    assert.equal(2, inlined.places)
+    assert.truthy(inlined.file:find "functions%.c$")
+    assert.equal(0, list:inlined("two_returns").places)
+    local bare = open((compile("functions.c", "-g0")))
+    assert.is_nil(bare:inlined "copied")
+  end)
+
+  it("are not there in what is no program, and the errno says why", function()
+    local folder = support.folder()
+    local _, code = symbols.open(folder .. "/none")
+    assert.equal("ENOENT", code)
+    _, code = symbols.open(support.write(folder .. "/text", "#!/bin/sh\n"))
+    assert.equal("ENOEXEC", code)
+    _, code = symbols.open(support.write(folder .. "/short", "\127ELF\2\1\1"))
+    assert.equal("ENOEXEC", code)
+  end)
+
+  it("may be closed twice and not used after", function()
+    local list = assert(symbols.open((compile "functions.c")))
+    list:close()
+    list:close()
+    assert.has_error(function() list:match "main" end, "these symbols are closed")
+  end)
+end)
+
+describe("the exits of a function", function()
+  lazy_setup(function()
+    support.need(support.have "cc", "no C compiler")
+    support.need(jit.arch == "x64" or jit.arch == "arm64", "returns are known on x86-64 and arm64")
+  end)
+
+  local function exits(list, name) return list:exits(the(list, name).index) end
+
+  it("are all of its return instructions", function()
+    local list = open((compile("functions.c", "-O1")))
+    local found, body = exits(list, "two_returns")
+    assert.is_true(#found >= 1)
+    for _, exit in ipairs(found) do assert.is_false(exit.tail) end
+    assert.is_false(body.loops_to_entry)
+    assert.same({}, (exits(list, "never_returns")))
+  end)
+
+  it("are jumps to another function where it ends by a tail call", function()
+    local found = exits(open((compile "functions.c")), "jumps_on")
+    assert.equal(1, #found)
+    assert.is_true(found[1].tail)
+  end)
+
+  it("do not hide a loop that begins at its first instruction", function()
+    local found, body = exits(open((compile("loop.S", "-shared", "-nostdlib"))), "loop_at_entry")
+    assert.equal(1, #found)
+    assert.is_true(body.loops_to_entry)
+    assert.is_false(body.calls)
+  end)
+
+  it("are not guessed where the code has what is no instruction", function()
+    support.need(jit.arch == "x64", "instructions of several sizes")
+    local list = open((compile("loop.S", "-shared", "-nostdlib")))
+    local found, code, body = exits(list, "data_within")
+    assert.is_nil(found)
+    assert.equal("EILSEQ", code)
+    assert.equal(the(list, "data_within").address + 2, body.unknown_at)
+  end)
+end)
