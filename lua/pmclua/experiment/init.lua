@@ -240,18 +240,22 @@ local function anything_counted(result)
 end
 
 --- Says how predictions fared on standard error; the exit status they stand for, if any.
-local function report_expectations(result)
-  local status
+local function report_expectations(result, quiet)
+  local status, held = nil, 0
   for _, expectation in ipairs(result.expectations) do
-    io.stderr:write("pmclua: ", require("pmclua.experiment.expect").line(expectation), "\n")
+    if expectation.state == "pass" then held = held + 1
+    else io.stderr:write("pmclua: ", require("pmclua.experiment.expect").line(expectation), "\n") end
     if expectation.state == "fail" then status = STATUS.not_held
     elseif expectation.state == "uncountable" then status = status or STATUS.nothing_counted end
+  end
+  if held > 0 and not quiet then
+    io.stderr:write(("pmclua: %d of %d predictions hold\n"):format(held, #result.expectations))
   end
   return status
 end
 
-local function exit_status(result)
-  local predicted = report_expectations(result)
+local function exit_status(result, quiet)
+  local predicted = report_expectations(result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then return 128 + result.signal end
   if result.status == "failed" then return STATUS.failed end
@@ -276,7 +280,7 @@ function M.main(experiment, args, script)
   local to_terminal = not overrides.output or overrides.output == "-"
   write_report(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
   io.stdout:flush()
-  return exit_status(result)
+  return exit_status(result, overrides.quiet)
 end
 
 -- ---- one-liners ----

@@ -1,0 +1,37 @@
+#!/usr/bin/env pmclua
+-- What does it cost to touch fresh memory, page by page?
+--
+-- method: a kernel maps memory, touches each page once and unmaps it, for several numbers of pages. The
+--   prediction says that each touch is one page fault; the experiment fails (exit 3) where it is not.
+-- usage: pmclua pages [--set pages=1,64]
+-- example:
+--   pmclua pages --repetitions 10
+-- reading: page-faults are exact; the time of many pages divided by their number is the cost of one, with
+--   little of the two system calls in it.
+-- caveats: where huge pages are always on, many pages fault at once and the prediction fails: that is so.
+
+local pmc = require "pmclua"
+
+local code = [[
+#include <sys/mman.h>
+#include <pmclua_kernel.h>
+void *touch_setup(const struct pmclua_params *params) { return (void *)pmclua_u64(params, "pages", 1); }
+void touch(void *state, uint64_t iterations)
+{
+    uint64_t pages = (uint64_t)state;
+    while (iterations--) {
+        char *m = mmap(0, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (uint64_t i = 0; i < pages; i++) m[i * 4096] = 1;
+        munmap(m, pages * 4096);
+    }
+}
+]]
+
+return pmc.experiment {
+  question  = "What does a fresh page cost?",
+  events    = { "page-faults", "duration_time", "instructions" },
+  factors   = { { "pages", { 1, 16, 64 } } },
+  workloads = { pmc.kernel { name = "touch", code = code, symbol = "touch" } },
+  per       = { page = "pages" },
+  expect    = { "page_faults == pages * iterations" },
+}
