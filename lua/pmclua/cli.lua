@@ -4,22 +4,7 @@
 
 local M = {}
 
-local STATUS = { done = 0, failed = 1, usage = 2, interrupted = 130 }
-local USAGE = [[
-usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
-  SCRIPT.lua   run a script; what it returns, if an experiment, is run and reported
-  NAME         the same for a reusable script, found by name (`pmclua NAME --help` explains it)
-  (nothing)    the REPL on a terminal; otherwise the script on standard input
-  -            the script on standard input
-  -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
-  -l MODULE    require a module first, under its own name
-  -i           the REPL after the script or the chunks
-  -v           the version
-  --list       the reusable scripts, with one line each
-  -h, --help   this
-  --           what follows is no option
-]]
-
+local STATUS = { done = 0, failed = 1, usage = 2 }
 local function complain(message)
   io.stdout:flush()
   io.stderr:write("pmclua: ", message, "\n")
@@ -79,41 +64,19 @@ end
 
 -- ---- running ----
 
---- A traceback without this file's frames and the prompt's; none where its one line is in the message.
-local function add_traceback(message)
-  local trace = debug.traceback("", 3)
-  trace = trace:gsub("\n[^\n]*pmclua[./]cli[:.].*$", ""):gsub("\n[^\n]*pmclua[./]repl[:.].*$", "")
-  local frames, place = 0, nil
-  for frame in trace:gmatch "\n%s+([^\n]*)" do
-    if not frame:find "^%[C%]" then frames, place = frames + 1, frame:match "^(.-:%d+:)" end
-  end
-  local said = frames == 0 or frames == 1 and place and message:sub(1, #place) == place
-  return said and message or message .. trace
-end
-
---- What an error becomes: an object that prints itself stays, as does `error()`; anything else gets a
---- traceback.
-local function with_traceback(problem)
-  local meta = type(problem) == "table" and getmetatable(problem)
-  if problem == nil or meta and meta.__tostring then return problem end
-  return add_traceback(tostring(problem))
-end
-
 --- Calls fn; what it raises becomes what a person should read.
 ---@param fn fun(): any
 ---@return boolean ok, any result or problem
-function M.guard(fn) return xpcall(fn, with_traceback) end
+function M.guard(fn)
+  return xpcall(fn, function(problem) return require("pmclua.failure").describe(problem) end)
+end
 
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
 --- lua(1).
 local function report(problem)
-  if problem == nil then return STATUS.failed end
-  if type(problem) ~= "table" then
-    complain(tostring(problem))
-    return STATUS.failed
-  end
-  if not problem.quiet then complain(tostring(problem)) end
-  return problem.status or problem.code == "EINTR" and STATUS.interrupted or STATUS.failed
+  local status, said = require("pmclua.failure").status(problem)
+  if said then complain(said) end
+  return status
 end
 
 --- Raises where words were given for an experiment and the script ran none.
@@ -223,7 +186,7 @@ end
 
 local show = {}
 
-function show.help() io.write(USAGE) end
+function show.help() io.write(require("pmclua.help").COMMAND_LINE) end
 
 function show.version()
   io.write(("pmclua %s (%s)\n"):format(require("pmclua.core").version, jit.version))
@@ -242,7 +205,8 @@ end
 function M.main(argv)
   local plan, why = parse(argv)
   if not plan then
-    complain(why .. "\n" .. USAGE:match "^[^\n]*" .. "   (`pmclua -h` explains)")
+    local usage = require("pmclua.help").COMMAND_LINE:match "^[^\n]*"
+    complain(("%s\n%s   (`pmclua -h` explains)"):format(why, usage))
     return STATUS.usage
   end
   if plan.show then

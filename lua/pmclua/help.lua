@@ -1,8 +1,24 @@
---- help.lua: texts that explain: a script by its header and options, the public names by topics.
+--- help.lua: texts that explain: the command line, a script by its header and options, the public names.
 
 local text = require "pmclua.text"
 
 local M = {}
+
+M.COMMAND_LINE = [[
+usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
+  SCRIPT.lua   run a script; what it returns, if an experiment, is run and reported
+  NAME         the same for a reusable script, found by name (`pmclua NAME --help` explains it)
+  (nothing)    the REPL on a terminal; otherwise the script on standard input
+  -            the script on standard input
+  -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
+  -l MODULE    require a module first, under its own name
+  -i           the REPL after the script or the chunks
+  -v           the version
+  --list       the reusable scripts, with one line each
+  -h, --help   this
+  --           what follows is no option
+]]
+
 
 local WIDTH = 80
 local MARGIN = 26      -- column in which explanations begin

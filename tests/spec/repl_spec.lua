@@ -195,7 +195,7 @@ describe("the prompt in a pipe", function()
       for _, topic in ipairs(require "pmclua.help.topics") do
         if topic[1] ~= "load" then              -- needs a file
           local example = setfenv(assert(loadstring("return " .. topic[3])), getfenv(1))
-          local ok, why = pcall(function() return tostring(example()) end)
+          local ok, why = pcall(function() return tostring((example())) end)
           if not ok then print(topic[1], why) end
         end
       end]] }
