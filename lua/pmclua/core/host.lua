@@ -1,0 +1,82 @@
+--- host.lua: the binding of small facts about this process and its machine, part of core.lua's layer.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+local exact, refused = core.exact, core.private_refused
+
+local M = {}
+
+function M.now_ns() return tonumber(C.pmclua_now_ns()) end
+function M.pid() return C.pmclua_pid() end
+function M.tid() return C.pmclua_tid() end
+function M.uid() return C.pmclua_uid() end
+function M.is_terminal(fd) return C.pmclua_is_terminal(fd) ~= 0 end
+function M.capabilities() return C.pmclua_capabilities() end
+
+--- The folder of the file that the core is in: the executable, or the library.
+function M.folder()
+  local path = ffi.new "char[4096]"
+  assert(C.pmclua_folder(path, 4096) == 0, "pmclua: cannot tell where it is installed")
+  return ffi.string(path)
+end
+
+--- Width of the terminal at `fd` in columns; nil: not a terminal.
+function M.columns(fd)
+  local columns = C.pmclua_columns(fd)
+  return columns > 0 and columns or nil
+end
+
+local interrupt_mode
+
+--- Counts SIGINT, from 0, instead of dying of it. mode: "count", "second-kills", or nil to undo.
+---@return string? before the mode that was in force, for whoever restores it
+function M.catch_interrupts(mode)
+  local before = interrupt_mode
+  C.pmclua_catch_interrupts(mode == "second-kills" and 2 or mode and 1 or 0)
+  interrupt_mode = mode
+  return before
+end
+
+function M.interrupts() return C.pmclua_interrupts() end
+--- The signal that interrupted last; 0: none.
+function M.interrupt_signal() return C.pmclua_interrupt_signal() end
+
+local function done(result)
+  if result < 0 then return refused(result) end
+  return true
+end
+
+function M.pin(cpus) return done(C.pmclua_pin(cpus)) end
+function M.chmod(path, mode) return done(C.pmclua_chmod(path, mode)) end
+function M.mkdir(path, mode) return done(C.pmclua_mkdir(path, mode)) end
+function M.rename(from, to) return done(C.pmclua_rename(from, to)) end
+
+--- Makes a private file: its path and nothing open; or nil, errno name, number.
+---@param template string a path that ends in XXXXXX
+function M.make_temporary(template)
+  local path = ffi.new("char[?]", #template + 1, template)
+  local fd = C.pmclua_make_temporary(path)
+  if fd < 0 then return refused(fd) end
+  C.pmclua_close(fd)
+  return ffi.string(path)
+end
+
+--- lstat: { uid, mode, bytes, mtime_ns }, or nil, errno name, number.
+function M.stat(path)
+  local uid, mode = ffi.new "uint32_t[1]", ffi.new "uint32_t[1]"
+  local bytes, mtime = ffi.new "uint64_t[1]", ffi.new "uint64_t[1]"
+  local result = C.pmclua_stat(path, uid, mode, bytes, mtime)
+  if result < 0 then return refused(result) end
+  return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
+end
+
+--- 32 hex digits of `bytes`, for caches by content.
+function M.hash(bytes)
+  local hex = ffi.new "char[33]"
+  C.pmclua_hash(bytes, #bytes, hex)
+  return ffi.string(hex)
+end
+
+return M

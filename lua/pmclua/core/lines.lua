@@ -1,0 +1,87 @@
+--- lines.lua: the binding of record lines and the files of them, part of core.lua's layer.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+local exact, refused = core.exact, core.private_refused
+
+local M = {}
+
+local ENOSPC = -28
+
+-- Room that grows: for one line, its form, its values, and which of them are absent.
+local line_room = { bytes = 0 }
+
+local function grow_line_room(bytes)
+  if bytes <= line_room.bytes then return end
+  line_room = { bytes = bytes, line = ffi.new("char[?]", bytes), form = ffi.new("char[?]", 2 * bytes + 1),
+    values = ffi.new("uint64_t[?]", bytes / 2 + 1), absent = ffi.new("uint8_t[?]", bytes / 2 + 1) }
+end
+grow_line_room(4096)
+
+--- The line of `form` (pmclua.h, record lines) with `count` values; nil stands for null.
+---@param form string
+---@param values (number|ffi.cdata*|nil)[]
+---@param count integer
+---@return string line; raises where form and values do not fit each other
+function M.line_write(form, values, count)
+  grow_line_room(math.max(#form, count * 2))
+  local room = line_room
+  for i = 1, count do
+    local value = values[i]
+    room.values[i - 1], room.absent[i - 1] = value or 0, value == nil and 1 or 0
+  end
+  local length = C.pmclua_line_write(room.line, room.bytes, form, room.values, room.absent, count)
+  if length >= 0 then return ffi.string(room.line, length) end
+  if length ~= ENOSPC then error("a record line that cannot be written", 0) end
+  grow_line_room(room.bytes * 2)
+  return M.line_write(form, values, count)
+end
+
+--- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
+--- nil, errno name, number.
+---@param line string
+---@param values table
+function M.line_scan(line, values)
+  grow_line_room(#line + 2)
+  local room = line_room
+  local count = C.pmclua_line_scan(line, #line, room.form, 2 * room.bytes + 1, room.values, room.absent,
+    room.bytes / 2 + 1)
+  if count < 0 then return refused(count) end
+  for i = 0, count - 1 do
+    if room.absent[i] ~= 0 then values[i + 1] = nil else values[i + 1] = exact(room.values[i]) end
+  end
+  return ffi.string(room.form), count
+end
+
+---@class pmclua.core.Lines a file of whole lines
+local Lines = {}
+Lines.__index = Lines
+
+--- Creates a file of lines (mode 0600), or opens one to go on after its last whole line. Returns it, or
+--- nil, errno name, number.
+---@param path string
+---@param how "create"|"resume"
+---@return pmclua.core.Lines?
+function M.lines(path, how)
+  local fd = C.pmclua_lines_open(path, how == "resume" and 1 or 0)
+  if fd < 0 then return refused(fd) end
+  return setmetatable({ fd = fd }, Lines)
+end
+
+--- Appends whole lines. Returns the bytes of `text` that are now in the file, whole lines all; fewer
+--- than #text come with errno name and number.
+function Lines:append(text)
+  local kept = ffi.new "size_t[1]"
+  local result = C.pmclua_lines_append(self.fd, text, #text, kept)
+  if result < 0 then return tonumber(kept[0]), core.errno_name(-result), -result end
+  return tonumber(kept[0])
+end
+
+function Lines:close()
+  if self.fd then C.pmclua_close(self.fd) end
+  self.fd = nil
+end
+
+return M

@@ -1,0 +1,129 @@
+--- runner.lua: the binding of the runner and its messages, part of core.lua's layer.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+local exact, refused = core.exact, core.private_refused
+
+local M = {}
+
+M.OUTPUT = { null = C.PMCLUA_TO_NULL, inherit = C.PMCLUA_TO_INHERIT, capture = C.PMCLUA_TO_CAPTURE }
+
+local OUTCOMES = {
+  [C.PMCLUA_DONE] = "done", [C.PMCLUA_SIGNALLED] = "signalled", [C.PMCLUA_TIMED_OUT] = "timed-out",
+  [C.PMCLUA_NOT_STARTED] = "not-started", [C.PMCLUA_NOT_COUNTED] = "not-counted", [C.PMCLUA_QUIT] = "quit",
+}
+
+---@class pmclua.core.Message
+local Message = {}
+Message.__index = Message
+
+--- A message to the runner.
+---@param kind "workload"|"events"|"run"|"forget"
+---@param id integer
+function M.message(kind, id)
+  local bytes = ffi.gc(ffi.new "struct pmclua_message", C.pmclua_message_free)
+  assert(C.pmclua_message_begin(bytes, C["PMCLUA_MSG_" .. kind:upper()], id) == 0, "no memory")
+  return setmetatable({ bytes = bytes }, Message)
+end
+
+local function field_number(name) return C["PMCLUA_F_" .. name:upper()] end
+
+--- Adds a text field; one with a NUL inside is refused.
+function Message:text(field, text)
+  if text:find("\0", 1, true) then error(("%s has a NUL character in it"):format(field), 0) end
+  assert(C.pmclua_message_add(self.bytes, field_number(field), text, #text + 1) == 0, "no memory")
+  return self
+end
+
+function Message:number(field, number)
+  assert(C.pmclua_message_add_u64(self.bytes, field_number(field), number) == 0, "no memory")
+  return self
+end
+
+--- Begins a group of events; `attr` adds its members.
+function Message:group(pinned)
+  assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_GROUP, nil, 0) == 0, "no memory")
+  return pinned and self:number("options", C.PMCLUA_PINNED) or self
+end
+
+function Message:attr(fields)
+  local attr = ffi.new "struct pmclua_attr"
+  local text = core.private_fill_attr(attr, fields)
+  assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_ATTR, attr, ffi.sizeof(attr)) == 0, "no memory")
+  return text and self:text("attr_text", text) or self
+end
+
+---@class pmclua.core.Runner
+local Runner = {}
+Runner.__index = Runner
+
+--- Starts a runner. Returns it, or nil, errno name, number.
+---@param path string its executable
+---@param layout? { padding?: integer, fixed_addresses?: boolean } of its environment and addresses
+function M.runner(path, layout)
+  layout = layout or {}
+  local handle = ffi.new "struct pmclua_runner *[1]"
+  local result = C.pmclua_runner_start(handle, path, layout.padding or 0, layout.fixed_addresses and 1 or 0)
+  if result < 0 then return refused(result) end
+  local function finalize(runner)
+    local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
+    C.pmclua_runner_end(runner, 1, exit, signal)
+  end
+  return setmetatable({ handle = ffi.gc(handle[0], finalize) }, Runner)
+end
+
+local function runner_handle(runner)
+  return runner.handle or error("this runner has ended", 0)
+end
+
+function Runner:pid() return C.pmclua_runner_pid(runner_handle(self)) end
+
+--- True, or nil and "EPIPE" when the runner has ended.
+function Runner:send(message)
+  local result = C.pmclua_runner_send(runner_handle(self), message.bytes)
+  if result < 0 then return refused(result) end
+  return true
+end
+
+local function result_table(result)
+  local words, raw = {}, C.pmclua_result_words(result)
+  for i = 1, result.words do words[i] = exact(raw[i - 1]) end
+  local text = C.pmclua_result_text(result)
+  local outcome = OUTCOMES[result.outcome]
+  return {
+    outcome = outcome, exit = result.exit_code, signal = result.signal, errnum = result.errnum,
+    start_ns = exact(result.start_ns), wall_ns = exact(result.wall_ns), iterations = exact(result.iterations),
+    user_ns = exact(result.user_ns), system_ns = exact(result.system_ns),
+    max_rss_bytes = result.max_rss_bytes > 0 and exact(result.max_rss_bytes) or nil,
+    minor_faults = exact(result.minor_faults), major_faults = exact(result.major_faults),
+    voluntary_switches = exact(result.voluntary_switches),
+    involuntary_switches = exact(result.involuntary_switches),
+    threads = result.threads, words = words,
+    output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
+    errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
+    failure = outcome == "not-counted" and core.private_failure_table(result.failure) or nil,
+  }
+end
+
+--- Waits for a result. Returns it as a table; or nil and "timeout", "EINTR", "EPIPE", …
+---@param timeout_ns? number
+function Runner:receive(timeout_ns)
+  local place = ffi.new "const struct pmclua_result *[1]"
+  local result = C.pmclua_runner_receive(runner_handle(self), timeout_ns or -1, place)
+  if result < 0 then return refused(result) end
+  if result == 0 then return nil, "timeout" end
+  return result_table(place[0])
+end
+
+--- Ends it (`kill`: with what it runs). Returns exit code (-1: none) and signal (0: none).
+function Runner:finish(kill)
+  if not self.handle then return -1, 0 end
+  local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
+  C.pmclua_runner_end(ffi.gc(self.handle, nil), kill and 1 or 0, exit, signal)
+  self.handle = nil
+  return exit[0], signal[0]
+end
+
+return M
