@@ -230,11 +230,12 @@ Group.__index = Group
 ---@return pmclua.core.Group?, table?
 function core.group(attrs, options)
   options = options or {}
-  local list, texts = ffi.new("struct pmclua_attr[?]", #attrs), {}
-  for i, fields in ipairs(attrs) do texts[i] = fill_attr(list[i - 1], fields) end
+  local list = ffi.new("struct pmclua_attr[?]", #attrs)
+  for i, fields in ipairs(attrs) do fill_attr(list[i - 1], fields) end
   local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
   local flags = (options.on_exec and C.PMCLUA_ON_EXEC or 0) + (options.pinned and C.PMCLUA_PINNED or 0)
-  local result = C.pmclua_group_open(handle, list, #attrs, options.pid or 0, options.cpu or -1, flags, failure)
+  local pid, cpu = options.pid or 0, options.cpu or -1
+  local result = C.pmclua_group_open(handle, list, #attrs, pid, cpu, flags, failure)
   if result < 0 then
     failure.errnum = -result
     return nil, failure_table(failure)
