@@ -130,7 +130,10 @@ end
 function M.perf_stat(events, command)
   local counts = {}
   local lines = perf(events, command).err
-  for value, name in lines:gmatch "(%d+),[^,]*,([^,]+)," do counts[name] = tonumber(value) end
+  for line in lines:gmatch "[^\n]+" do
+    local value, name = line:match "^(%d+),[^,]*,([^,]+),"
+    if value then counts[name] = tonumber(value) end
+  end
   return counts
 end
 

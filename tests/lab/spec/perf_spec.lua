@@ -36,4 +36,17 @@ describe("in the lab, perf stat", function()
     assert_agrees { "/usr/bin/env", "/usr/bin/true" }
     assert_agrees { "/usr/bin/dash", "-c", "/usr/bin/true; /usr/bin/true" }
   end)
+
+  it("counts what pmclua stat counts", function()
+    local command = { "/usr/bin/dash", "-c", "/usr/bin/true; /usr/bin/true" }
+    local words = { "env", "-i" }
+    local function append(list) for _, word in ipairs(list) do words[#words + 1] = word end end
+    append(environment)
+    append { support.program, "stat", "-e", "instructions:u,cycles:u", "--format", "csv", "--" }
+    append(command)
+    local report = support.run(words).err
+    for name, count in pairs(lab.perf_stat("{instructions:u,cycles:u}", command)) do
+      assert.matches((",%s,,1,1,1,%d,counted,"):format(name, count), report, 1, true)
+    end
+  end)
 end)
