@@ -7,7 +7,7 @@ local terminal = require "pmclua.report.terminal"
 local M = {}
 
 -- Format to module, in the order of help texts.
-local FORMATS = { "table", "json", "csv", "markdown" }
+local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
 
 --- Names of the formats.
 ---@return string[]
@@ -32,7 +32,7 @@ end
 ---@param options? pmclua.ReportOptions
 ---@return string text ending in a newline
 function M.render(result, options)
-  return renderer(options and options.format or "table").render(result, terminal.resolve(options))
+  return renderer(options and options.format or "table").render(result, terminal.resolve(options), options)
 end
 
 return M

@@ -1,0 +1,215 @@
+--- html.lua: a result as one HTML file: verdicts first, then tables, plots, warnings, the plan, the host
+-- and how each number was obtained.
+--
+-- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
+-- outside is escaped here, once, whatever it holds.
+
+local text = require "pmclua.text"
+local json = require "pmclua.json"
+local tables = require "pmclua.report.tables"
+local words = require "pmclua.report.words"
+local style = require "pmclua.report.style"
+
+local M = {}
+
+local POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+
+local function escape(s) return (text.safe(tostring(s)):gsub("[&<>\"']", ESCAPES)) end
+
+local function element(name, content, attributes)
+  return ("<%s%s>%s</%s>"):format(name, attributes and " " .. attributes or "", content, name)
+end
+
+local function section(id, title, content)
+  if content == "" then return "" end
+  return element("section", element("h2", escape(title)) .. content, ('id="%s"'):format(id))
+end
+
+local function list_of(items, class)
+  if #items == 0 then return "" end
+  local parts = {}
+  for i, item in ipairs(items) do parts[i] = element("li", escape(item)) end
+  return element("ul", table.concat(parts), class and ('class="%s"'):format(class))
+end
+
+-- Two columns: what, and what it is.
+local function facts(rows)
+  local parts = {}
+  for _, row in ipairs(rows) do
+    local name = element("th", escape(row[1]), 'scope="row"')
+    parts[#parts + 1] = element("tr", name .. element("td", escape(row[2])))
+  end
+  return #parts > 0 and element("table", table.concat(parts), 'class="facts"') or ""
+end
+
+-- ---- verdicts ------------------------------------------------------------------------------------------
+
+local MARKS = { good = "▼", bad = "▲" }
+local TONES = { faster = "good", slower = "bad" }
+
+local function place(cell)
+  local levels = words.levels(cell)
+  return levels == "" and cell.workload or cell.workload .. " (" .. levels .. ")"
+end
+
+local function primary_row(pair)
+  for _, row in ipairs(pair.rows) do
+    if row.primary then return row end
+  end
+  return pair.rows[1]
+end
+
+local function verdict_line(pair)
+  local row = primary_row(pair)
+  local tone = row.verdict and TONES[row.verdict.verdict] or "plain"
+  local said = row.verdict and ("%s, ratio %s, 95 %% interval %s"):format(words.verdict(row),
+    words.ratio(row.verdict), words.ratio_interval(row.verdict)) or words.brief(row.why)
+  local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(place(pair.cell)),
+    escape(place(pair.baseline)), escape(row.title), element("strong", escape(said)))
+  return element("li", line, ('class="%s"'):format(tone))
+end
+
+local function verdicts(result)
+  if not result.header.baseline then return "" end
+  local parts = {}
+  for i, pair in ipairs(result:compare({}).pairs) do parts[i] = verdict_line(pair) end
+  return #parts > 0 and element("ul", table.concat(parts), 'class="verdicts"') or ""
+end
+
+-- ---- tables --------------------------------------------------------------------------------------------
+
+local function class_of(column, tone)
+  local classes = {}
+  if (column.align or "left") ~= "left" then classes[1] = "number" end
+  if column.name == "shape" then classes[#classes + 1] = "shape" end
+  if tone then classes[#classes + 1] = tone end
+  return #classes > 0 and ('class="%s"'):format(table.concat(classes, " ")) or nil
+end
+
+local function row_of(shown, row)
+  local cells = {}
+  for k, column in ipairs(shown.columns) do
+    if not (row.span and k > row.span) then
+      local attributes = class_of(column, row.tones and row.tones[k] or row.tone)
+      if row.span == k then
+        attributes = ('%scolspan="%d"'):format(attributes and attributes .. " " or "", #shown.columns - k + 1)
+      end
+      cells[#cells + 1] = element("td", escape(row[k] or ""), attributes)
+    end
+  end
+  return element("tr", table.concat(cells))
+end
+
+local function one_table(shown)
+  local head, rows = {}, {}
+  for k, column in ipairs(shown.columns) do
+    local class = class_of(column)
+    head[k] = element("th", escape(column.name), 'scope="col"' .. (class and " " .. class or ""))
+  end
+  for i, row in ipairs(shown.rows) do rows[i] = row_of(shown, row) end
+  return element("figure", element("figcaption", escape(table.concat(shown.title, " · ")))
+    .. element("table", element("thead", element("tr", table.concat(head)))
+      .. element("tbody", table.concat(rows, "\n")))) .. list_of(shown.notes, "notes")
+end
+
+local function all_tables(report)
+  local parts = {}
+  for i, shown in ipairs(report.tables) do parts[i] = one_table(shown) end
+  return table.concat(parts, "\n")
+end
+
+-- Images as data, so that nothing is run or fetched, whatever is in them.
+local function plots(list)
+  local parts = {}
+  for i, plot in ipairs(list or {}) do
+    local data = plot.svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
+    local image = ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(plot.title), data)
+    parts[i] = element("figure", image .. element("figcaption", escape(plot.title)))
+  end
+  return table.concat(parts, "\n")
+end
+
+-- ---- how it was made -----------------------------------------------------------------------------------
+
+local function plan(result)
+  local header, rows = result.header, {}
+  local function add(name, value)
+    if value ~= nil then rows[#rows + 1] = { name, value } end
+  end
+  add("started", header.started)
+  add("ended", result.status)
+  add("repetitions", header.repetitions)
+  add("warm-ups", header.warmup)
+  add("order", header.seed and "randomised blocks, seed " .. tostring(header.seed))
+  for _, factor in ipairs(header.factors) do
+    local levels = {}
+    for i, level in ipairs(factor[2]) do levels[i] = words.level(factor[1], level) end
+    add("factor " .. factor[1], table.concat(levels, ", "))
+  end
+  for pass, events in ipairs(header.pass_events) do
+    local names = {}
+    for i, event in ipairs(events) do names[i] = header.events[event].name end
+    add("pass " .. pass, #names > 0 and text.list(names) or "times and resource usage alone")
+  end
+  return facts(rows)
+end
+
+local function host(result)
+  local rows = {}
+  for name, value in pairs(result.header.host or {}) do
+    local shown = type(value) == "table" and json.encode(value) or tostring(value)
+    rows[#rows + 1] = { name, shown }
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  return facts(rows)
+end
+
+local function attr_words(attr)
+  local parts = {}
+  for name, value in pairs(attr or {}) do
+    local shown = type(value) == "cdata" and ("0x%x"):format(value) or tostring(value)
+    parts[#parts + 1] = ("%s = %s"):format(name, shown)
+  end
+  table.sort(parts)
+  return table.concat(parts, ", ")
+end
+
+local function how_obtained(result)
+  local rows = {}
+  for _, event in ipairs(result.events) do
+    local said = event.status and ("not counted (%s): %s"):format(event.status, event.why or "")
+      or event.tool and "read from the repetition's record" or attr_words(event.attr)
+    if event.note then said = said .. "; " .. event.note end
+    rows[#rows + 1] = { event.name, said }
+  end
+  for _, metric in ipairs(result.metrics) do rows[#rows + 1] = { metric.name, metric.formula } end
+  return facts(rows)
+end
+
+-- ---- the page ------------------------------------------------------------------------------------------
+
+--- The result as an HTML page.
+---@param result pmclua.Result
+---@param _ table what the terminal can show: of no concern here
+---@param options? { plots?: { title: string, svg: string }[] }
+---@return string
+function M.render(result, _, options)
+  local report = tables.of(result)
+  local title = result.header.question or result.header.name or "pmclua"
+  local body = {
+    element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
+    section("tables", "Tables", all_tables(report)),
+    section("plots", "Plots", plots(options and options.plots)),
+    section("notes", "Notes and warnings", list_of(report.notes, "notes")),
+    section("plan", "Plan", plan(result)), section("host", "Host", host(result)),
+    section("obtained", "How each number was obtained", how_obtained(result)),
+  }
+  return table.concat({ "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+    ('<meta http-equiv="Content-Security-Policy" content="%s">'):format(POLICY),
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    element("title", escape(title)), element("style", style), "</head>", "<body>",
+    table.concat(body, "\n"), "</body>", "</html>", "" }, "\n")
+end
+
+return M

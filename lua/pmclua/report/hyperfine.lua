@@ -1,0 +1,63 @@
+--- hyperfine.lua: the wall times of a result in the JSON format of hyperfine 1 (--export-json), for its
+--- scripts and for what tracks benchmarks by it.
+--
+-- One entry a cell; times in seconds, per iteration for kernels. What hyperfine does not know (counts,
+-- verdicts) is in the other formats. Cells without a repetition have no entry.
+
+local json = require "pmclua.json"
+local stats = require "pmclua.stats"
+local times = require "pmclua.report.times"
+
+local M = {}
+
+local NS = 1e9
+local ORDER = { "results", "command", "mean", "stddev", "median", "user", "system", "min", "max", "times",
+  "memory_usage_byte", "exit_codes", "parameters" }
+
+local function seconds(list)
+  local out = {}
+  for i, ns in ipairs(list) do out[i] = ns / NS end
+  return out
+end
+
+-- A list of values that are all known; nil where one is not.
+local function all_known(list)
+  for i = 1, #list do
+    if not list[i] then return nil end
+  end
+  return list
+end
+
+-- hyperfine's parameters are texts.
+local function parameters(cell)
+  local map = {}
+  for name, level in pairs(cell.levels) do
+    map[name] = type(level) == "number" and json.number(level) or tostring(level)
+  end
+  return next(map) and json.object(map) or nil
+end
+
+local function in_seconds(ns) return ns and ns / NS or json.null end
+
+local function entry(cell)
+  local found = times.of(cell)
+  if #found.wall == 0 then return nil end
+  local mean, deviation = times.moments(found.wall)
+  local summary = stats.summary(found.wall)
+  return { command = cell.workload, mean = mean / NS, stddev = in_seconds(deviation),
+    median = summary.median / NS, user = in_seconds(times.known_mean(found.user)),
+    system = in_seconds(times.known_mean(found.system)), min = summary.minimum / NS,
+    max = summary.maximum / NS, times = seconds(found.wall), memory_usage_byte = all_known(found.memory),
+    exit_codes = all_known(found.exit), parameters = parameters(cell) }
+end
+
+--- The result as hyperfine would export it.
+---@param result pmclua.Result
+---@return string
+function M.render(result)
+  local results = setmetatable({}, { __jsontype = "array" })
+  for cell in result:cells() do results[#results + 1] = entry(cell) end
+  return json.encode({ results = results }, { order = ORDER, indent = 1 }) .. "\n"
+end
+
+return M
