@@ -36,6 +36,8 @@ local M = {}
 ---@field device string? the sysfs name of libpfm4's PMU, where this machine has it
 ---@field percore boolean?
 ---@field bpf boolean?
+---@field alias string? the event that sysfs names
+---@field placed table[]? how the config words of a PMU's event came about
 ---@field snapshot boolean? the value is a level, not a count
 ---@field per_package boolean?
 
@@ -94,6 +96,74 @@ end
 ---@return string json one line
 function M.json(events, spec)
   return require("pmclua.event.json").encode(events, spec)
+end
+
+-- For scripts, as pmc.events: mistakes raise at the caller's line. ----------------------------------------
+
+local function parse_or_raise(source, options)
+  local events, why = M.parse(source, options)
+  if events then return events end
+  local explain = require "pmclua.explain"
+  explain.misuse(explain.spec(source, why), 3)
+end
+
+--- The events that a spec stands for.
+---@param source string
+---@param options pmclua.event.Options?
+---@return pmclua.Event[]
+function M.encode(source, options)
+  return parse_or_raise(source, options)
+end
+
+--- What each event of a spec counts, why each field is as it is, and whether it opens here.
+---@param source string
+---@param options pmclua.event.Options?
+---@return pmclua.event.Explanation[]
+function M.explain(source, options)
+  local explanations = {}
+  for i, event in ipairs(parse_or_raise(source, options)) do
+    explanations[i] = require("pmclua.event.explain").event(event)
+  end
+  return explanations
+end
+
+--- Every event there is, by source.
+---@param filter pmclua.event.Filter?
+---@return pmclua.event.Entry[]
+function M.list(filter)
+  return require("pmclua.event.list").all(filter)
+end
+
+--- Events whose name or description has all the words.
+---@param words string e.g. "branch miss"
+---@param filter pmclua.event.Filter?
+---@return pmclua.event.Entry[] the best matches first
+function M.find(words, filter)
+  local copy = { words = {} }
+  for key, value in pairs(filter or {}) do copy[key] = value end
+  for word in words:gmatch("%S+") do table.insert(copy.words, word) end
+  if #copy.words == 0 then copy.words = nil end
+  return require("pmclua.event.list").all(copy)
+end
+
+--- The event name that is nearest to a word that finds nothing.
+---@param word string
+---@return string?
+function M.nearest(word)
+  local all = {}
+  for i, entry in ipairs(require("pmclua.event.list").all()) do all[i] = entry.name end
+  return require("pmclua.text").nearest(word, all)
+end
+
+--- Whether the event that a spec stands for opens here (of several, one of them).
+---@param source string
+---@return boolean
+function M.available(source)
+  local events = M.parse(source)
+  for _, event in ipairs(events or {}) do
+    if require("pmclua.event.explain").event(event).status == "counted" then return true end
+  end
+  return false
 end
 
 return M

@@ -123,6 +123,24 @@ local function blame_attribute(pmu, parts, message)
   end
 end
 
+--- What libpfm4 says that an event and its unit masks count.
+---@param full string a full name, as pmclua.Event has it
+---@return string
+function M.describe(full)
+  local pmu, rest = full:match("^(.-)::(.*)$")
+  local parts = {}
+  for part in rest:gmatch("[^:]+") do parts[#parts + 1] = part end
+  local event = find_event({ text = pmu }, parts[1])
+  if not event then return "" end
+  local said = { event.description }
+  for _, attribute in ipairs(core.pfm.attributes(event.index)) do
+    for i = 2, #parts do
+      if attribute.is_umask and attribute.name == parts[i] then said[#said + 1] = attribute.description end
+    end
+  end
+  return table.concat(said, ": ")
+end
+
 local function blame(item, pmu, parts, code)
   local message = reasons[code] or ("libpfm4 refuses this (error %d)"):format(code)
   if code == ATTR or code == UMASK then blame_attribute(pmu, parts, message) end

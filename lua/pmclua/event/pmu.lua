@@ -128,9 +128,11 @@ local function add_default(reading, pmu, default)
   if default.value == "?" then
     problem.at(reading.alias_token, "%s needs the term %s=…", alias.name, default.name)
   elseif format and default.value then
-    table.insert(reading.formats, { name = default.name, format = format, value = default.value })
+    table.insert(reading.formats,
+      { name = default.name, format = format, value = default.value, alias = alias and alias.name })
   elseif default.name:find("^config%d?$") and default.value then
-    reading.configs[default.name] = { value = default.value, term = { name = reading.alias_token } }
+    reading.configs[default.name] =
+      { value = default.value, term = { name = reading.alias_token }, alias = alias.name }
   else
     problem.at(reading.alias_token, "the OS kernel's own terms of %s are not understood: %s", alias.name,
       alias.terms)
@@ -166,6 +168,20 @@ local function join(reading)
   end
   for field, given in pairs(reading.configs) do words[field] = bit.bor(words[field] or 0ULL, given.value) end
   return words
+end
+
+--- How each field came about, for people.
+local function placements(reading)
+  local placed = {}
+  local function add(field, name, value, bits, alias)
+    value = core.exact(value)
+    placed[#placed + 1] = { field = field, term = name, value = value, bits = bits, alias = alias }
+  end
+  for _, each in ipairs(reading.formats) do
+    add(each.format.field, each.name, each.value, each.format.bits, each.alias)
+  end
+  for field, given in pairs(reading.configs) do add(field, field, given.value, nil, given.alias) end
+  return placed
 end
 
 local function encode_legacy(reading, pmu)
@@ -207,6 +223,7 @@ end
 ---@field settings table name, period, percore: see pmclua.event.term
 ---@field alias pmclua.event.Alias?
 ---@field verified boolean
+---@field placed table[] field, term, value, bits, alias
 
 --- Encodes an event of `pmu`. Raises a problem.
 ---@param pmu pmclua.event.Pmu
@@ -226,7 +243,7 @@ function M.encode(pmu, terms, tree)
     for field, word in pairs(join(reading)) do attr[field] = core.exact(word) end
   end
   return { attr = attr, settings = settings, alias = reading.alias,
-    verified = is_verified(reading, pmu, attr), legacy = reading.legacy }
+    verified = is_verified(reading, pmu, attr), legacy = reading.legacy, placed = placements(reading) }
 end
 
 return M

@@ -9,6 +9,7 @@ local M = {}
 ---@field field string the attr field: "config", "config1" …
 ---@field ranges integer[][] {first, last} bit, ascending
 ---@field width integer bits in all
+---@field bits string as the OS kernel writes them: "0-7,32-35"
 
 ---@class pmclua.event.Alias
 ---@field name string
@@ -75,7 +76,7 @@ local function parse_format(text)
     width = width + last - first + 1
   end
   table.sort(ranges, function(a, b) return a[1] < b[1] end)
-  return { field = field, ranges = ranges, width = width }
+  return { field = field, ranges = ranges, width = width, bits = bits }
 end
 
 -- Keeps what `read()` found; what is not there is looked for again.
@@ -117,6 +118,14 @@ function Pmu:alias(name)
       per_package = read_line(path .. ".per-pkg") == "1",
     }
   end)
+end
+
+--- The terms that the OS kernel's event stands for, and nothing more of it.
+---@param name string
+---@return string?
+function Pmu:alias_terms(name)
+  local terms = read_line(self.path .. "/events/" .. name)
+  return terms and (terms:gsub("%s+$", ""))
 end
 
 --- Whether the PMU has a file `name` in its caps folder, and what it says.
@@ -215,6 +224,13 @@ function Tree:of_type(type)
   for _, pmu in ipairs(self:pmus()) do
     if pmu.type == type then return pmu end
   end
+end
+
+--- A PMU's name without the number that tells it from its equals: "uncore_imc" for "uncore_imc_3".
+---@param name string
+---@return string
+function M.stem(name)
+  return (name:gsub("_?%d+$", ""))
 end
 
 -- perf's rule: "uncore_imc" and "imc" stand for uncore_imc_0, uncore_imc_1 …; digits alone may follow.

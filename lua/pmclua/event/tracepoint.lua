@@ -63,6 +63,33 @@ function M.names(root, system)
   return directories(root .. "/events/" .. system)
 end
 
+--- Every tracepoint as "system:name", in the order of tracefs; empty where it may not be read.
+---@param root string
+---@return string[]
+function M.all(root)
+  local all = {}
+  local file = io.open(root .. "/available_events")   -- one file: ten times as fast as the folders
+  if not file then return all end
+  for line in file:lines() do all[#all + 1] = line end
+  file:close()
+  return all
+end
+
+--- What a tracepoint tells, and a filter may ask: the names of its own fields.
+---@param root string
+---@param name string "system:name"
+---@return string[] empty where tracefs may not be read
+function M.fields(root, name)
+  local fields = {}
+  local file = io.open(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
+  for line in file and file:lines() or function() end do
+    local field = line:match("^%s*field:.-([%w_]+)[%[%]%w]*;")
+    if field and not field:find("^common_") then fields[#fields + 1] = field end
+  end
+  if file then file:close() end
+  return fields
+end
+
 local function matching(list, glob)
   local found = {}
   for _, name in ipairs(list) do

@@ -1,0 +1,192 @@
+--- explain.lua: what an event counts, how each field of its attr came about, and whether it opens here.
+
+local cache = require "pmclua.event.cache"
+local names = require "pmclua.event.names"
+local text = require "pmclua.text"
+
+local M = {}
+
+---@class pmclua.event.Explanation
+---@field event pmclua.Event
+---@field counts string what it counts, "" where nobody says
+---@field fields { name: string, value: string, why: string }[] of the attr, in the order of the ABI
+---@field notes string[] what to know of its numbers
+---@field status string of trying it: "counted", "unsupported", "constant-zero"
+---@field why string? of a status that is not "counted", and what would help
+---@field note string? what opening it needed
+
+local types = {
+  hardware = "PERF_TYPE_HARDWARE: the OS kernel knows the code for this CPU",
+  software = "PERF_TYPE_SOFTWARE: counted by the OS kernel itself",
+  cache = "PERF_TYPE_HW_CACHE: the OS kernel knows the code for this CPU",
+  raw = "PERF_TYPE_RAW: the core PMU gets the code as it is",
+  tracepoint = "PERF_TYPE_TRACEPOINT",
+  breakpoint = "PERF_TYPE_BREAKPOINT",
+}
+
+-- The order of the ABI, and why a bit is set.
+local order = { "type", "config", "config1", "config2", "config3", "config4", "bp_type", "bp_addr", "bp_len",
+  "uprobe_path", "kprobe_func", "pinned", "exclusive", "exclude_user", "exclude_kernel", "exclude_hv",
+  "exclude_idle", "precise_ip", "exclude_host", "exclude_guest" }
+local bits = {
+  pinned = "D: on the PMU all the time, or in error", exclusive = "e: nothing else may be on the PMU",
+  exclude_user = "user space is not counted", exclude_kernel = "the OS kernel is not counted",
+  exclude_hv = "the hypervisor is not counted", exclude_idle = "I: not while the CPU is idle",
+  precise_ip = "p: how exact a sampled address is", exclude_host = "G: only inside guests",
+  exclude_guest = "H: not inside guests",
+  bp_type = "the kinds of access", bp_addr = "the address", bp_len = "bytes watched",
+  uprobe_path = "the binary", kprobe_func = "the function of the OS kernel",
+}
+
+local function hex(value)
+  return ("0x%x"):format(value)
+end
+
+local function shown(field, value)
+  if type(value) == "string" then return value end
+  if field:find("^config") or field == "bp_addr" then return hex(value) end
+  return ("%u"):format(value)
+end
+
+-- "event=0x3c in bits 0-7 (mem-loads), config=0x1".
+local function placements(event, field)
+  local parts = {}
+  for _, placed in ipairs(event.placed or {}) do
+    if placed.field == field then
+      local where = placed.bits and " in bits " .. placed.bits or ""
+      local alias = placed.alias and (" (%s)"):format(placed.alias) or ""
+      parts[#parts + 1] = ("%s=%s%s%s"):format(placed.term, hex(placed.value), where, alias)
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+local function why_type(event)
+  if event.source == "pfm" then return "from libpfm4, " .. event.full end
+  if types[event.source] then return types[event.source] end
+  return event.pmu and ("the PMU %s, as sysfs numbers it"):format(event.pmu) or "as given"
+end
+
+local function why_config(event)
+  local placed = placements(event, "config")
+  if placed ~= "" then return placed end
+  if event.source == "tracepoint" then return "the id of " .. (event.tracepoint or "a tracepoint") end
+  if event.source == "probe" then return event.attr.config == 0 and "on entry" or "on return" end
+  if event.source == "pfm" then return "from libpfm4" end
+  if event.source == "hardware" or event.source == "software" or event.source == "cache" then
+    local bare = { attr = { type = event.attr.type, config = event.attr.config }, source = event.source }
+    return require("pmclua.event.format").event(bare)
+  end
+  return "as given"
+end
+
+local function why(event, field)
+  if field == "type" then return why_type(event) end
+  if field == "config" then return why_config(event) end
+  if event.source == "probe" and field == "config2" then return "where the probe is" end
+  if field:find("^config") then
+    local placed = placements(event, field)
+    return placed ~= "" and placed or event.source == "pfm" and "from libpfm4" or "as given"
+  end
+  return bits[field] or ""
+end
+
+local function fields_of(event)
+  local fields = {}
+  for _, field in ipairs(order) do
+    local value = event.attr and event.attr[field]
+    if value then
+      fields[#fields + 1] = { name = field, value = shown(field, value), why = why(event, field) }
+    end
+  end
+  return fields
+end
+
+local function generic_description(event)
+  local rows = event.source == "hardware" and names.hardware or names.software
+  for _, row in ipairs(rows) do
+    if 0ULL + row[3] == 0ULL + event.attr.config % 0x100000000 then return row[4] end
+  end
+end
+
+local function cache_description(event)
+  local name = cache.name_of(tonumber(event.attr.config % 0x100000000))
+  return name and require("pmclua.event.list").cache_description(name)
+end
+
+local function breakpoint_description(event)
+  local access = require("pmclua.event.breakpoint").access(event.attr.bp_type)
+  local verbs = access == "x" and "executions" or access == "w" and "writes" or access == "r" and "reads"
+    or "accesses (" .. access .. ")"
+  return ("%s of the %u bytes at %s"):format(verbs, event.attr.bp_len, hex(event.attr.bp_addr))
+end
+
+local function probe_description(event)
+  local attr = event.attr
+  local place = attr.uprobe_path or attr.kprobe_func or "the OS kernel"
+  return ("passing %s+%s%s"):format(place, hex(attr.config2 or 0), attr.config ~= 0 and ", on return" or "")
+end
+
+local function tool_description(event)
+  for _, row in ipairs(require("pmclua.event.tool").events) do
+    if row[2] == event.tool then return row[4] end
+  end
+end
+
+local function tracepoint_description(event)
+  if not event.tracepoint then return nil end
+  local tracepoint = require "pmclua.event.tracepoint"
+  local fields = tracepoint.fields(tracepoint.root(), event.tracepoint)
+  local tells = #fields > 0 and ", which tells " .. table.concat(fields, ", ") or ""
+  return "passing the tracepoint " .. event.tracepoint .. tells
+end
+
+local describe = {
+  hardware = generic_description, software = generic_description, cache = cache_description,
+  breakpoint = breakpoint_description, probe = probe_description, tool = tool_description,
+  pfm = function(event) return require("pmclua.event.pfm").describe(event.full) end,
+  tracepoint = tracepoint_description,
+  pmu = function(event)
+    return event.alias and ("what the PMU %s calls %s"):format(event.pmu, event.alias)
+  end,
+}
+
+local function notes_of(event)
+  local notes = {}
+  local function note(condition, format, ...)
+    if condition then notes[#notes + 1] = format:format(...) end
+  end
+  note(event.unit ~= "" and event.attr, "a count of 1 is %s %s", ("%.6g"):format(event.scale), event.unit)
+  note(event.tool, "in %s; taken from the record, costs nothing", event.unit)
+  note(not event.verified, "unverified: nothing here says that the PMU has this code; where it has not, the "
+    .. "count may be 0 all the same")
+  note(event.cpus, "counts on CPUs %s for all tasks together, whoever runs there", event.cpus or "")
+  note(event.core_cpus, "counts only while the task is on CPUs %s", event.core_cpus or "")
+  note(event.snapshot, "the value is a level, not a count")
+  note(event.per_package, "one value for each package")
+  note(event.precise_max, "P: precise_ip as high as it opens")
+  note(event.weak, "W: the group may be split where it does not fit")
+  note(event.period, "a sampling period of %s, which counting ignores", tostring(event.period))
+  note(event.filter, "only where %s", event.filter or "")
+  return notes
+end
+
+-- An event that is bound to CPUs is tried on the first of them.
+local function target_of(event)
+  local cpu = event.cpus and tonumber(event.cpus:match("^%d+"))
+  return cpu and { pid = -1, cpu = cpu } or nil
+end
+
+--- Explains an event, trying it on this thread (on a CPU where it counts CPUs).
+---@param event pmclua.Event
+---@return pmclua.event.Explanation
+function M.event(event)
+  local tried = require("pmclua.event.try").event(event, target_of(event))
+  local counts = describe[event.source] and describe[event.source](event)
+  return {
+    event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
+    status = tried.status, why = tried.why and text.safe(tostring(tried.why)) or nil, note = tried.note,
+  }
+end
+
+return M

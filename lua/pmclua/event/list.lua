@@ -1,0 +1,215 @@
+--- list.lua: every event there is, by source, and searching them.
+--
+-- Invariant: the spec of an entry can be given as it is, where its source is here; but libpfm4's events may
+-- need a unit mask behind it, and a "?" in one stands for a number.
+
+local cache = require "pmclua.event.cache"
+local names = require "pmclua.event.names"
+local sysfs = require "pmclua.event.sysfs"
+local tool = require "pmclua.event.tool"
+
+local M = {}
+
+---@class pmclua.event.Entry
+---@field spec string what to ask for
+---@field name string as it is known
+---@field source "hardware"|"software"|"cache"|"tool"|"pmu"|"tracepoint"|"pfm"
+---@field pmu string? sysfs or libpfm4 PMU, system of a tracepoint
+---@field description string "" where nobody says what it is
+---@field present boolean false: of a PMU that libpfm4 knows and this machine has not
+
+---@class pmclua.event.Filter
+---@field source string? only this source
+---@field pmu string? only of this PMU or tracepoint system: a name, or a glob
+---@field words string[]? only where each of them is in the name or the description
+---@field all boolean? libpfm4's events for other machines too
+---@field available boolean? only what opens on this machine
+---@field sysfs string? as for parse
+---@field tracefs string? as for parse
+
+local function add(list, source, pmu, name, spec, description, present)
+  if not list.wanted(pmu) then return end
+  list[#list + 1] = {
+    source = source, pmu = pmu, name = name, spec = spec, description = description or "",
+    present = present ~= false,
+  }
+end
+
+local function add_generic(list, source, rows)
+  for _, row in ipairs(rows) do
+    local also = row[2] and ("; also %s"):format(row[2]) or ""
+    add(list, source, source == "hardware" and "cpu" or "software", row[1], row[1], row[4] .. also)
+  end
+end
+
+local cache_words = {
+  { "loads", "reads of the %s" }, { "load-misses", "reads that miss the %s" },
+  { "stores", "writes of the %s" }, { "store-misses", "writes that miss the %s" },
+  { "prefetches", "prefetches by the %s" }, { "prefetch-misses", "prefetches that miss the %s" },
+}
+local cache_names = {
+  ["L1-dcache"] = "level 1 data cache", ["L1-icache"] = "level 1 instruction cache", LLC = "last-level cache",
+  dTLB = "data TLB", iTLB = "instruction TLB", branch = "branch prediction unit", node = "local memory",
+}
+
+--- What a cache event counts, by its usual name.
+---@param name string
+---@return string?
+function M.cache_description(name)
+  for _, row in ipairs(cache_words) do
+    local of = name:match("^(.+)%-" .. row[1]:gsub("%-", "%%-") .. "$")
+    if of and cache_names[of] then return row[2]:format(cache_names[of]) end
+  end
+end
+
+local sources = {}
+
+function sources.hardware(list) add_generic(list, "hardware", names.hardware) end
+function sources.software(list) add_generic(list, "software", names.software) end
+
+function sources.cache(list)
+  for _, row in ipairs(cache.all()) do
+    add(list, "cache", "cpu", row.name, row.name, M.cache_description(row.name))
+  end
+end
+
+function sources.tool(list)
+  for _, row in ipairs(tool.events) do add(list, "tool", nil, row[1], row[1], row[4]) end
+end
+
+-- Of equal PMUs (uncore_imc_0, _1 …) the first stands for all, under the name that means all of them.
+local function representatives(tree)
+  local list, by_stem = {}, {}
+  for _, name in ipairs(tree:names()) do
+    local stem = sysfs.stem(name)
+    if by_stem[stem] then
+      by_stem[stem].name = stem
+    else
+      by_stem[stem] = { name = name, pmu = tree:pmu(name) }
+      list[#list + 1] = by_stem[stem]
+    end
+  end
+  return list
+end
+
+-- ",rev=?" where the user must say what rev is.
+local function open_terms(terms)
+  local open = ""
+  for term in terms:gmatch("[^,]+=%?") do open = open .. "," .. term end
+  return open
+end
+
+function sources.pmu(list, filter)
+  for _, one in ipairs(representatives(sysfs.tree(filter.sysfs))) do
+    if one.pmu and list.wanted(one.name) then
+      for _, alias in ipairs(one.pmu:alias_names()) do
+        local terms = one.pmu:alias_terms(alias) or ""
+        local spec = ("%s/%s%s/"):format(one.name, alias, open_terms(terms))
+        add(list, "pmu", one.name, spec, spec, terms)
+      end
+    end
+  end
+end
+
+function sources.tracepoint(list, filter)
+  local tracepoint = require "pmclua.event.tracepoint"
+  for _, name in ipairs(tracepoint.all(tracepoint.root(filter))) do
+    add(list, "tracepoint", name:match("^[^:]+"), name, name)
+  end
+end
+
+-- Where something is searched for, or tried, each unit mask is an event of its own.
+local function add_masks(list, pmu, event)
+  for _, attribute in ipairs(require("pmclua.core").pfm.attributes(event.index)) do
+    if attribute.is_umask then
+      local name = ("%s:%s"):format(event.name, attribute.name)
+      add(list, "pfm", pmu.name, name, ("%s::%s"):format(pmu.name, name),
+        ("%s: %s"):format(event.description or "", attribute.description or ""), pmu.present)
+    end
+  end
+end
+
+function sources.pfm(list, filter)
+  local core = require "pmclua.core"
+  for _, pmu in ipairs(core.pfm.pmus()) do
+    local is_perfs_own = pmu.name == "perf" or pmu.name == "perf_raw"
+    if not is_perfs_own and (pmu.present or filter.all) and list.wanted(pmu.name) then
+      for _, event in ipairs(core.pfm.events(pmu.pmu)) do
+        add(list, "pfm", pmu.name, event.name, ("%s::%s"):format(pmu.name, event.name), event.description,
+          pmu.present)
+        if (filter.words or filter.available) and pmu.present then add_masks(list, pmu, event) end
+      end
+    end
+  end
+end
+
+--- The sources in the order in which they are listed.
+M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm" }
+
+local function pmu_filter(glob)
+  if not glob then return function() return true end end
+  return function(name)
+    return name ~= nil and (name == glob or sysfs.stem(name) == glob or sysfs.matches(glob, name))
+  end
+end
+
+-- "branch miss" finds "branch-misses" and "BR_MISP: branch mispredictions, or missed".
+local function pattern_of(word)
+  return (word:lower():gsub("[^%w%s_-]", "%%%0"):gsub("[-_%s]", "[-_ ]"))
+end
+
+local function has_all(text, patterns)
+  for _, pattern in ipairs(patterns) do
+    if not text:find(pattern) then return false end
+  end
+  return true
+end
+
+-- Those that are so called before those that are so described.
+local function search(list, words)
+  local patterns, called, described = {}, {}, {}
+  for i, word in ipairs(words) do patterns[i] = pattern_of(word) end
+  for _, entry in ipairs(list) do
+    local name = entry.name:lower()
+    if has_all(name, patterns) then
+      called[#called + 1] = entry
+    elseif has_all(("%s %s %s"):format(name, entry.description:lower(), entry.pmu or ""), patterns) then
+      described[#described + 1] = entry
+    end
+  end
+  for _, entry in ipairs(described) do called[#called + 1] = entry end
+  return called
+end
+
+-- What forbids one tracepoint forbids all, and closing one takes the OS kernel 30 ms: one stands for all.
+local function only_available(list)
+  local event = require "pmclua.event"
+  local kept, tracepoints = {}, nil
+  for _, entry in ipairs(list) do
+    local opens
+    if entry.source == "tracepoint" then
+      if tracepoints == nil then tracepoints = event.available(entry.spec) end
+      opens = tracepoints
+    else
+      opens = event.available(entry.spec)
+    end
+    if opens then kept[#kept + 1] = entry end
+  end
+  return kept
+end
+
+--- Events by source, in a fixed order; with words, the best matches first.
+---@param filter pmclua.event.Filter?
+---@return pmclua.event.Entry[]
+function M.all(filter)
+  filter = filter or {}
+  local list = { wanted = pmu_filter(filter.pmu) }
+  for _, source in ipairs(M.sources) do
+    if not filter.source or filter.source == source then sources[source](list, filter) end
+  end
+  list.wanted = nil
+  if filter.words then list = search(list, filter.words) end
+  return filter.available and only_available(list) or list
+end
+
+return M

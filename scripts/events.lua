@@ -1,0 +1,274 @@
+#!/usr/bin/env pmclua
+-- Which events are there, what do they count, and do they count here?
+--
+-- method: generic events come from a table, those of PMUs from sysfs, tracepoints from tracefs, the rest
+--   from libpfm4. --available and --explain try each by opening it.
+-- usage: pmclua events [OPTIONS] [WORD]...   (options stand before the words)
+-- example:
+--   pmclua events branch miss
+--   pmclua events --explain cycles:u
+--   pmclua events --encode '{cycles,instructions}:u' --json
+-- reading: the first column is what to ask for. With words, only what has all of them in its name or
+--   description is listed, the best first. Events of libpfm4 may need a unit mask behind them: search for
+--   the event to see them.
+-- caveats: without --available or --explain nothing is said of whether an event opens; an event that opens
+--   may still be `unverified`: a raw code of which nobody knows whether the PMU has it.
+
+local pmc = require "pmclua"
+
+local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm" }
+
+local opt = pmc.options {
+  { "source", choices = SOURCES, value = "S", help = "only these: " .. table.concat(SOURCES, ", ") },
+  { "pmu", value = "P", help = "only of this PMU or tracepoint system: a name, or a glob" },
+  { "all", false, help = "libpfm4's events for other machines too" },
+  { "available", false, help = "only what opens here" },
+  { "metrics", false, help = "the named metrics instead" },
+  { "encode", value = "SPEC", help = "print the attrs that a spec stands for" },
+  { "explain", value = "SPEC", help = "what it counts, why each field is as it is, and whether it opens" },
+  { "format", "table", choices = { "table", "json" }, value = "F", help = "table or json" },
+  { "json", false, help = "the same as --format json" },
+  { "words", rest = true, help = "what to search for" },
+  experiment = false,
+}
+
+local as_json = opt.json or opt.format == "json"
+
+-- ---- output ----
+
+local function json(value)
+  return require("dkjson").encode(value)
+end
+
+local function object(...)
+  local value = {}
+  for i = 1, select("#", ...), 2 do value[select(i, ...)] = (select(i + 1, ...)) end
+  return setmetatable(value, { __jsontype = "object" })
+end
+
+-- One object a line: a list of thousands can be searched with grep.
+local function print_array(lines)
+  print "["
+  for i, line in ipairs(lines) do print(line .. (i < #lines and "," or "")) end
+  print "]"
+end
+
+local WIDEST = 44
+
+local function print_columns(rows)
+  local width = 0
+  for _, row in ipairs(rows) do
+    if #row[1] <= WIDEST then width = math.max(width, #row[1]) end
+  end
+  for _, row in ipairs(rows) do
+    local line = ("  %-" .. width .. "s  %s"):format(row[1], row[2])
+    print((line:gsub("%s+$", "")))
+  end
+end
+
+-- Words in lines of at most `width` columns.
+local function wrapped(text, width)
+  local lines, line = {}, ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and #line + 1 + #word > width then
+      lines[#lines + 1], line = line, word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function fail(message)
+  io.stderr:write("pmclua events: ", message, "\n")
+  os.exit(1, true)
+end
+
+-- Says what is wrong with a spec and points at it.
+local function refuse(spec, problem)
+  local hint = problem.hint and ("; did you mean '%s'?"):format(problem.hint) or ""
+  local mark = "^" .. ("~"):rep(math.max(problem.length, 1) - 1)
+  local shown, indent = spec:gsub("%c", "?"), (" "):rep(problem.position - 1)
+  fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, shown, indent, mark))
+end
+
+local function parse(spec)
+  local events, problem = pmc.events.parse(spec)
+  if not events then refuse(spec, problem) end
+  return events
+end
+
+-- ---- one spec ----
+
+local function attr_text(event)
+  if event.tool then return "no attr: read from the record" end
+  local fields = {}
+  for name, value in pairs(event.attr) do
+    if name ~= "type" and name ~= "config" then
+      local shown = type(value) == "string" and value or ("0x%x"):format(value)
+      fields[#fields + 1] = ("%s=%s"):format(name, shown)
+    end
+  end
+  table.sort(fields)
+  return ("type=%d config=0x%x %s"):format(event.attr.type, event.attr.config, table.concat(fields, " "))
+end
+
+local function encode(spec)
+  local events = parse(spec)
+  if as_json then return print(pmc.events.json(events, spec)) end
+  local rows = {}
+  for i, event in ipairs(events) do
+    local leader = event.leader and (" in the group of %s"):format(events[event.leader].name) or ""
+    rows[i] = { event.name, attr_text(event) .. leader }
+  end
+  print_columns(rows)
+end
+
+local function explanation_object(explained)
+  local fields = {}
+  for i, field in ipairs(explained.fields) do
+    fields[i] = object("name", field.name, "value", field.value, "why", field.why)
+  end
+  local event = explained.event
+  return object("name", event.name, "spec", pmc.events.format(event), "source", event.source,
+    "pmu", event.pmu, "counts", explained.counts, "unit", event.unit, "scale", event.scale,
+    "verified", event.verified, "fields", fields, "notes", explained.notes, "status", explained.status,
+    "why", explained.why, "note", explained.note)
+end
+
+local function print_explanation(explained)
+  local rows = {}
+  local function paragraph(title, text)
+    for i, line in ipairs(wrapped(text, 64)) do rows[#rows + 1] = { i == 1 and title or "", line } end
+  end
+  if explained.counts ~= "" then paragraph("counts", explained.counts) end
+  for _, field in ipairs(explained.fields) do
+    rows[#rows + 1] = { field.name, ("%-18s %s"):format(field.value, field.why) }
+  end
+  for _, note in ipairs(explained.notes) do paragraph("note", note) end
+  local why = explained.why or explained.note
+  paragraph("here", explained.status .. (why and ": " .. why or ""))
+  rows[#rows + 1] = { "plainly", pmc.events.format(explained.event) }
+  print(explained.event.name)
+  print_columns(rows)
+end
+
+local function explain(spec)
+  parse(spec)
+  local explanations = pmc.events.explain(spec)
+  if as_json then
+    for i, explained in ipairs(explanations) do explanations[i] = json(explanation_object(explained)) end
+    return print_array(explanations)
+  end
+  for _, explained in ipairs(explanations) do print_explanation(explained) end
+end
+
+-- ---- lists ----
+
+local HEADINGS = {
+  hardware = "generic hardware events", software = "events of the OS kernel", cache = "generic cache events",
+  tool = "of every record", tracepoint = "tracepoints", pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
+}
+
+local function heading_of(entry)
+  return HEADINGS[entry.source]:format(entry.pmu) .. (entry.present and "" or ", which is not here")
+end
+
+local function print_entries(entries)
+  local rows, heading = {}, nil
+  local function flush()
+    if heading then
+      print(heading)
+      print_columns(rows)
+      rows = {}
+    end
+  end
+  for _, entry in ipairs(entries) do
+    local its = heading_of(entry)
+    if its ~= heading then
+      flush()
+      heading = its
+    end
+    rows[#rows + 1] = { entry.spec, entry.description }
+  end
+  flush()
+end
+
+local function entry_lines(entries)
+  local quote, lines = require("dkjson").quotestring, {}
+  for i, entry in ipairs(entries) do
+    lines[i] = ('{"spec":%s,"name":%s,"source":"%s","pmu":%s,"description":%s,"present":%s}'):format(
+      quote(entry.spec), quote(entry.name), entry.source, entry.pmu and quote(entry.pmu) or "null",
+      quote(entry.description), tostring(entry.present))
+  end
+  return lines
+end
+
+local function nothing_found()
+  local words = table.concat(opt.words, " ")
+  local near = pmc.events.nearest(words)
+  local hint = near and ("; did you mean '%s'?"):format(near) or ""
+  local said = words == "" and "no event is so" or ("no event is called or described '%s'"):format(words)
+  fail(said .. hint)
+end
+
+local function list()
+  local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
+  local entries = pmc.events.find(table.concat(opt.words, " "), filter)
+  if #entries == 0 then nothing_found() end
+  if as_json then return print_array(entry_lines(entries)) end
+  print_entries(entries)
+end
+
+-- ---- metrics ----
+
+local function opens(variant)
+  for _, spec in ipairs(variant.events) do
+    if not pmc.events.available((spec:gsub("^[%w_]+ = ", ""))) then return false end
+  end
+  return true
+end
+
+local function chosen_variant(metric)
+  for _, variant in ipairs(metric.variants) do
+    if opens(variant) then return variant end
+  end
+end
+
+local function has_words(metric)
+  for _, word in ipairs(opt.words) do
+    local text = ("%s %s"):format(metric.name, metric.meaning or ""):lower()
+    if not text:find(word:lower(), 1, true) then return false end
+  end
+  return true
+end
+
+local function metrics()
+  local rows, lines = {}, {}
+  for _, name in ipairs(pmc.metrics.names()) do
+    local metric = pmc.metrics.named(name)
+    local variant = opt.available and chosen_variant(metric) or metric
+    if has_words(metric) and (not opt.available or chosen_variant(metric)) then
+      local unit = metric.unit ~= "" and " [" .. metric.unit .. "]" or ""
+      rows[#rows + 1] = { metric.name .. unit, metric.meaning }
+      rows[#rows + 1] = { "", "= " .. variant.formula }
+      lines[#lines + 1] = json(object("name", metric.name, "unit", metric.unit, "meaning", metric.meaning,
+        "formula", variant.formula, "events", variant.events))
+    end
+  end
+  if as_json then return print_array(lines) end
+  if #rows == 0 then fail "no metric is so" end
+  print_columns(rows)
+end
+
+-- ---- what was asked ----
+
+for _, word in ipairs(opt.words) do
+  if word:find "^%-" then fail(("'%s' stands behind the words: options come first"):format(word)) end
+end
+
+if opt.encode then encode(opt.encode)
+elseif opt.explain then explain(opt.explain)
+elseif opt.metrics then metrics()
+else list() end
