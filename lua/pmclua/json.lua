@@ -100,7 +100,24 @@ end
 
 local encode
 
+-- A list of numbers is joined by itself: a million of them would be two million parts of the whole.
+local function join_numbers(value)
+  local texts = {}
+  for i = 1, #value do
+    local item = value[i]
+    if rawequal(item, M.null) then texts[i] = "null"
+    elseif type(item) == "number" or type(item) == "cdata" then texts[i] = M.number(item)
+    else return nil end
+  end
+  return "[" .. table.concat(texts, ",") .. "]"
+end
+
 local function encode_list(out, value, context, depth)
+  local numbers = join_numbers(value)
+  if numbers then
+    out[#out + 1] = numbers
+    return
+  end
   out[#out + 1] = "["
   for i = 1, #value do
     if i > 1 then out[#out + 1] = "," end
@@ -146,8 +163,8 @@ end
 ---@field order? string[] keys that come first, in this order, in every object
 ---@field indent? integer objects down to this depth get a line for each key
 
---- The JSON text of `value`: nil where a table has a hole is not allowed; use json.null.
---- A table is a list where its keys are 1…n; an empty one is a list unless made by json.object.
+--- The JSON text of `value`. A table is a list where its keys are 1…n, and an empty one is a list unless
+--- made by json.object; what is absent in a list is json.null.
 ---@param value any
 ---@param options? pmclua.JsonOptions
 ---@return string

@@ -36,6 +36,29 @@ local function line_of(values, count)
   return table.concat(fields, ",")
 end
 
+-- Lines that are joined now and then, so that millions of them are not millions of strings.
+local Lines = {}
+Lines.__index = Lines
+
+local JOINED = 4096
+
+local function new_lines() return setmetatable({ chunks = {}, pending = {} }, Lines) end
+
+function Lines:join()
+  self.chunks[#self.chunks + 1] = table.concat(self.pending, "\n") .. "\n"
+  self.pending = {}
+end
+
+function Lines:add(line)
+  self.pending[#self.pending + 1] = line
+  if #self.pending == JOINED then self:join() end
+end
+
+function Lines:text()
+  if #self.pending > 0 then self:join() end
+  return table.concat(self.chunks)
+end
+
 -- ---- records ---------------------------------------------------------------------------------------------
 
 -- A factor that is called as one of our own columns is factor_NAME.
@@ -87,9 +110,9 @@ local function add_records(lines, start, cell, found, event, summary)
       value, k = found.raw and found.raw[k] or found.list[k], k + 1
     end
     local times = partial[i]
-    lines[#lines + 1] = start .. "," .. line_of({ pass, block.index[i], block.order[i], value,
+    lines:add(start .. "," .. line_of({ pass, block.index[i], block.order[i], value,
       state_of(event, summary, value, times), counts[i], times and times[1], times and times[2],
-      block.iterations[i] }, 10)
+      block.iterations[i] }, 10))
   end
 end
 
@@ -97,7 +120,7 @@ local function add_summary(lines, result, cell, name)
   local summary, event = cell:summary(name), result.event_by_field[name]
   local start = start_of(result, cell, summary)
   if summary.n == 0 then
-    lines[#lines + 1] = start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, 10)
+    lines:add(start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, 10))
     return
   end
   add_records(lines, start, cell, cell:found(name), event, summary)
@@ -108,13 +131,14 @@ end
 ---@return string
 function M.render(result)
   local columns = columns_of(result)
-  local lines = { line_of(columns, #columns) }
+  local lines = new_lines()
+  lines:add(line_of(columns, #columns))
   for cell in result:cells() do
     for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
       for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end
     end
   end
-  return table.concat(lines, "\n") .. "\n"
+  return lines:text()
 end
 
 return M
