@@ -77,7 +77,7 @@ $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h
 	{ echo 'return [==['; sed -n '/FFI-BEGIN \*/,/FFI-END \*/p' $<; echo ']==]'; } > $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA)
-	@luajit core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
+	@luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
 	mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.S

@@ -11,7 +11,7 @@
 #include <lualib.h>
 
 /* Made by embed.lua; ends with a name of NULL. */
-struct embedded { const char *name, *source; uint64_t bytes; };
+struct embedded { const char *name, *source; uint64_t bytes; const char *bytecode; uint64_t bytecode_bytes; };
 extern const struct embedded pmclua_embedded[];
 
 enum { FAILED = 1 };
@@ -24,10 +24,45 @@ static const struct embedded *find_embedded(const char *name)
     return NULL;
 }
 
+/* What is left to be met of some bytes; NULL: others came. */
+struct comparison { const char *rest; size_t bytes; };
+
+static int compare(lua_State *L, const void *bytes, size_t count, void *data)
+{
+    (void)L;
+    struct comparison *met = data;
+    if (!met->rest || count > met->bytes || memcmp(met->rest, bytes, count) != 0) {
+        met->rest = NULL;
+        return 0;
+    }
+    met->rest += count;
+    met->bytes -= count;
+    return 0;
+}
+
+/* Whether this LuaJIT makes of the probe what the one that made our bytecode did. */
+static int is_same_compiler(lua_State *L)
+{
+    static int known = -1;
+    if (known >= 0)
+        return known;
+    const struct embedded *probe = find_embedded("probe");
+    struct comparison met = { probe->bytecode, probe->bytecode_bytes };
+    lua_getglobal(L, "jit");
+    lua_getfield(L, -1, "version");
+    lua_pushfstring(L, "=%s", lua_tostring(L, -1));
+    known = luaL_loadbuffer(L, probe->source, probe->bytes, lua_tostring(L, -1)) == 0
+            && lua_dump(L, compare, &met) == 0 && met.rest && met.bytes == 0;
+    lua_pop(L, 4);
+    return known;
+}
+
 static int load_embedded(lua_State *L, const char *name, const struct embedded *module)
 {
     char chunk[256];
     snprintf(chunk, sizeof chunk, "@%s", name);
+    if (is_same_compiler(L) && luaL_loadbuffer(L, module->bytecode, module->bytecode_bytes, chunk) == 0)
+        return 1;
     if (luaL_loadbuffer(L, module->source, module->bytes, chunk) != 0)
         return lua_error(L);
     return 1;
