@@ -357,3 +357,123 @@ describe("a result", function()
     assert.matches("cannot be called 'kind'", message_of(of, {}, { factors = { { "kind", { 1 } } } }))
   end)
 end)
+
+describe("a comparison", function()
+  local function around(middle, count)
+    local values = {}
+    for i = 1, count do values[i] = middle + (i * 7) % count end
+    return values
+  end
+
+  -- Two workloads at two levels; `columns` is twice as expensive as `rows`.
+  local function two_by_two(more)
+    local header = { baseline = { workload = "rows" }, primary = "cycles",
+      workloads = { { name = "rows", kind = "command", per = "run" },
+        { name = "columns", kind = "command", per = "run" } }, cells = {} }
+    for _, n in ipairs { 256, 512 } do
+      for _, name in ipairs { "rows", "columns" } do
+        header.cells[#header.cells + 1] = { workload = name, levels = { n = n } }
+      end
+    end
+    for field, value in pairs(more or {}) do header[field] = value end
+    local records = {}
+    for c, middle in ipairs { 1000, 2000, 4000, 8000 } do
+      local place = { cell = c, workload = header.cells[c].workload, levels = header.cells[c].levels }
+      for _, record in ipairs(made.records({ around(middle, 12), {}, {} }, place)) do
+        records[#records + 1] = record
+      end
+    end
+    return of(records, header)
+  end
+
+  it("is of each cell with the cell that has the baseline's workload and else its levels", function()
+    local comparison = two_by_two():compare {}
+    local seen = {}
+    for _, pair in ipairs(comparison.pairs) do
+      local row = pair.rows[1]
+      seen[#seen + 1] = { pair.cell.workload, pair.baseline.workload, pair.cell.n, pair.baseline.n,
+        pair.pairs, row.verdict.verdict, row.verdict.ratio > 1.9 and row.verdict.ratio < 2 }
+    end
+    assert.same({ { "columns", "rows", 256, 256, 12, "more", true },
+      { "columns", "rows", 512, 512, 12, "more", true } }, seen)
+  end)
+
+  it("takes any partial cell as baseline", function()
+    local pairs_of = two_by_two():compare({ baseline = { n = 256 } }).pairs
+    assert.same({ 2, 512, 256 }, { #pairs_of, pairs_of[1].cell.n, pairs_of[1].baseline.n })
+    assert.equal(3, #two_by_two():compare({ baseline = { n = 256, workload = "rows" } }).pairs)
+    assert.matches("no factor is called 'm'",
+      message_of(function() two_by_two():compare { baseline = { m = 1 } } end))
+  end)
+
+  it("pairs repetitions by block, leaving out those that one side has not", function()
+    local r = two_by_two()
+    r:add(made.record({ 1 }, { cell = 1, index = 13, order = 99 }))
+    assert.equal(12, r:compare({}).pairs[1].pairs)
+  end)
+
+  it("corrects the others' intervals and not the primary's", function()
+    local rows = two_by_two({ metrics = { "twice = 2 * cycles" } }):compare({}).pairs[1].rows
+    assert.equal(0.95, rows[1].verdict.level)
+    assert.is_true(rows[4].verdict.level > 0.99)
+  end)
+
+  it("says why where a side is absent", function()
+    local row = two_by_two():compare({}).pairs[1].rows[2]
+    assert.is_nil(row.verdict)
+    assert.matches("no repetition has a count", row.why)
+  end)
+
+  it("takes margins as an experiment does", function()
+    local row = two_by_two():compare({ baseline = "columns", margin = "99%" }).pairs[1].rows[1]
+    assert.same({ "same", 0.99 }, { row.verdict.verdict, row.verdict.margin })
+  end)
+end)
+
+describe("several stored results", function()
+  local store, support = require "pmclua.store", require "tests.support"
+
+  local function stored(name, header, records)
+    local writer = store.create(("%s/%s.jsonl"):format(support.folder(), name), made.header(header))
+    for _, record in ipairs(records) do writer:add(record) end
+    writer:finish "complete"
+    return writer.path
+  end
+
+  local function numbers(first)
+    local list = {}
+    for i = 1, 8 do list[i] = first + i end
+    return list
+  end
+
+  it("are one result with a factor that names the files", function()
+    local a = stored("before", command(), made.records { numbers(100), numbers(10), {} })
+    local events = { made.event "instructions", made.event "cycles" }
+    local b = stored("after", command { events = events, pass_events = { { 1, 2 } } },
+      made.records { numbers(20), numbers(200) })
+    local r = result.load(a, b)
+    assert.equal(104.5, r:where({ file = "before", n = 256 }):cells()().cycles.median)
+    assert.equal(204.5, r:where({ file = "after", n = 256 }):cells()().cycles.median)
+    assert.equal(24.5, r:where({ file = "after", n = 256 }):cells()().instructions.median)
+    assert.equal("complete", r.status)
+  end)
+
+  it("are compared unpaired, as no block has both", function()
+    local a = stored("before", command(), made.records { numbers(1000), {}, {} })
+    local b = stored("after", command(), made.records { numbers(500), {}, {} })
+    local pair = result.load(a, b):compare({ baseline = { file = "before" }, names = { "cycles" } }).pairs[1]
+    assert.is_false(pair.paired)
+    assert.same({ "fewer", "Hodges-Lehmann" }, { pair.rows[1].verdict.verdict, pair.rows[1].verdict.method })
+  end)
+
+  it("have an event that one of them could not count, with the reason for that file", function()
+    local absent = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
+      made.event "instructions" }
+    local a = stored("here", command { events = absent, pass_events = { { 2 } } },
+      made.records { [2] = numbers(1) })
+    local b = stored("there", command(), made.records { numbers(7), {}, {} })
+    local r = result.load(a, b)
+    assert.equal(11.5, r:where({ file = "there", n = 256 }):cells()().cycles.median)
+    assert.equal("no PMU here", r:where({ file = "here", n = 256 }):cells()().cycles.why)
+  end)
+end)

@@ -187,15 +187,42 @@ function Result:__tostring() return self:report() end
 ---@param status "complete"|"interrupted"
 function Result:finish(status) self.status = status end
 
---- The result that a file has.
----@param path string
----@return pmclua.Result
-function M.load(path)
+local function load_one(path)
   local stored = require("pmclua.store").open(path)
   local result = M.new(stored.header)
   for record in stored.records do result:add(record) end
   result.status, result.problems, result.path = stored.status, stored.problems, path
   return result
+end
+
+local function load_several(paths)
+  local store, merge = require "pmclua.store", require "pmclua.experiment.result.merge"
+  local files, headers = {}, {}
+  for i, path in ipairs(paths) do
+    files[i] = store.open(path)
+    headers[i] = files[i].header
+  end
+  local header, maps = merge.headers(headers, paths)
+  local result = M.new(header)
+  result.status = "complete"
+  for i, file in ipairs(files) do
+    for record in file.records do result:add(merge.record(record, maps[i], header)) end
+    if file.status ~= "complete" then result.status = file.status end
+    for _, problem in ipairs(file.problems) do
+      table.insert(result.problems, ("%s: %s"):format(paths[i], problem))
+    end
+  end
+  return result
+end
+
+--- The result of stored files. Several are one result with a further factor, file: their names.
+---@param path string
+---@param ... string more paths
+---@return pmclua.Result
+function M.load(path, ...)
+  if type(path) ~= "string" then explain.misuse("load takes paths of stored results", 2) end
+  if select("#", ...) == 0 then return load_one(path) end
+  return load_several { path, ... }
 end
 
 return M

@@ -54,8 +54,9 @@ function M.cell_title(cell)
   return parts
 end
 
-local function interleaved(result, pairs_count)
-  local seed = result.header.seed
+local function interleaved(result, pair)
+  local seed, pairs_count = result.header.seed, pair.pairs
+  if not pair.paired then return text.plural(pairs_count, "repetition") .. " each, not interleaved" end
   return ("%s, interleaved%s"):format(text.plural(pairs_count, "pair"),
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
 end
@@ -73,7 +74,7 @@ function M.pair_title(result, pair)
     parts[1] = ("%s against %s (baseline)"):format(words.levels(cell), words.levels(baseline))
     add(parts, text.safe(cell.workload))
   end
-  add(parts, interleaved(result, pair.pairs))
+  add(parts, interleaved(result, pair))
   return parts
 end
 

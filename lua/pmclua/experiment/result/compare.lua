@@ -1,6 +1,7 @@
 --- compare.lua: each cell of a result against its baseline, for every event and metric.
 --
--- Invariant: a pair is of two repetitions of one block. The primary quantity's interval is uncorrected;
+-- Invariant: repetitions of one block are compared with each other; what has no blocks in common (other
+-- files) is compared unpaired. The primary quantity's interval is uncorrected;
 -- those of the others hold together (verdict.levels), over all the comparisons that are made here.
 
 local explain = require "pmclua.explain"
@@ -25,7 +26,8 @@ local M = {}
 ---@field cell pmclua.Cell
 ---@field baseline pmclua.Cell
 ---@field rows pmclua.ComparedRow[]
----@field pairs integer blocks that both have
+---@field paired boolean repetitions of one block are compared; those of different files have none
+---@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
 
 ---@class pmclua.Comparison
 ---@field baseline table<string, any> the partial cell
@@ -76,11 +78,12 @@ local function is_baseline_of(cell, other, baseline)
 end
 
 local function find_pairs(result, baseline)
-  local found = {}
+  local found, unpaired = {}, result.header.unpaired
   for cell in result:cells() do
     for other in result:cells() do
       if cell ~= other and is_baseline_of(cell, other, baseline) then
-        found[#found + 1] = { cell = cell, baseline = other, rows = {}, pairs = 0 }
+        found[#found + 1] = { cell = cell, baseline = other, rows = {}, pairs = 0,
+          paired = not unpaired or cell.levels[unpaired] == other.levels[unpaired] }
       end
     end
   end
@@ -130,10 +133,15 @@ local function compare_one(pair, name, options)
     row.why = why_absent { cell = a, baseline = b }
     return row
   end
-  local ours, theirs = verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
-  pair.pairs = math.max(pair.pairs, #ours)
-  row.verdict, row.why = verdict.compare(ours, theirs,
-    { kind = a.kind, margin = options.margin(name), level = options.levels[name], floor = options.floor })
+  local ours, theirs
+  if pair.paired then
+    ours, theirs = verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
+  else
+    ours, theirs = a.values, b.values
+  end
+  pair.pairs = math.max(pair.pairs, math.min(#ours, #theirs))
+  row.verdict, row.why = verdict.compare(ours, theirs, { kind = a.kind, margin = options.margin(name),
+    level = options.levels[name], floor = options.floor, paired = pair.paired })
   return row
 end
 

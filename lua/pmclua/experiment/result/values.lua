@@ -50,7 +50,7 @@ local function value_at(event, column, i, per_iteration)
 end
 
 local function why_absent(event, column)
-  if event.why then return event.why end
+  if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
   if not times then return "no repetition has a count of it" end
   return times[1] == 0 and NEVER_ON or NO_ROOM
