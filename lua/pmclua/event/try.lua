@@ -6,27 +6,18 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local kinds = require "pmclua.explain.kinds"
 
 local try = {}
-
-local SOFTWARE, TRACEPOINT = 1, 2
--- Software events that count nothing when the OS kernel is excluded: they happen inside it.
-local KERNEL_ONLY = { [3] = "context-switches", [4] = "cpu-migrations", [11] = "cgroup-switches" }
 
 --- Why this attr would always read 0; nil when it may count.
 ---@param event pmclua.Event
 ---@param attr table
 ---@return string?
-function try.constant_zero(event, attr)
-  if attr.exclude_kernel ~= 1 then return end
-  if attr.type == SOFTWARE and KERNEL_ONLY[tonumber(attr.config)] then
-    return ("%s happens inside the OS kernel: with the OS kernel excluded it would always read 0"):format(
-      KERNEL_ONLY[tonumber(attr.config)])
-  end
-  local system = attr.type == TRACEPOINT and event.spec:match "([%w_]+):"
-  if system and system ~= "syscalls" and system ~= "raw_syscalls" then
-    return "a tracepoint inside the OS kernel: with the OS kernel excluded it would always read 0"
-  end
+local function constant_zero(event, attr)
+  if attr.exclude_kernel ~= 1 then return nil end
+  local why = kinds.zero_without_kernel { attr = attr, event = event.spec }
+  return why and "with the OS kernel excluded it would always read 0: " .. why
 end
 
 local function copy(fields)
@@ -58,7 +49,7 @@ end
 ---   status "counted": it opens, with `attr`; `note` says what was changed for it
 function try.event(event, target)
   if event.tool then return { status = "counted" } end
-  local zero = try.constant_zero(event, event.attr)
+  local zero = constant_zero(event, event.attr)
   if zero then return { status = "constant-zero", why = zero } end
   local ok, failure = opens(event.attr, target)
   if ok then return { status = "counted", attr = event.attr } end
@@ -68,10 +59,8 @@ function try.event(event, target)
   attr.exclude_kernel, attr.exclude_hv = 1, nil
   ok = opens(attr, target)
   if not ok then return refused(event, failure) end
-  zero = try.constant_zero(event, attr)
-  if zero then
-    local why = refused(event, failure).why
-    return { status = "constant-zero", why = ("%s; %s"):format(zero, why.hint or "run as root") }
+  if constant_zero(event, attr) then
+    return { status = "constant-zero", why = refused(event, failure).why }
   end
   return { status = "counted", attr = attr, note = "user space only (as an ordinary user)" }
 end
