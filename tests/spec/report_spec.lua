@@ -215,8 +215,17 @@ describe("a table", function()
     assert.equal(3, select(2, shown(r):gsub("against w1 %(baseline%)", "")))
   end)
 
-  it("is what printing a result shows", function()
+  it("of few levels that are compared is a comparison of each with the baseline", function()
+    local r = strides():where { bytes = 67108864 }
+    assert.matches("^What.-stride = 4,096 against stride = 64 %(baseline%)", shown(r))
+  end)
+
+  it("is what printing a result or a comparison shows", function()
     assert.matches("duration_time", tostring(one_cell()), 1, true)
+    local options = { width = 80, utf8 = true, colour = false }
+    assert.equal(support.read(support.fixture "report/two_compilers.txt"):match "^(.-\n)\n",
+      two_compilers():compare({}):report(options))
+    assert.matches("FASTER", tostring(two_compilers():compare {}), 1, true)
   end)
 end)
 

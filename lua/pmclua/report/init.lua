@@ -35,4 +35,13 @@ function M.render(result, options)
   return renderer(options and options.format or "table").render(result, terminal.resolve(options), options)
 end
 
+--- A comparison as tables.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@param options? pmclua.ReportOptions
+---@return string
+function M.render_comparison(result, comparison, options)
+  return require("pmclua.report.table").render_comparison(result, comparison, terminal.resolve(options))
+end
+
 return M

@@ -66,14 +66,10 @@ end
 ---@param pair pmclua.ComparedPair
 ---@return string[]
 function M.pair_title(result, pair)
-  local cell, baseline, parts = pair.cell, pair.baseline, {}
-  if cell.workload ~= baseline.workload then
-    parts[1] = ("%s against %s (baseline)"):format(text.safe(cell.workload), text.safe(baseline.workload))
-    add(parts, words.levels(cell))
-  else
-    parts[1] = ("%s against %s (baseline)"):format(words.levels(cell), words.levels(baseline))
-    add(parts, text.safe(cell.workload))
-  end
+  local cell, baseline = pair.cell, pair.baseline
+  local ours, theirs = words.side(cell, baseline), words.side(baseline, cell)
+  local parts = { ("%s against %s (baseline)"):format(ours, theirs) }
+  for _, part in ipairs(words.common(cell, baseline)) do add(parts, part) end
   add(parts, interleaved(result, pair))
   return parts
 end

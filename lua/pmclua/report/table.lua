@@ -102,12 +102,9 @@ local function put_notes(lines, notes, place)
   end
 end
 
---- The result as text for people.
----@param result pmclua.Result
----@param place { width: integer, colour: boolean, utf8: boolean }
----@return string
-function M.render(result, place)
-  local report, lines, paint = tables.of(result), {}, painter(place.colour)
+-- A report laid out for a place.
+local function lay_out(report, place)
+  local lines, paint = {}, painter(place.colour)
   if report.question then
     put(lines, text.wrap(place.utf8 and report.question or text.ascii(report.question), place.width))
     lines[#lines + 1] = ""
@@ -118,6 +115,21 @@ function M.render(result, place)
   end
   put_notes(lines, report.notes, place)
   return table.concat(lines, "\n") .. "\n"
+end
+
+--- The result as text for people.
+---@param result pmclua.Result
+---@param place { width: integer, colour: boolean, utf8: boolean }
+---@return string
+function M.render(result, place) return lay_out(tables.of(result), place) end
+
+--- A comparison as text for people.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@param place { width: integer, colour: boolean, utf8: boolean }
+---@return string
+function M.render_comparison(result, comparison, place)
+  return lay_out(tables.of_comparison(result, comparison), place)
 end
 
 return M

@@ -74,13 +74,10 @@ end
 local VERDICT_TONES = { faster = "good", slower = "bad" }
 
 local function compared_columns(pair)
-  local function side(cell, other)
-    if cell.workload ~= other.workload then return text.safe(cell.workload) end
-    return words.levels(cell)
-  end
+  local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
   return {
-    { name = "event" }, { name = side(pair.baseline, pair.cell), align = "right" },
-    { name = side(pair.cell, pair.baseline), align = "right" }, { name = "ratio", align = "right" },
+    { name = "event" }, { name = theirs, align = "right" }, { name = ours, align = "right" },
+    { name = "ratio", align = "right" },
     { name = "95 % interval", drop = 2 }, { name = "margin", align = "right", gap = 1, drop = 1 },
     { name = "verdict" },
   }
@@ -125,20 +122,30 @@ local function count_cells(result)
   return count
 end
 
+local MOST_COMPARED = 4        -- levels that each have a table of their own, against the baseline
+
+local function count_levels(result, name)
+  local seen, count = {}, 0
+  for cell in result:cells() do
+    local level = cell.levels[name]
+    if not seen[level] then seen[level], count = true, count + 1 end
+  end
+  return count
+end
+
+-- Whether a factor is to be read down a table: not where its few levels are what is compared.
 local function has_sweep(result)
+  local baseline = result.header.baseline
   for _, factor in ipairs(result.header.factors) do
-    local seen, count = {}, 0
-    for cell in result:cells() do
-      local level = cell.levels[factor[1]]
-      if not seen[level] then seen[level], count = true, count + 1 end
-    end
-    if count > 1 then return true end
+    local count = count_levels(result, factor[1])
+    local is_compared = type(baseline) == "table" and baseline[factor[1]] ~= nil and count <= MOST_COMPARED
+    if count > 1 and not is_compared then return true end
   end
   return false
 end
 
-local function compared_tables(result)
-  local tables, comparison = {}, result:compare {}
+local function compared_tables(result, comparison)
+  local tables = {}
   for i, pair in ipairs(comparison.pairs) do tables[i] = compared_table(result, comparison, pair) end
   return tables
 end
@@ -150,9 +157,18 @@ local function each_cell(result)
 end
 
 local function tables_of(result)
-  if count_cells(result) > 1 and has_sweep(result) then return sweep.tables(result, M.names(result)) end
-  local tables = result.header.baseline and count_cells(result) > 1 and compared_tables(result) or {}
+  local several = count_cells(result) > 1
+  if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
+  local tables = several and result.header.baseline and compared_tables(result, result:compare {}) or {}
   return #tables > 0 and tables or each_cell(result)
+end
+
+--- What is shown of a comparison that a script asked for.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@return pmclua.Report
+function M.of_comparison(result, comparison)
+  return { tables = compared_tables(result, comparison), notes = {} }
 end
 
 --- What is shown of a result.

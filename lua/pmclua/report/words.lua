@@ -116,22 +116,48 @@ function M.level(name, level)
   return ("%.10g"):format(level)
 end
 
---- The levels of a cell: "n = 256, stride = 64"; "" where it has none.
----@param cell pmclua.Cell
----@param except? table<string, boolean> factors to leave out
----@return string
-function M.levels(cell, except)
+local function level_words(cell, wanted)
   local parts = {}
   for _, factor in ipairs(cell.result.header.factors) do
     local name = factor[1]
-    if not (except and except[name]) then
+    if wanted(name) then
       parts[#parts + 1] = ("%s = %s"):format(text.safe(name), M.level(name, cell.levels[name]))
     end
   end
+  return parts
+end
+
+--- The levels of a cell: "n = 256, stride = 64"; "" where it has none.
+---@param cell pmclua.Cell
+---@return string
+function M.levels(cell)
+  local parts = level_words(cell, function() return true end)
   for _, part in ipairs { "region", "thread", "cpu", "interval" } do
     if cell[part] ~= nil then parts[#parts + 1] = ("%s %s"):format(part, text.safe(tostring(cell[part]))) end
   end
   return table.concat(parts, ", ")
+end
+
+--- What tells a cell from the one that it is compared with: "clang", "stride = 64".
+---@param cell pmclua.Cell
+---@param other pmclua.Cell
+---@return string
+function M.side(cell, other)
+  local parts = level_words(cell, function(name) return cell.levels[name] ~= other.levels[name] end)
+  if cell.workload ~= other.workload then table.insert(parts, 1, text.safe(cell.workload)) end
+  return table.concat(parts, ", ")
+end
+
+--- What two compared cells have in common: workload and levels.
+---@param cell pmclua.Cell
+---@param other pmclua.Cell
+---@return string[]
+function M.common(cell, other)
+  local parts = level_words(cell, function(name) return cell.levels[name] == other.levels[name] end)
+  local levels = table.concat(parts, ", ")
+  local common = cell.workload == other.workload and { text.safe(cell.workload) } or {}
+  if levels ~= "" then common[#common + 1] = levels end
+  return common
 end
 
 --- A verdict's ratio: "0.931"; a difference where there is none: "+12".

@@ -29,12 +29,25 @@ local M = {}
 ---@field paired boolean repetitions of one block are compared; those of different files have none
 ---@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
 
----@class pmclua.Comparison
+---@class pmclua.Comparison prints as its tables
+---@field result pmclua.Result
 ---@field baseline table<string, any> the partial cell
 ---@field pairs pmclua.ComparedPair[]
 ---@field primary string? name
 ---@field corrected integer intervals that were corrected to hold together
 ---@field level number
+
+local Comparison = {}
+Comparison.__index = Comparison
+
+--- The comparison as tables.
+---@param options? pmclua.ReportOptions
+---@return string
+function Comparison:report(options)
+  return require("pmclua.report").render_comparison(self.result, self, options)
+end
+
+function Comparison:__tostring() return self:report() end
 
 -- ---- which cell is compared with which ---------------------------------------------------------------
 
@@ -159,8 +172,8 @@ function M.new(result, options)
   for _, pair in ipairs(found) do
     for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
   end
-  return { baseline = baseline, pairs = found, primary = primary, corrected = corrected,
-    level = options.level or verdict.DEFAULT_LEVEL }
+  return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary,
+    corrected = corrected, level = options.level or verdict.DEFAULT_LEVEL }, Comparison)
 end
 
 return M
