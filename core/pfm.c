@@ -125,8 +125,9 @@ int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, si
     }
     pmclua_attr_set(&encoded.words, "size", 0);   /* it is filled in when opened */
     *attr = encoded.words;
+    const char *said = *argument.fstr;            /* libpfm4 may leave it unset */
     if (full && bytes > 0)
-        copy_text(full, bytes, text ? text : name);
+        copy_text(full, bytes, said ? said : name);
     if (code)
         *code = 0;
     free(text);

@@ -213,6 +213,24 @@ describe("terms of a PMU", function()
     assert.equal(7, rejected("cycles/,/").position - 1)
   end)
 
+  it("have, for Intel PT, the defaults that its capabilities allow", function()
+    -- mtc, mtc_periods, psb_cyc, psb_periods; the config that perf 6.1 has for them
+    for _, case in ipairs({ { "1", "249", "1", "3f", 0x300e601 }, { "1", "9", "1", "1", 0xe601 },
+      { "1", "0", "0", "0", 0x2401 }, { "0", "249", "1", "6", 0x2401 },
+      { "1", "6", "1", "4", 0x200a601 } }) do
+      local sysfs = support.folder()
+      local place = sysfs .. "/bus/event_source/devices/intel_pt/"
+      support.write(place .. "type", "26\n")
+      for name, bits in pairs({ pt = "0", mtc = "9", tsc = "10", branch = "13", mtc_period = "14-17",
+        psb_period = "24-27" }) do support.write(place .. "format/" .. name, "config:" .. bits .. "\n") end
+      for i, name in ipairs({ "mtc", "mtc_periods", "psb_cyc", "psb_periods" }) do
+        support.write(place .. "caps/" .. name, case[i] .. "\n")
+      end
+      assert.equal(case[5], one("intel_pt//u", nil, { sysfs = sysfs }).attr.config)
+      assert.equal(0, one("intel_pt/config=0/", nil, { sysfs = sysfs }).attr.config)
+    end
+  end)
+
   it("go up to config4", function()
     assert.same({ type = 0, config = 0, config3 = 1, config4 = 2 }, one("cycles/config3=1,config4=2/").attr)
   end)

@@ -1,7 +1,7 @@
 --- json.lua: encoded events for other programs: `pmclua events --encode SPEC --json`.
 --
 -- The order of keys is fixed, 64-bit words are "0x…" strings, everything else is a number, a string or
--- null. Fields of an attr that is not a breakpoint's are not breakpoint fields, and the reverse.
+-- null. Only breakpoints have breakpoint fields; only probes have uprobe_path or kprobe_func, at the end.
 
 local quote = require("dkjson").quotestring
 
@@ -46,6 +46,9 @@ local function event_line(event)
     { "pmu", text(event.pmu) },
     { "cpus", text(event.cpus) },
   }) do parts[#parts + 1] = part end
+  for _, field in ipairs({ "uprobe_path", "kprobe_func" }) do
+    if attr and attr[field] then parts[#parts + 1] = { field, text(attr[field]) } end
+  end
   for i, part in ipairs(parts) do parts[i] = ('"%s":%s'):format(part[1], part[2]) end
   return "{" .. table.concat(parts, ",") .. "}"
 end

@@ -17,24 +17,32 @@ local M = {}
 -- PMUs of the OS kernel itself: there is nothing to vouch for.
 local own = { software = true, tracepoint = true, breakpoint = true, uprobe = true, kprobe = true }
 
--- What perf sets for Intel PT unless a config is given: tools/perf/arch/x86/util/intel-pt.c. Periods are
--- 3, or the nearest below that the caps bitmap allows.
+-- The greatest number up to 3 whose bit is set in a capability's bitmap; 0 is always allowed.
+local function period_of(bitmap)
+  for n = 3, 1, -1 do
+    if bit.band(bitmap, bit.lshift(1, n)) ~= 0 then return n end
+  end
+  return 0
+end
+
+-- What perf sets for Intel PT unless a config is given: tools/perf/arch/x86/util/intel-pt.c.
 local function processor_trace_defaults(pmu)
-  local defaults = { { name = "tsc", value = 1ULL } }
+  local defaults = {}
   local function add(name, value)
     if pmu:format(name) then defaults[#defaults + 1] = { name = name, value = 0ULL + value } end
   end
-  local function period(bitmap)
-    local allowed = core.u64("0x" .. (bitmap or "0")) or 0
-    for n = 3, 0, -1 do
-      if n == 0 or bit.band(tonumber(allowed), bit.lshift(1, n)) ~= 0 then return n end
-    end
+  local function bitmap(name, switch)
+    local is_off = pmu:capability(switch) == "0"
+    return is_off and 0 or tonumber(pmu:capability(name) or "0", 16)
   end
-  if pmu:capability("mtc") == "1" then
+  local mtc_periods = bitmap("mtc_periods", "mtc")
+  local psb_periods = mtc_periods ~= 0 and bitmap("psb_periods", "psb_cyc") or 0
+  add("tsc", 1)
+  if mtc_periods ~= 0 then
     add("mtc", 1)
-    add("mtc_period", period(pmu:capability("mtc_periods")))
+    add("mtc_period", period_of(mtc_periods))
   end
-  if pmu:capability("psb_cyc") == "1" then add("psb_period", period(pmu:capability("psb_periods"))) end
+  if psb_periods ~= 0 then add("psb_period", period_of(psb_periods)) end
   add("pt", 1)
   add("branch", 1)
   return defaults
