@@ -160,13 +160,14 @@ function M.common(cell, other)
   return common
 end
 
---- A verdict's ratio: "0.931"; a difference where there is none: "+12".
+--- A verdict's ratio: "0.931"; a difference where there is none: "+12", "±0".
 ---@param verdict pmclua.Verdict?
 ---@return string
 function M.ratio(verdict)
   if not verdict then return M.ABSENT end
   if verdict.ratio then return text.ratio(verdict.ratio) end
   local shift = verdict.difference.shift
+  if shift == 0 then return "±0" end
   return (shift > 0 and "+" or "") .. text.short(shift)
 end
 

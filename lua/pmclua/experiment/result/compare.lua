@@ -122,6 +122,20 @@ local function chosen_names(result, asked)
   return list
 end
 
+-- Of these names, the ones that some pair has on both sides: others make no comparison to correct for.
+local function comparable(found, list)
+  local names_there = {}
+  for _, name in ipairs(list) do
+    for _, pair in ipairs(found) do
+      if pair.cell:summary(name).n > 0 and pair.baseline:summary(name).n > 0 then
+        names_there[#names_there + 1] = name
+        break
+      end
+    end
+  end
+  return names_there
+end
+
 local function margins_of(result, spec)
   if spec == nil then
     return function(name) return names.margin(result, name) end
@@ -166,7 +180,7 @@ function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)
   local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
-  local levels, corrected = verdict.levels(list, primary, #found, options.level)
+  local levels, corrected = verdict.levels(comparable(found, list), primary, #found, options.level)
   local shared = { primary = primary, levels = levels, margin = margins_of(result, options.margin),
     floor = options.floor }
   for _, pair in ipairs(found) do
