@@ -45,9 +45,9 @@ end
 local function run_part(part, folder)
   print(("== %s"):format(part.name))
   local environment = part.own_home and "env TMPDIR=" .. folder or clean_environment(folder)
-  local log, status_file = folder .. "/log", folder .. "/status"
-  os.execute(("{ %s timeout --kill-after=10 %d %s 2>&1 </dev/null; echo $? >%s; } | tee %s")
-    :format(environment, part.limit_s, part.command, status_file, log))
+  local log, status_file, running = folder .. "/log", folder .. "/status", folder .. "/running"
+  os.execute(("{ %s PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null; echo $? >%s; } | tee %s")
+    :format(environment, running, part.limit_s, part.command, status_file, log))
   local output, status = read_file(log), tonumber(read_file(status_file)) or 1
   local passed, failed, skipped = output:match "%[%w+%] passed (%d+), failed (%d+), skipped (%d+)\n$"
   if passed then
@@ -61,7 +61,8 @@ local function run_part(part, folder)
   end
   local how = status == 124 and ("ran past its limit of %d s"):format(part.limit_s)
     or ("ended with status %d before its totals"):format(status)
-  print(("\nFAILED %s %s"):format(part.name, how))
+  local test = read_file(running)
+  print(("\nFAILED %s %s%s"):format(part.name, how, test ~= "" and "; its last test: " .. test or ""))
   return { 0, 1, 0 }
 end
 
