@@ -14,8 +14,19 @@ local text = require "pmclua.text"
 ---@class pmclua.Counts
 local Counts = {}
 
--- Per object: its group and its words; kept out of the fields that an event may be called.
-local GROUP, ROOM = {}, {}
+-- Per object: its group, its words, and where in them its part of the target begins; kept out of the
+-- fields that an event may be called.
+local GROUP, ROOM, OFFSET = {}, {}, {}
+
+local function new_counts(group, room, offset)
+  return setmetatable({ [GROUP] = group, [ROOM] = room, [OFFSET] = offset or 0 }, Counts)
+end
+
+-- Nanoseconds enabled and running of the event at `place`, or of the first group.
+local function times_of(counts, place)
+  local room, at = rawget(counts, ROOM), rawget(counts, OFFSET) + (place and place.times or 1)
+  return core.number(room, at), core.number(room, at + 1)
+end
 
 local function place_of(counts, name, level)
   local group = rawget(counts, GROUP)
@@ -26,37 +37,44 @@ local function place_of(counts, name, level)
     near and (", did you mean '%s'?"):format(near) or ""), (level or 2) + 1)
 end
 
+local function why_no_time(counts)
+  if not rawget(counts, GROUP).was_started then return "the group was not started" end
+  return rawget(counts, OFFSET) == 0 and "the target did not run"
+    or "nothing ran here, or it is counted elsewhere"
+end
+
 --- "counted", "scaled", "not-counted", "unsupported" or "constant-zero"; for the latter three also why.
 ---@param name string
 ---@return string status, string? why
 function Counts:status(name)
   local place = place_of(self, name)
   if place.refused then return place.refused.status, tostring(place.refused.why) end
-  local room = rawget(self, ROOM)
-  local enabled, running = core.number(room, 1), core.number(room, 2)
-  if enabled == 0 and running == 0 then return "not-counted", "the group was not started" end
+  local enabled, running = times_of(self, place)
+  if enabled == 0 and running == 0 then
+    return "not-counted", why_no_time(self)
+  end
   if running == 0 then return "not-counted", "never on the PMU: its counters were taken" end
   return running < enabled and "scaled" or "counted"
 end
 
---- Nanoseconds that the group was enabled, and on the PMU, of this thread's time.
-function Counts:enabled_ns() return core.number(rawget(self, ROOM), 1) end
-function Counts:running_ns() return core.number(rawget(self, ROOM), 2) end
+--- Nanoseconds that the group was enabled, and on the PMU: of this thread's time, or summed over the
+--- target's.
+function Counts:enabled_ns() return (times_of(self)) end
+function Counts:running_ns() return select(2, times_of(self)) end
 
 --- The exact count; nil and why where there is none.
 local function raw_count(counts, place)
   if place.refused then return nil, tostring(place.refused.why) end
-  local room = rawget(counts, ROOM)
-  if core.number(room, 2) == 0 then return nil, "never on the PMU" end
-  return core.raw(room, place.word)
+  local enabled, running = times_of(counts, place)
+  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or "never on the PMU" end
+  return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
 end
 
 --- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
 local function estimate(counts, place)
   local raw, why = raw_count(counts, place)
   if not raw then return nil, why end
-  local room = rawget(counts, ROOM)
-  local enabled, running = core.number(room, 1), core.number(room, 2)
+  local enabled, running = times_of(counts, place)
   return tonumber(raw) * (enabled / running) * place.scale
 end
 
@@ -82,7 +100,19 @@ Counts.__sub = function(later, earlier)
   if group ~= rawget(earlier, GROUP) then explain.misuse("counts of two different groups cannot be subtracted", 2) end
   local room = group.handle and group.handle:room() or group.no_room
   if group.handle then group.handle:subtract(rawget(earlier, ROOM), rawget(later, ROOM), room) end
-  return setmetatable({ [GROUP] = group, [ROOM] = room }, Counts)
+  return new_counts(group, room, rawget(later, OFFSET))
+end
+
+--- The parts of a target that is divided (`per`), in its order: what each is called, and its counts.
+---@return fun(): (integer|string)?, pmclua.Counts?
+function Counts:parts()
+  local its_group, i = rawget(self, GROUP), 0
+  local parts = its_group.watch and its_group.watch.parts or {}
+  return function()
+    i = i + 1
+    if parts[i] == nil then return nil end
+    return parts[i].value, new_counts(its_group, rawget(self, ROOM), its_group.watch:part_offset(i))
+  end
 end
 
 --- One line an event, as a person reads it.
@@ -142,27 +172,36 @@ function group.events(specs, level)
   return events
 end
 
---- Fills the group's places; returns the attrs that can be opened.
-local function place_events(self, events, try_options)
-  local try = require "pmclua.event.try"
-  local attrs = {}
+-- What opening an event comes to where `target` (nil: this thread) is counted.
+local function try_event(event, target)
+  local where, why
+  if target then
+    where, why = target:trial(event)
+    if not where then return { status = "unsupported", why = why } end
+  end
+  return require("pmclua.event.try").event(event, where)
+end
+
+--- Fills the group's places; returns the indices of events that can be opened.
+local function place_events(self, events, target)
+  local usable = {}
   for i, event in ipairs(events) do
     local place = { event = event }
     place.unit, place.scale = require("pmclua.event.unit").of(event)
     if event.tool then
       explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 4)
     end
-    local tried = try.event(event, try_options)
+    local tried = try_event(event, target)
     if tried.status == "counted" then
-      attrs[#attrs + 1] = tried.attr
-      place.word, place.note = 2 + #attrs, tried.note
+      usable[#usable + 1] = i
+      place.attr, place.note = tried.attr, tried.note
     else
       place.refused = tried
     end
     self.list[i], self.fields[i] = place, event.field
     self.places[event.field], self.places[event.name] = place, place
   end
-  return attrs
+  return usable
 end
 
 local function refuse_group(self, failure)
@@ -175,24 +214,99 @@ local function refuse_group(self, failure)
   error(explain.open(failure), 0)
 end
 
+-- The members `indices` have their words from `base` (from 0) on: enabled, running, values.
+local function assign_words(self, indices, base)
+  for k, index in ipairs(indices) do
+    self.list[index].times, self.list[index].word = base + 1, base + 2 + k
+  end
+end
+
+local function attrs_of(self, indices, inherit)
+  local attrs = {}
+  for k, index in ipairs(indices) do
+    attrs[k] = { inherit = inherit and 1 or 0 }
+    for name, value in pairs(self.list[index].attr) do attrs[k][name] = value end
+  end
+  return attrs
+end
+
+local function open_here(self, usable, pinned)
+  if #usable == 0 then return end
+  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned })
+  if not handle then refuse_group(self, failure) end
+  assign_words(self, usable, 0)
+  self.handle = handle
+end
+
+-- Events that can only be opened on CPUs of their own are groups of their own, beside the others.
+local function groups_for(self, usable, events, pinned)
+  local targets, groups = require "pmclua.target", {}
+  for i, indices in ipairs(targets.split(events, usable)) do
+    local names = {}
+    for k, index in ipairs(indices) do names[k] = events[index].name end
+    groups[i] = { attrs = attrs_of(self, indices, true), indices = indices, names = names, pinned = pinned,
+      cpus = targets.cpus_for(events[indices[1]]) }
+  end
+  return groups
+end
+
+local function open_target(self, usable, events, target, pinned)
+  if #usable == 0 then return end
+  local groups = groups_for(self, usable, events, pinned)
+  local watch, failure = target:open(groups)
+  if not watch then error(require("pmclua.target.watch").explain(failure, groups), 0) end
+  for i, its_group in ipairs(groups) do assign_words(self, its_group.indices, watch:group_offset(i)) end
+  self.handle, self.watch = watch, watch
+end
+
+local KEYS = { target = true, pinned = true }
+
+local function check_spec(spec)
+  for key in pairs(spec) do
+    if type(key) ~= "number" and not KEYS[key] then
+      local said = "pmc.group has no option '%s': it takes events, target and pinned"
+      explain.misuse(said:format(tostring(key)), 4)
+    end
+  end
+  if spec.target ~= nil and not require("pmclua.target").is(spec.target) then
+    explain.misuse("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets", 4)
+  end
+end
+
+local function new_group()
+  return setmetatable({ list = {}, fields = {}, places = {}, started = false }, Group)
+end
+
 --- Opens a group on this thread (or on `target`), stopped.
----@param spec table { "cycles", "tsc = msr/tsc/", target = pmc.self(), pinned = true }
+---@param spec table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true }
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end
-  for key in pairs(spec) do
-    if type(key) ~= "number" and key ~= "target" and key ~= "pinned" then
-      explain.misuse(("pmc.group has no option '%s': it takes events, target and pinned"):format(tostring(key)), 3)
-    end
+  check_spec(spec)
+  if spec.target then spec.target:check() end
+  local self, events = new_group(), group.events(spec, 2)
+  local usable = place_events(self, events, spec.target)
+  if spec.target then open_target(self, usable, events, spec.target, spec.pinned)
+  else open_here(self, usable, spec.pinned) end
+  return self
+end
+
+--- A group over a watch that is open already, of several perf groups: those that a plan made.
+---@param events pmclua.Event[] as planned: with status and why where they are not counted
+---@param groups { events: integer[] }[] those that the watch was opened with: indices of its members
+---@param watch? pmclua.Watch nil: nothing could be opened
+---@return pmclua.Group
+function group.over(events, groups, watch)
+  local self = new_group()
+  for i, event in ipairs(events) do
+    local place = { event = event, note = event.note }
+    place.unit, place.scale = require("pmclua.event.unit").of(event)
+    if event.status then place.refused = { status = event.status, why = event.why } end
+    self.list[i], self.fields[i] = place, event.field
+    self.places[event.field], self.places[event.name] = place, place
   end
-  local target = spec.target or {}
-  local self = setmetatable({ list = {}, fields = {}, places = {}, started = false }, Group)
-  local attrs = place_events(self, group.events(spec, 2), { pid = target.pid, cpu = target.cpu })
-  if #attrs > 0 then
-    local handle, failure = core.group(attrs, { pid = target.pid, cpu = target.cpu, pinned = spec.pinned })
-    if not handle then refuse_group(self, failure) end
-    self.handle = handle
-  end
+  for i, its_group in ipairs(groups) do assign_words(self, its_group.events, watch:group_offset(i)) end
+  self.handle, self.watch = watch, watch
   return self
 end
 
@@ -212,7 +326,7 @@ function Group:start()
     local ok, code, errnum = self.handle:start()
     check(ok, code, errnum, "start")
   end
-  self.started = true
+  self.started, self.was_started = true, true
   return self
 end
 
@@ -245,7 +359,7 @@ end
 ---@return pmclua.Counts
 function Group:read()
   assert_open(self)
-  return setmetatable({ [GROUP] = self, [ROOM] = snapshot(self) }, Counts)
+  return new_counts(self, snapshot(self))
 end
 
 --- Calls fn(...) between two reads. Returns the counts of the call, then what fn returned.
@@ -266,10 +380,14 @@ function Group:count(fn, ...)
     handle:read_into(after)
     if not was_started then self:stop() end
     handle:subtract(before, after, after)
-    return setmetatable({ [GROUP] = self, [ROOM] = after }, Counts), ...
+    return new_counts(self, after), ...
   end
   return finish(fn(...))
 end
+
+--- What is to be said of the counts of a target: CPUs that went offline, threads that may be missing.
+---@return string[]
+function Group:remarks() return self.watch and self.watch:remarks() or {} end
 
 --- Closes it; counts that were read stay readable. A second time does nothing.
 function Group:close()

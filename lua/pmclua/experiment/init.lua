@@ -108,9 +108,10 @@ end
 
 --- Where every record goes: the result, the predictions, the store if there is one, and who asked.
 local function recorder(result, expectations, writer, each)
+  local is_part = require("pmclua.experiment.record").is_part
   return function(made)
     result:add(made)
-    expectations:take(made)
+    if not is_part(made) then expectations:take(made) end
     if each then each(made) end
     if writer then
       writer:add(made)
@@ -192,7 +193,7 @@ function Experiment:run(options)
     skip, iterations = require("pmclua.experiment.resume").done(stored.records)
     for _, record in ipairs(stored.records) do
       result:add(record)
-      expectations:take(record)
+      if not require("pmclua.experiment.record").is_part(record) then expectations:take(record) end
     end
   end
   local writer = open_store(options, header)
@@ -206,6 +207,7 @@ function Experiment:run(options)
   finish(writer, ok and status)
   if not ok then error(status, 0) end
   result.status, result.problem, result.path = status, problem, writer and writer.path
+  result.remarks = run.remarks
   result.signal = status == "interrupted" and signal or nil
   result.expectations = expectations:results()
   return result

@@ -233,6 +233,11 @@ local function formula(value, wrong, key, read)
   return parsed
 end
 
+function check.target(value, wrong)
+  if require("pmclua.target").is(value) then return value end
+  wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
+end
+
 function check.reject_if(value, wrong, key)
   return formula(value, wrong, key, require("pmclua.metric").condition)
 end

@@ -20,13 +20,25 @@ local function is_anchor(event)
   return event.attr.type == 0 and (event.attr.config or 0) <= 1
 end
 
+-- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
+local function try_on(event, target)
+  local why
+  event.where = nil
+  if target and not event.tool then
+    event.where, why = target:trial(event)
+    if not event.where then return { status = "unsupported", why = why } end
+  end
+  return try.event(event, event.where)
+end
+
 --- Tries each event alone and notes what came of it on the event: status, why, note, opened (its attr).
 --- Returns the indices of those that open.
 ---@param events pmclua.Event[]
-function passes.try_each(events)
+---@param target? pmclua.Target who is counted; nil: the workload
+function passes.try_each(events, target)
   local usable = {}
   for i, event in ipairs(events) do
-    local tried = try.event(event)
+    local tried = try_on(event, target)
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
     if tried.status == "counted" and not event.tool then usable[#usable + 1] = i end
@@ -83,7 +95,7 @@ local function append(list, items)
   return longer
 end
 
-local function fits(events, indices) return (try.group(attrs_of(events, indices))) end
+local function fits(events, indices) return (try.group(attrs_of(events, indices), events[indices[1]].where)) end
 
 --- First fit: each item goes into the first pass that holds it. `start` is what every pass begins with.
 local function pack(events, items, start)
@@ -117,7 +129,8 @@ end
 local function split_riders(events, usable)
   local riders, counted = {}, {}
   for _, index in ipairs(usable) do
-    table.insert(takes_no_counter(events[index]) and riders or counted, index)
+    local is_rider = takes_no_counter(events[index]) or events[index].cpus
+    table.insert(is_rider and riders or counted, index)
   end
   return riders, counted
 end
@@ -128,20 +141,25 @@ local function group_of(events, indices, inherit)
     attrs[i] = { inherit = inherit and 1 or 0 }
     for name, value in pairs(events[index].opened) do attrs[i][name] = value end
   end
-  return { attrs = attrs, events = indices }
+  local first = events[indices[1]]
+  local by_cpu = first.where and first.where.cpu >= 0
+  return { attrs = attrs, events = indices, cpus = by_cpu and require("pmclua.target").cpus_for(first) or nil }
 end
 
 --- One group of all, inherited by threads and children; events of the uprobe PMU apart and not
---- inherited: with inherit the target's fork fails (EFAULT).
+--- inherited: with inherit the target's fork fails (EFAULT). Those of PMUs with CPUs of their own each
+--- alone.
 local function groups_of(events, indices)
-  local inherited, probes, groups = {}, {}, {}
+  local inherited, probes, uncore, groups = {}, {}, {}, {}
   for _, index in ipairs(indices) do
-    local is_probe = events[index].pmu == "uprobe"
-    if is_probe then events[index].note = "threads and children not counted" end
-    table.insert(is_probe and probes or inherited, index)
+    local event = events[index]
+    local is_probe = event.pmu == "uprobe"
+    if is_probe then event.note = "threads and children not counted" end
+    table.insert(is_probe and probes or event.cpus and uncore or inherited, index)
   end
   if #inherited > 0 then groups[1] = group_of(events, inherited, true) end
   if #probes > 0 then groups[#groups + 1] = group_of(events, probes, false) end
+  for _, index in ipairs(uncore) do groups[#groups + 1] = group_of(events, { index }, false) end
   return groups
 end
 
@@ -163,10 +181,11 @@ end
 --- Plans the passes of a list of events, whose statuses it fills in.
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
----@return { groups: { attrs: table[], events: integer[] }[], events: integer[] }[] passes at least one
+---@param target? pmclua.Target who is counted; nil: the workload
+---@return { groups: { attrs: table[], events: integer[], cpus: integer[]? }[], events: integer[] }[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
-function passes.plan(events, mode)
-  local usable = passes.try_each(events)
+function passes.plan(events, mode, target)
+  local usable = passes.try_each(events, target)
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}

@@ -45,7 +45,8 @@ end
 ---@param declaration pmclua.Declaration
 ---@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer }
 function plan.make(declaration)
-  local list, anchors = passes.plan(declaration.events, declaration.passes)
+  if declaration.target then declaration.target:check() end
+  local list, anchors = passes.plan(declaration.events, declaration.passes, declaration.target)
   local cells = plan.cells(declaration)
   local runs = #cells * #list * (declaration.warmup + declaration.repetitions)
   return { cells = cells, passes = list, anchors = anchors, runs = runs }
@@ -111,7 +112,7 @@ local function plain_event(event)
   return { spec = event.spec, name = event.name, field = event.field, unit = unit, scale = scale,
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
-    verified = event.verified }
+    verified = event.verified, hybrid = event.core_cpus and true or nil }
 end
 
 local function map(list, f)
@@ -146,7 +147,7 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
-    host = require("pmclua.machine").facts(),
+    host = require("pmclua.machine").facts(), target = declaration.target and declaration.target.name,
     identity = require("pmclua.experiment.resume").identity(declaration, made),
   }
 end

@@ -45,7 +45,8 @@ function record.new(step, result, pass, events, why)
   local made = {
     workload = step.cell.workload.name, levels = step.cell.levels, cell = step.cell.index,
     pass = step.pass, index = step.index, order = step.order, warmup = step.warmup,
-    outcome = result.outcome, exit = result.exit, signal = result.signal ~= 0 and result.signal or nil, why = why,
+    outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
+    signal = result.signal ~= 0 and result.signal or nil, why = why,
     counts = {}, enabled = {}, running = {},
   }
   for _, name in ipairs(COPIED) do made[name] = result[name] end
@@ -60,6 +61,24 @@ function record.new(step, result, pass, events, why)
     if event.tool then made.counts[index] = result[event.tool] end
   end
   return made
+end
+
+--- Records of the parts of a repetition: of CPUs, threads or regions, each with the field that says which.
+---@param step table
+---@param result table with `parts`, each a result and its `field` and `value`
+---@return table[] records empty where it has no parts
+function record.parts(step, result, pass, events)
+  local list = {}
+  for i, part in ipairs(result.parts or {}) do
+    list[i] = record.new(step, part, pass, events)
+    list[i][part.field] = part.value
+  end
+  return list
+end
+
+--- Whether a record is of a part of a repetition.
+function record.is_part(made)
+  return (made.region or made.thread or made.cpu or made.interval) ~= nil
 end
 
 --- What formulae see of one record: whole counts by event field (scaled where they ran part of the

@@ -28,7 +28,10 @@ local run = {}
 ---   iterations?: table<integer, integer> }   iterations: by cell, where they are known already
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
-    progress = options.progress, skip = options.skip, enough = options.enough, iterations = options.iterations or {}, sets = {}, cells = {}, failed = {}, rejected = 0 }, Run)
+    progress = options.progress, skip = options.skip, enough = options.enough,
+    iterations = options.iterations or {}, sets = {}, cells = {}, failed = {}, rejected = 0,
+    watching = declaration.target
+      and require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events) }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -75,7 +78,7 @@ end
 
 local function run_here(self, cell, pass_number)
   local workload = cell.workload
-  local groups, failure = workload:open_groups(self.plan.passes[pass_number].groups)
+  local groups, failure = workload:open_groups(self.watching and {} or self.plan.passes[pass_number].groups)
   if not groups then error(explain.open(failure), 0) end
   local ok, result = pcall(workload.measure, workload, groups, cell.levels)
   workload:close_groups(groups)
@@ -86,7 +89,8 @@ end
 local function run_there(self, cell, pass_number, iterations, its_layout)
   return self.session:run {
     layout = its_layout,
-    workload = instance_of(self, cell).id, events = pass_number and set_of(self, pass_number),
+    workload = instance_of(self, cell).id,
+    events = pass_number and not self.watching and set_of(self, pass_number) or nil,
     iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
 end
@@ -135,11 +139,24 @@ local function attempt(self, step)
   instance_of(self, cell)
   local iterations = not cell.workload.in_process and iterations_of(self, step)
   run_hook(self, self.declaration.prepare, cell, "prepare")
-  local result = cell.workload.in_process and run_here(self, cell, step.pass)
-    or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
+  local function run_it()
+    return cell.workload.in_process and run_here(self, cell, step.pass)
+      or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
+  end
+  local result = self.watching and self.watching:around(step.pass, run_it) or run_it()
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
-  return record.new(step, result, self.plan.passes[step.pass], self.declaration.events, why)
+  local pass, events = self.plan.passes[step.pass], self.declaration.events
+  return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
+end
+
+--- Hands on a record, and those of its parts, which share its fate.
+local function take(self, made, parts)
+  self.take(made)
+  for _, part in ipairs(parts) do
+    part.outcome, part.why = made.outcome, made.why
+    self.take(part)
+  end
 end
 
 local MOST_TRIES = 20       -- of one repetition that reject_if keeps rejecting
@@ -154,11 +171,11 @@ end
 --- A step until it gives a record that is not rejected; rejected ones are recorded too.
 local function repeat_step(self, step)
   for try = 1, MOST_TRIES do
-    local made = attempt(self, step)
-    if not is_rejected(self, made) then return made end
+    local made, parts = attempt(self, step)
+    if not is_rejected(self, made) then return made, parts end
     made.outcome, made.why = "rejected", "reject_if: " .. self.declaration.reject_if.formula
     self.rejected = self.rejected + 1
-    self.take(made)
+    take(self, made, parts)
     if try == MOST_TRIES then
       error(explain.problem { code = "EREJECTED", operation = "run",
         message = ("%s: %d repetitions in a row were rejected by '%s'"):format(made.workload, MOST_TRIES,
@@ -197,10 +214,10 @@ local function execute(self)
     if core.interrupts() > 0 then return "interrupted" end
     if not (self.skip and self.skip(step)) then
       if self.progress then self.progress(step.order, self.plan.runs, step) end
-      local made = repeat_step(self, step)
+      local made, parts = repeat_step(self, step)
       if made.outcome == "interrupted" then return "interrupted" end
       local go_on = goes_on(self, made)
-      self.take(made)
+      take(self, made, parts)
       if not go_on then return "failed" end
     end
   end
@@ -212,6 +229,10 @@ end
 function Run:execute()
   local ok, status = pcall(execute, self)
   local cleaned, why = pcall(clean_up, self)
+  if self.watching then
+    self.remarks = self.watching:remarks()
+    self.watching:close()
+  end
   if not ok then error(status, 0) end
   if not cleaned then error(why, 0) end
   return status, self.problem

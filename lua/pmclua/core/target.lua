@@ -1,0 +1,176 @@
+--- target.lua: the binding of counting elsewhere, part of core.lua's layer: groups of a cgroup, sums over
+--- many groups, and the few calls of libc that waiting for somebody else and many descriptors take.
+--
+-- Invariant: sums only grow. A group that can no longer be read (its CPU went offline) keeps what it
+-- gave last, so that a difference of two sums is never negative.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+-- Under names of our own: other files may declare the same functions in other words.
+ffi.cdef [[
+struct pmclua_pollfd { int fd; short events, revents; };
+int  pmclua_libc_ppoll(struct pmclua_pollfd *fds, unsigned long count, const long *timeout,
+  const void *mask) __asm__("ppoll");
+int  pmclua_libc_getrlimit(int resource, uint64_t *limit) __asm__("getrlimit");
+int  pmclua_libc_setrlimit(int resource, const uint64_t *limit) __asm__("setrlimit");
+int  pmclua_libc_fileno(void *stream) __asm__("fileno");
+long pmclua_libc_syscall(long number, ...) __asm__("syscall");
+int  pmclua_libc_close(int fd) __asm__("close");
+int  pmclua_libc_kill(int pid, int signal) __asm__("kill");
+]]
+
+local M = {}
+
+-- ---- descriptors --------------------------------------------------------------------------------------
+
+local RLIMIT_NOFILE = 7                 -- on x86, arm64 and riscv
+
+local function to_number(limit)
+  local value = tonumber(limit)
+  return value >= 2 ^ 63 and math.huge or value
+end
+
+--- How many descriptors this process may have: the limit in force, and how far it may be raised.
+---@return number soft, number hard math.huge: no limit
+function M.descriptor_limits()
+  local limits = ffi.new "uint64_t[2]"
+  ffi.C.pmclua_libc_getrlimit(RLIMIT_NOFILE, limits)
+  return to_number(limits[0]), to_number(limits[1])
+end
+
+--- Sets the soft limit; true, or nil and the errno's name.
+---@param soft integer at most the hard limit
+function M.limit_descriptors(soft)
+  local limits = ffi.new "uint64_t[2]"
+  ffi.C.pmclua_libc_getrlimit(RLIMIT_NOFILE, limits)
+  limits[0] = soft
+  if ffi.C.pmclua_libc_setrlimit(RLIMIT_NOFILE, limits) < 0 then return nil, core.errno_name(ffi.errno()) end
+  return true
+end
+
+-- ---- the groups of a cgroup ---------------------------------------------------------------------------
+
+local PERF_FLAG_PID_CGROUP = 4
+local READ_FORMAT = 1 + 2 + 4 + 8       -- both times, id, group
+local HEADER = 3                        -- words of a group read before its members: nr and the times
+
+--- A group that counts a cgroup's tasks on one CPU: core.Group's methods, opened with the flag that
+--- core.group does not pass on. The same rules: leader disabled, siblings not, ENABLE on the leader alone.
+---@class pmclua.core.CgroupGroup
+local CgroupGroup = {}
+CgroupGroup.__index = CgroupGroup
+
+local function member_fields(asked, index, pinned)
+  local fields = {}
+  for name, value in pairs(asked) do fields[name] = value end
+  fields.read_format, fields.disabled = READ_FORMAT, index == 1 and 1 or 0
+  if index == 1 and pinned then fields.pinned = 1 end
+  return fields
+end
+
+--- Opens it, stopped. Returns it, or nil and a failure table.
+---@param attrs table[] attr fields by ABI name, the leader first
+---@param options { directory: integer, cpu: integer, pinned?: boolean } directory: the cgroup's descriptor
+---@return pmclua.core.CgroupGroup?, table?
+function M.cgroup_group(attrs, options)
+  local self = setmetatable({ members = {}, ids = {}, count = #attrs }, CgroupGroup)
+  for i, asked in ipairs(attrs) do
+    local event, failure = core.open(member_fields(asked, i, options.pinned),
+      { pid = options.directory, cpu = options.cpu, group = self.members[1], flags = PERF_FLAG_PID_CGROUP })
+    if not event then
+      self:close()
+      failure.index, failure.pid = i, -1
+      return nil, failure
+    end
+    self.members[i] = event
+    self.ids[i] = event:ioctl "ID"
+  end
+  return self
+end
+
+function CgroupGroup:start() return self.members[1]:ioctl "ENABLE" end
+function CgroupGroup:stop() return self.members[1]:ioctl "DISABLE" end
+function CgroupGroup:room() return ffi.new("uint64_t[?]", 2 + self.count) end
+
+--- By id: the OS kernel promises no order.
+function CgroupGroup:read_into(room)
+  local words, code, errnum = self.members[1]:read()
+  if not words then return nil, code, errnum end
+  if #words ~= HEADER + 2 * self.count then return nil, #words == 0 and "ENODATA" or "EPROTO" end
+  local value_of = {}
+  for i = HEADER + 1, #words, 2 do value_of[tostring(words[i + 1])] = words[i] end
+  room[0], room[1] = words[2], words[3]
+  for i, id in ipairs(self.ids) do room[1 + i] = value_of[tostring(id)] end
+  return true
+end
+
+--- Closing the leader first would set its siblings counting on their own.
+function CgroupGroup:close()
+  for i = #self.members, 1, -1 do self.members[i]:close() end
+  self.members = {}
+end
+
+-- ---- sums ---------------------------------------------------------------------------------------------
+
+--- Room for `words` words, all 0. Opaque: index it through core.word, core.number and core.raw.
+function M.room(words) return ffi.new("uint64_t[?]", words) end
+
+--- Sets the first `count` words to 0.
+function M.clear(room, count) ffi.fill(room, count * 8) end
+
+--- Adds the `count` words of a reading to those of `sum` from word `at` (from 0) on.
+function M.add(sum, at, reading, count)
+  for i = 0, count - 1 do sum[at + i] = sum[at + i] + reading[i] end
+end
+
+--- out = later - earlier, word by word.
+function M.subtract(earlier, later, out, count)
+  for i = 0, count - 1 do out[i] = later[i] - earlier[i] end
+end
+
+-- ---- other processes ----------------------------------------------------------------------------------
+
+--- An open folder, whose descriptor stands for it; nil and why.
+---@param path string
+---@return { fd: integer, close: fun(self) }?, string?
+function M.folder(path)
+  local file, why = io.open(path)
+  if not file then return nil, why end
+  return { fd = ffi.C.pmclua_libc_fileno(file), close = function() file:close() end }
+end
+
+local SYS_PIDFD_OPEN = 434              -- the same on all architectures
+local POLLIN = 1
+
+--- A descriptor that becomes readable when the process ends; nil and the errno's name. Since Linux 5.3,
+--- and of a process, not of one of its threads.
+---@param pid integer
+---@return { fd: integer, close: fun(self) }?, string?
+function M.process(pid)
+  local fd = tonumber(ffi.C.pmclua_libc_syscall(SYS_PIDFD_OPEN, ffi.cast("long", pid), ffi.cast("long", 0)))
+  if fd < 0 then return nil, core.errno_name(ffi.errno()) end
+  return { fd = fd, close = function(self)
+    if self.fd then ffi.C.pmclua_libc_close(self.fd) end
+    self.fd = nil
+  end }
+end
+
+--- Waits until `descriptor` is readable, a signal comes, or `timeout_ns` has passed.
+---@param descriptor? { fd: integer }
+---@param timeout_ns number
+---@return "ready"|"signal"|"timeout"
+function M.wait(descriptor, timeout_ns)
+  local place = ffi.new("struct pmclua_pollfd", descriptor and descriptor.fd or -1, POLLIN)
+  local timeout = ffi.new("long[2]", math.floor(timeout_ns / 1e9), timeout_ns % 1e9)
+  local result = ffi.C.pmclua_libc_ppoll(place, 1, timeout, nil)
+  return result > 0 and "ready" or result == 0 and "timeout" or "signal"
+end
+
+local SIGCONT = 18                      -- on x86, arm64 and riscv
+
+--- Lets a stopped process go on.
+---@param pid integer
+function M.continue(pid) ffi.C.pmclua_libc_kill(pid, SIGCONT) end
+
+return M

@@ -1,0 +1,286 @@
+--- watch.lua: groups of events open at every place of a target, read as one sum and as its parts.
+--
+-- Invariants: all groups are open at all places or none is, but for places that ended while they were
+-- being opened. No thread of a process is counted twice or left out: what is open is what /proc listed
+-- both before and after. Sums only grow; a place that can no longer be read keeps what it gave last.
+
+local binding = require "pmclua.core.target"
+local budget = require "pmclua.target.budget"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local topology = require "pmclua.target.topology"
+
+--- Has the methods of core.Group, so that who reads a group can read a target.
+---@class pmclua.Watch
+---@field target pmclua.Target
+---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
+---@field count integer descriptors it holds
+---@field notes string[] what could not be had, in words
+local Watch = {}
+Watch.__index = Watch
+
+local M = {}
+
+---@class pmclua.Place where a group is opened
+---@field pid integer
+---@field cpu integer
+---@field directory? integer descriptor of a cgroup's folder, instead of a pid
+---@field part? string|integer which part of the target it belongs to
+
+-- ---- opening ------------------------------------------------------------------------------------------
+
+local function is_allowed(group, place)
+  if not group.cpus or place.cpu < 0 then return true end
+  for _, cpu in ipairs(group.cpus) do
+    if cpu == place.cpu then return true end
+  end
+  return false
+end
+
+-- Attrs as this target needs them: a CPU's and a cgroup's events are not inherited, nor a lone thread's.
+local function attrs_for(group, inherits)
+  local list = {}
+  for i, attr in ipairs(group.attrs) do
+    local mine = {}
+    for name, value in pairs(attr) do mine[name] = value end
+    mine.inherit = inherits and attr.inherit or 0
+    list[i] = mine
+  end
+  return list
+end
+
+local function open_group(group, place, inherits)
+  local attrs = attrs_for(group, inherits)
+  if place.directory then
+    return binding.cgroup_group(attrs,
+      { directory = place.directory, cpu = place.cpu, pinned = group.pinned })
+  end
+  return core.group(attrs, { pid = place.pid, cpu = place.cpu, pinned = group.pinned })
+end
+
+local function close_members(members)
+  for _, member in ipairs(members) do member.handle:close() end
+end
+
+local function open_place(self, place, members)
+  local opened = {}
+  for i, group in ipairs(self.groups) do
+    if is_allowed(group, place) then
+      local handle, failure = open_group(group, place, self.target.inherits)
+      if not handle then
+        close_members(opened)
+        failure.group = i
+        return nil, failure
+      end
+      opened[#opened + 1] = { handle = handle, place = place, at = self.offsets[i], words = 2 + #group.attrs,
+        reading = handle:room() }
+    end
+  end
+  for _, member in ipairs(opened) do members[#members + 1] = member end
+  return true
+end
+
+-- Every place open: the members; or nil and the failure. A place that has ended is left out.
+local function open_places(self, places)
+  local members = {}
+  for _, place in ipairs(places) do
+    local ok, failure = open_place(self, place, members)
+    local has_ended = not ok and (failure.code == "ESRCH" and place.pid > 0
+      or failure.code == "ENODEV" and place.cpu >= 0)
+    if not ok and not has_ended then
+      close_members(members)
+      return nil, failure
+    end
+  end
+  return members
+end
+
+-- A child that was forked between two members of a group has inherited half of it, and while it lives
+-- the group cannot be read (ECHILD).
+local function can_be_read(members)
+  for _, member in ipairs(members) do
+    local ok, code = member.handle:read_into(member.reading)
+    if not ok and code == "ECHILD" then return false end
+  end
+  return true
+end
+
+local function descriptors_for(self, places)
+  local count = 0
+  for _, place in ipairs(places) do
+    for _, group in ipairs(self.groups) do
+      if is_allowed(group, place) then count = count + #group.attrs end
+    end
+  end
+  return count
+end
+
+local function describe(self, places)
+  local events = 0
+  for _, group in ipairs(self.groups) do events = events + #group.attrs end
+  return ("%d event%s of %s (%d place%s)"):format(events, events == 1 and "" or "s", self.target.name,
+    #places, #places == 1 and "" or "s")
+end
+
+local ATTEMPTS = 20
+
+-- Opens until what was listed has not changed meanwhile.
+local function open_stable(self)
+  local members, failure
+  for attempt = 1, ATTEMPTS do
+    local places, release = self.target:places()
+    self.count = descriptors_for(self, places)
+    budget.take(self.count, describe(self, places))
+    members, failure = open_places(self, places)
+    release()
+    local is_stable = members and self.target:is_same(places) and can_be_read(members)
+    if is_stable then return members end
+    if members and attempt == ATTEMPTS then
+      self.notes[#self.notes + 1] = "threads came and went while they were being attached to: "
+        .. "some that were started just then may be missing"
+      return members
+    end
+    if members then close_members(members) end
+    budget.give_back(self.count)
+    if failure then return nil, failure end
+  end
+end
+
+-- Numbers the parts in the order of their first place.
+local function find_parts(self)
+  local number = {}
+  for _, member in ipairs(self.members) do
+    local value = member.place.part
+    if value ~= nil and not number[value] then
+      self.parts[#self.parts + 1] = { field = self.target.part_field, value = value }
+      number[value] = #self.parts
+    end
+    member.part = number[value]
+  end
+end
+
+--- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
+--- `group` and `index`; raises a problem where the target is not there.
+---@param target pmclua.Target
+---@param groups { attrs: table[], cpus?: integer[], pinned?: boolean }[] cpus: where alone it can be opened
+---@return pmclua.Watch?, table?
+function M.open(target, groups)
+  local self = setmetatable({ target = target, groups = groups, offsets = {}, width = 0, count = 0,
+    parts = {}, notes = {} }, Watch)
+  for i, group in ipairs(groups) do
+    self.offsets[i] = self.width
+    self.width = self.width + 2 + #group.attrs
+  end
+  local members, failure = open_stable(self)
+  if not members then return nil, failure end
+  self.members = members
+  find_parts(self)
+  return self
+end
+
+-- ---- counting -----------------------------------------------------------------------------------------
+
+local function assert_open(self)
+  if not self.members then error("this target is closed", 0) end
+end
+
+-- One that has ended, or whose CPU is offline, has nothing to switch.
+local function switch(self, method)
+  assert_open(self)
+  for _, member in ipairs(self.members) do
+    local ok, code, errnum = member.handle[method](member.handle)
+    if not ok and code == "EOWNERDEAD" then return nil, code, errnum end
+  end
+  return true
+end
+
+--- Starts every group: true, or nil, errno name, number.
+function Watch:start() return switch(self, "start") end
+function Watch:stop() return switch(self, "stop") end
+
+--- Room for one reading: the sum first, then each part. Each is the groups' words one after the other:
+--- enabled ns, running ns, values.
+function Watch:room() return binding.room(self.width * (1 + #self.parts)) end
+
+--- Where the words of part `number` begin in a reading; 0: the sum.
+---@param number integer
+---@return integer
+function Watch:part_offset(number) return self.width * number end
+
+--- Where the words of group `number` begin, from 0.
+function Watch:group_offset(number) return self.offsets[number] end
+
+--- Reads all groups into `room`: true.
+function Watch:read_into(room)
+  assert_open(self)
+  binding.clear(room, self.width * (1 + #self.parts))
+  for _, member in ipairs(self.members) do
+    member.handle:read_into(member.reading)
+    binding.add(room, member.at, member.reading, member.words)
+    if member.part then
+      binding.add(room, self.width * member.part + member.at, member.reading, member.words)
+    end
+  end
+  return true
+end
+
+--- out = later - earlier.
+function Watch:subtract(earlier, later, out)
+  binding.subtract(earlier, later, out, self.width * (1 + #self.parts))
+end
+
+--- The words of a reading's part as a result has them, exact.
+---@param room any
+---@param number integer 0: the sum
+---@return (number|ffi.cdata*)[]
+function Watch:words(room, number)
+  local list, offset = {}, self.width * number
+  for i = 1, self.width do list[i] = core.word(room, offset + i) end
+  return list
+end
+
+--- The CPUs that were counted and are offline now: what happened there since is not in the counts.
+---@return integer[]
+function Watch:offline()
+  local seen, list = {}, {}
+  for _, member in ipairs(self.members or {}) do
+    local cpu = member.place.cpu
+    if cpu >= 0 and not seen[cpu] then list[#list + 1] = cpu end
+    seen[cpu] = true
+  end
+  table.sort(list)
+  return #list > 0 and topology.without(list, topology.online()) or list
+end
+
+--- What is to be said of this watch so far: notes of opening, CPUs that went offline.
+---@return string[]
+function Watch:remarks()
+  local list = { unpack(self.notes) }
+  local offline = self:offline()
+  if #offline > 0 then
+    list[#list + 1] = ("CPU %s went offline: counted until then, and not again")
+      :format(topology.format(offline))
+  end
+  return list
+end
+
+--- Closes it. A second time does nothing.
+function Watch:close()
+  if not self.members then return end
+  close_members(self.members)
+  budget.give_back(self.count)
+  self.members = nil
+end
+
+--- What a failure of `open` says, with the event's name.
+---@param failure table
+---@param groups { names: string[] }[] names of the members, by group
+---@return pmclua.Problem
+function M.explain(failure, groups)
+  local names = groups[failure.group] and groups[failure.group].names
+  failure.members = names
+  failure.event = names and names[failure.index]
+  return explain.open(failure)
+end
+
+return M
