@@ -46,8 +46,9 @@ local function run_part(part, folder)
   print(("== %s"):format(part.name))
   local environment = part.own_home and "env TMPDIR=" .. folder or clean_environment(folder)
   local log, status_file, running = folder .. "/log", folder .. "/status", folder .. "/running"
-  os.execute(("{ %s PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null; echo $? >%s; } | tee %s")
-    :format(environment, running, part.limit_s, part.command, status_file, log))
+  local command = ("%s PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null")
+    :format(environment, running, part.limit_s, part.command)
+  os.execute(("{ %s; echo $? >%s; } | tee %s"):format(command, status_file, log))
   local output, status = read_file(log), tonumber(read_file(status_file)) or 1
   local passed, failed, skipped = output:match "%[%w+%] passed (%d+), failed (%d+), skipped (%d+)\n$"
   if passed then

@@ -132,6 +132,7 @@ local function run_stdin(scope, args)
     complain(why)
     return STATUS.failed
   end
+  if #args > 0 then require("pmclua.script").enter_stdin(args) end
   return run(chunk, scope, args)
 end
 

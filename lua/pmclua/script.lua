@@ -7,7 +7,7 @@ local M = {}
 
 ---@class pmclua.Script
 ---@field word string as the command line has it: a path, or a name
----@field path string as given, or found
+---@field path? string as given, or found; nil: it came by standard input
 ---@field name string without folder and ".lua"
 ---@field folder string where its sources and modules are looked for; "." when it has no file
 ---@field args string[] the arguments that nothing has taken yet
@@ -45,9 +45,8 @@ function M.folders()
   local data = require("pmclua.paths").data()
   if data then folders[#folders + 1] = data .. "/scripts" end
   local program = require("pmclua.core").folder()
-  folders[#folders + 1] = program .. "/../share/pmclua/scripts"    -- installed
-  folders[#folders + 1] = program .. "/../scripts"                 -- the build tree
-  folders[#folders + 1] = program .. "/../../scripts"              -- built for another machine, or by clang
+  local in_tree = program:match "^(.*)/build$"
+  folders[#folders + 1] = in_tree and in_tree .. "/scripts" or program .. "/../share/pmclua/scripts"
   return folders
 end
 
@@ -108,9 +107,12 @@ function M.enter(word, path, args)
   require("pmclua.paths").script_folder = folder
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
   M.current = { word = word, path = path, name = name, folder = folder, args = args }
-  require("pmclua.paths").script_folder = folder
   return M.current
 end
+
+--- Makes standard input the running script: it has arguments, and no file.
+---@param args string[]
+function M.enter_stdin(args) M.current = { word = "-", name = "stdin", folder = ".", args = args } end
 
 -- ---- the header ----
 
@@ -137,10 +139,10 @@ local function header_text(path)
 end
 
 --- What a script says of itself.
----@param path string
+---@param path? string nil has an empty header
 ---@return pmclua.Header
 function M.header(path)
-  local header = { text = header_text(path), parts = {} }
+  local header = { text = path and header_text(path) or "", parts = {} }
   local name, lines = "question", {}
   local function finish()
     local text = table.concat(lines, "\n"):gsub("%s+$", "")

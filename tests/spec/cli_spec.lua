@@ -24,6 +24,21 @@ describe("the command line", function()
     assert.equal("a\n", run({ "-", "a" }, { stdin = "#!/usr/bin/env pmclua\nprint(...)" }).out)
   end)
 
+  it("gives an experiment on standard input its options", function()
+    local stdin = 'return pmc.experiment { workloads = { "true" }, events = "page-faults" }'
+    local result = run({ "-", "--plan", "--repetitions", "7" }, { stdin = stdin })
+    assert.equal(0, result.status)
+    assert.matches("%f[%d]7%f[%D]", result.out)
+    assert.equal(2, run({ "-", "--plam" }, { stdin = stdin }).status)
+  end)
+
+  it("refuses what is no script", function()
+    support.write(folder .. "/garbage.lua", "\1\2\3\0")
+    assert.equal(1, run({ folder .. "/garbage.lua" }).status)
+    assert.equal(1, run({ folder .. "/" }).status)
+    assert.equal(2, run({ "" }).status)
+  end)
+
   it("requires a module under its own name with -l", function()
     support.write(folder .. "/five.lua", "return 5")
     assert.equal("5\n", run({ "-l", "five", "-e", "print(five)" }, { folder = folder }).out)
@@ -144,7 +159,7 @@ describe("start-up", function()
     local result = run { "-e", [[
       local loaded = {}
       for name in pairs(package.loaded) do
-        if name:find "^pmclua" or name == "ffi" or name == "lpeg" then table.insert(loaded, name) end
+        if name:find "^pmclua" or name == "lpeg" then table.insert(loaded, name) end
       end
       table.sort(loaded)
       print(table.concat(loaded, " "))]] }

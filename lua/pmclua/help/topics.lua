@@ -32,7 +32,7 @@ return {
   { "system", "who is counted: everything on all CPUs", [[pmc.system()]] },
   { "cgroup", "who is counted: what runs in a cgroup", [[pmc.cgroup "/"]] },
   { "open", "perf_event_open as it is, every attr field by its name in the ABI",
-    [[pmc.open { type = 1, config = 2, disabled = 1 }:read()]] },
+    [[pmc.open { type = 1, config = 2, disabled = 1, exclude_kernel = 1 }:read()]] },
   { "options", "declares a script's own options; their types come from the defaults",
     [[pmc.options { { "size", 1024, help = "elements" }, { "verbose", false } }.size]] },
   { "load", "reads stored results back as one result",
