@@ -7,7 +7,8 @@
 -- same compiler, any other is given the sources. Line numbers and names stay in the bytecode: tracebacks are
 -- those of the source.
 
--- One of each kind of instruction. No table with several named fields: their order differs from run to run.
+-- One of each kind of instruction. No u64, which would load the FFI; no table with several named fields,
+-- whose order differs from run to run.
 local PROBE = [==[
 local up, count = 1, 0
 local function inner(a, b, ...)
@@ -20,7 +21,7 @@ for i = 1, 10, 2 do
   while i < 3 do i = i * 1.5 if i > 2 then break end end
   repeat local again = function() return i, up, inner(up) end until again()
 end
-local list, wide = { ..., inner(1, 2) }, 12ULL
+local list, wide = { ..., inner(1, 2) }, 12e9
 list.field, list[1], list[up], list[300] = wide, 0x7fff, -70000, false
 if count > 5 and list then goto out end
 list:method(true, nil, nil, list.field[up])

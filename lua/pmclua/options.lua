@@ -9,7 +9,8 @@
 --     }
 --
 -- Invariant: a word of the command line is taken by an option of the script, or by an option that all
--- experiments have, or it is an error with exit status 2. argparse is loaded only when there are words.
+-- experiments have, or it is an error with exit status 2. argparse is loaded only for words that are not
+-- plain (options/plain.lua).
 
 local M = {}
 
@@ -147,6 +148,12 @@ local function new_parser(options)
   return parser
 end
 
+-- How options/plain.lua reads them.
+local PLAIN = {
+  field = field_of, is_flag = function(option) return type_of(option) == "flag" end,
+  converted = function(option, text) return (conversion(option)(text)) end,
+}
+
 local function takes_value(option) return option and type_of(option) ~= "flag" end
 
 --- True where the value of an option is the next word: `-r 5`, `--repetitions 5`, not `-r5`.
@@ -215,7 +222,10 @@ function M.read(args, own, common, about)
     io.write(require("pmclua.help").script(about.name, about.header, own, common))
     error(finished(), 0)
   end
-  local ok, given = new_parser(options):pparse(words)
+  local given = require("pmclua.options.plain").read(words, options, by_name, PLAIN)
+  if given then return given end
+  local ok
+  ok, given = new_parser(options):pparse(words)
   if not ok then error(explain_refusal(given, options, about), 0) end
   for _, option in ipairs(options) do
     local field = field_of(option)
