@@ -4,29 +4,17 @@
 -- give the same result on every machine. What cannot be said is nil and a reason.
 
 local order = require "pmclua.stats.order"
-local interval = require "pmclua.stats.interval"
-local rank = require "pmclua.stats.rank"
-local fit = require "pmclua.stats.fit"
-local random = require "pmclua.stats.random"
-local variance = require "pmclua.stats.variance"
 
-local M = {
-  random = random.new,
-  summary = interval.summary,
-  median_interval = interval.median,
-  paired_ratio = interval.paired_ratio,
-  paired_difference = interval.paired_difference,
-  bonferroni = interval.bonferroni,
-  spearman = rank.spearman,
-  mann_whitney = rank.mann_whitney,
-  hodges_lehmann = rank.hodges_lehmann,
-  line = fit.line,
-  theil_sen = fit.theil_sen,
-  bootstrap = fit.bootstrap,
-  components = variance.components,
-  ranks = order.ranks,
-  sorted = order.sorted,
-}
+local M = { ranks = order.ranks, sorted = order.sorted }
+
+require("pmclua.lazy").fields(M, {
+  ["pmclua.stats.random"] = { random = "new" },
+  ["pmclua.stats.interval"] = { "summary", "paired_ratio", "paired_difference", "bonferroni",
+    median_interval = "median" },
+  ["pmclua.stats.rank"] = { "spearman", "mann_whitney", "hodges_lehmann" },
+  ["pmclua.stats.fit"] = { "line", "theil_sen", "bootstrap" },
+  ["pmclua.stats.variance"] = { "components" },
+})
 
 --- Quantile, type 7: as R and NumPy by default.
 ---@param values number[]

@@ -4,17 +4,16 @@
 -- so that together they hold. Its rooms: verdict/compare.lua two cells, verdict/check.lua what passes or
 -- fails, verdict/stop.lua when to stop repeating.
 
-local interval = require "pmclua.stats.interval"
-local compare = require "pmclua.verdict.compare"
-local check = require "pmclua.verdict.check"
-local stop = require "pmclua.verdict.stop"
+local lazy = require "pmclua.lazy"
+local interval = lazy.module "pmclua.stats.interval"
 
-local M = {
-  DEFAULT_LEVEL = compare.DEFAULT_LEVEL, DEFAULT_MARGIN = compare.DEFAULT_MARGIN,
-  compare = compare.compare, noise_floor = compare.noise_floor, pair = compare.pair,
-  expect = check.expect, gate = check.gate, together = check.together,
-  stop = stop.stop, looks = stop.looks, is_look = stop.is_look, look_level = stop.look_level,
-}
+local M = {}
+
+lazy.fields(M, {
+  ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "noise_floor", "pair" },
+  ["pmclua.verdict.check"] = { "expect", "gate", "together" },
+  ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
+})
 
 -- ---- levels and margins ------------------------------------------------------------------------------
 

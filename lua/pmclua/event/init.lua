@@ -4,10 +4,12 @@
 --
 -- A superset of the grammar of perf stat -e, stricter where perf guesses (README.md). Nothing is opened.
 
-local encode = require "pmclua.event.encode"
-local grammar = require "pmclua.event.grammar"
-local group = require "pmclua.event.group"
-local problem = require "pmclua.event.problem"
+local lazy = require "pmclua.lazy"
+local encode = lazy.module "pmclua.event.encode"
+local grammar = lazy.module "pmclua.event.grammar"
+local group = lazy.module "pmclua.event.group"
+local plain = require "pmclua.event.plain"
+local problem = lazy.module "pmclua.event.problem"
 
 local M = {}
 
@@ -73,6 +75,8 @@ end
 ---@return pmclua.Event[]? events
 ---@return pmclua.event.Problem? problem what is wrong, where, and the nearest valid word
 function M.parse(source, options)
+  local events = type(source) == "string" and plain.list(source, options)
+  if events then return events end
   return problem.catch(encode_entries, source, options)
 end
 

@@ -2,7 +2,7 @@
 --
 -- Both sides of each prediction are computed as records come, so that no record need be kept.
 
-local check = require "pmclua.verdict.check"
+local check = require("pmclua.lazy").module "pmclua.verdict.check"
 local record = require "pmclua.experiment.record"
 
 local M = {}

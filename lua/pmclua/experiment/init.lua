@@ -95,9 +95,10 @@ end
 
 --- Where records are written; nil where nothing is to be stored.
 local function open_store(options, header)
+  if options.store == false and not options.resume then return nil end
   local store = require "pmclua.store"
   if options.resume then return (store.append(options.resume)) end
-  if options.store == false then return nil end
+  header = require("pmclua.experiment.plan").complete(header)
   if options.store then return store.create(options.store, header) end
   if not store.folder() then
     io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
@@ -155,7 +156,7 @@ end
 --- Everything a run needs, checked; nothing is run yet.
 local function prepare(self, options, session)
   local plan = require "pmclua.experiment.plan"
-  local resume = require "pmclua.experiment.resume"
+  local resume = require("pmclua.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
   local stored = options.resume and resume.read(options.resume)
   if stored then declaration.seed = stored.header.seed end

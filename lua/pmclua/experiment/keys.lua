@@ -4,6 +4,7 @@
 
 local explain = require "pmclua.explain"
 local checking = require "pmclua.workload.check"
+local metric = require("pmclua.lazy").module "pmclua.metric"
 local meant, sorted_keys = checking.meant, checking.keys
 
 local M = {}
@@ -63,7 +64,6 @@ function check.events(value, wrong)
 end
 
 function check.metrics(value, wrong)
-  local metric = require "pmclua.metric"
   local metrics = {}
   if type(value) == "string" then value = { value } end
   if type(value) ~= "table" then

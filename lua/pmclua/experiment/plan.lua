@@ -123,11 +123,32 @@ end
 
 local function formula_text(formula) return formula.formula end
 
+-- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
+local LATER = {
+  host = function() return require("pmclua.machine").facts() end,
+  identity = function(declaration, made) return require("pmclua.experiment.resume").identity(declaration, made) end,
+}
+
+local function with_later(header, declaration, made)
+  return setmetatable(header, { __index = function(_, name)
+    local find = LATER[name]
+    if not find then return nil end
+    rawset(header, name, find(declaration, made))
+    return rawget(header, name)
+  end })
+end
+
+--- All of a header, what is only found out when asked for included: as it is stored.
+function plan.complete(header)
+  for name in pairs(LATER) do local _ = header[name] end
+  return header
+end
+
 --- The header of the result (lua/README.md, "The header").
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
 function plan.header(declaration, made)
-  return {
+  return with_later({
     name = declaration.name, question = declaration.question,
     events = map(declaration.events, plain_event),
     metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
@@ -147,9 +168,8 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
-    host = require("pmclua.machine").facts(), target = declaration.target and declaration.target.name,
-    identity = require("pmclua.experiment.resume").identity(declaration, made),
-  }
+    target = declaration.target and declaration.target.name,
+  }, declaration, made)
 end
 
 return plan

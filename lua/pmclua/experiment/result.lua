@@ -9,7 +9,7 @@ local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
 local cells = require "pmclua.experiment.result.cell"
 local names = require "pmclua.experiment.result.names"
-local select_cells = require "pmclua.experiment.result.select"
+local select_cells = require("pmclua.lazy").module "pmclua.experiment.result.select"
 
 local M = {}
 

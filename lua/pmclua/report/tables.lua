@@ -6,7 +6,7 @@
 local text = require "pmclua.text"
 local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
-local sweep = require "pmclua.report.sweep"
+local sweep = require("pmclua.lazy").module "pmclua.report.sweep"
 local notes = require "pmclua.report.notes"
 
 local M = {}

@@ -3,7 +3,7 @@
 -- Invariant: every metric of a result is known to need only what the result has.
 
 local explain = require "pmclua.explain"
-local metrics = require "pmclua.metric"
+local metrics = require("pmclua.lazy").module "pmclua.metric"
 local text = require "pmclua.text"
 
 local M = {}

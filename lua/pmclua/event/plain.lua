@@ -1,0 +1,57 @@
+--- plain.lua: lists of generic events by their very names, which are most of what is asked for.
+--
+-- Invariant: what is read here, the grammar reads the same; all else, mistakes among it, is left to it. (LPeg
+-- and the grammar take 1.2 ms to load, as long as the rest of a short run.)
+
+local names = require "pmclua.event.names"
+local tool = require "pmclua.event.tool"
+
+local M = {}
+
+local PMU = { [names.TYPE_HARDWARE] = "cpu", [names.TYPE_SOFTWARE] = "software" }
+
+-- perf's unit for the two clocks, which count nanoseconds.
+local function unit_of(generic)
+  local is_clock = generic.type == names.TYPE_SOFTWARE and generic.config <= 1
+  if is_clock then return "msec", 1e-6 end
+  return "", 1
+end
+
+-- Generic hardware events stand for several on a hybrid CPU.
+local function is_one(generic, options)
+  return generic.type == names.TYPE_SOFTWARE
+    or #require("pmclua.event.sysfs").tree(options and options.sysfs):hybrid() == 0
+end
+
+local function event_of(word, options)
+  local generic = names.find(word)
+  local event
+  if generic and is_one(generic, options) then
+    event = { source = generic.source, pmu = PMU[generic.type],
+      attr = { type = generic.type, config = generic.config } }
+    event.unit, event.scale = unit_of(generic)
+  else
+    event = not generic and tool.find(word) or nil
+  end
+  if not event then return nil end
+  event.spec, event.name, event.field, event.verified = word, word, (word:gsub("-", "_")), true
+  event.scale = event.scale or 1
+  return event
+end
+
+--- The events of a spec that is nothing but such names; nil for any other.
+---@param source string
+---@param options pmclua.event.Options?
+---@return pmclua.Event[]?
+function M.list(source, options)
+  if not source:find "^[%a_][%w_,-]*$" then return nil end
+  local events = {}
+  for word in (source .. ","):gmatch "([^,]*)," do
+    local event = event_of(word, options)
+    if not event then return nil end
+    events[#events + 1] = event
+  end
+  return events
+end
+
+return M

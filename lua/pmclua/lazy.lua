@@ -1,0 +1,47 @@
+--- lazy.lua: modules and fields that are loaded when they are first used, so that start-up pays for what a
+--- run uses.
+
+local M = {}
+
+--- Stands for a module of functions and constants that most runs do not need: it gets copies of the
+--- module's fields when it is first asked for one.
+---
+---     local metric = lazy.module "pmclua.metric"
+---@param name string
+---@return table stand_in
+function M.module(name)
+  return setmetatable({}, { __index = function(stand_in, field)
+    local module = require(name)
+    setmetatable(stand_in, getmetatable(module))
+    for key, value in pairs(module) do stand_in[key] = value end
+    return stand_in[field]
+  end })
+end
+
+--- Gives `module` fields of other modules, each when it is first asked for.
+---
+---     lazy.fields(M, { ["pmclua.stats.rank"] = { "spearman", ranks = "of" } })     M.ranks is their `of`
+---@param module table
+---@param rooms table<string, string[]> other module to the fields that are taken from it
+---@return table module
+function M.fields(module, rooms)
+  local places, names = {}, {}
+  for room, fields in pairs(rooms) do
+    for name, field in pairs(fields) do
+      if type(name) == "number" then name = field end
+      places[name], names[#names + 1] = { room, field }, name
+    end
+  end
+  return setmetatable(module, {
+    __index = function(table, name)
+      local place = places[name]
+      if not place then return nil end
+      local value = require(place[1])[place[2]]
+      rawset(table, name, value)
+      return value
+    end,
+    __fields = function() return names end,      -- for the prompt's completion, which pairs() cannot serve
+  })
+end
+
+return M
