@@ -404,6 +404,21 @@ describe("a stored experiment", function()
   end)
 end)
 
+describe("a stored repetition", function()
+  it("is in the file while the next one still runs", function()
+    local folder = support.folder()
+    local path = folder .. "/r.jsonl"
+    local script = support.write(folder .. "/slow.lua", [[
+      local pmc = require "pmclua"
+      return pmc.experiment { events = { "page-faults" }, workloads = { pmc.command { "[ -e ]] .. folder ..
+      [[/ran ] && sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } }, repetitions = 2, warmup = 0 }
+    ]])
+    local got = support.run { "timeout", "--preserve-status", "-s", "KILL", "2", support.program, script, "--store", path }
+    assert.equal(137, got.status)
+    assert.equal(1, #pmc.load(path):values "page_faults")
+  end)
+end)
+
 describe("the command line of an experiment", function()
   local function script(text)
     return support.write(support.folder() .. "/e.lua", 'local pmc = require "pmclua"\nreturn pmc.experiment ' .. text)

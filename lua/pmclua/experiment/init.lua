@@ -198,6 +198,7 @@ function Experiment:run(options)
     end
   end
   local writer = open_store(options, header)
+  if writer then session.idle = function() writer:tick(core.now_ns()) end end
   local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(result, expectations, writer, options.each), progress = progress,

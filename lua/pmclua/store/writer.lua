@@ -12,7 +12,7 @@ local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
 
-local FLUSH_NS = 200e6          -- a killed run loses no repetition that ended longer ago
+local FLUSH_NS = 1e8          -- and a tick comes every 0.05 s: nothing waits for 0.2 s
 local PENDING_RECORDS = 4096    -- kept for packing; also the most that one line packs
 local PACK_FROM = 8             -- fewer records of one cell are easier to read as lines of their own
 local BUFFER_BYTES = 2 ^ 20

@@ -8,6 +8,7 @@ local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 
 ---@class pmclua.Session
+---@field idle fun() called every 50 ms while a result is waited for
 local Session = {}
 Session.__index = Session
 
@@ -16,7 +17,7 @@ local session = {}
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, sent = {}, next_id = 1 }, Session)
+  return setmetatable({ definitions = {}, sent = {}, next_id = 1, idle = function() end }, Session)
 end
 
 local function remember(self, build)
@@ -110,17 +111,21 @@ end
 -- report a command's end.
 local GRACE_NS = 2e9
 
+-- While one waits, whoever has something to do in the meantime (the store: to write) is asked this often.
+local IDLE_NS = 5e7
+
 --- Waits for one result of a job that was sent. One interrupt lets the repetition end, a second one ends
 --- it at once.
 local function receive(self, job)
   local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
-  local deadline = limit and core.now_ns() + limit
+  local deadline = limit and core.now_ns() + limit or math.huge
   while true do
-    local result, why = self.runner:receive(deadline and math.max(0, deadline - core.now_ns()))
+    local result, why = self.runner:receive(math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     if result then return result end
-    if why == "timeout" then return death(self, "timed-out", true) end
+    if why == "timeout" and core.now_ns() >= deadline then return death(self, "timed-out", true) end
     if why == "EINTR" and core.interrupts() > 1 then return death(self, "interrupted", true) end
-    if why ~= "EINTR" then return death(self, nil, why ~= "EPIPE") end
+    if why ~= "EINTR" and why ~= "timeout" then return death(self, nil, why ~= "EPIPE") end
+    self.idle()
   end
 end
 
