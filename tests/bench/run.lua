@@ -1,93 +1,83 @@
 #!/usr/bin/env pmclua
--- What does pmclua itself cost?
+-- What does pmclua itself cost, beside its peers and beside the same done by hand in C?
 --
--- method: each pair is run alternately, so that what disturbs one disturbs the other; medians.
--- usage: pmclua tests/bench/run.lua
--- reading: compare the two sides of a line, and lines of one machine; the figures of another machine differ.
+-- method: the two sides of a row are measured in turn, A B A B …, so that what disturbs one disturbs the
+--   other; the ratio is the median of neighbouring turns' ratios, with its 95 % interval. The references
+--   in C are compiled here.
+-- usage: pmclua tests/bench/run.lua [--only NAME,…] [--short] [--install] [--growth]
+-- reading: a ratio at most the goal is what is wanted. Ratios carry over to another machine; what stands in
+--   brackets, the median of each side, does not.
+-- caveats: a row whose peer is missing is left out and says so; --install installs them (Debian).
 
-local core = require "pmclua.core"
 local pmc = require "pmclua"
-local stats = require "pmclua.stats"
+
+local opt = pmc.options {
+  experiment = false,
+  { "only", type = "list", value = "NAMES", help = "these rows alone" },
+  { "short", false, help = "a few turns of small workloads: shows that it works, not how fast" },
+  { "install", false, help = "install the peers first: linux-perf, hyperfine, libpapi-dev" },
+  { "growth", false, help = "what grows with events, threads, CPUs, repetitions and records, instead" },
+}
+
+local programs = require "programs"
 local text = require "pmclua.text"
+local turns = require "turns"
 
 local here = arg[0]:match "^(.*)/" or "."
-local EVENTS = { "page-faults", "task-clock", "context-switches" }
-local PROGRAM = here .. "/../../build/pmclua"
 
-local function have(program)
-  return os.execute("command -v " .. program .. " >/dev/null") == 0
+local function machine_line()
+  local facts = pmc.machine()
+  return ("%s, %d CPUs, Linux %s, %s"):format(facts.cpu, facts.cpus, facts.os_kernel, facts.architecture)
 end
 
-local function wall_ns(fn)
-  local before = core.now_ns()
-  fn()
-  return core.now_ns() - before
+local SHOWN = {
+  ns = text.time,
+  bytes = function(bytes) return ("%.1f MB"):format(bytes / 1e6) end,
+  instructions = function(count) return ("%.1f instructions"):format(count) end,
+}
+
+local function wanted(row)
+  if not opt.only then return true end
+  for _, name in ipairs(opt.only) do
+    if name == row.name then return true end
+  end
+  return false
 end
 
---- Median nanoseconds of each function, run in turn.
-local function medians(repetitions, ...)
-  local fns, samples = { ... }, {}
-  for i in ipairs(fns) do samples[i] = {} end
-  for repetition = 0, repetitions do
-    for i, fn in ipairs(fns) do
-      local ns = wall_ns(fn)
-      if repetition > 0 then samples[i][repetition] = ns end      -- the first warms up
+local function outcome_cells(row, outcome)
+  local shown = SHOWN[row.unit]
+  local interval = outcome.low and (" (%.2f … %.2f)"):format(outcome.low, outcome.high) or ""
+  return ("**%.2f**%s"):format(outcome.ratio, interval), ("%s / %s"):format(shown(outcome.mine), shown(outcome.other)),
+    outcome.ratio <= row.goal and "yes" or "no"
+end
+
+-- Why a row cannot be measured here; nil: it can.
+local function obstacle(row)
+  if row.needs and not programs.have(row.needs) then return row.needs .. " is not installed" end
+  return row.prepare and row.prepare(opt.short)
+end
+
+local function measure(row)
+  local why = obstacle(row)
+  if why then return "–", why, "–" end
+  local outcome = turns.compare(opt.short and 2 or row.turns, function() return row.mine(opt.short) end,
+    function() return row.other(opt.short) end)
+  return outcome_cells(row, outcome)
+end
+
+local function print_rows()
+  print "| what | against | goal | ratio | medians | reached |\n|---|---|---|---|---|---|"
+  for _, row in ipairs(require "rows") do
+    if wanted(row) then
+      local ratio, medians, reached = measure(row)
+      print(("| %s | %s | ≤ %g | %s | %s | %s |"):format(row.what, row.against, row.goal, ratio, medians, reached))
+      io.stdout:flush()
     end
   end
-  local results = {}
-  for i in ipairs(fns) do results[i] = stats.median(samples[i]) end
-  return results
 end
 
-local function print_line(what, mine_ns, other, other_ns)
-  local ratio = other_ns and ("  %.2f × %s's %s"):format(mine_ns / other_ns, other, text.time(other_ns)) or ""
-  print(("%-44s %10s%s"):format(what, text.time(mine_ns), ratio))
-end
-
--- ---- start-up ----
-
-
-local function command_wall_ns(words, repetitions)
-  local result = pmc.measure(pmc.command(words), { events = { "duration_time" }, repetitions = repetitions })
-  local first = result:cells()()
-  return first.duration_time.median
-end
-
-local function bench_start()
-  local mine = command_wall_ns({ PROGRAM, "-e", "" }, 200)
-  local other = have "luajit" and command_wall_ns({ "luajit", "-e", "" }, 200) or nil
-  print_line('start: pmclua -e ""', mine, "luajit", other)
-  print_line("start: pmclua -v (loads the core)", command_wall_ns({ PROGRAM, "-v" }, 200))
-end
-
--- ---- reading ----
-
-local READS = 10000
-
-local function bench_read()
-  local group = pmc.group(EVENTS)
-  group:start()
-  local typed = medians(20, function() for _ = 1, READS do group:read() end end)[1] / READS
-  group:stop()
-  group:close()
-  print_line("group:read() of 3 events, typed counts", typed)
-end
-
--- ---- repetitions ----
-
-local RUNS = 200
-
-local function bench_repetitions()
-  local function mine()
-    pmc.measure("true", { events = EVENTS, repetitions = RUNS, warmup = 0, quiet = true })
-  end
-  local function perf()
-    os.execute(("perf stat -r %d -e %s true >/dev/null 2>&1"):format(RUNS, table.concat(EVENTS, ",")))
-  end
-  local ns = medians(5, mine, have "perf" and perf or nil)
-  print_line("a repetition of `true` with 3 events", ns[1] / RUNS, "perf stat -r", ns[2] and ns[2] / RUNS)
-end
-
-bench_start()
-bench_read()
-bench_repetitions()
+if opt.install and os.execute("'" .. here .. "/../packages' bench") ~= 0 then os.exit(1) end
+print(machine_line() .. "\n")
+local ok, why = pcall(opt.growth and function() require("growth").print(opt.short) end or print_rows)
+programs.clean()
+if not ok then error(why, 0) end

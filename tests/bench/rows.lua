@@ -1,0 +1,148 @@
+--- rows.lua: what is compared with what, and the goal of each: "mine at most GOAL times the other".
+--
+-- A row's sides give one number each turn, in the same unit. A row that cannot be measured here says why.
+
+local core = require "pmclua.core"
+local programs = require "programs"
+local stats = require "pmclua.stats"
+
+---@class bench.Row
+---@field name string for --only
+---@field what string
+---@field against string
+---@field goal number
+---@field unit "ns"|"bytes"|"instructions"
+---@field turns integer in the full form
+---@field needs? string a program of this name
+---@field prepare? fun(short: boolean): string? why it cannot be measured here; nil: it can
+---@field mine fun(short: boolean): number
+---@field other fun(short: boolean): number
+
+local EVENTS = { "page-faults", "task-clock" }
+local REGIONS, REGIONS_SHORT = 20000, 200
+
+local function regions(short) return short and REGIONS_SHORT or REGIONS end
+
+-- ---- a region ----
+
+local attrs = { { type = 1, config = 2, inherit = 1 }, { type = 1, config = 1, inherit = 1 } }
+local empty_kernel, events
+
+-- Median ns from before the first read to after the second one, of an empty kernel in the runner.
+local function region_in_runner(short)
+  local list, session = {}, programs.session
+  empty_kernel = empty_kernel or session:workload(function(message)
+    message:text("library", programs.compile("empty", { "-shared", "-fPIC" })):text("symbol", "empty")
+  end)
+  events = events or session:events { { attrs = attrs } }
+  session:run_each({ workload = empty_kernel, events = events, repetitions = regions(short), in_runner = true },
+    function(result)
+      assert(result.outcome == "done", result.outcome .. ": " .. result.output)
+      list[#list + 1] = result.wall_ns
+    end)
+  return stats.median(list)
+end
+
+local function region_by_hand(short)
+  return programs.number { programs.compile "region", "each", tostring(regions(short)) }
+end
+
+local function regions_by_hand(short)
+  return programs.number { programs.compile "region", "all", tostring(regions(short)) }
+end
+
+local function region_by_papi(short)
+  return programs.number { programs.compile("papi", { "-lpapi" }), tostring(regions(short)) }
+end
+
+local function prepare_papi()
+  if not core.stat "/usr/include/papi.h" then return "libpapi-dev is not installed" end
+  local result = programs.run({ programs.compile("papi", { "-lpapi" }), "1" }, "capture")
+  return result.exit ~= 0 and "PAPI: " .. result.errors:gsub("\n", " ") or nil
+end
+
+local group
+
+local function nothing() end
+
+local function count_often(times)
+  for _ = 1, times do group:count(nothing) end
+end
+
+-- Mean ns of a region from compiled Lua.
+local function region_in_lua(short)
+  group = group or require("pmclua").group(EVENTS):start()
+  local before = core.now_ns()
+  count_often(regions(short))
+  return (core.now_ns() - before) / regions(short)
+end
+
+-- ---- programs ----
+
+local COUNTED = { "-e", table.concat(EVENTS, ","), "--", "true" }
+
+local function words(first, more)
+  local list = { unpack(first) }
+  for _, word in ipairs(more) do list[#list + 1] = word end
+  return list
+end
+
+local function runs(short) return short and 20 or 500 end
+
+-- Mean ns of one of many repetitions, start and end of the program among them.
+local function repetition(first, rest)
+  return function(short)
+    local list = {}
+    for _, part in ipairs { first, { tostring(runs(short)) }, rest } do list = words(list, part) end
+    return programs.wall_ns(list) / runs(short)
+  end
+end
+
+local function repetition_by_hand(short)
+  return programs.wall_ns { programs.compile "spawn", tostring(runs(short)), "true" } / runs(short)
+end
+
+local repetition_by_stat = repetition({ programs.PMCLUA, "stat", "-r" }, { "--", "true" })
+
+local function wall(list) return function() return programs.wall_ns(list) end end
+local function peak(list) return function() return programs.peak_bytes(list) end end
+
+-- ---- records ----
+
+local function lines(short) return short and 2000 or 50000 end
+
+local function stored_line(short)
+  return require("records").write_and_read(programs.folder() .. "/records", lines(short))
+end
+
+local function line_by_hand(short)
+  return programs.number { programs.compile "lines", programs.folder() .. "/lines.jsonl", tostring(lines(short)) }
+end
+
+---@type bench.Row[]
+return {
+  { name = "region", what = "a region in the runner's hot loop", against = "two read(2) by hand",
+    goal = 1.05, unit = "ns", turns = 15, mine = region_in_runner, other = region_by_hand },
+  { name = "papi", what = "the same", against = "PAPI_start … PAPI_stop", goal = 0.5, unit = "ns", turns = 15,
+    prepare = prepare_papi, mine = region_in_runner, other = region_by_papi },
+  { name = "lua", what = "a region from compiled Lua (`group:count`)", against = "two read(2) by hand",
+    goal = 1.25, unit = "ns", turns = 15, mine = region_in_lua, other = regions_by_hand },
+  { name = "start", what = '`pmclua -e ""`', against = '`luajit -e ""`', goal = 2, unit = "ns", turns = 200,
+    needs = "luajit", mine = wall { programs.PMCLUA, "-e", "" }, other = wall { "luajit", "-e", "" } },
+  { name = "stat", what = "`pmclua stat -e page-faults,task-clock -- true`", against = "`perf stat` of the same",
+    goal = 0.35, unit = "ns", turns = 100, needs = "perf", mine = wall(words({ programs.PMCLUA, "stat" }, COUNTED)),
+    other = wall(words({ "perf", "stat" }, COUNTED)) },
+  { name = "spawn", what = "a repetition of `pmclua stat -r 500 -- true`", against = "posix_spawn and wait by hand",
+    goal = 1.10, unit = "ns", turns = 15, mine = repetition_by_stat, other = repetition_by_hand },
+  { name = "perf-r", what = "the same", against = "`perf stat -r 500`", goal = 0.35, unit = "ns", turns = 10,
+    needs = "perf", mine = repetition_by_stat, other = repetition({ "perf", "stat", "-r" }, { "--", "true" }) },
+  { name = "hyperfine", what = "the same", against = "`hyperfine -N --runs 500`", goal = 0.75, unit = "ns", turns = 10,
+    needs = "hyperfine", mine = repetition_by_stat, other = repetition({ "hyperfine", "-N", "--runs" }, { "true" }) },
+  { name = "store", what = "a record stored and read back", against = "the same bytes by printf and fgets",
+    goal = 5, unit = "ns", turns = 10, mine = stored_line, other = line_by_hand },
+  { name = "events", what = "`pmclua events` (everything)", against = "`perf list`", goal = 0.5, unit = "ns",
+    turns = 30, needs = "perf", mine = wall { programs.PMCLUA, "events" }, other = wall { "perf", "list" } },
+  { name = "memory", what = "peak memory of `pmclua stat -- true`", against = "`perf stat`", goal = 0.7,
+    unit = "bytes", turns = 20, needs = "perf", mine = peak { programs.PMCLUA, "stat", "--", "true" },
+    other = peak { "perf", "stat", "--", "true" } },
+}
