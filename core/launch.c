@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@ static long become(struct launch_shared *shared)
     long result = 0;
     /* Our copy of the gate's other end would keep the child waiting for itself. */
     rawcall3(SYS_close, shared->gate_write, 0, 0);
+    /* Whoever kills us cannot keep us from taking the command along. */
+    rawcall3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
     if (launch->own_group)
         result = rawcall3(SYS_setpgid, 0, 0, 0);
     if (result == 0)

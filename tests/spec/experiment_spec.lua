@@ -411,7 +411,7 @@ describe("a stored repetition", function()
     local script = support.write(folder .. "/slow.lua", [[
       local pmc = require "pmclua"
       return pmc.experiment { events = { "page-faults" }, workloads = { pmc.command { "[ -e ]] .. folder ..
-      [[/ran ] && sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } }, repetitions = 2, warmup = 0 }
+      [[/ran ] && exec sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } }, repetitions = 2, warmup = 0 }
     ]])
     local got = support.run { "timeout", "--preserve-status", "-s", "KILL", "2", support.program, script, "--store", path }
     assert.equal(137, got.status)
