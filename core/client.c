@@ -137,7 +137,8 @@ int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, cons
     const struct message_header *header = message_header(&runner->answer);
     const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
     if (header->kind != MSG_RESULT || header->bytes < sizeof *facts ||
-        header->bytes != sizeof *facts + 8ull * facts->words + facts->output_bytes + facts->error_bytes)
+        header->bytes != sizeof *facts + 8 * ((uint64_t)facts->words + facts->region_words) +
+                             facts->output_bytes + facts->error_bytes)
         return -EPROTO;
     *out = facts;
     return 1;
@@ -148,9 +149,14 @@ const uint64_t *pmclua_result_words(const struct pmclua_result *result)
     return (const uint64_t *)(result + 1);
 }
 
+const uint64_t *pmclua_result_regions(const struct pmclua_result *result)
+{
+    return pmclua_result_words(result) + result->words;
+}
+
 const char *pmclua_result_text(const struct pmclua_result *result)
 {
-    return (const char *)(pmclua_result_words(result) + result->words);
+    return (const char *)(pmclua_result_regions(result) + result->region_words);
 }
 
 /* Waits for the child within `limit_ns`: 1 when it was reaped. */

@@ -151,6 +151,15 @@ enum pmclua_field {
     PMCLUA_F_THREADS,          /* u64: 0 or absent: the runner's own thread alone */
     /* both */
     PMCLUA_F_CPUS,             /* text "0,2-3": pin the command; or thread i to the i-th CPU, in turn */
+    /* a command's regions; each begins with its name, and what follows is of it */
+    PMCLUA_F_REGION,           /* text: a region begins: its name */
+    PMCLUA_F_REGION_FLAGS,     /* u64 of enum pmclua_region_flag */
+    PMCLUA_F_FILE,             /* text: the file that the points after it are in */
+    PMCLUA_F_POINT,            /* struct pmclua_point: a place of that file */
+    PMCLUA_F_POINT_EVENT,      /* u64, enum pmclua_point_kind: the ATTR after it is a point */
+    PMCLUA_F_ONE_THREAD,       /* u64 1: only the command's first thread */
+    PMCLUA_F_KEEP_CALLS,       /* u64: calls that are kept one by one; absent: 100,000 */
+    PMCLUA_F_RING_BYTES,       /* u64 of each CPU's ring, a power of two; absent: by the number of CPUs */
     /* EVENTS */
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
@@ -200,6 +209,7 @@ enum pmclua_outcome {
 
 /* One repetition as the runner saw it. Followed in the same message by
  *   words u64   for each thread, for each group: enabled ns, running ns, values (differences)
+ *   region_words u64   a struct pmclua_regions and what follows it; none where no regions were asked for
  *   text bytes  why it was not started; or what was captured: output_bytes of standard output, then
  *               error_bytes of standard error */
 struct pmclua_result {
@@ -213,6 +223,7 @@ struct pmclua_result {
     int32_t  outcome, exit_code, signal, errnum;
     uint32_t threads, words;
     uint32_t output_bytes, error_bytes;
+    uint32_t region_words, region_path;    /* region_path: enum pmclua_region_path */
     struct pmclua_failure failure;
 };
 
@@ -230,6 +241,7 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
  * passed, -EINTR when pmclua_interrupts() grew, -EPIPE when the runner has ended, -EPROTO. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
 const uint64_t *pmclua_result_words(const struct pmclua_result *result);
+const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
 /* Asks it to end (`kill` nonzero: kills it and what it runs), waits, frees. How it ended goes to
  * exit_code and signal (-1 and 0: not by exit). */
@@ -270,6 +282,109 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
 uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);
+
+/* ---- regions: calls of functions of unmodified programs, counted by probes ----------------------- */
+
+/* Where a region is entered or left. */
+enum pmclua_point_kind {
+    PMCLUA_POINT_ENTRY = 0,        /* the first instruction of a function */
+    PMCLUA_POINT_RETURN,           /* a return instruction */
+    PMCLUA_POINT_TAIL,             /* a jump to another function, which returns in its stead */
+    PMCLUA_POINT_WHOLE,            /* an only instruction, at which a function is entered and left */
+    PMCLUA_POINT_RETURN_PROBE,     /* a return probe on a function's entry: changes the program's stack */
+    PMCLUA_POINT_FROM,             /* any place or event at which a region begins … */
+    PMCLUA_POINT_TO                /* … and at which it ends; such regions do not nest in themselves */
+};
+struct pmclua_point { uint64_t kind; uint64_t offset; };     /* offset: in the file */
+
+enum pmclua_region_flag {
+    PMCLUA_REGION_LOOPS = 1        /* its code jumps to its own entry: such an entry is no call */
+};
+
+/* How calls were followed. */
+enum pmclua_region_path {
+    PMCLUA_REGIONS_ALL_THREADS = 0,    /* threads and children, across CPUs */
+    PMCLUA_REGIONS_ONE_THREAD,         /* the first thread alone: as asked, … */
+    PMCLUA_REGIONS_ONE_THREAD_OLD,     /* … because the OS kernel is older than 6.12 … */
+    PMCLUA_REGIONS_ONE_THREAD_NO_TRACEFS   /* … or because tracefs may not be written to */
+};
+
+/* Calls put together from samples at points. Pure: no I/O, no clock.
+ *
+ * Invariants: a return is matched to the entry with the same stack pointer, so a call's cost is between
+ * its own two samples or it is not counted as a call; a thread's counts are the sum of what it had last
+ * on each CPU; what samples were lost around is cut, never guessed. Values are in order: enabled ns,
+ * running ns, counts of events; of a call, its duration in ns comes before them. */
+struct pmclua_calls;
+
+struct pmclua_calls_setup {
+    uint32_t regions, cpus;
+    uint32_t values;               /* of a sample: 2 and the number of events */
+    uint32_t keep;                 /* calls that are kept one by one */
+    uint32_t link_register;        /* 1: a call does not move the stack pointer (arm64, riscv) */
+    uint32_t return_bytes;         /* by which a return probe sees the stack pointer past the entry's */
+    const uint64_t *flags;         /* of each region, enum pmclua_region_flag; copied */
+    const char *const *names;      /* of each region; copied */
+};
+
+struct pmclua_calls_sample {
+    uint64_t time_ns, stack_pointer;
+    uint32_t pid, tid, cpu, region, kind;
+    const uint64_t *values;        /* this thread's on this CPU, since it was first counted there */
+};
+
+/* Freed by pmclua_calls_free. */
+int pmclua_calls_new(struct pmclua_calls **calls, const struct pmclua_calls_setup *setup);
+void pmclua_calls_free(struct pmclua_calls *calls);
+/* A thread was at a point. Samples come in the order of time, of each thread at least. */
+int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample);
+/* A thread left a CPU: `region` and `kind` are not looked at. */
+int pmclua_calls_switch(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample);
+int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, const char *name, int32_t executed);
+int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
+/* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
+void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
+/* What came of it: a block of u64, freed by the caller with pmclua_calls_free_words. Calls that are still
+ * open are reported as unfinished. */
+int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count);
+void pmclua_calls_free_words(uint64_t *words);
+
+/* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
+ * callees, then itself alone) and 2 * (values + 1) sums (of outermost calls with callees; of calls that
+ * ended by a tail call, until there); then threads, kept calls, histograms, and the regions' names. */
+struct pmclua_regions {
+    uint64_t regions, values;      /* values + 1 of each call: its duration comes first */
+    uint64_t threads;              /* struct pmclua_region_thread, each with 2 * (values + 1) sums */
+    uint64_t kept;                 /* struct pmclua_region_call, each with 2 * (values + 1) values */
+    uint64_t histogram;            /* struct pmclua_region_bucket */
+    uint64_t samples, lost;        /* records that were read; records that found no room in a ring */
+    uint64_t threads_seen, threads_followed;
+    uint64_t ring_bytes, rings;
+    uint64_t name_bytes;           /* texts, each with its NUL, filled up to whole words */
+};
+
+struct pmclua_region {
+    uint64_t entries;
+    uint64_t calls;                /* entered and returned */
+    uint64_t nested;               /* of these: within another call of the same region */
+    uint64_t tails;                /* ended by a jump to another function */
+    uint64_t unwound;              /* left without return: exception, longjmp, jump of another kind */
+    uint64_t unfinished;           /* not left when the thread or the counting ended */
+    uint64_t orphans;              /* returns whose entry was not seen */
+    uint64_t cut;                  /* entries and returns that lost records made useless */
+    uint64_t partial;              /* of the calls: events were not on the PMU throughout; in no spread */
+};
+
+/* Of the calls that are not partial. min and max are of no meaning where n is 0. */
+struct pmclua_spread { uint64_t sum, min, max, n; };
+
+struct pmclua_region_thread { uint64_t region, pid, tid, calls; char name[16]; };
+struct pmclua_region_call { uint64_t region, thread, start_ns, level; };    /* thread: its tid */
+/* `count` calls of a region had value `value` (from 0; + values + 1: itself alone) in this bucket. */
+struct pmclua_region_bucket { uint64_t region, value, bucket, count; };
+
+/* Buckets are 64 to an octave, exact below 128: the smallest value that falls into one. */
+uint64_t pmclua_bucket_low(uint64_t bucket);
 
 /* ---- symbols: the functions of ELF files, by elfutils, which is loaded when first needed --------- */
 

@@ -41,11 +41,24 @@ static void on_limit(int signal)
     kill_watched();
 }
 
+static volatile sig_atomic_t deferring, terminated;
+
 static void on_terminate(int signal)
 {
     kill_watched();
-    _exit(128 + signal);
+    if (!deferring)
+        _exit(128 + signal);
+    terminated = signal;
 }
+
+void runner_defer_termination(int on)
+{
+    deferring = on;
+    if (!on && terminated)
+        _exit(128 + terminated);
+}
+
+int runner_is_terminated(void) { return terminated != 0; }
 
 /* A handler, not SIG_IGN, which executed programs would inherit. */
 static void on_interrupt(int signal) { (void)signal; }
@@ -123,8 +136,10 @@ void answer_refuse(struct answer *answer, int errnum, const char *why)
 int answer_send(int fd, struct answer *answer)
 {
     const struct pmclua_result *result = &answer->result;
-    size_t words = result->words * sizeof *answer->words, text = (size_t)result->output_bytes + result->error_bytes;
-    struct message_header header = { (uint32_t)(sizeof *result + words + text), MSG_RESULT, result->sequence };
+    size_t words = result->words * sizeof *answer->words, regions = result->region_words * sizeof *answer->regions;
+    size_t text = (size_t)result->output_bytes + result->error_bytes;
+    struct message_header header = { (uint32_t)(sizeof *result + words + regions + text), MSG_RESULT,
+                                     result->sequence };
     static char *buffer;
     static size_t size;
     size_t bytes = sizeof header + header.bytes;
@@ -140,6 +155,8 @@ int answer_send(int fd, struct answer *answer)
     place = mempcpy(place, result, sizeof *result);
     if (words)
         place = mempcpy(place, answer->words, words);
+    if (regions)
+        place = mempcpy(place, answer->regions, regions);
     if (text)
         memcpy(place, answer->text, text);
     return message_send(fd, buffer, bytes);
@@ -148,6 +165,7 @@ int answer_send(int fd, struct answer *answer)
 void answer_free(struct answer *answer)
 {
     free(answer->words);
+    pmclua_calls_free_words(answer->regions);
     free(answer->text);
     *answer = (struct answer){ 0 };
 }

@@ -46,6 +46,7 @@ void counters_close(struct counters *counters);
 struct answer {
     struct pmclua_result result;
     uint64_t *words;                   /* owned; result.words of them */
+    uint64_t *regions;                 /* owned by pmclua_calls_free_words; result.region_words of them */
     char *text;                        /* owned; output_bytes + error_bytes */
 };
 
@@ -95,6 +96,11 @@ void runner_watch(int pid);
 /* Arms a time limit (0: none) for the watched child; runner_limit_hit says whether it struck. */
 void runner_limit(uint64_t timeout_ns);
 int  runner_limit_hit(void);
+/* While `on`, SIGTERM kills the watched child and nothing more: there is something to take away first.
+ * Afterwards the runner ends if one came. */
+void runner_defer_termination(int on);
+/* Whether a SIGTERM waits. */
+int  runner_is_terminated(void);
 /* Standard descriptors as pmclua gave them, kept close-on-exec (0, 1, 2). */
 int  runner_standard(int fd);
 /* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not

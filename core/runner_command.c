@@ -20,6 +20,7 @@
 #include "launch.h"
 #include "padding.h"
 #include "runner.h"
+#include "runner_regions.h"
 
 enum { CAPTURE_DEFAULT = 16 << 20 };
 
@@ -30,6 +31,7 @@ struct command {
     uint64_t inherit_input, foreground, output[2];   /* enum pmclua_output for 1 and 2 */
     int pinned;
     cpu_set_t cpus;
+    struct region_set *regions;    /* NULL: none */
 };
 
 extern char **environ;
@@ -58,8 +60,10 @@ static int take_field(struct command *command, const struct message_field *field
     case PMCLUA_F_CPUS:
         command->pinned = 1;
         return text ? cpulist_parse(text, &command->cpus) : -EPROTO;
-    default:
-        return -EPROTO;
+    default: {
+        int taken = region_set_take(&command->regions, field);
+        return taken > 0 ? 0 : taken < 0 ? taken : -EPROTO;
+    }
     }
 }
 
@@ -109,6 +113,7 @@ void command_free(struct command *command)
     free(command->path);
     free(command->directory);
     free(command->input);
+    region_set_free(command->regions);
     free(command);
 }
 
@@ -288,6 +293,47 @@ static void read_counters(struct counters *counters, struct answer *answer)
     }
 }
 
+static void end_held(const struct command *command, struct held *held, struct answer *answer)
+{
+    int errnum = launch_end(held);
+    if (errnum)
+        answer_refuse(answer, errnum, command->path);
+}
+
+static void run_counted(const struct command *command, struct held *held, const struct event_set *set,
+                        const struct run *run, struct answer *answer)
+{
+    struct counters counters;
+    if (counters_open(&counters, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        launch_abandon(held);
+        return;
+    }
+    run_held(held, !command->foreground, run, answer);
+    end_held(command, held, answer);
+    if (answer->result.outcome != PMCLUA_NOT_STARTED)
+        read_counters(&counters, answer);
+    counters_close(&counters);
+}
+
+/* The same with the calls of its regions. */
+static void run_followed(const struct command *command, struct held *held, const struct event_set *set,
+                         const struct run *run, struct answer *answer)
+{
+    struct following *following;
+    runner_defer_termination(1);
+    int result = regions_open(&following, command->regions, set, held->pid, PMCLUA_ON_EXEC, answer);
+    if (result < 0 || runner_is_terminated()) {
+        launch_abandon(held);
+    } else {
+        run_held(held, !command->foreground, run, answer);
+        end_held(command, held, answer);
+    }
+    if (result == 0)
+        regions_close(following, answer);
+    runner_defer_termination(0);
+}
+
 static void launch_and_count(const struct command *command, char *const *envp, struct streams *streams,
                              const struct event_set *set, const struct run *run, struct answer *answer)
 {
@@ -298,24 +344,13 @@ static void launch_and_count(const struct command *command, char *const *envp, s
         .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
     struct held held;
-    struct counters counters;
     int result = launch_hold(&held, &launch);
-    if (result < 0) {
+    if (result < 0)
         answer_refuse(answer, -result, "");
-        return;
-    }
-    if (counters_open(&counters, set, held.pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
-        answer->result.outcome = PMCLUA_NOT_COUNTED;
-        launch_abandon(&held);
-        return;
-    }
-    run_held(&held, launch.own_group, run, answer);
-    int errnum = launch_end(&held);
-    if (errnum)
-        answer_refuse(answer, errnum, command->path);
+    else if (command->regions)
+        run_followed(command, &held, set, run, answer);
     else
-        read_counters(&counters, answer);
-    counters_close(&counters);
+        run_counted(command, &held, set, run, answer);
 }
 
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)

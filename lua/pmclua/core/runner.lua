@@ -103,6 +103,8 @@ local function result_table(result)
     threads = result.threads, words = words,
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
+    regions = result.region_words > 0
+      and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
     failure = outcome == "not-counted" and core.private_failure_table(result.failure) or nil,
   }
 end

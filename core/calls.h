@@ -1,0 +1,128 @@
+/*
+ * calls.h: what calls.c (who called what), calls_threads.c (whose counts) and calls_spreads.c (what came
+ * of it) share. Private to the core.
+ */
+#ifndef PMCLUA_CALLS_H
+#define PMCLUA_CALLS_H
+
+#include "pmclua.h"
+
+/* Values of one kind: with callees, or itself alone. */
+struct spread {
+    struct pmclua_spread facts;
+    uint64_t *buckets;             /* BUCKETS of them; NULL before the first value */
+};
+
+enum {
+    BUCKETS = 128 + 57 * 64,       /* of all u64: 128 exact ones, and 64 for each octave above */
+    ROWS_MAX = 4096                /* threads with a row of their own; the others share one */
+};
+
+/* A region's sums in one thread. */
+struct row {
+    uint32_t region, pid, tid;
+    uint64_t calls;
+    char name[16];
+    uint64_t *sums;                /* 2 * (values + 1): outermost with callees, itself alone */
+};
+
+/* What is known of one region. */
+struct region {
+    struct pmclua_region facts;
+    uint64_t flags;
+    char *name;
+    struct spread *spreads;        /* 2 * (values + 1) */
+    uint64_t *outermost, *tails;   /* values + 1 each */
+};
+
+struct pmclua_calls {
+    uint32_t regions, cpus, values, link_register, return_bytes;
+    uint64_t samples, lost;
+    struct region *region;
+    struct thread **threads;       /* by tid, hashed: power of two of chains */
+    uint32_t thread_count, thread_slots, threads_seen;
+    struct row *rows;
+    uint32_t row_count, row_size;
+    uint64_t *kept;                /* struct pmclua_region_call and 2 * (values + 1) values each */
+    uint64_t kept_count, kept_size, keep;
+    uint64_t *scratch;             /* 2 * (values + 1) */
+};
+
+/* ---- threads (calls_threads.c) ---- */
+
+/* An open call. `outer` is the place of the open call of its region around it. Until a call returns it is
+ * not known whether it was really around those within it (it may have been unwound long ago): `inner` of
+ * them, with what they took, wait for that.
+ * Its words: counts of the thread at entry, what callees took, what inner calls took. */
+struct frame {
+    uint32_t region, level, cuts, inner;
+    int32_t outer;                 /* -1: none */
+    uint64_t stack_pointer, start_ns;
+};
+
+/* The one open call of a region that is no function. */
+struct pair {
+    int is_open;
+    uint32_t cuts;
+    uint64_t start_ns;
+    uint64_t counts[];             /* of the thread when it began */
+};
+
+/* What a thread had last on one CPU. */
+struct last { int is_stale; uint64_t values[]; };
+
+struct thread {
+    struct thread *next;
+    uint32_t pid, tid, cpu;        /* cpu: of its last sample */
+    uint32_t cuts;                 /* grows when open calls become useless */
+    char name[16];
+    uint64_t *counts;              /* values: sums over CPUs */
+    struct last **last;            /* by CPU; NULL: never there */
+    int32_t *open;                 /* by region: its topmost open call; -1: none */
+    struct pair **pair;            /* by region; NULL: never begun */
+    int32_t *row;                  /* by region: index of its row; -1: none yet */
+    struct frame *frames;
+    uint64_t *words;               /* frame_stride for each frame */
+    uint32_t depth, size;
+};
+
+/* The thread, made when first seen; NULL: no memory. */
+struct thread *thread_of(struct pmclua_calls *calls, uint32_t pid, uint32_t tid);
+/* Takes what a sample says of its CPU into the thread's counts. */
+int  thread_take(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+/* Whether the sample may be of a new thread that got the tid of one whose end was not seen. */
+int  thread_is_another(const struct thread *thread, const struct pmclua_calls_sample *sample);
+/* Takes a thread out of the table and frees it. */
+void thread_remove(struct pmclua_calls *calls, struct thread *thread);
+/* Known threads; NULL: none of that tid. */
+struct thread *thread_find(struct pmclua_calls *calls, uint32_t tid);
+/* Iterates: the first for NULL, NULL after the last. */
+struct thread *thread_next(const struct pmclua_calls *calls, const struct thread *thread);
+int  threads_new(struct pmclua_calls *calls);
+void threads_free(struct pmclua_calls *calls);
+
+/* Words of one call: duration and values. */
+static inline uint32_t call_words(const struct pmclua_calls *calls) { return calls->values + 1; }
+
+/* ---- calls_spreads.c ---- */
+
+int  spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup);
+void spreads_free(struct pmclua_calls *calls);
+/* A call ended: `total` and `self` are call_words each. `row` is this thread's of this region. */
+struct call_end {
+    uint32_t region, tid, row;
+    uint64_t start_ns, level;
+    const uint64_t *total, *self;
+};
+/* Counts it in its region's spreads and its thread's row, but for the sums of outermost calls. */
+int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);
+void spreads_rename_row(struct pmclua_calls *calls, uint32_t row, const char *name);
+/* The row of a thread and region, made when first needed: its index, or -ENOMEM. */
+int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name);
+
+/* ---- calls.c ---- */
+
+/* Counts what is still open as unfinished. */
+void calls_leave_all(struct pmclua_calls *calls);
+
+#endif

@@ -1,0 +1,289 @@
+/*
+ * calls_spreads.c: what came of a region's calls: sums, smallest and largest, histograms, sums of each thread,
+ * and the first calls one by one.
+ *
+ * Invariant: memory is bounded: histograms have fixed buckets, rows and kept calls a limit. What is
+ * beyond a limit is still in the sums.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+
+/* ---- buckets ---- */
+
+/* As HdrHistogram has them: equal steps within an octave, so that the error is a constant share. */
+static uint32_t bucket_of(uint64_t value)
+{
+    if (value < 128)
+        return (uint32_t)value;
+    uint32_t octave = 63 - (uint32_t)__builtin_clzll(value);
+    return 128 + (octave - 7) * 64 + (uint32_t)((value >> (octave - 6)) & 63);
+}
+
+uint64_t pmclua_bucket_low(uint64_t bucket)
+{
+    if (bucket < 128)
+        return bucket;
+    if (bucket >= BUCKETS)
+        return UINT64_MAX;
+    return (64 + (bucket - 128) % 64) << ((bucket - 128) / 64 + 1);
+}
+
+static int add_value(struct spread *spread, uint64_t value)
+{
+    if (!spread->buckets && !(spread->buckets = calloc(BUCKETS, sizeof *spread->buckets)))
+        return -ENOMEM;
+    struct pmclua_spread *facts = &spread->facts;
+    if (facts->n == 0 || value < facts->min)
+        facts->min = value;
+    if (value > facts->max)
+        facts->max = value;
+    facts->sum += value;
+    facts->n++;
+    spread->buckets[bucket_of(value)]++;
+    return 0;
+}
+
+/* ---- rows of threads ---- */
+
+static struct row *find_row(struct pmclua_calls *calls, uint32_t region, uint32_t tid)
+{
+    for (uint32_t i = 0; i < calls->row_count; i++)
+        if (calls->rows[i].region == region && calls->rows[i].tid == tid)
+            return &calls->rows[i];
+    return NULL;
+}
+
+static int grow_rows(struct pmclua_calls *calls)
+{
+    if (calls->row_count < calls->row_size)
+        return 0;
+    uint32_t size = calls->row_size ? 2 * calls->row_size : 16;
+    struct row *rows = realloc(calls->rows, size * sizeof *rows);
+    if (!rows)
+        return -ENOMEM;
+    calls->rows = rows;
+    calls->row_size = size;
+    return 0;
+}
+
+void spreads_rename_row(struct pmclua_calls *calls, uint32_t index, const char *name)
+{
+    struct row *row = &calls->rows[index];
+    if (row->tid == 0)
+        return;
+    memset(row->name, 0, sizeof row->name);
+    memcpy(row->name, name, strnlen(name, sizeof row->name - 1));
+}
+
+int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name)
+{
+    /* Beyond the limit all threads share a row of tid 0. */
+    int is_shared = calls->row_count >= ROWS_MAX;
+    struct row *shared = is_shared ? find_row(calls, region, 0) : NULL;
+    if (shared)
+        return (int32_t)(shared - calls->rows);
+    if (grow_rows(calls) < 0)
+        return -ENOMEM;
+    struct row row = { .region = region, .pid = is_shared ? 0 : pid, .tid = is_shared ? 0 : tid };
+    if (!is_shared)
+        memcpy(row.name, name, strnlen(name, sizeof row.name - 1));
+    row.sums = calloc(2 * (size_t)call_words(calls), sizeof *row.sums);
+    if (!row.sums)
+        return -ENOMEM;
+    calls->rows[calls->row_count] = row;
+    return (int32_t)calls->row_count++;
+}
+
+/* ---- calls one by one ---- */
+
+static size_t kept_words(const struct pmclua_calls *calls)
+{
+    return sizeof(struct pmclua_region_call) / sizeof(uint64_t) + 2 * (size_t)call_words(calls);
+}
+
+static int keep_call(struct pmclua_calls *calls, const struct call_end *end)
+{
+    if (calls->kept_count >= calls->keep)
+        return 0;
+    if (calls->kept_count == calls->kept_size) {
+        uint64_t size = calls->kept_size ? 2 * calls->kept_size : 256;
+        uint64_t *kept = realloc(calls->kept, size * kept_words(calls) * sizeof *kept);
+        if (!kept)
+            return -ENOMEM;
+        calls->kept = kept;
+        calls->kept_size = size;
+    }
+    struct pmclua_region_call call = { end->region, end->tid, end->start_ns, end->level };
+    uint64_t *place = calls->kept + calls->kept_count++ * kept_words(calls);
+    memcpy(place, &call, sizeof call);
+    memcpy(place + sizeof call / sizeof *place, end->total, call_words(calls) * sizeof *place);
+    memcpy(place + sizeof call / sizeof *place + call_words(calls), end->self, call_words(calls) * sizeof *place);
+    return 0;
+}
+
+/* ---- a call ---- */
+
+enum { ENABLED = 1, RUNNING = 2 };     /* places in a call's words */
+
+int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
+{
+    struct region *region = &calls->region[end->region];
+    struct row *row = &calls->rows[end->row];
+    uint32_t words = call_words(calls);
+    region->facts.calls++;
+    row->calls++;
+    for (uint32_t i = 0; i < words; i++)
+        row->sums[words + i] += end->self[i];
+    if (end->total[RUNNING] < end->total[ENABLED]) {
+        region->facts.partial++;
+        return 0;
+    }
+    for (uint32_t i = 0; i < words; i++)
+        if (add_value(&region->spreads[i], end->total[i]) < 0 ||
+            add_value(&region->spreads[words + i], end->self[i]) < 0)
+            return -ENOMEM;
+    return keep_call(calls, end);
+}
+
+/* ---- beginning ---- */
+
+int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
+{
+    uint32_t words = call_words(calls);
+    calls->region = calloc(calls->regions, sizeof *calls->region);
+    for (uint32_t i = 0; calls->region && i < calls->regions; i++) {
+        struct region *region = &calls->region[i];
+        region->flags = setup->flags ? setup->flags[i] : 0;
+        region->name = strdup(setup->names ? setup->names[i] : "");
+        region->spreads = calloc(2 * (size_t)words, sizeof *region->spreads);
+        region->outermost = calloc(2 * (size_t)words, sizeof *region->outermost);
+        if (!region->name || !region->spreads || !region->outermost)
+            return -ENOMEM;
+        region->tails = region->outermost + words;
+    }
+    return calls->region ? 0 : -ENOMEM;
+}
+
+void spreads_free(struct pmclua_calls *calls)
+{
+    for (uint32_t i = 0; calls->region && i < calls->regions; i++) {
+        struct region *region = &calls->region[i];
+        for (uint32_t k = 0; region->spreads && k < 2 * call_words(calls); k++)
+            free(region->spreads[k].buckets);
+        free(region->spreads);
+        free(region->outermost);
+        free(region->name);
+    }
+    for (uint32_t i = 0; i < calls->row_count; i++)
+        free(calls->rows[i].sums);
+    free(calls->region);
+    free(calls->rows);
+    free(calls->kept);
+}
+
+/* ---- the block of words ---- */
+
+/* Writes, or only counts where `words` is NULL. */
+struct block { uint64_t *words; size_t used; };
+
+static void put(struct block *block, const void *bytes, size_t count)
+{
+    if (block->words)
+        memcpy(block->words + block->used, bytes, count);
+    block->used += count / sizeof(uint64_t);
+}
+
+static void put_region(struct block *block, const struct pmclua_calls *calls, const struct region *region)
+{
+    uint32_t words = call_words(calls);
+    put(block, &region->facts, sizeof region->facts);
+    for (uint32_t i = 0; i < 2 * words; i++)
+        put(block, &region->spreads[i].facts, sizeof region->spreads[i].facts);
+    put(block, region->outermost, 2 * words * sizeof *region->outermost);
+}
+
+static void put_row(struct block *block, const struct pmclua_calls *calls, const struct row *row)
+{
+    struct pmclua_region_thread facts = { row->region, row->pid, row->tid, row->calls, { 0 } };
+    memcpy(facts.name, row->name, sizeof facts.name);
+    put(block, &facts, sizeof facts);
+    put(block, row->sums, 2 * call_words(calls) * sizeof *row->sums);
+}
+
+/* Returns how many buckets have something in them. */
+static uint64_t put_buckets(struct block *block, const struct pmclua_calls *calls)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < calls->regions; i++) {
+        for (uint32_t value = 0; value < 2 * call_words(calls); value++) {
+            const uint64_t *buckets = calls->region[i].spreads[value].buckets;
+            for (uint32_t k = 0; buckets && k < BUCKETS; k++) {
+                if (buckets[k] == 0)
+                    continue;
+                struct pmclua_region_bucket bucket = { i, value, k, buckets[k] };
+                put(block, &bucket, sizeof bucket);
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* The names as one text, filled up to whole words; NULL: no memory. */
+static char *join_names(const struct pmclua_calls *calls, size_t *bytes)
+{
+    *bytes = 0;
+    for (uint32_t i = 0; i < calls->regions; i++)
+        *bytes += strlen(calls->region[i].name) + 1;
+    *bytes = (*bytes + 7) & ~(size_t)7;
+    char *names = calloc(1, *bytes), *place = names;
+    for (uint32_t i = 0; names && i < calls->regions; i++)
+        place = stpcpy(place, calls->region[i].name) + 1;
+    return names;
+}
+
+static void put_all(struct block *block, const struct pmclua_calls *calls, struct pmclua_regions *header,
+                    const char *names)
+{
+    block->used = 0;
+    put(block, header, sizeof *header);
+    for (uint32_t i = 0; i < calls->regions; i++)
+        put_region(block, calls, &calls->region[i]);
+    for (uint32_t i = 0; i < calls->row_count; i++)
+        put_row(block, calls, &calls->rows[i]);
+    put(block, calls->kept, calls->kept_count * kept_words(calls) * sizeof *calls->kept);
+    header->histogram = put_buckets(block, calls);
+    put(block, names, header->name_bytes);
+}
+
+int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count)
+{
+    calls_leave_all(calls);
+    size_t name_bytes;
+    char *names = join_names(calls, &name_bytes);
+    struct pmclua_regions header = {
+        .regions = calls->regions, .values = calls->values, .threads = calls->row_count, .kept = calls->kept_count,
+        .samples = calls->samples, .lost = calls->lost, .threads_seen = calls->threads_seen,
+        .name_bytes = name_bytes };
+    struct block block = { 0 };
+    if (names)
+        put_all(&block, calls, &header, names);
+    if (names)
+        block.words = malloc(block.used * sizeof *block.words);
+    if (block.words)
+        put_all(&block, calls, &header, names);
+    free(names);
+    if (!block.words)
+        return -ENOMEM;
+    *words = block.words;
+    *count = (uint32_t)block.used;
+    return 0;
+}
+
+void pmclua_calls_free_words(uint64_t *words)
+{
+    free(words);
+}

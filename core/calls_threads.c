@@ -1,0 +1,177 @@
+/*
+ * calls_threads.c: the threads whose calls are followed, and the counts of each.
+ *
+ * Invariant: a thread's counts are the sum over CPUs of what its last sample on each said. They are
+ * useless for calls that were open while a record of that thread may have been lost: `cuts` has grown.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+
+static uint32_t slot_of(const struct pmclua_calls *calls, uint32_t tid)
+{
+    return (tid * 2654435761u) & (calls->thread_slots - 1);
+}
+
+struct thread *thread_find(struct pmclua_calls *calls, uint32_t tid)
+{
+    struct thread *thread = calls->threads[slot_of(calls, tid)];
+    while (thread && thread->tid != tid)
+        thread = thread->next;
+    return thread;
+}
+
+static void free_thread(struct pmclua_calls *calls, struct thread *thread)
+{
+    for (uint32_t cpu = 0; thread->last && cpu < calls->cpus; cpu++)
+        free(thread->last[cpu]);
+    for (uint32_t region = 0; thread->pair && region < calls->regions; region++)
+        free(thread->pair[region]);
+    free(thread->last);
+    free(thread->pair);
+    free(thread->counts);
+    free(thread->open);
+    free(thread->row);
+    free(thread->frames);
+    free(thread->words);
+    free(thread);
+}
+
+static struct thread *new_thread(struct pmclua_calls *calls, uint32_t pid, uint32_t tid)
+{
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return NULL;
+    thread->pid = pid;
+    thread->tid = tid;
+    thread->last = calloc(calls->cpus, sizeof *thread->last);
+    thread->counts = calloc(calls->values, sizeof *thread->counts);
+    thread->open = malloc(calls->regions * sizeof *thread->open);
+    thread->row = malloc(calls->regions * sizeof *thread->row);
+    thread->pair = calloc(calls->regions, sizeof *thread->pair);
+    if (!thread->last || !thread->counts || !thread->open || !thread->row || !thread->pair) {
+        free_thread(calls, thread);
+        return NULL;
+    }
+    for (uint32_t region = 0; region < calls->regions; region++)
+        thread->open[region] = thread->row[region] = -1;
+    struct thread **slot = &calls->threads[slot_of(calls, tid)];
+    thread->next = *slot;
+    *slot = thread;
+    calls->thread_count++;
+    calls->threads_seen++;
+    return thread;
+}
+
+/* Twice as many chains when there are more threads than chains. */
+static int grow_table(struct pmclua_calls *calls)
+{
+    uint32_t old = calls->thread_slots;
+    if (calls->thread_count < old)
+        return 0;
+    struct thread **larger = calloc(2 * (size_t)old, sizeof *larger), **smaller = calls->threads;
+    if (!larger)
+        return -ENOMEM;
+    calls->threads = larger;
+    calls->thread_slots = 2 * old;
+    for (uint32_t i = 0; i < old; i++) {
+        for (struct thread *thread = smaller[i], *next; thread; thread = next) {
+            next = thread->next;
+            struct thread **slot = &larger[slot_of(calls, thread->tid)];
+            thread->next = *slot;
+            *slot = thread;
+        }
+    }
+    free(smaller);
+    return 0;
+}
+
+struct thread *thread_of(struct pmclua_calls *calls, uint32_t pid, uint32_t tid)
+{
+    struct thread *thread = thread_find(calls, tid);
+    if (thread || grow_table(calls) < 0)
+        return thread;
+    return new_thread(calls, pid, tid);
+}
+
+struct thread *thread_next(const struct pmclua_calls *calls, const struct thread *thread)
+{
+    if (thread && thread->next)
+        return thread->next;
+    for (uint32_t slot = thread ? slot_of(calls, thread->tid) + 1 : 0; slot < calls->thread_slots; slot++)
+        if (calls->threads[slot])
+            return calls->threads[slot];
+    return NULL;
+}
+
+void thread_remove(struct pmclua_calls *calls, struct thread *thread)
+{
+    struct thread **place = &calls->threads[slot_of(calls, thread->tid)];
+    while (*place != thread)
+        place = &(*place)->next;
+    *place = thread->next;
+    calls->thread_count--;
+    free_thread(calls, thread);
+}
+
+int threads_new(struct pmclua_calls *calls)
+{
+    calls->thread_slots = 64;
+    calls->threads = calloc(calls->thread_slots, sizeof *calls->threads);
+    return calls->threads ? 0 : -ENOMEM;
+}
+
+void threads_free(struct pmclua_calls *calls)
+{
+    struct thread *thread;
+    while (calls->threads && (thread = thread_next(calls, NULL)))
+        thread_remove(calls, thread);
+    free(calls->threads);
+}
+
+/* ---- counts across CPUs ---- */
+
+enum { ENABLED, RUNNING, FIRST_EVENT };
+
+/* Between the sample of a context switch and the switch itself events still run: so much of the time at
+ * most is taken for that, and not for time without a place on the PMU. */
+enum { SWITCH_NS = 20000 };
+
+int thread_is_another(const struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    return sample->values[ENABLED] < thread->counts[ENABLED];
+}
+
+/* The time for which a thread's events were enabled is the same on whichever CPU they are asked: it is not
+ * summed. CPUs' clocks may differ by a little: it never shrinks. */
+static void take_times(struct thread *thread, const struct last *last, const struct pmclua_calls_sample *sample)
+{
+    uint64_t before = thread->counts[ENABLED], now = sample->values[ENABLED];
+    uint64_t enabled = now > before ? now - before : 0;
+    uint64_t running = sample->values[RUNNING] - last->values[RUNNING];
+    int has_moved = thread->cpu != sample->cpu;
+    if (has_moved && running < enabled && enabled - running <= SWITCH_NS)
+        running = enabled;
+    thread->counts[ENABLED] += enabled;
+    thread->counts[RUNNING] += running;
+    thread->cpu = sample->cpu;
+}
+
+int thread_take(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    struct last **place = &thread->last[sample->cpu];
+    if (!*place && !(*place = calloc(1, sizeof **place + calls->values * sizeof(uint64_t))))
+        return -ENOMEM;
+    struct last *last = *place;
+    take_times(thread, last, sample);
+    for (uint32_t i = FIRST_EVENT; i < calls->values; i++)
+        thread->counts[i] += sample->values[i] - last->values[i];
+    memcpy(last->values, sample->values, calls->values * sizeof *last->values);
+    /* What a lost record would have said arrives with this one: too late for calls that are open. */
+    if (last->is_stale)
+        thread->cuts++;
+    last->is_stale = 0;
+    return 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * ring.c: perf ring buffers (perf_event_open(2), "MMAP layout").
+ *
+ * Invariant: no byte is read that the OS kernel has not published, and none is given back that may still
+ * be read. The OS kernel never writes over what was not given back: it counts lost records instead.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+int ring_open(struct ring *ring, int fd, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory = MAP_FAILED;
+    for (; bytes >= page; bytes /= 2) {
+        memory = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (memory != MAP_FAILED || (errno != EPERM && errno != ENOMEM))
+            break;
+    }
+    if (memory == MAP_FAILED)
+        return -errno;
+    uint8_t *whole = malloc(UINT16_MAX + 1);      /* a record's size is 16 bits wide */
+    if (!whole) {
+        munmap(memory, page + bytes);
+        return -ENOMEM;
+    }
+    *ring = (struct ring){ .page = memory, .data = (uint8_t *)memory + page, .whole = whole, .bytes = bytes };
+    return 0;
+}
+
+uint64_t ring_look(struct ring *ring)
+{
+    ring->limit = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    return ring->limit;
+}
+
+/* `count` bytes at our place, in one piece. */
+static const void *piece(struct ring *ring, size_t count)
+{
+    uint64_t start = ring->place & (ring->bytes - 1);
+    if (start + count <= ring->bytes)
+        return ring->data + start;
+    size_t first = ring->bytes - start;
+    memcpy(ring->whole, ring->data + start, first);
+    memcpy(ring->whole + first, ring->data, count - first);
+    return ring->whole;
+}
+
+const struct perf_event_header *ring_record(struct ring *ring, int *broken)
+{
+    uint64_t left = ring->limit - ring->place;
+    if (left == 0)
+        return NULL;
+    struct perf_event_header header;
+    int is_whole = left >= sizeof header && left <= ring->bytes;
+    if (is_whole)
+        memcpy(&header, piece(ring, sizeof header), sizeof header);
+    if (!is_whole || header.size < sizeof header || header.size > left) {
+        *broken = 1;
+        return NULL;
+    }
+    return piece(ring, header.size);
+}
+
+void ring_step(struct ring *ring, const struct perf_event_header *record)
+{
+    ring->place += record->size;
+}
+
+void ring_release(struct ring *ring)
+{
+    __atomic_store_n(&ring->page->data_tail, ring->place, __ATOMIC_RELEASE);
+}
+
+void ring_close(struct ring *ring)
+{
+    if (!ring->page)
+        return;
+    munmap(ring->page, (size_t)(ring->data - (uint8_t *)ring->page) + ring->bytes);
+    free(ring->whole);
+    *ring = (struct ring){ 0 };
+}

@@ -1,0 +1,31 @@
+/*
+ * ring.h: a perf ring buffer: records that the OS kernel writes while we read.
+ */
+#ifndef PMCLUA_RING_H
+#define PMCLUA_RING_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One thread reads it. Zeroed is closed. */
+struct ring {
+    struct perf_event_mmap_page *page;
+    uint8_t *data, *whole;         /* `whole`: where a record that wraps around is put together */
+    uint64_t bytes, place, limit;  /* `place` is where we read; `limit` where the OS kernel had written to */
+};
+
+/* Maps the ring of `fd`: `bytes`, a power of two of pages, or less where the limit on locked memory
+ * (RLIMIT_MEMLOCK, perf_event_mlock_kb) does not allow as much. -errno. */
+int  ring_open(struct ring *ring, int fd, size_t bytes);
+/* Takes in what has been written by now. Returns where that ends. */
+uint64_t ring_look(struct ring *ring);
+/* The record at our place: valid until ring_step; NULL: none before the limit. *broken is set where the
+ * ring holds what is no record: then nothing more can be read. */
+const struct perf_event_header *ring_record(struct ring *ring, int *broken);
+void ring_step(struct ring *ring, const struct perf_event_header *record);
+/* Gives what was read back to the OS kernel. */
+void ring_release(struct ring *ring);
+void ring_close(struct ring *ring);
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * runner_follower.c: follows calls while the command runs: a thread reads the rings and hands the samples
+ * over in order. It never calls Lua, blocks every signal, and allocates only what calls.c does.
+ *
+ * Order: each ring is in order, but a thread that migrates leaves samples in several. What it wrote to one
+ * ring was published before it could write to the next. So the ends of all rings are looked at, and then
+ * once more: whatever precedes a record of the first look is there by the second. Records are taken up to
+ * the earliest one that only the second look shows, which has no later predecessor among those left.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "runner_regions.h"
+#include "samples.h"
+
+enum { POLL_MS = 100 };            /* a ring that is a quarter full wakes us earlier */
+
+struct follower {
+    struct probes *probes;
+    struct pmclua_calls *calls;
+    pthread_t thread;
+    int stop, errnum;              /* stop: an eventfd; errnum: what ended the reading early */
+    uint64_t written, lost, threads;   /* samples taken; records the OS kernel had no room for; started */
+    uint64_t *values;
+    uint64_t *first, *second;      /* by ring: the ends of the two looks */
+    struct pollfd *ready;          /* rings, then `stop` */
+};
+
+/* ---- one record ---- */
+
+static int put_values(struct follower *follower, const struct probe_group *group, const struct sample *sample)
+{
+    int events = follower->probes->events;
+    if (sample->members != (uint64_t)group->members)
+        return -EPROTO;
+    follower->values[0] = sample->enabled_ns;
+    follower->values[1] = sample->running_ns;
+    for (int i = 0; i < events; i++) {
+        uint64_t id = group->member[1 + i].id;
+        uint64_t place = 1 + (uint64_t)i;
+        /* By id, not by position: the OS kernel promises no order. */
+        for (uint64_t k = 0; sample->member[2 * place + 1] != id; k++, place = (place + 1) % sample->members)
+            if (k == sample->members)
+                return -EPROTO;
+        follower->values[2 + i] = sample->member[2 * place];
+    }
+    return 0;
+}
+
+/* Which point a sample is of; NULL: of none (a context switch), or its raw data make no sense. */
+static const struct point *point_of(const struct probes *probes, const struct member *member,
+                                    const struct sample *sample)
+{
+    uint32_t number = (uint32_t)member->point;
+    if (member->role == MEMBER_PLAIN || member->role == MEMBER_BACK) {
+        const struct tracefs_event *event = member->role == MEMBER_PLAIN ? &probes->tracefs.plain
+                                                                         : &probes->tracefs.back;
+        if (!sample->raw || sample->raw_bytes < event->field + sizeof number)
+            return NULL;
+        memcpy(&number, sample->raw + event->field, sizeof number);
+    }
+    return number < (uint32_t)probes->regions->points ? &probes->regions->point[number] : NULL;
+}
+
+static int take_sample(struct follower *follower, const struct perf_event_header *record, struct sample *sample)
+{
+    const struct probes *probes = follower->probes;
+    const struct probe_group *group;
+    const struct member *member = probes_find(probes, sample->id, &group);
+    if (!member || sample_rest(record, member->sample_type, sample) < 0)
+        return -EPROTO;
+    int result = put_values(follower, group, sample);
+    if (result < 0)
+        return result;
+    follower->written++;
+    struct pmclua_calls_sample call = {
+        .time_ns = sample->time_ns, .stack_pointer = sample->stack_pointer, .pid = sample->pid,
+        .tid = sample->tid, .cpu = group->cpu < 0 ? 0 : (uint32_t)group->cpu, .values = follower->values };
+    if (member->role == MEMBER_SWITCH)
+        return pmclua_calls_switch(follower->calls, &call);
+    const struct point *point = point_of(probes, member, sample);
+    if (!point)
+        return -EPROTO;
+    call.region = point->region;
+    call.kind = (uint32_t)point->kind;
+    return pmclua_calls_point(follower->calls, &call);
+}
+
+/* The layouts of other records, after the header; sample_id_all follows. */
+struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
+struct lost_record { uint64_t id, lost; };
+struct comm_record { uint32_t pid, tid; char name[]; };
+
+static void take_lost(struct follower *follower, const void *body, int ring)
+{
+    const struct lost_record *lost = body;
+    int cpu = 0;
+    for (int i = 0; i < follower->probes->groups; i++)
+        if (follower->probes->group[i].ring == ring && follower->probes->group[i].cpu >= 0)
+            cpu = follower->probes->group[i].cpu;
+    follower->lost += lost->lost;
+    pmclua_calls_lost(follower->calls, (uint32_t)cpu, lost->lost);
+}
+
+static int take_record(struct follower *follower, int ring, const struct perf_event_header *record)
+{
+    struct sample sample;
+    const void *body = record + 1;
+    if (sample_base(record, &sample) < 0)
+        return -EPROTO;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(follower, record, &sample);
+    case PERF_RECORD_LOST:
+        take_lost(follower, body, ring);
+        return 0;
+    case PERF_RECORD_FORK:
+        follower->threads++;
+        return 0;
+    case PERF_RECORD_EXIT:
+        return pmclua_calls_end(follower->calls, ((const struct task_record *)body)->tid);
+    case PERF_RECORD_COMM: {
+        const struct comm_record *comm = body;
+        return pmclua_calls_name(follower->calls, comm->pid, comm->tid, comm->name,
+                                 (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
+    }
+    default:
+        return 0;
+    }
+}
+
+/* ---- all rings ---- */
+
+static const struct perf_event_header *peek(struct follower *follower, int index, uint64_t *time_ns)
+{
+    struct sample sample;
+    int broken = 0;
+    const struct perf_event_header *record = ring_record(&follower->probes->ring[index], &broken);
+    if (broken || (record && sample_base(record, &sample) < 0)) {
+        follower->errnum = EPROTO;
+        return NULL;
+    }
+    if (record)
+        *time_ns = sample.time_ns;
+    return record;
+}
+
+/* The time before which every record is in order: that of the earliest which the first look did not show. */
+static uint64_t safe_time(struct follower *follower)
+{
+    uint64_t safe_ns = UINT64_MAX;
+    for (int i = 0; i < follower->probes->rings; i++) {
+        struct ring *ring = &follower->probes->ring[i];
+        uint64_t place = ring->place, time_ns;
+        if (follower->second[i] == follower->first[i])
+            continue;
+        ring->place = follower->first[i];
+        if (peek(follower, i, &time_ns) && time_ns < safe_ns)
+            safe_ns = time_ns;
+        ring->place = place;
+    }
+    return safe_ns;
+}
+
+static void look_twice(struct follower *follower)
+{
+    for (int i = 0; i < follower->probes->rings; i++)
+        follower->first[i] = ring_look(&follower->probes->ring[i]);
+    for (int i = 0; i < follower->probes->rings; i++)
+        follower->second[i] = ring_look(&follower->probes->ring[i]);
+}
+
+/* The ring whose next record is the earliest; -1: none is left. */
+static int earliest(struct follower *follower, uint64_t *next_ns)
+{
+    int found = -1;
+    for (int i = 0; i < follower->probes->rings; i++)
+        if (next_ns[i] != UINT64_MAX && (found < 0 || next_ns[i] < next_ns[found]))
+            found = i;
+    return found;
+}
+
+static void read_rings(struct follower *follower)
+{
+    struct probes *probes = follower->probes;
+    uint64_t next_ns[probes->rings];
+    look_twice(follower);
+    uint64_t safe_ns = safe_time(follower);
+    for (int i = 0; i < probes->rings; i++)
+        if (!peek(follower, i, &next_ns[i]))
+            next_ns[i] = UINT64_MAX;
+    int i;
+    while (follower->errnum == 0 && (i = earliest(follower, next_ns)) >= 0 && next_ns[i] < safe_ns) {
+        int broken = 0;
+        const struct perf_event_header *record = ring_record(&probes->ring[i], &broken);
+        follower->errnum = -take_record(follower, i, record);
+        /* Reading a record that wraps around overwrites the one before: step by what it said. */
+        ring_step(&probes->ring[i], record);
+        if (!peek(follower, i, &next_ns[i]))
+            next_ns[i] = UINT64_MAX;
+    }
+    for (i = 0; i < probes->rings; i++)
+        ring_release(&probes->ring[i]);
+}
+
+/* ---- the thread ---- */
+
+static void *follow(void *argument)
+{
+    struct follower *follower = argument;
+    int rings = follower->probes->rings;
+    while (follower->errnum == 0 && !(follower->ready[rings].revents & POLLIN)) {
+        poll(follower->ready, (nfds_t)rings + 1, POLL_MS);
+        read_rings(follower);
+        /* After its target's end a ring is ready all the time. */
+        for (int i = 0; i < rings; i++)
+            if (follower->ready[i].revents & POLLHUP)
+                follower->ready[i].fd = -1;
+    }
+    return NULL;
+}
+
+static int start_thread(struct follower *follower)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = -pthread_create(&follower->thread, NULL, follow, follower);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+static void free_follower(struct follower *follower)
+{
+    if (follower->stop >= 0)
+        close(follower->stop);
+    pmclua_calls_free(follower->calls);
+    free(follower->values);
+    free(follower->first);
+    free(follower->second);
+    free(follower->ready);
+    free(follower);
+}
+
+static int new_calls(struct follower *follower)
+{
+    const struct probes *probes = follower->probes;
+    const struct region_set *regions = probes->regions;
+    struct pmclua_calls_setup setup = {
+        .regions = (uint32_t)regions->regions, .cpus = (uint32_t)probes->cpus,
+        .values = 2 + (uint32_t)probes->events, .keep = (uint32_t)regions->keep, .flags = regions->flags,
+        .names = (const char *const *)regions->names,
+#if defined __x86_64__ || defined __i386__
+        .return_bytes = sizeof(void *),
+#else
+        .link_register = 1,
+#endif
+    };
+    return pmclua_calls_new(&follower->calls, &setup);
+}
+
+static int prepare(struct follower *follower)
+{
+    const struct probes *probes = follower->probes;
+    size_t rings = (size_t)probes->rings;
+    follower->stop = eventfd(0, EFD_CLOEXEC);
+    follower->values = calloc(2 + (size_t)probes->events, sizeof *follower->values);
+    follower->first = calloc(rings, sizeof *follower->first);
+    follower->second = calloc(rings, sizeof *follower->second);
+    follower->ready = calloc(rings + 1, sizeof *follower->ready);
+    if (follower->stop < 0 || !follower->values || !follower->first || !follower->second || !follower->ready)
+        return -ENOMEM;
+    for (int i = 0; i < probes->groups; i++)
+        follower->ready[probes->group[i].ring] = (struct pollfd){ probes->group[i].member[0].fd, POLLIN, 0 };
+    follower->ready[rings] = (struct pollfd){ follower->stop, POLLIN, 0 };
+    return new_calls(follower);
+}
+
+int follower_start(struct follower **out, struct probes *probes)
+{
+    struct follower *follower = calloc(1, sizeof *follower);
+    if (!follower)
+        return -ENOMEM;
+    follower->probes = probes;
+    int result = prepare(follower);
+    if (result == 0)
+        result = start_thread(follower);
+    if (result < 0)
+        free_follower(follower);
+    else
+        *out = follower;
+    return result;
+}
+
+int follower_finish(struct follower *follower, uint64_t **words, uint32_t *count)
+{
+    uint64_t one = 1;
+    while (write(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(follower->thread, NULL);
+    /* Before the last reading, which must find what is counted here. */
+    uint64_t wanted = probes_written(follower->probes), missing = 0;
+    if (follower->errnum == 0)
+        read_rings(follower);
+    /* The last records that found no room are in no ring: only the events themselves know of them. */
+    if (wanted > follower->written + follower->lost)
+        missing = wanted - follower->written - follower->lost;
+    if (missing > 0)
+        pmclua_calls_lost(follower->calls, 0, missing);
+    int result = follower->errnum ? -follower->errnum : pmclua_calls_finish(follower->calls, words, count);
+    if (result == 0) {
+        struct pmclua_regions *header = (struct pmclua_regions *)*words;
+        header->threads_seen = follower->threads;
+        header->threads_followed = follower->probes->path == PMCLUA_REGIONS_ALL_THREADS ? follower->threads : 0;
+        header->rings = (uint64_t)follower->probes->rings;
+        header->ring_bytes = follower->probes->rings > 0 ? follower->probes->ring[0].bytes : 0;
+    }
+    free_follower(follower);
+    return result;
+}

@@ -1,0 +1,31 @@
+/*
+ * samples.h: records of a perf ring buffer, taken apart.
+ */
+#ifndef PMCLUA_SAMPLES_H
+#define PMCLUA_SAMPLES_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+/* What every record of ours has: a sample at its beginning, other records at their end (sample_id_all). */
+enum { SAMPLE_BASE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
+
+/* Pointers are into the record. */
+struct sample {
+    uint64_t id, time_ns;
+    uint32_t pid, tid;
+    uint64_t enabled_ns, running_ns;
+    uint64_t members;              /* of the group's reading: value and id of each */
+    const uint64_t *member;
+    const uint8_t *raw;
+    uint32_t raw_bytes;
+    uint64_t stack_pointer;        /* 0: none was taken */
+};
+
+/* Id, time, pid and tid of any record that was made with SAMPLE_BASE; -EPROTO: it is too short. */
+int sample_base(const struct perf_event_header *record, struct sample *sample);
+/* The rest of a PERF_RECORD_SAMPLE made with `sample_type` (SAMPLE_BASE, READ of a group with both times
+ * and ids, RAW, REGS_USER of one register); -EPROTO. */
+int sample_rest(const struct perf_event_header *record, uint64_t sample_type, struct sample *sample);
+
+#endif

@@ -1,0 +1,266 @@
+--- regions.lua: the binding of regions, part of core.lua's layer: their points in a message to the runner,
+--- and the block of words that comes back.
+--
+-- Invariant: what is read from a block is an exact copy; the block itself belongs to C.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+local exact = core.exact
+
+local M = {}
+
+M.KINDS = {
+  entry = C.PMCLUA_POINT_ENTRY, ["return"] = C.PMCLUA_POINT_RETURN, tail = C.PMCLUA_POINT_TAIL,
+  whole = C.PMCLUA_POINT_WHOLE, return_probe = C.PMCLUA_POINT_RETURN_PROBE,
+  from = C.PMCLUA_POINT_FROM, to = C.PMCLUA_POINT_TO,
+}
+
+local PATHS = {
+  [C.PMCLUA_REGIONS_ALL_THREADS] = "all threads", [C.PMCLUA_REGIONS_ONE_THREAD] = "one thread",
+  [C.PMCLUA_REGIONS_ONE_THREAD_OLD] = "old OS kernel",
+  [C.PMCLUA_REGIONS_ONE_THREAD_NO_TRACEFS] = "no tracefs",
+}
+
+-- ---- to the runner ----
+
+local function add_point(message, point)
+  if point.file then
+    message:text("file", point.file)
+    local place = ffi.new("struct pmclua_point", M.KINDS[point.kind], point.offset)
+    assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_POINT, place, ffi.sizeof(place)) == 0, "no memory")
+  else
+    message:number("point_event", M.KINDS[point.kind])
+    message:attr(point.attr)
+  end
+end
+
+---@class pmclua.core.Point where a region is entered or left: a place of a file, or an event
+---@field kind "entry"|"return"|"tail"|"whole"|"return_probe"|"from"|"to"
+---@field file string? path
+---@field offset number? in the file
+---@field attr table? of an event
+
+--- Adds regions to the definition of a command.
+---@param message pmclua.core.Message
+---@param regions { name: string, loops: boolean?, points: pmclua.core.Point[] }[]
+---@param options? { one_thread?: boolean, keep?: integer, ring_bytes?: integer }
+function M.define(message, regions, options)
+  options = options or {}
+  for _, region in ipairs(regions) do
+    message:text("region", region.name)
+    if region.loops then message:number("region_flags", C.PMCLUA_REGION_LOOPS) end
+    for _, point in ipairs(region.points) do add_point(message, point) end
+  end
+  if options.one_thread then message:number("one_thread", 1) end
+  if options.keep then message:number("keep_calls", options.keep) end
+  if options.ring_bytes then message:number("ring_bytes", options.ring_bytes) end
+end
+
+-- ---- from the runner ----
+
+local U64 = 8
+local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial" }
+local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings" }
+
+--- A place in the block: takes structs and lists of words one after the other.
+local function reader(words)
+  local place = ffi.cast("const uint64_t *", words)
+  return {
+    struct = function(_, name)
+      local value = ffi.cast(("const struct %s *"):format(name), place)[0]
+      place = place + ffi.sizeof("struct " .. name) / U64
+      return value
+    end,
+    words = function(_, count)
+      local list = {}
+      for i = 1, count do list[i] = exact(place[i - 1]) end
+      place = place + count
+      return list
+    end,
+    skip = function(_, count)
+      local start = place
+      place = place + count
+      return start
+    end,
+  }
+end
+
+local function read_spreads(from, count)
+  local list = {}
+  for i = 1, count do
+    local raw = from:struct "pmclua_spread"
+    local n = exact(raw.n)
+    list[i] = { n = n, sum = exact(raw.sum), min = n ~= 0 and exact(raw.min) or nil,
+      max = n ~= 0 and exact(raw.max) or nil, buckets = {} }
+  end
+  return list
+end
+
+local function read_region(from, width)
+  local raw, region = from:struct "pmclua_region", { threads = {} }
+  for _, name in ipairs(FACTS) do region[name] = exact(raw[name]) end
+  region.total, region.self = read_spreads(from, width), read_spreads(from, width)
+  region.outermost, region.tail_sums = from:words(width), from:words(width)
+  return region
+end
+
+local function read_thread(from, width, regions)
+  local raw = from:struct "pmclua_region_thread"
+  local thread = { pid = tonumber(raw.pid), tid = tonumber(raw.tid), calls = exact(raw.calls),
+    name = ffi.string(raw.name) }
+  local list = regions[tonumber(raw.region) + 1].threads
+  thread.outermost, thread.self = from:words(width), from:words(width)
+  list[#list + 1] = thread
+end
+
+local function read_bucket(from, width, regions)
+  local raw = from:struct "pmclua_region_bucket"
+  local region, value = regions[tonumber(raw.region) + 1], tonumber(raw.value)
+  local spread = value < width and region.total[value + 1] or region.self[value - width + 1]
+  local bucket = tonumber(raw.bucket)
+  table.insert(spread.buckets, { low = exact(C.pmclua_bucket_low(bucket)),
+    next_low = exact(C.pmclua_bucket_low(bucket + 1)), count = exact(raw.count) })
+end
+
+---@class pmclua.core.Calls the calls that were kept one by one
+---@field count integer
+local Calls = {}
+Calls.__index = Calls
+
+local CALL_WORDS = ffi.sizeof "struct pmclua_region_call" / U64
+
+local function copy_calls(from, count, width)
+  local stride = CALL_WORDS + 2 * width
+  local words = ffi.new("uint64_t[?]", math.max(1, count * stride))
+  ffi.copy(words, from:skip(count * stride), count * stride * U64)
+  return setmetatable({ words = words, count = count, width = width, stride = stride }, Calls)
+end
+
+--- Call `index`, from 1, in the order of their ends.
+---@return { region: integer, tid: integer, start_ns: number, level: integer }
+function Calls:at(index)
+  local place = self.words + (index - 1) * self.stride
+  local raw = ffi.cast("const struct pmclua_region_call *", place)[0]
+  return { region = tonumber(raw.region) + 1, tid = tonumber(raw.thread), start_ns = exact(raw.start_ns),
+    level = tonumber(raw.level) }
+end
+
+--- The values of a region's kept calls, in the order of their ends, as plain numbers.
+---@param region integer
+---@param value integer from 1: duration ns, enabled ns, running ns, events
+---@param is_self? boolean
+---@return number[]
+function Calls:values(region, value, is_self)
+  local list, n = {}, 0
+  local offset = CALL_WORDS + (is_self and self.width or 0) + value - 1
+  for i = 0, self.count - 1 do
+    local place = self.words + i * self.stride
+    if place[0] == region - 1 then
+      n = n + 1
+      list[n] = tonumber(place[offset])
+    end
+  end
+  return list
+end
+
+---@class pmclua.core.Regions what came of a command's regions; each is at its index
+---@field path string "all threads", or why only one was followed
+---@field samples number
+---@field lost number records that found no room in a ring
+---@field width integer values of a call: duration ns, enabled ns, running ns, events
+---@field calls pmclua.core.Calls
+
+--- Reads a block of words.
+---@param words ffi.cdata*
+---@param path? integer enum pmclua_region_path
+---@return pmclua.core.Regions
+function M.read(words, path)
+  local from = reader(words)
+  local header = from:struct "pmclua_regions"
+  local width = tonumber(header.values) + 1
+  local result = { path = PATHS[path or 0], width = width }
+  for _, name in ipairs(HEADER) do result[name] = exact(header[name]) end
+  for i = 1, tonumber(header.regions) do result[i] = read_region(from, width) end
+  for _ = 1, tonumber(header.threads) do read_thread(from, width, result) end
+  result.calls = copy_calls(from, tonumber(header.kept), width)
+  for _ = 1, tonumber(header.histogram) do read_bucket(from, width, result) end
+  local names = ffi.string(from:skip(0), tonumber(header.name_bytes))
+  local index = 0
+  for name in names:gmatch "([^%z]*)%z" do
+    index = index + 1
+    if result[index] then result[index].name = name end
+  end
+  return result
+end
+
+-- ---- calls from samples, for who has samples ----
+
+---@class pmclua.core.CallsOf puts calls together from samples; see pmclua.h
+local CallsOf = {}
+CallsOf.__index = CallsOf
+
+--- A new one.
+---@param setup { regions: table[], events: integer, cpus: integer?, keep: integer?, link_register: boolean?,
+---   return_bytes: integer? }  regions: { name =, loops = }
+function M.follow(setup)
+  local count = #setup.regions
+  local flags, names = ffi.new("uint64_t[?]", count), ffi.new("const char *[?]", count)
+  for i, region in ipairs(setup.regions) do
+    flags[i - 1] = region.loops and C.PMCLUA_REGION_LOOPS or 0
+    names[i - 1] = region.name
+  end
+  local raw = ffi.new("struct pmclua_calls_setup", { regions = count, cpus = setup.cpus or 1,
+    values = 2 + setup.events, keep = setup.keep or 1000, link_register = setup.link_register and 1 or 0,
+    return_bytes = setup.return_bytes or 0, flags = flags, names = names })
+  local handle = ffi.new "struct pmclua_calls *[1]"
+  local result = C.pmclua_calls_new(handle, raw)
+  if result < 0 then error("calls: " .. core.errno_name(-result), 2) end
+  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_calls_free), width = 2 + setup.events }, CallsOf)
+end
+
+local function sample_of(self, fields)
+  local values = ffi.new("uint64_t[?]", self.width, fields.values)
+  local sample = ffi.new("struct pmclua_calls_sample", {
+    time_ns = fields.time or 0, stack_pointer = fields.sp or 0, pid = fields.pid or fields.tid,
+    tid = fields.tid, cpu = fields.cpu or 0, region = (fields.region or 1) - 1,
+    kind = fields.kind and M.KINDS[fields.kind] or 0, values = values,
+  })
+  return sample, values
+end
+
+--- A thread was at a point. Returns 0 or a negative errno.
+---@param fields { time: number, sp: number, tid: integer, pid: integer?, cpu: integer?, region: integer,
+---   kind: string, values: number[] }  values: enabled ns, running ns, events
+function CallsOf:point(fields)
+  local sample, values = sample_of(self, fields)
+  return C.pmclua_calls_point(self.handle, sample), values
+end
+
+--- A thread left a CPU.
+function CallsOf:switch(fields)
+  local sample, values = sample_of(self, fields)
+  return C.pmclua_calls_switch(self.handle, sample), values
+end
+
+function CallsOf:name(tid, name, executed)
+  return C.pmclua_calls_name(self.handle, tid, tid, name, executed and 1 or 0)
+end
+
+function CallsOf:ends(tid) return C.pmclua_calls_end(self.handle, tid) end
+
+function CallsOf:lost(cpu, records) C.pmclua_calls_lost(self.handle, cpu, records) end
+
+--- What came of it.
+---@return pmclua.core.Regions
+function CallsOf:finish()
+  local words, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
+  local result = C.pmclua_calls_finish(self.handle, words, count)
+  if result < 0 then error("calls: " .. core.errno_name(-result), 2) end
+  local regions = M.read(words[0])
+  C.pmclua_calls_free_words(words[0])
+  return regions
+end
+
+return M
