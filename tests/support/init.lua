@@ -37,26 +37,14 @@ function M.write(file, text)
   return file
 end
 
-local folders = {}
-
-local function remove_folders()
-  for _, folder in ipairs(folders) do
-    os.execute(("chmod -R u+w '%s' && rm -rf '%s'"):format(folder, folder))
-  end
-  folders = {}
-  return nil, true
-end
-
-require("busted").subscribe({ "suite", "end" }, remove_folders)
-
---- An empty folder that is removed when the suite ends. Everybody may read and search it.
+--- An empty folder that is removed at the end of the run (support/specs.lua). Everybody may read and
+--- search it.
 ---@return string path
 function M.folder()
   local pipe = assert(io.popen "mktemp -d")
   local folder = pipe:read "*l"
   pipe:close()
   os.execute(("chmod 755 '%s'"):format(folder))
-  folders[#folders + 1] = folder
   return folder
 end
 
