@@ -1,0 +1,20 @@
+#!/usr/bin/env pmclua
+-- What does a load cost, by the size of what is walked through?
+--
+-- method: dependent loads in random order through a working set, one cache line apart; each load waits
+--   for the one before it, so the cost of an iteration is the latency of wherever the data lies.
+-- usage: pmclua caches [--set bytes=16384,1048576]
+-- example:
+--   pmclua caches --repetitions 10 --set bytes=16384,1048576
+-- reading: steps in the cost are the sizes of the caches: each level's latency is the plateau before a step.
+-- caveats: beyond the TLB's reach its misses are in the cost too (see pmclua tlb); huge pages move that step.
+
+local pmc = require "pmclua"
+
+return pmc.experiment {
+  question    = "What does a load cost, by working set?",
+  events      = { "duration_time", "cycles", "instructions", "L1-dcache-load-misses", "LLC-load-misses" },
+  factors     = { { "bytes", { 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864 } } },
+  workloads   = { pmc.kernel { name = "chase", source = "kernels/chase.c", symbol = "chase" } },
+  repetitions = 15,
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env pmclua
+-- What is the latency of an instruction, and what its throughput?
+--
+-- method: a hundred copies that wait for each other (one register), and a hundred that do not (four), in a
+--   loop; per copy, through a line over several numbers of turns.
+-- usage: pmclua latency
+-- example:
+--   pmclua latency --repetitions 10
+-- reading: the first of a pair is the latency, the second the inverse throughput, both in time, and in
+--   cycles where there is a PMU.
+-- caveats: x86 and Arm only; the loop's own two instructions are in it, divided by a hundred.
+
+local pmc = require "pmclua"
+
+local CODE = {
+  x64 = { { "add, dependent", "add rax, rbx" }, { "add, independent", "add rax, rbx; add rcx, rbx; add rdx, rbx; add rsi, rbx" },
+    { "imul, dependent", "imul rax, rbx" }, { "imul, independent", "imul rax, rbx; imul rcx, rbx; imul rdx, rbx; imul rsi, rbx" } },
+  arm64 = { { "add, dependent", "add x0, x0, x1" }, { "add, independent", "add x0, x0, x1; add x2, x2, x1; add x3, x3, x1; add x4, x4, x1" },
+    { "mul, dependent", "mul x0, x0, x1" }, { "mul, independent", "mul x0, x0, x1; mul x2, x2, x1; mul x3, x3, x1; mul x4, x4, x1" } },
+}
+
+local workloads = {}
+for i, pair in ipairs(CODE[jit.arch]) do
+  local copies = select(2, pair[2]:gsub(";", ";")) + 1
+  workloads[i] = pmc.snippet { name = pair[1], asm = pair[2], unroll = 100 / copies }
+end
+
+return pmc.experiment {
+  question    = "What are an instruction's latency and throughput?",
+  events      = { "duration_time", "cycles", "instructions" },
+  factors     = { { "copies", { 100 } } },
+  workloads   = workloads,
+  per         = { operation = "copies" },
+  iterations  = "fit",
+  repetitions = 20,
+}

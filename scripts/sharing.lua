@@ -1,0 +1,22 @@
+#!/usr/bin/env pmclua
+-- What do two threads cost each other that write to one cache line?
+--
+-- method: two threads, on two CPUs, each count up in a place of their own; the places are in one cache line
+--   (8 bytes apart), in neighbouring lines, or in pages of their own (the baseline).
+-- usage: pmclua sharing [--set apart=8,64]
+-- example:
+--   pmclua sharing --repetitions 10
+-- reading: nothing is shared in any of them; what 8 bytes apart cost more is the line going to and fro. 64
+--   against 128 shows whether lines are fetched in pairs.
+-- caveats: on one CPU, or two threads of one core, there is little or nothing to see.
+
+local pmc = require "pmclua"
+
+return pmc.experiment {
+  question    = "What does false sharing cost?",
+  events      = { "duration_time", "cycles", "instructions", "cache-misses" },
+  factors     = { { "apart", { 8, 64, 128, 4096 } } },
+  workloads   = { pmc.kernel { name = "count", source = "kernels/sharing.c", symbol = "count", threads = 2, cpus = "0-1" } },
+  baseline    = { apart = 4096 },
+  repetitions = 20,
+}

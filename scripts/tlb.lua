@@ -1,0 +1,25 @@
+#!/usr/bin/env pmclua
+-- What does a load cost that touches another page each time?
+--
+-- method: the same number of places is walked in random order, one cache line apart or one page and a
+--   line apart: as many cache lines, but as many pages too. Dependent loads, so that latency is seen.
+-- usage: pmclua tlb [--set places=64,4096]
+-- example:
+--   pmclua tlb --repetitions 10 --set places=64,2048
+-- reading: where lines cost little and pages much, the difference is the TLB's miss: from how many pages on
+--   is its reach.
+-- caveats: 4160 bytes instead of 4096 keep the lines from falling into one set of the cache.
+
+local pmc = require "pmclua"
+
+return pmc.experiment {
+  question    = "What does touching another page cost?",
+  events      = { "duration_time", "cycles", "dTLB-load-misses", "instructions" },
+  factors     = { { "places", { 64, 512, 2048, 8192 } } },
+  workloads   = {
+    pmc.kernel { name = "lines", source = "kernels/chase.c", symbol = "chase", params = { stride = 64 } },
+    pmc.kernel { name = "pages", source = "kernels/chase.c", symbol = "chase", params = { stride = 4160 } },
+  },
+  baseline    = "lines",
+  repetitions = 15,
+}
