@@ -130,6 +130,17 @@ local function attr_table(attr)
   return fields
 end
 
+--- An attr as the OS kernel reads it, for programs that open it themselves. Raises for a field that is
+--- text: its address would mean nothing elsewhere.
+---@param fields table attr fields by ABI name
+---@return string bytes
+function core.attr_bytes(fields)
+  local attr = ffi.new "struct pmclua_attr"
+  if fill_attr(attr, fields) then error("an attr that points to text cannot be given away", 0) end
+  C.pmclua_attr_set(attr, "size", ffi.sizeof(attr))
+  return ffi.string(attr, ffi.sizeof(attr))
+end
+
 --- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular.
 local function failure_table(failure)
   return {

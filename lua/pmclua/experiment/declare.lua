@@ -139,6 +139,13 @@ local function check_primary(declaration, wrong)
   declaration.primary = fields[1]
 end
 
+local function check_regions(declaration, wrong)
+  if not declaration.regions then return end
+  local problem = declaration.regions:problem(declaration.workloads)
+  if problem then wrong("%s", problem) end
+  if declaration.target then wrong "regions are parts of a workload: they go without a target" end
+end
+
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
@@ -159,6 +166,7 @@ function declare.check(spec)
   require("pmclua.experiment.layout").check(declaration, wrong)
   bring_events(declaration, wrong)
   check_primary(declaration, wrong)
+  check_regions(declaration, wrong)
   return declaration, mistakes
 end
 

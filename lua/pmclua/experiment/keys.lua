@@ -238,6 +238,12 @@ function check.target(value, wrong)
   wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
 end
 
+function check.regions(value, wrong)
+  local regions, why = require("pmclua.experiment.marking").regions(value)
+  if not regions then wrong("%s", why) end
+  return regions
+end
+
 function check.reject_if(value, wrong, key)
   return formula(value, wrong, key, require("pmclua.metric").condition)
 end

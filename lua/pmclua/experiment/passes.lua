@@ -11,7 +11,9 @@ local passes = {}
 local SOFTWARE, TRACEPOINT = 1, 2
 local NO_COUNTER = { msr = true, uprobe = true, kprobe = true, software = true, tracepoint = true }
 
-local function takes_no_counter(event)
+--- Whether an event leaves the counters of a PMU to others.
+---@param event pmclua.Event
+function passes.takes_no_counter(event)
   return event.attr.type == SOFTWARE or event.attr.type == TRACEPOINT or NO_COUNTER[event.pmu] or false
 end
 
@@ -34,7 +36,7 @@ end
 --- Tries each event alone and notes what came of it on the event: status, why, note, opened (its attr).
 --- Returns the indices of those that open.
 ---@param events pmclua.Event[]
----@param target? pmclua.Target who is counted; nil: the workload
+---@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
 function passes.try_each(events, target)
   local usable = {}
   for i, event in ipairs(events) do
@@ -129,7 +131,7 @@ end
 local function split_riders(events, usable)
   local riders, counted = {}, {}
   for _, index in ipairs(usable) do
-    local is_rider = takes_no_counter(events[index]) or events[index].cpus
+    local is_rider = passes.takes_no_counter(events[index]) or events[index].cpus
     table.insert(is_rider and riders or counted, index)
   end
   return riders, counted

@@ -46,7 +46,8 @@ end
 ---@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer }
 function plan.make(declaration)
   if declaration.target then declaration.target:check() end
-  local list, anchors = passes.plan(declaration.events, declaration.passes, declaration.target)
+  local list, anchors = passes.plan(declaration.events, declaration.passes,
+    declaration.target or declaration.regions)
   local cells = plan.cells(declaration)
   local runs = #cells * #list * (declaration.warmup + declaration.repetitions)
   return { cells = cells, passes = list, anchors = anchors, runs = runs }

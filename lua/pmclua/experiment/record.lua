@@ -71,7 +71,7 @@ function record.parts(step, result, pass, events)
   local list = {}
   for i, part in ipairs(result.parts or {}) do
     list[i] = record.new(step, part, pass, events)
-    list[i][part.field] = part.value
+    list[i][part.field], list[i].index = part.value, part.index or list[i].index
   end
   return list
 end

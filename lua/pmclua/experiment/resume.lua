@@ -36,7 +36,8 @@ function M.identity(declaration, made)
   for i, cell in ipairs(made.cells) do cells[i] = { cell.workload.name, cell.levels } end
   for i, pass in ipairs(made.passes) do passes[i] = pass.events end
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
-    declaration.iterations })
+    declaration.iterations, target = declaration.target and declaration.target.name,
+    regions = declaration.regions and declaration.regions.kind })
 end
 
 local SAME_HOST = { "hostname", "cpu", "os_kernel" }
@@ -78,8 +79,10 @@ end
 ---@return table<integer, integer> iterations by cell
 function M.done(records)
   local have, iterations = {}, {}
+  local is_part = require("pmclua.experiment.record").is_part
   for _, record in ipairs(records) do
-    if record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if" then
+    -- Parts have numbers of their own, and come after their repetition.
+    if not is_part(record) and (record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if") then
       have[key(record.cell, record.pass, record.index, record.warmup)] = true
     end
     iterations[record.cell] = iterations[record.cell] or record.iterations

@@ -20,6 +20,15 @@ Run.__index = Run
 
 local run = {}
 
+--- What counts instead of the runner: a target, or marks in the program. nil: the runner counts.
+local function new_counter(declaration, made)
+  if declaration.target then
+    return require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events)
+  elseif declaration.regions then
+    return require("pmclua.experiment.marking").new(declaration.regions, made.passes, declaration.events)
+  end
+end
+
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
@@ -30,8 +39,7 @@ function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
     progress = options.progress, skip = options.skip, enough = options.enough,
     iterations = options.iterations or {}, sets = {}, cells = {}, failed = {}, rejected = 0,
-    watching = declaration.target
-      and require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events) }, Run)
+    counter = new_counter(declaration, made) }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -53,11 +61,16 @@ end
 
 -- ---- one repetition ----
 
+--- The groups by which the workload itself is counted in a pass.
+local function groups_of(self, pass_number)
+  if self.counter and not self.counter:counts_whole(pass_number) then return {} end
+  return self.plan.passes[pass_number].groups
+end
+
 --- The event set of a pass as the session knows it; nil when it has no events.
 local function set_of(self, pass_number)
-  local pass = self.plan.passes[pass_number]
-  if #pass.groups == 0 then return nil end
-  self.sets[pass_number] = self.sets[pass_number] or self.session:events(pass.groups)
+  if #groups_of(self, pass_number) == 0 then return nil end
+  self.sets[pass_number] = self.sets[pass_number] or self.session:events(groups_of(self, pass_number))
   return self.sets[pass_number]
 end
 
@@ -69,7 +82,8 @@ local function instance_of(self, cell)
   instance = { iterations = self.iterations[cell.index] }
   if not cell.workload.in_process then
     instance.id = self.session:workload(function(message)
-      cell.workload:define(message, cell.levels, { session = self.session, pin = self.declaration.pin })
+      local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
+      workload:define(message, cell.levels, { session = self.session, pin = self.declaration.pin })
     end)
   end
   self.cells[cell.index] = instance
@@ -78,7 +92,7 @@ end
 
 local function run_here(self, cell, pass_number)
   local workload = cell.workload
-  local groups, failure = workload:open_groups(self.watching and {} or self.plan.passes[pass_number].groups)
+  local groups, failure = workload:open_groups(groups_of(self, pass_number))
   if not groups then error(explain.open(failure), 0) end
   local ok, result = pcall(workload.measure, workload, groups, cell.levels)
   workload:close_groups(groups)
@@ -90,7 +104,7 @@ local function run_there(self, cell, pass_number, iterations, its_layout)
   return self.session:run {
     layout = its_layout,
     workload = instance_of(self, cell).id,
-    events = pass_number and not self.watching and set_of(self, pass_number) or nil,
+    events = pass_number and set_of(self, pass_number),
     iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
 end
@@ -143,7 +157,7 @@ local function attempt(self, step)
     return cell.workload.in_process and run_here(self, cell, step.pass)
       or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
   end
-  local result = self.watching and self.watching:around(step.pass, run_it) or run_it()
+  local result = self.counter and self.counter:around(step.pass, run_it) or run_it()
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
@@ -229,9 +243,9 @@ end
 function Run:execute()
   local ok, status = pcall(execute, self)
   local cleaned, why = pcall(clean_up, self)
-  if self.watching then
-    self.remarks = self.watching:remarks()
-    self.watching:close()
+  if self.counter then
+    self.remarks = self.counter:remarks()
+    self.counter:close()
   end
   if not ok then error(status, 0) end
   if not cleaned then error(why, 0) end

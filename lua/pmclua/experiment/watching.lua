@@ -74,6 +74,12 @@ function Watching:around(pass, fn)
   return result
 end
 
+--- The workload as it is run: as it is.
+function Watching.workload(_, workload) return workload end
+
+--- Whether the workload itself is counted too: the target is, and not it.
+function Watching.counts_whole() return false end
+
 --- What is to be said of the counts, once each: CPUs that went offline, threads that may be missing.
 ---@return string[]
 function Watching:remarks()

@@ -1,0 +1,158 @@
+--- marking.lua: repetitions whose counts are those of the marks in the program (pmclua_mark.h).
+--
+-- Each thread of the program counts itself. The whole run is counted beside it only by events that take
+-- no counter of a PMU: others would take counters from the marks.
+
+local marks = require "pmclua.marks"
+local passes = require "pmclua.experiment.passes"
+
+---@class pmclua.Marking
+local Marking = {}
+Marking.__index = Marking
+
+local M = {}
+
+--- What `regions = "marks"` says, or `{ "marks", entries = true }`: then each entry of a mark is a value,
+--- instead of a run's sum.
+---@class pmclua.MarkRegions
+local Regions = {}
+Regions.__index = Regions
+
+---@param value any the script's
+---@return pmclua.MarkRegions? nil: it is none
+---@return string? why
+function M.regions(value)
+  if type(value) == "string" then value = { value } end
+  if type(value) ~= "table" or value[1] ~= "marks" then return nil, 'regions is "marks"' end
+  for key in pairs(value) do
+    if key ~= 1 and key ~= "entries" then
+      local said = 'regions has no \'%s\'; it is "marks" or { "marks", entries = true }'
+      return nil, said:format(tostring(key))
+    end
+  end
+  local entries = value.entries
+  local is_count = type(entries) == "number" and entries >= 1 and entries % 1 == 0
+  if not (is_count or entries == nil or type(entries) == "boolean") then
+    return nil, "regions.entries is true, or how many of a run are kept"
+  end
+  return setmetatable({ kind = "marks", entries = entries or nil }, Regions)
+end
+
+--- Where an event is tried out, as for a target: on this thread, as the program's threads will open it.
+---@param event pmclua.Event
+---@return { pid: integer, cpu: integer }?, string?
+function Regions.trial(_, event)
+  for _, value in pairs(event.attr) do
+    if type(value) == "string" then return nil, "a probe is not counted by marks: its attr points to text" end
+  end
+  return { pid = 0, cpu = -1 }
+end
+
+--- Why these workloads have no marks; nil when they may.
+---@param workloads table[]
+---@return string?
+function Regions.problem(_, workloads)
+  for _, workload in ipairs(workloads) do
+    if workload.kind ~= "command" then
+      return ('regions = "marks" is for commands; %s is a %s'):format(workload.name, workload.kind)
+    end
+  end
+end
+
+---@param regions pmclua.MarkRegions
+---@param planned { groups: table[] }[]
+---@param events pmclua.Event[]
+---@return pmclua.Marking
+function M.new(regions, planned, events)
+  return setmetatable({ regions = regions, passes = planned, events = events, said = {}, seen = {},
+    entries = {}, table = marks.new { entries = regions.entries } }, Marking)
+end
+
+--- The workload with the table in its environment.
+function Marking:workload(workload)
+  local mine = {}
+  for key, value in pairs(workload) do mine[key] = value end
+  mine.env = { [marks.VARIABLE] = self.table.path }
+  for name, value in pairs(workload.env or {}) do mine.env[name] = value end
+  return setmetatable(mine, getmetatable(workload))
+end
+
+--- Whether the whole run is counted too in this pass.
+---@param pass integer
+function Marking:counts_whole(pass)
+  for _, index in ipairs(self.passes[pass].events) do
+    if not passes.takes_no_counter(self.events[index]) then return false end
+  end
+  return true
+end
+
+local function append(list, more)
+  for _, item in ipairs(more) do list[#list + 1] = item end
+end
+
+local function new_part(mark, result)
+  return { field = "region", value = mark.name, outcome = result.outcome, exit = result.exit,
+    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
+end
+
+-- A mark's sums over all its threads: one part of the repetition.
+local function sum_part(mark, result)
+  local part = new_part(mark, result)
+  part.threads, part.iterations, part.wall_ns = 0, mark.ended, 0
+  for _, slot in ipairs(mark.slots) do
+    part.wall_ns = part.wall_ns + slot.wall_ns
+    if slot.ended > slot.uncounted then
+      append(part.words, slot.words)
+      part.threads = part.threads + 1
+    end
+  end
+  return part
+end
+
+-- Each entry of a mark as a part of its own, numbered through all runs.
+local function entry_parts(self, mark, result, pass, parts)
+  local key = pass .. "/" .. mark.name
+  for _, entry in ipairs(mark.entries) do
+    local part = new_part(mark, result)
+    self.entries[key] = (self.entries[key] or 0) + 1
+    part.words, part.wall_ns, part.iterations, part.index = entry.words, entry.wall_ns, 1, self.entries[key]
+    parts[#parts + 1] = part
+  end
+end
+
+local function names_of(events, groups)
+  local names = {}
+  for _, group in ipairs(groups) do
+    for _, index in ipairs(group.events) do names[#names + 1] = events[index].name end
+  end
+  return names
+end
+
+--- Runs `fn`, which gives the result of one repetition, and adds its marks as parts.
+---@param pass integer
+---@param fn fun(): table result as a runner gives it
+---@return table result
+function Marking:around(pass, fn)
+  local groups = self.passes[pass].groups
+  self.table:prepare(groups)
+  local result = fn()
+  local found, facts = self.table:read()
+  result.parts = {}
+  for _, mark in ipairs(found) do
+    if self.regions.entries then entry_parts(self, mark, result, pass, result.parts)
+    elseif mark.ended > 0 then result.parts[#result.parts + 1] = sum_part(mark, result) end
+  end
+  for _, remark in ipairs(marks.remarks(found, facts, names_of(self.events, groups))) do
+    if not self.seen[remark] then self.said[#self.said + 1] = remark end
+    self.seen[remark] = true
+  end
+  return result
+end
+
+--- What is to be said of the marks, once each.
+---@return string[]
+function Marking:remarks() return self.said end
+
+function Marking:close() self.table:close() end
+
+return M

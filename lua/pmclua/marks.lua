@@ -1,0 +1,171 @@
+--- marks.lua: what programs count between the marks of pmclua_mark.h: the table that they add to, made,
+-- handed to them by the environment, and read after each run.
+--
+-- The table is a file of its own for every run, always under one name, so that a process that outlives
+-- its run adds to nobody else's. It is in memory where there is such a folder, and removed by `close`.
+
+local binding = require "pmclua.core.marks"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
+
+local M = {}
+
+--- The variable that names the table to programs.
+M.VARIABLE = "PMCLUA_MARKS"
+--- The mark that every thread sets first, several times, with nothing in it: what a mark itself costs.
+M.EMPTY = "(empty mark)"
+
+local SLOTS = 4096                      -- a mark in a thread takes one
+local LOG_ENTRIES = 65536               -- of a run, where each entry is asked for
+
+---@class pmclua.Marks
+---@field path string of the table
+local Marks = {}
+Marks.__index = Marks
+
+local function is_folder(path) return path and require("lfs").attributes(path, "mode") == "directory" end
+
+-- In memory, and private to the user, where there is such a folder.
+local function folder()
+  local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
+  for _, path in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
+    if path:sub(1, 1) == "/" and is_folder(path) then return path end
+  end
+  return "."
+end
+
+local function temporary_file(place)
+  local path, _, errnum = core.make_temporary(place .. "/pmclua-marks-XXXXXX")
+  if not path then error(explain.system(errnum, "write", place), 0) end
+  return path
+end
+
+--- Makes the table's name; `prepare` makes the table.
+---@param options? { entries?: integer } entries: of each run, so many are kept one by one
+---@return pmclua.Marks
+function M.new(options)
+  local place = folder()
+  local log_entries = options and options.entries or 0
+  if log_entries == true then log_entries = LOG_ENTRIES end
+  return setmetatable({ folder = place, path = temporary_file(place), log_entries = log_entries }, Marks)
+end
+
+--- An empty table for the next run.
+---@param groups { attrs: table[] }[] what each thread counts
+function Marks:prepare(groups)
+  local path = temporary_file(self.folder)
+  local file = assert(io.open(path, "w+b"))
+  self.layout = binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
+  local ok, why = binding.write(file, self.layout, groups)
+  file:close()
+  ok = ok and core.rename(path, self.path)
+  if ok then return end
+  os.remove(path)
+  error(explain.problem { code = "EWRITE", operation = "write",
+    message = ("cannot make the table of marks in %s: %s"):format(self.folder, tostring(why)) }, 0)
+end
+
+-- ---- reading -------------------------------------------------------------------------------------------
+
+---@class pmclua.Mark one mark of a run, over all threads
+---@field name string
+---@field slots pmclua.core.MarkSlot[] by thread
+---@field entries { wall_ns: number, words: table }[] one by one, where they are kept
+---@field ended integer entries that are complete
+
+-- Slots of one name together, in the order of their first mark; the empty one last.
+local function by_name(slots)
+  local list, found = {}, {}
+  for i, slot in ipairs(slots) do
+    local mark = found[slot.name]
+    if not mark then
+      mark = { name = slot.name, slots = {}, entries = {}, ended = 0 }
+      found[slot.name] = mark
+      if slot.name ~= M.EMPTY then list[#list + 1] = mark end
+    end
+    mark.slots[#mark.slots + 1], mark.ended = slot, mark.ended + slot.ended
+    slots[i].mark = mark
+  end
+  list[#list + 1] = found[M.EMPTY]
+  return list
+end
+
+--- What the run that has ended left in its table.
+---@return pmclua.Mark[] marks
+---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept
+function Marks:read()
+  local file = assert(io.open(self.path, "rb"))
+  local facts, slots = binding.facts(file), binding.slots(file, self.layout)
+  local marks = by_name(slots)
+  for _, entry in ipairs(binding.log(file, self.layout)) do
+    table.insert(slots[entry.slot].mark.entries, entry)
+  end
+  file:close()
+  local beyond = math.max(0, facts.log_used - self.layout.log_words)
+  facts.unlogged = self.layout.log_words > 0 and math.ceil(beyond / (2 + self.layout.words)) or 0
+  return marks, facts
+end
+
+local function sum_of(mark, field)
+  local sum = 0
+  for _, slot in ipairs(mark.slots) do sum = sum + slot[field] end
+  return sum
+end
+
+local function say(list, form, ...) list[#list + 1] = form:format(...) end
+
+local function remarks_on(mark, list)
+  local name = text.safe(mark.name)
+  local stray, deep, uncounted = sum_of(mark, "stray"), sum_of(mark, "too_deep"), sum_of(mark, "uncounted")
+  local open = sum_of(mark, "begun") - mark.ended - deep
+  if open > 0 then
+    say(list, "mark '%s': %s begun and never ended, and not counted", name, text.count(open))
+  end
+  if stray > 0 then
+    say(list, "mark '%s': %s ended without a begin, and not counted", name, text.count(stray))
+  end
+  if deep > 0 then
+    say(list, "mark '%s': %s not counted, within more than 128 others", name, text.count(deep))
+  end
+  if uncounted > 0 then
+    say(list, "mark '%s': of %s entries, %s could not be counted", name, text.count(mark.ended),
+      text.count(uncounted))
+  end
+end
+
+--- What is to be said of a run's marks: what is missing, and why.
+---@param marks pmclua.Mark[]
+---@param facts table
+---@param event_names string[] in the order in which they were given
+---@return string[]
+function M.remarks(marks, facts, event_names)
+  local list = {}
+  if facts.processes == 0 then
+    return { "no mark was reached: no program that has any (pmclua_mark.h) has read the table" }
+  elseif #marks == 0 then
+    return { "no mark was reached" }
+  end
+  for _, mark in ipairs(marks) do remarks_on(mark, list) end
+  if facts.refused_errno ~= 0 then
+    say(list, "a thread could not open '%s' for its marks: %s",
+      text.safe(event_names[facts.refused_event] or "its events"), core.errno_text(facts.refused_errno))
+  end
+  if facts.lost > 0 then
+    say(list, "%s entries were lost: there were more marks and threads than the table's %s",
+      text.count(facts.lost), text.count(SLOTS))
+  end
+  if facts.unlogged > 0 then
+    say(list, "the first entries of the run are there one by one, %s later ones are not",
+      text.count(facts.unlogged))
+  end
+  return list
+end
+
+--- Removes the table.
+function Marks:close()
+  if self.path then os.remove(self.path) end
+  self.path = nil
+end
+
+return M

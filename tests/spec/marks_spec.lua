@@ -1,0 +1,360 @@
+-- Marks: programs that set them, with known numbers of page faults in between, are counted exactly: by
+-- name, by thread, nested, overlapping, in children and in what is executed.
+
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local HEAD = [[
+#include <pmclua_mark.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+static void touch(unsigned long n)
+{
+    char *m = (char *)mmap(0, (n + 1) * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned long i = 0; i < n; i++) m[i * 4096] = 1;
+    munmap(m, (n + 1) * 4096);
+}
+#define MARK(name, what) do { pmclua_mark_begin(name); what; pmclua_mark_end(name); } while (0)
+]]
+
+local PROGRAMS = {
+  -- Each prints nothing; main's body.
+  repeated = "for (int i = 0; i < 10; i++) MARK(\"ten\", touch(100)); MARK(\"once\", touch(7));",
+  nested = [[
+    pmclua_mark_begin("outer"); touch(5);
+    for (int i = 0; i < 4; i++) MARK("inner", touch(20));
+    touch(1); pmclua_mark_end("outer");]],
+  overlapping = [[
+    pmclua_mark_begin("first"); touch(1); pmclua_mark_begin("second"); touch(10);
+    pmclua_mark_end("first"); touch(100); pmclua_mark_end("second");]],
+  forked = [[
+    pmclua_mark_begin("parent"); touch(3);
+    if (fork() == 0) { MARK("child", touch(50)); pmclua_mark_end("parent"); _exit(0); }
+    pmclua_mark_end("parent"); wait(0);]],
+  executed = [[
+    if (argc > 1) { MARK("executed", touch(9)); return 0; }
+    MARK("before", touch(4));
+    if (fork() == 0) execl(argv[0], argv[0], "again", (char *)0);
+    wait(0);]],
+  unbalanced = [[
+    pmclua_mark_end("stray"); pmclua_mark_begin("open"); MARK("good", touch(2)); pmclua_mark_begin("open");]],
+  deep = [[
+    for (int i = 0; i < 200; i++) pmclua_mark_begin("deep");
+    touch(11);
+    for (int i = 0; i < 200; i++) pmclua_mark_end("deep");
+    MARK("after", touch(6));]],
+  many = [[
+    char name[20];
+    for (int i = 0; i < 300; i++) { snprintf(name, sizeof name, "mark %d", i); MARK(name, touch(1)); }]],
+  preserving = [[
+    errno = 42; pmclua_mark_begin("a"); if (errno != 42) return 1; pmclua_mark_end("a");
+    pmclua_mark_end("b"); if (errno != 42) return 1;
+    touch(1);]],
+  unmarked = "touch(1);",
+}
+
+local THREADS = [[
+static void *work(void *n) { MARK("work", touch((unsigned long)n)); return 0; }
+int main(void)
+{
+    pthread_t thread[4];
+    for (unsigned long i = 0; i < 4; i++) pthread_create(&thread[i], 0, work, (void *)(10 * (i + 1)));
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], 0);
+    for (int i = 0; i < 5000; i++) {
+        pthread_create(&thread[0], 0, work, (void *)1UL);
+        pthread_join(thread[0], 0);
+    }
+    return 0;
+}
+]]
+
+local RECURSION = [[
+static void recurse(int n)
+{
+    pmclua_mark_begin("recurse");
+    touch(1);
+    if (n > 1) recurse(n - 1);
+    pmclua_mark_end("recurse");
+}
+int main(void) { recurse(30); recurse(10); return 0; }
+]]
+
+-- Two C files and one of C++ with the same marks, and a shared library.
+local FILES = {
+  ["one.c"] = HEAD .. "extern void two(void), three(void), four(void);\n"
+    .. "int main(void) { MARK(\"shared\", touch(1)); two(); three(); four(); return 0; }",
+  ["two.c"] = HEAD .. 'void two(void) { MARK("shared", touch(10)); }',
+  ["three.cc"] = HEAD .. 'extern "C" void three(void) { pmclua::mark here("shared"); touch(100); }',
+  ["four.c"] = HEAD .. 'void four(void) { MARK("shared", touch(1000)); MARK("library", touch(5)); }',
+}
+
+local built = {}
+
+local function cc(words)
+  local run = support.run(words)
+  assert(run.status == 0, run.err)
+end
+
+local function build(name, source)
+  if built[name] then return built[name] end
+  support.need(support.have "cc", "no C compiler")
+  local folder = support.folder()
+  support.write(folder .. "/" .. name .. ".c", HEAD .. source)
+  cc { "cc", "-O1", "-Wall", "-Wextra", "-Werror", "-I" .. support.root .. "/core",
+    "-o", folder .. "/" .. name, folder .. "/" .. name .. ".c", "-lpthread" }
+  built[name] = folder .. "/" .. name
+  return built[name]
+end
+
+local function program(name)
+  return build(name, "int main(int argc, char **argv)\n{ (void)argc; (void)argv;" .. PROGRAMS[name]
+    .. "; return 0; }")
+end
+
+local function measure(path, options)
+  local settings = { events = { "page-faults", "task-clock" }, regions = "marks", repetitions = 1, warmup = 0,
+    timeout = "30s" }
+  for key, value in pairs(options or {}) do settings[key] = value end
+  return pmc.measure(path, settings)
+end
+
+-- By region: page faults, and entries.
+local function regions_of(records)
+  local faults, entries = {}, {}
+  for _, record in ipairs(records) do
+    if record.region and record.region ~= "(empty mark)" then
+      faults[record.region], entries[record.region] = record.counts[1], record.iterations
+    end
+  end
+  return faults, entries
+end
+
+local function counted(path, options)
+  local records = {}
+  options = options or {}
+  options.each = function(record) records[#records + 1] = record end
+  local result = measure(path, options)
+  local faults, entries = regions_of(records)
+  return faults, entries, result, records
+end
+
+describe("marks", function()
+  it("are counted exactly by name, with the number of entries", function()
+    local faults, entries = counted(program "repeated")
+    assert.same({ ten = 1000, once = 7 }, faults)
+    assert.same({ ten = 10, once = 1 }, entries)
+  end)
+
+  it("may be nested: the outer has what the inner ones have", function()
+    local faults, entries = counted(program "nested")
+    assert.same({ outer = 86, inner = 80 }, faults)
+    assert.same({ outer = 1, inner = 4 }, entries)
+  end)
+
+  it("may overlap", function()
+    assert.same({ first = 11, second = 110 }, (counted(program "overlapping")))
+  end)
+
+  it("within themselves are summed once, and every entry is counted", function()
+    local faults, entries = counted(build("recursion", RECURSION))
+    -- The memory of frames and slots is made beforehand, so that nothing but the 40 pages faults.
+    assert.same({ recurse = 40 }, faults)
+    assert.same({ recurse = 40 }, entries)
+  end)
+
+  it("belong to their thread, however many come and go, and are summed", function()
+    local faults, entries, result, records = counted(build("threads", THREADS))
+    assert.equal(5004, entries.work)
+    assert.equal(5100, faults.work)
+    local of_threads = 0
+    for _, record in ipairs(records) do
+      if record.region == "work" then
+        assert.is_true(#record.threads > 4)
+        for _, thread in ipairs(record.threads) do of_threads = of_threads + thread.counts[1] end
+      end
+    end
+    assert.equal(5100, of_threads)
+    assert.same({}, result.remarks)
+  end)
+
+  it("of a forked child are its own, and its parent's go on", function()
+    local faults, _, result = counted(program "forked")
+    assert.equal(50, faults.child)
+    assert.is_true(faults.parent >= 3 and faults.parent < 50)
+    assert.same({ "mark 'parent': 1 ended without a begin, and not counted" }, result.remarks)
+  end)
+
+  it("of what is executed are counted too", function()
+    local faults = counted(program "executed")
+    assert.same({ before = 4, executed = 9 }, faults)
+  end)
+
+  it("that do not match count nothing, and are said", function()
+    local faults, _, result = counted(program "unbalanced")
+    assert.same({ good = 2 }, faults)
+    assert.same({ "mark 'stray': 1 ended without a begin, and not counted",
+      "mark 'open': 2 begun and never ended, and not counted" }, result.remarks)
+  end)
+
+  it("too deep within each other are said, and what is around them is right", function()
+    local faults, entries, result = counted(program "deep")
+    assert.same({ deep = 11, after = 6 }, faults)
+    assert.same({ deep = 128, after = 1 }, entries)
+    assert.same({ "mark 'deep': 72 not counted, within more than 128 others" }, result.remarks)
+  end)
+
+  it("are lost beyond the room of a thread, and said", function()
+    local faults, _, result = counted(program "many")
+    assert.equal(1, faults["mark 0"])
+    assert.equal(1, faults["mark 254"])
+    assert.is_nil(faults["mark 255"])
+    assert.matches("^90 entries were lost", result.remarks[1])
+  end)
+
+  it("of several files, of C++ and of a shared library are one program's", function()
+    support.need(support.have "c++", "no C++ compiler")
+    local folder = support.folder()
+    for name, text in pairs(FILES) do support.write(folder .. "/" .. name, text) end
+    local include = "-I" .. support.root .. "/core"
+    cc { "cc", "-shared", "-fPIC", include, "-o", folder .. "/libfour.so", folder .. "/four.c" }
+    for _, name in ipairs { "one.c", "two.c", "three.cc" } do
+      cc { name:find "cc$" and "c++" or "cc", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include,
+        "-c", "-o", folder .. "/" .. name .. ".o", folder .. "/" .. name }
+    end
+    cc { "c++", "-o", folder .. "/all", folder .. "/one.c.o", folder .. "/two.c.o", folder .. "/three.cc.o",
+      "-L" .. folder, "-lfour", "-Wl,-rpath," .. folder, "-lpthread" }
+    local faults, entries = counted(folder .. "/all")
+    assert.same({ shared = 1111, library = 5 }, faults)
+    assert.same({ shared = 4, library = 1 }, entries)
+  end)
+
+  it("are values one by one where entries are asked for", function()
+    local result = measure(program "nested", { regions = { "marks", entries = true }, repetitions = 2 })
+    local found = {}
+    for cell in result:cells() do
+      if cell.region then found[cell.region] = cell:values "page-faults" end
+    end
+    assert.same({ 86, 86 }, found.outer)
+    assert.same({ 20, 20, 20, 20, 20, 20, 20, 20 }, found.inner)
+  end)
+
+  it("beyond the entries that are kept are said", function()
+    local result = measure(program "repeated", { regions = { "marks", entries = 12 } })
+    local found = {}
+    for cell in result:cells() do
+      if cell.region then found[cell.region] = #cell:values "page-faults" end
+    end
+    assert.same({ ten = 4, ["(empty mark)"] = 8 }, found)
+    assert.matches("7 later ones are not$", result.remarks[1])
+  end)
+
+  it("show what a mark itself costs", function()
+    local _, _, _, records = counted(program "repeated")
+    local last = records[#records]
+    assert.equal("(empty mark)", last.region)
+    assert.equal(8, last.iterations)
+    assert.equal(0, last.counts[1])
+    assert.is_true(last.wall_ns > 0)
+  end)
+
+  it("have times of their own beside those of the whole run", function()
+    local _, _, result = counted(program "repeated", { events = { "page-faults", "duration_time" } })
+    local whole, inside
+    for cell in result:cells() do
+      if not cell.region then whole = cell end
+      if cell.region == "ten" then inside = cell end
+    end
+    assert.is_true(inside.duration_time.median < whole.duration_time.median)
+    assert.is_true(whole.page_faults.median > 1007)
+  end)
+
+  it("leave the program's errno alone", function()
+    assert.equal("complete", measure(program "preserving").status)
+  end)
+
+  it("that were never reached are said, with the reason", function()
+    local _, _, result = counted "true"
+    assert.same({ "no mark was reached: no program that has any (pmclua_mark.h) has read the table" },
+      result.remarks)
+    _, _, result = counted(program "unmarked")
+    assert.same({ "no mark was reached" }, result.remarks)
+  end)
+
+  it("whose events cannot be opened are entries and times without counts, with the reason", function()
+    local path = program "repeated"
+    local faults, entries, result = counted(pmc.command { "sh", "-c", "ulimit -n 4; exec " .. path })
+    assert.same({}, faults)
+    assert.same({ ten = 10, once = 1 }, entries)
+    assert.equal("mark 'ten': of 10 entries, 10 could not be counted", result.remarks[1])
+    assert.equal("a thread could not open 'task-clock' for its marks: Too many open files",
+      result.remarks[#result.remarks])
+  end)
+
+  it("are set from other languages through a shared library of the header alone", function()
+    support.need(support.have "cc" and support.have "luajit", "no C compiler or no luajit")
+    local folder = support.folder()
+    support.write(folder .. "/marks.c", "#include <pmclua_mark.h>\n")
+    cc { "cc", "-shared", "-fPIC", "-I" .. support.root .. "/core", "-o", folder .. "/libpmclua_mark.so",
+      folder .. "/marks.c" }
+    local script = support.write(folder .. "/script.lua", ([[
+      local ffi = require "ffi"
+      ffi.cdef "void pmclua_mark_enter(const char *name); void pmclua_mark_leave(const char *name);"
+      local marks = ffi.load "%s/libpmclua_mark.so"
+      for _ = 1, 3 do marks.pmclua_mark_enter "lua" marks.pmclua_mark_leave "lua" end]]):format(folder))
+    local _, entries = counted("luajit " .. script)
+    assert.same({ lua = 3 }, entries)
+    assert.equal(0, support.run({ "luajit", script }).status)
+  end)
+
+  it("do nothing outside pmclua", function()
+    for _, name in ipairs { "repeated", "unbalanced", "deep", "forked" } do
+      assert.equal(0, support.run({ program(name) }).status)
+      assert.equal(0, support.run({ program(name) }, { env = { PMCLUA_MARKS = "/nowhere" } }).status)
+      assert.equal(0, support.run({ program(name) }, { env = { PMCLUA_MARKS = "/etc/passwd" } }).status)
+    end
+  end)
+
+  it("survive being stored and loaded", function()
+    local path = support.folder() .. "/result.jsonl"
+    local result = measure(program "nested", { store = path, repetitions = 3 })
+    local labels, again = {}, {}
+    for cell in result:cells() do labels[#labels + 1] = cell:label() .. cell.page_faults.median end
+    for cell in pmc.load(path):cells() do again[#again + 1] = cell:label() .. cell.page_faults.median end
+    assert.equal(4, #labels)
+    assert.same(labels, again)
+  end)
+
+  it("leave no table behind", function()
+    local folder = support.folder()
+    support.with_env({ XDG_RUNTIME_DIR = folder }, function() counted(program "repeated") end)
+    assert.equal("", support.run({ "ls", "-A", folder }).out)
+  end)
+
+  it("count for an ordinary user", function()
+    support.need(support.have_root(), "only root can become an ordinary user")
+    local path = program "repeated"
+    local script = ([[
+      local r = pmc.measure(%q, { events = { "page-faults" }, regions = "marks", repetitions = 1,
+        warmup = 0 })
+      for cell in r:cells() do print(cell.region, cell.page_faults.median) end]]):format(path)
+    local run_by_user = support.pmclua({ "-e", script }, { user = true, env = { XDG_RUNTIME_DIR = false } })
+    assert.matches("\nten\t1000\n", run_by_user.out)
+  end)
+
+  it("are refused where they make no sense", function()
+    for message, options in pairs {
+      ['regions is "marks"'] = { regions = "mark" },
+      ["regions has no 'entreis'"] = { regions = { "marks", entreis = true } },
+      ["regions.entries is true"] = { regions = { "marks", entries = 0 } },
+      ["they go without a target"] = { target = pmc.system() },
+    } do
+      local ok, problem = pcall(measure, "true", options)
+      assert.is_false(ok)
+      assert.matches(message, tostring(problem))
+    end
+    local ok, problem = pcall(measure, function() end)
+    assert.is_false(ok)
+    assert.matches('regions = "marks" is for commands', tostring(problem))
+  end)
+end)
