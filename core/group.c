@@ -126,6 +126,15 @@ void pmclua_group_close(struct pmclua_group *group)
     free_group(group);
 }
 
+int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *filter, struct pmclua_failure *failure)
+{
+    int fd = pmclua_group_fd(group, index);
+    int result = fd < 0 ? fd : pmclua_ioctl(fd, "SET_FILTER", 0, (void *)filter);
+    if (result < 0)
+        *failure = (struct pmclua_failure){ .errnum = -result, .index = index, .filter = 1 };
+    return result;
+}
+
 static int switch_group(struct pmclua_group *group, const char *request)
 {
     if (group->fork_generation != fork_generation)

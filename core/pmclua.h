@@ -72,6 +72,7 @@ struct pmclua_failure {
     int32_t group;             /* index of the group, where there are several */
     int32_t index;             /* which event of the group, from 0; -1: none in particular */
     int32_t pid, cpu;          /* as passed */
+    int32_t filter;            /* 1: it was opened, and its filter was refused */
     struct pmclua_attr attr;   /* as passed */
 };
 
@@ -89,6 +90,9 @@ enum {
  * leader, size) are set here; all else is as the caller made it. -errno, and `failure` filled. */
 int pmclua_group_open(struct pmclua_group **group, const struct pmclua_attr *attrs, int32_t count,
                       int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure);
+/* Has member `index` count only where `filter` holds (tracepoints; the OS kernel's language). Before the
+ * group is first started. -errno, and `failure` filled. */
+int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *filter, struct pmclua_failure *failure);
 /* Start and stop all members, by the leader alone (the OS kernel's group flag miscounts groups of
  * several PMUs). -EOWNERDEAD in a forked child, whose ioctl would reach the parent's events. */
 int pmclua_group_start(struct pmclua_group *group);
@@ -164,6 +168,7 @@ enum pmclua_field {
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
     PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
+    PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
     PMCLUA_F_OPTIONS,          /* u64 of PMCLUA_PINNED, for the group begun last */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */

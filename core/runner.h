@@ -15,8 +15,13 @@
 struct event_set {
     uint64_t id;
     int groups;
-    struct set_group { struct pmclua_attr *attrs; int count; uint32_t options; } *group;
-    char **texts;                      /* what attrs point to; owned */
+    struct set_group {
+        struct pmclua_attr *attrs;
+        const char **filters;          /* of each attr; NULL: none */
+        int count;
+        uint32_t options;
+    } *group;
+    char **texts;                      /* filters, and what attrs point to; owned */
     int text_count;
     uint32_t words;                    /* of one reading of all groups: sum of 2 + count */
 };

@@ -29,26 +29,41 @@ static int add_attr(struct event_set *set, const struct message_field *field)
     if (!attrs)
         return -ENOMEM;
     group->attrs = attrs;
+    const char **filters = realloc(group->filters, (size_t)(group->count + 1) * sizeof *filters);
+    if (!filters)
+        return -ENOMEM;
+    group->filters = filters;
+    filters[group->count] = NULL;
     memcpy(&attrs[group->count++], field->data, sizeof *attrs);
     set->words++;
     return 0;
 }
 
+/* A copy of a text, kept for as long as the set; NULL: no memory. */
+static const char *keep_text(struct event_set *set, const char *text)
+{
+    char **texts = realloc(set->texts, (size_t)(set->text_count + 1) * sizeof *texts);
+    if (!texts)
+        return NULL;
+    set->texts = texts;
+    texts[set->text_count] = strdup(text);
+    return texts[set->text_count] ? texts[set->text_count++] : NULL;
+}
+
+/* A text of the attr before it: what it points to, or its filter. */
 static int add_text(struct event_set *set, const struct message_field *field)
 {
     struct set_group *group = set->groups ? &set->group[set->groups - 1] : NULL;
     const char *text = field_text(field);
     if (!text || !group || group->count == 0)
         return -EPROTO;
-    char **texts = realloc(set->texts, (size_t)(set->text_count + 1) * sizeof *texts);
-    if (!texts)
-        return -ENOMEM;
-    set->texts = texts;
-    char *copy = strdup(text);
+    const char *copy = keep_text(set, text);
     if (!copy)
         return -ENOMEM;
-    texts[set->text_count++] = copy;
-    return pmclua_attr_set(&group->attrs[group->count - 1], "config1", (uintptr_t)copy);
+    if (field->kind == PMCLUA_F_ATTR_TEXT)
+        return pmclua_attr_set(&group->attrs[group->count - 1], "config1", (uintptr_t)copy);
+    group->filters[group->count - 1] = copy;
+    return 0;
 }
 
 static int add_options(struct event_set *set, const struct message_field *field)
@@ -65,7 +80,8 @@ static int add_field(struct event_set *set, const struct message_field *field)
     switch (field->kind) {
     case PMCLUA_F_GROUP:   return add_group(set) ? 0 : -ENOMEM;
     case PMCLUA_F_ATTR:    return add_attr(set, field);
-    case PMCLUA_F_ATTR_TEXT: return add_text(set, field);
+    case PMCLUA_F_ATTR_TEXT:
+    case PMCLUA_F_FILTER:  return add_text(set, field);
     case PMCLUA_F_OPTIONS: return add_options(set, field);
     default:               return -EPROTO;
     }
@@ -89,13 +105,30 @@ int events_define(struct event_set *set, const struct pmclua_message *message)
 
 void events_free(struct event_set *set)
 {
-    for (int i = 0; i < set->groups; i++)
+    for (int i = 0; i < set->groups; i++) {
         free(set->group[i].attrs);
+        free(set->group[i].filters);
+    }
     for (int i = 0; i < set->text_count; i++)
         free(set->texts[i]);
     free(set->texts);
     free(set->group);
     *set = (struct event_set){ 0 };
+}
+
+/* Opens a group and sets its filters; both, or neither and *out (NULL before) stays NULL. */
+static int open_group(struct pmclua_group **out, const struct set_group *group, int pid, uint32_t options,
+                      struct pmclua_failure *failure)
+{
+    int result = pmclua_group_open(out, group->attrs, group->count, pid, -1, group->options | options, failure);
+    for (int i = 0; result == 0 && i < group->count; i++)
+        if (group->filters[i])
+            result = pmclua_group_filter(*out, i, group->filters[i], failure);
+    if (result < 0 && *out) {
+        pmclua_group_close(*out);
+        *out = NULL;
+    }
+    return result;
 }
 
 int counters_open(struct counters *counters, const struct event_set *set, int pid, uint32_t options,
@@ -114,9 +147,7 @@ int counters_open(struct counters *counters, const struct event_set *set, int pi
     }
     counters->after = counters->before + set->words;
     for (int i = 0; i < set->groups; i++) {
-        const struct set_group *group = &set->group[i];
-        int result = pmclua_group_open(&counters->group[i], group->attrs, group->count, pid, -1,
-                                       group->options | options, failure);
+        int result = open_group(&counters->group[i], &set->group[i], pid, options, failure);
         if (result < 0) {
             failure->group = i;
             counters_close(counters);

@@ -89,6 +89,7 @@ local SECOND_NAMES = {
 }
 -- Fields that may be given as text: the attr then points to it.
 local TEXT_FIELDS = { kprobe_func = true, uprobe_path = true }
+-- Beside the ABI's fields there may be `filter`, a text: what a tracepoint is filtered by once it is open.
 
 --- Every attr field by its name in the ABI, in ABI order.
 ---@return string[]
@@ -111,7 +112,7 @@ local function fill_attr(attr, fields)
       text = value
       value = ffi.cast("uintptr_t", ffi.cast("const char *", text))
     end
-    local result = C.pmclua_attr_set(attr, name, value)
+    local result = name == "filter" and 0 or C.pmclua_attr_set(attr, name, value)
     if result < 0 then
       local why = result == -2 and "no attr field is called '%s'" or "attr field '%s' cannot hold %s"
       error(why:format(name, tostring(value)), 0)
@@ -147,6 +148,7 @@ local function failure_table(failure)
     errnum = failure.errnum, code = core.errno_name(failure.errnum),
     index = failure.index + 1, group = failure.group + 1,
     pid = failure.pid, cpu = failure.cpu, attr = attr_table(failure.attr),
+    filter = failure.filter ~= 0 or nil,
   }
 end
 
@@ -157,8 +159,9 @@ end
 local Event = {}
 Event.__index = Event
 
---- perf_event_open. Returns the open event, or nil and a failure table.
----@param fields table attr fields by ABI name
+--- perf_event_open, and the event's filter. Returns the open event, or nil and a failure table, whose
+--- `filter` is set where it was the filter that was refused.
+---@param fields table attr fields by ABI name, and `filter`
 ---@param options? { pid?: integer, cpu?: integer, group?: pmclua.core.Event, flags?: integer }
 function core.open(fields, options)
   options = options or {}
@@ -167,11 +170,17 @@ function core.open(fields, options)
   local pid, cpu = options.pid or 0, options.cpu or -1
   local leader = options.group and options.group:fd() or -1
   local fd = C.pmclua_open(attr, pid, cpu, leader, options.flags or 0)
-  if fd < 0 then
-    return nil, { errnum = -fd, code = core.errno_name(-fd), index = 1, group = 1, pid = pid, cpu = cpu,
-      attr = attr_table(attr), text = text }
+  local function fail(errnum, filter)
+    return nil, { errnum = errnum, code = core.errno_name(errnum), index = 1, group = 1, pid = pid, cpu = cpu,
+      attr = attr_table(attr), text = text, filter = filter }
   end
-  return setmetatable({ descriptor = fd }, Event)
+  if fd < 0 then return fail(-fd) end
+  local event = setmetatable({ descriptor = fd }, Event)
+  if not fields.filter then return event end
+  local ok, _, errnum = event:ioctl("SET_FILTER", fields.filter)
+  if ok then return event end
+  event:close()
+  return fail(errnum, true)
 end
 
 function Event:fd()
@@ -236,7 +245,7 @@ local Group = {}
 Group.__index = Group
 
 --- Opens a group, stopped. Returns it, or nil and a failure table.
----@param attrs table[] attr fields by ABI name, the leader first
+---@param attrs table[] attr fields by ABI name (and `filter`), the leader first
 ---@param options? { pid?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean }
 ---@return pmclua.core.Group?, table?
 function core.group(attrs, options)
@@ -251,7 +260,15 @@ function core.group(attrs, options)
     failure.errnum = -result
     return nil, failure_table(failure)
   end
-  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_group_close), count = #attrs }, Group)
+  local group = setmetatable({ handle = ffi.gc(handle[0], C.pmclua_group_close), count = #attrs }, Group)
+  for i, fields in ipairs(attrs) do
+    if fields.filter and C.pmclua_group_filter(group.handle, i - 1, fields.filter, failure) < 0 then
+      group:close()
+      failure.pid, failure.cpu, failure.attr = pid, cpu, list[i - 1]
+      return nil, failure_table(failure)
+    end
+  end
+  return group
 end
 
 local function open_handle(group)

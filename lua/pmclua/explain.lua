@@ -14,6 +14,7 @@ local M = {}
 ---@field operation? string "open", "execute", "compile", …
 ---@field event? string name of the event that it concerns
 ---@field message string what happened and why
+---@field reason? string why alone, where `message` says first what happened
 ---@field hint? string what to do
 ---@field misuse? boolean the script's mistake, not the environment's
 ---@field where? string "script.lua:12", of misuse
@@ -177,17 +178,27 @@ local function subject_of(failure)
   return ("%s (%d of a group of %d)"):format(name, failure.index, members)
 end
 
+-- An event that opened, and whose filter was refused.
+local function filter_refused(failure)
+  local why, hint = require("pmclua.explain.filter").why(failure.filter, failure.fields)
+  return M.problem { code = failure.code, operation = "filter", event = failure.event, hint = hint, reason = why,
+                     message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
+                       text.safe(failure.filter), why) }
+end
+
 --- Why perf_event_open refused, found by asking the machine in the order of its own checks.
----@param failure table { errnum, code, event, attr, pid, cpu, index (from 1), group, members }
+---@param failure table { errnum, code, event, attr, pid, cpu, index (from 1), group, members }; of a filter that
+---   was refused also `filter`, its text, and `fields`, what the tracepoint tells
 ---@param facts? pmclua.Facts default: this machine's
 ---@return pmclua.Problem
 function M.open(failure, facts)
+  if type(failure.filter) == "string" then return filter_refused(failure) end
   local rules = require "pmclua.explain.open"
   local asked = setmetatable({ attr = require("pmclua.explain.kinds").set_fields(failure.attr) },
                              { __index = failure })
   local why, hint = rules[failure.code](asked, facts or M.facts())
   if not why then why = select(2, errno(failure.errnum or 0)) end
-  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
+  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint, reason = why,
                      message = ("cannot open %s: %s"):format(subject_of(asked), why) }
 end
 

@@ -165,8 +165,8 @@ function group.events(specs, level)
           seen[event.field], event.spec, event.field, event.spec), level)
       end
       seen[event.field] = event.spec
-      events[#events + 1] = event
     end
+    require("pmclua.event").append(events, list)
   end
   if #events == 0 then explain.misuse("a group needs at least one event", level) end
   return events
@@ -231,17 +231,39 @@ local function attrs_of(self, indices, inherit)
 end
 
 local function open_here(self, usable, pinned)
-  if #usable == 0 then return end
   local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned })
   if not handle then refuse_group(self, failure) end
   assign_words(self, usable, 0)
   self.handle = handle
 end
 
--- Events that can only be opened on CPUs of their own are groups of their own, beside the others.
-local function groups_for(self, usable, events, pinned)
+local function is_weak(events, index) return events[events[index].leader or index].weak end
+
+-- A list with members of a weak {group}:W as it is where it fits the PMU, else with each of those apart.
+local function without_weak(self, events, indices, target)
+  local strong, lists = {}, {}
+  for _, index in ipairs(indices) do
+    if is_weak(events, index) then lists[#lists + 1] = { index } else strong[#strong + 1] = index end
+  end
+  local where = target and target:trial(events[indices[1]])
+  if #lists == 0 or require("pmclua.event.try").group(attrs_of(self, indices), where) then return { indices } end
+  if #strong > 0 then table.insert(lists, 1, strong) end
+  return lists
+end
+
+-- What is opened together: all, but for events that can only be opened on CPUs of their own, and for weak
+-- groups that do not fit.
+local function lists_of(self, usable, events, target)
+  local lists = {}
+  for _, indices in ipairs(target and require("pmclua.target").split(events, usable) or { usable }) do
+    for _, list in ipairs(without_weak(self, events, indices, target)) do lists[#lists + 1] = list end
+  end
+  return lists
+end
+
+local function groups_for(self, lists, events, pinned)
   local targets, groups = require "pmclua.target", {}
-  for i, indices in ipairs(targets.split(events, usable)) do
+  for i, indices in ipairs(lists) do
     local names = {}
     for k, index in ipairs(indices) do names[k] = events[index].name end
     groups[i] = { attrs = attrs_of(self, indices, true), indices = indices, names = names, pinned = pinned,
@@ -250,9 +272,8 @@ local function groups_for(self, usable, events, pinned)
   return groups
 end
 
-local function open_target(self, usable, events, target, pinned)
-  if #usable == 0 then return end
-  local groups = groups_for(self, usable, events, pinned)
+local function open_target(self, lists, events, target, pinned)
+  local groups = groups_for(self, lists, events, pinned)
   local watch, failure = target:open(groups)
   if not watch then error(require("pmclua.target.watch").explain(failure, groups), 0) end
   for i, its_group in ipairs(groups) do assign_words(self, its_group.indices, watch:group_offset(i)) end
@@ -286,8 +307,13 @@ function group.new(spec)
   if spec.target then spec.target:check() end
   local self, events = new_group(), group.events(spec, 2)
   local usable = place_events(self, events, spec.target)
-  if spec.target then open_target(self, usable, events, spec.target, spec.pinned)
-  else open_here(self, usable, spec.pinned) end
+  if #usable == 0 then return self end
+  local lists = lists_of(self, usable, events, spec.target)
+  if spec.target or #lists > 1 then
+    open_target(self, lists, events, spec.target or require("pmclua.target").self(), spec.pinned)
+  else
+    open_here(self, usable, spec.pinned)
+  end
   return self
 end
 

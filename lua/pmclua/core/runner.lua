@@ -52,7 +52,8 @@ function Message:attr(fields)
   local attr = ffi.new "struct pmclua_attr"
   local text = core.private_fill_attr(attr, fields)
   assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_ATTR, attr, ffi.sizeof(attr)) == 0, "no memory")
-  return text and self:text("attr_text", text) or self
+  if text then self:text("attr_text", text) end
+  return fields.filter and self:text("filter", fields.filter) or self
 end
 
 ---@class pmclua.core.Runner

@@ -80,6 +80,17 @@ function M.parse(source, options)
   return problem.catch(encode_entries, source, options)
 end
 
+--- Appends the events of one spec to those of others: their leaders stand where they now are.
+---@param list pmclua.Event[] changed
+---@param events pmclua.Event[] as parse gave them
+function M.append(list, events)
+  local base = #list
+  for i, event in ipairs(events) do
+    if event.leader then event.leader = event.leader + base end
+    list[base + i] = event
+  end
+end
+
 --- A spec that is encoded as the same attr. It is the plainest one, not the one that was asked.
 ---@param event pmclua.Event
 ---@return string spec

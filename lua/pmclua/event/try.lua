@@ -2,7 +2,7 @@
 --
 -- An event is never silently changed into one that would count something else: an ordinary user's event
 -- without modifiers is opened for user space alone, and says so; where that would always read 0 it is
--- refused instead.
+-- refused instead. What is opened has the event's filter beside the fields of the attr.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -20,49 +20,118 @@ local function constant_zero(event, attr)
   return why and "with the OS kernel excluded it would always read 0: " .. why
 end
 
-local function copy(fields)
-  local out = {}
-  for name, value in pairs(fields) do out[name] = value end
-  return out
+local function with(attr, changes)
+  local copy = {}
+  for name, value in pairs(attr) do copy[name] = value end
+  for name, value in pairs(changes) do copy[name] = value or nil end
+  return copy
 end
 
 local function has_exclusion(attr)
   return attr.exclude_user or attr.exclude_kernel or attr.exclude_hv
 end
 
---- True, or nil and the failure, of opening one attr on this thread (or where `target` says).
-local function opens(attr, target)
-  local event, failure = core.open(attr, target)
-  if event then event:close() end
-  return event ~= nil, failure
+-- The highest that a PMU may have: perf_event_open(2).
+local MOST_PRECISE = 3
+
+-- What is opened for an event: one attr, or with P the most precise that opens.
+local function candidates(event, attr)
+  if not event.precise_max then return { attr } end
+  local list = {}
+  for level = MOST_PRECISE, 1, -1 do list[#list + 1] = with(attr, { precise_ip = level }) end
+  list[#list + 1] = with(attr, { precise_ip = false })
+  return list
+end
+
+--- The first of the attrs that opens on this thread (or where `target` says); nil and why the last does not.
+local function opens(attrs, target)
+  local why
+  for _, attr in ipairs(attrs) do
+    local event, failure = core.open(attr, target)
+    if event then
+      event:close()
+      return attr
+    end
+    why = failure
+  end
+  return nil, why
 end
 
 local function refused(event, failure)
   failure.event = event.name
+  if failure.filter then
+    local tracepoint = require "pmclua.event.tracepoint"
+    failure.filter = event.filter
+    failure.fields = event.tracepoint and tracepoint.fields(tracepoint.root(), event.tracepoint) or {}
+  end
   return { status = "unsupported", why = explain.open(failure) }
 end
+
+local function counted(event, attr, note)
+  if event.precise_max then
+    local said = "precise_ip " .. (attr.precise_ip or 0)
+    note = note and note .. ", " .. said or said
+  end
+  return { status = "counted", attr = attr, note = note }
+end
+
+---@class pmclua.event.Trial
+---@field status "counted"|"unsupported"|"constant-zero"
+---@field attr table? what opens, `filter` in it; of "counted" alone
+---@field note string? what was changed for it
+---@field why pmclua.Problem|string|nil of the others
 
 --- Tries an event.
 ---@param event pmclua.Event
 ---@param target? { pid?: integer, cpu?: integer } default: this thread
----@return { status: "counted"|"unsupported"|"constant-zero", attr?: table, why?: table|string, note?: string }
----   status "counted": it opens, with `attr`; `note` says what was changed for it
+---@return pmclua.event.Trial
 function try.event(event, target)
   if event.tool then return { status = "counted" } end
   local zero = constant_zero(event, event.attr)
   if zero then return { status = "constant-zero", why = zero } end
-  local ok, failure = opens(event.attr, target)
-  if ok then return { status = "counted", attr = event.attr } end
+  local asked = event.filter and with(event.attr, { filter = event.filter }) or event.attr
+  local attr, failure = opens(candidates(event, asked), target)
+  if attr then return counted(event, attr) end
   if failure.code ~= "EACCES" or has_exclusion(event.attr) then return refused(event, failure) end
 
-  local attr = copy(event.attr)
-  attr.exclude_kernel, attr.exclude_hv = 1, nil
-  ok = opens(attr, target)
-  if not ok then return refused(event, failure) end
+  local of_user = with(asked, { exclude_kernel = 1, exclude_hv = false })
+  attr = opens(candidates(event, of_user), target)
+  if not attr then return refused(event, failure) end
   if constant_zero(event, attr) then
     return { status = "constant-zero", why = refused(event, failure).why }
   end
-  return { status = "counted", attr = attr, note = "user space only (as an ordinary user)" }
+  return counted(event, attr, "user space only (as an ordinary user)")
+end
+
+-- Whether a started group is on the PMU. A counter that somebody else holds shows only as a group that
+-- never runs; this thread is on its CPU, so that a group which fits runs at once.
+local function is_running(group)
+  local room = group:room()
+  for _ = 1, 3 do
+    group:read_into(room)
+    if core.number(room, 2) > 0 then return true end
+  end
+  return false
+end
+
+--- True when these groups open beside each other, and are all on the PMU when they run.
+---@param lists table[][] attrs of each
+---@param target? { pid?: integer, cpu?: integer }
+---@return boolean fits
+---@return table? failure of opening, with `index` and `group`; nil when they opened and one never ran
+function try.groups(lists, target)
+  local groups, fits, failure = {}, true, nil
+  for i, attrs in ipairs(lists) do
+    groups[i], failure = core.group(attrs, target)
+    if not groups[i] then
+      failure.group, fits = i, false
+      break
+    end
+    groups[i]:start()
+  end
+  for _, group in ipairs(groups) do fits = fits and is_running(group) end
+  for i = #groups, 1, -1 do groups[i]:close() end
+  return fits, failure
 end
 
 --- True when these attrs open together as one group, and are on the PMU when they run.
@@ -70,20 +139,6 @@ end
 ---@param target? { pid?: integer, cpu?: integer }
 ---@return boolean fits
 ---@return table? failure of opening, with `index`; nil when it opened and never ran
-function try.group(attrs, target)
-  local group, failure = core.group(attrs, target)
-  if not group then return false, failure end
-  local room = group:room()
-  group:start()
-  -- A counter that somebody else holds shows only as a group that never runs; this thread is on its CPU,
-  -- so that a group which fits runs at once.
-  for _ = 1, 3 do
-    group:read_into(room)
-    if core.number(room, 2) > 0 then break end
-  end
-  local ran = core.number(room, 2) > 0
-  group:close()
-  return ran
-end
+function try.group(attrs, target) return try.groups({ attrs }, target) end
 
 return try

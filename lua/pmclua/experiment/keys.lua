@@ -56,8 +56,8 @@ function check.events(value, wrong)
           seen[event.field], event.spec, event.field, event.spec)
       end
       seen[event.field] = event.spec
-      events[#events + 1] = event
     end
+    require("pmclua.event").append(events, list or {})
   end
   if #value == 0 then wrong "events is empty: name at least one event" end
   return events

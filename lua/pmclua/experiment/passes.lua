@@ -48,23 +48,19 @@ function passes.try_each(events, target)
   return usable
 end
 
-local function attrs_of(events, indices)
-  local attrs = {}
-  for i, index in ipairs(indices) do attrs[i] = events[index].opened end
-  return attrs
-end
-
+-- The index of the leader of an event's {group}; its own where it leads one or is in none.
+local function leader_of(events, index) return events[index].leader or index end
 
 --- The usable events as items: explicit {groups} stay together, others stand alone.
 local function items_of(events, usable)
   local items, of_leader = {}, {}
   for _, index in ipairs(usable) do
-    local leader = events[index].leader
-    if leader and of_leader[leader] then
+    local leader = leader_of(events, index)
+    if of_leader[leader] then
       table.insert(of_leader[leader], index)
     else
-      items[#items + 1] = { index }
-      if leader then of_leader[leader] = items[#items] end
+      items[#items + 1] = { index, weak = events[leader].weak }
+      of_leader[leader] = items[#items]
     end
   end
   return items
@@ -97,46 +93,6 @@ local function append(list, items)
   return longer
 end
 
-local function fits(events, indices) return (try.group(attrs_of(events, indices), events[indices[1]].where)) end
-
---- First fit: each item goes into the first pass that holds it. `start` is what every pass begins with.
-local function pack(events, items, start)
-  local packed = {}
-  for _, item in ipairs(items) do
-    local placed = false
-    for i, indices in ipairs(packed) do
-      local longer = append(indices, item)
-      if fits(events, longer) then
-        packed[i], placed = longer, true
-        break
-      end
-    end
-    if not placed then
-      local fresh = append(start, item)
-      if not fits(events, fresh) then fresh = item end
-      if fits(events, fresh) then
-        packed[#packed + 1] = fresh
-      else
-        for _, index in ipairs(item) do
-          events[index].status = "unsupported"
-          events[index].why = #item > 1 and "its group does not fit the PMU"
-            or "it opens and is never on the PMU: another user of the PMU holds what it needs"
-        end
-      end
-    end
-  end
-  return packed
-end
-
-local function split_riders(events, usable)
-  local riders, counted = {}, {}
-  for _, index in ipairs(usable) do
-    local is_rider = passes.takes_no_counter(events[index]) or events[index].cpus
-    table.insert(is_rider and riders or counted, index)
-  end
-  return riders, counted
-end
-
 local function group_of(events, indices, inherit)
   local attrs = {}
   for i, index in ipairs(indices) do
@@ -145,24 +101,110 @@ local function group_of(events, indices, inherit)
   end
   local first = events[indices[1]]
   local by_cpu = first.where and first.where.cpu >= 0
-  return { attrs = attrs, events = indices, cpus = by_cpu and require("pmclua.target").cpus_for(first) or nil }
+  local cpus = by_cpu and require("pmclua.target").cpus_for(first) or nil
+  return { attrs = attrs, events = indices, cpus = cpus }
 end
 
---- One group of all, inherited by threads and children; events of the uprobe PMU apart and not
---- inherited: with inherit the target's fork fails (EFAULT). Those of PMUs with CPUs of their own each
---- alone.
+-- What has to stand in a perf group of its own: events of the uprobe PMU, which are not inherited (with
+-- inherit the target's fork fails, EFAULT); those of a PMU with CPUs of its own; what is pinned or exclusive,
+-- which only a leader can be. nil: all others, in one group.
+local function group_key(events, index)
+  local event, leader = events[index], leader_of(events, index)
+  if event.pmu == "uprobe" then return "probes" end
+  local attr = events[leader].attr or event.attr
+  local is_apart = event.cpus or attr.pinned or attr.exclusive
+  return is_apart and leader or nil
+end
+
+--- The perf groups of a pass.
 local function groups_of(events, indices)
-  local inherited, probes, uncore, groups = {}, {}, {}, {}
+  local shared, apart, keys, groups = {}, {}, {}, {}
   for _, index in ipairs(indices) do
-    local event = events[index]
-    local is_probe = event.pmu == "uprobe"
-    if is_probe then event.note = "threads and children not counted" end
-    table.insert(is_probe and probes or event.cpus and uncore or inherited, index)
+    local key = group_key(events, index)
+    if key and not apart[key] then
+      apart[key] = {}
+      keys[#keys + 1] = key
+    end
+    table.insert(key and apart[key] or shared, index)
   end
-  if #inherited > 0 then groups[1] = group_of(events, inherited, true) end
-  if #probes > 0 then groups[#groups + 1] = group_of(events, probes, false) end
-  for _, index in ipairs(uncore) do groups[#groups + 1] = group_of(events, { index }, false) end
+  if #shared > 0 then groups[1] = group_of(events, shared, true) end
+  for _, key in ipairs(keys) do
+    local is_inherited = key ~= "probes" and not events[apart[key][1]].cpus
+    groups[#groups + 1] = group_of(events, apart[key], is_inherited)
+  end
+  for _, index in ipairs(apart.probes or {}) do events[index].note = "threads and children not counted" end
   return groups
+end
+
+-- Whether the groups that these events make open at once and are on the PMU.
+local function fits(events, indices)
+  local lists = {}
+  for i, group in ipairs(groups_of(events, indices)) do
+    lists[i] = {}
+    for k, index in ipairs(group.events) do lists[i][k] = events[index].opened end
+  end
+  return (try.groups(lists, events[indices[1]].where))
+end
+
+--- First fit: into the first pass that holds it, else a new one, which begins with `start`. False: it fits
+--- nowhere.
+local function place(events, packed, item, start)
+  for i, indices in ipairs(packed) do
+    local longer = append(indices, item)
+    if fits(events, longer) then
+      packed[i] = longer
+      return true
+    end
+  end
+  local fresh = append(start, item)
+  if not fits(events, fresh) then fresh = append({}, item) end
+  if not fits(events, fresh) then return false end
+  packed[#packed + 1] = fresh
+  return true
+end
+
+local function refuse(events, item)
+  for _, index in ipairs(item) do
+    events[index].status = "unsupported"
+    events[index].why = #item > 1 and "its group does not fit the PMU"
+      or "it opens and is never on the PMU: another user of the PMU holds what it needs"
+  end
+end
+
+local APART = "not with its group, which does not fit"
+
+local function note_apart(event)
+  if event.note and event.note:find(APART, 1, true) then return end
+  event.note = event.note and event.note .. ", " .. APART or APART
+end
+
+--- Packs items into passes; a weak group that does not fit is taken apart.
+local function pack(events, items, start)
+  local packed = {}
+  for _, item in ipairs(items) do
+    if not place(events, packed, item, start) then
+      for _, index in ipairs(item.weak and item or {}) do
+        note_apart(events[index])
+        if not place(events, packed, { index }, start) then refuse(events, { index }) end
+      end
+      if not item.weak then refuse(events, item) end
+    end
+  end
+  return packed
+end
+
+-- Riders take no counter; but what stands in a {group} with events that do stays with them.
+local function split_riders(events, usable)
+  local is_counted, riders, counted = {}, {}, {}
+  local function is_rider(index) return passes.takes_no_counter(events[index]) or events[index].cpus ~= nil end
+  for _, index in ipairs(usable) do
+    if not is_rider(index) then is_counted[leader_of(events, index)] = true end
+  end
+  for _, index in ipairs(usable) do
+    local rides = is_rider(index) and not is_counted[leader_of(events, index)]
+    table.insert(rides and riders or counted, index)
+  end
+  return riders, counted
 end
 
 --- One pass in which the OS kernel rotates what does not fit at once.
@@ -180,11 +222,15 @@ local function list_events(pass)
   return pass
 end
 
+---@class pmclua.Pass
+---@field groups { attrs: table[], events: integer[], cpus: integer[]? }[]
+---@field events integer[] of all groups
+
 --- Plans the passes of a list of events, whose statuses it fills in.
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
 ---@param target? pmclua.Target who is counted; nil: the workload
----@return { groups: { attrs: table[], events: integer[], cpus: integer[]? }[], events: integer[] }[] passes at least one
+---@return pmclua.Pass[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
 function passes.plan(events, mode, target)
   local usable = passes.try_each(events, target)
@@ -199,7 +245,7 @@ function passes.plan(events, mode, target)
       anchors = first_anchors(events, counted)
       local rest = {}
       for _, item in ipairs(items) do
-        if not contains(anchors, item[1]) then rest[#rest + 1] = item end
+        if #item > 1 or not contains(anchors, item[1]) then rest[#rest + 1] = item end
       end
       packed = pack(events, rest, anchors)
     end

@@ -1,0 +1,77 @@
+--- pmu.lua: plays an OS kernel with a PMU of few counters, by the core's table of system calls.
+--
+-- Hardware events are opened as task-clock in their place, so that they open, run and are read as real ones
+-- are; what they count means nothing. Only this process sees it: the runner has its own table.
+
+local ffi = require "ffi"
+local core = require "pmclua.core"
+
+local M = {}
+
+local EINVAL, EOPNOTSUPP = 22, 95
+local TASK_CLOCK = 1
+
+---@class support.Pmu
+---@field counters integer how many hardware events a group may have
+---@field precise? integer the highest precise_ip; default 0
+
+local function fields_of(attr)
+  local value, fields = ffi.new "uint64_t[1]", {}
+  for _, name in ipairs { "type", "config", "precise_ip" } do
+    ffi.C.pmclua_attr_get(attr, name, value)
+    fields[name] = tonumber(value[0])
+  end
+  return fields
+end
+
+local function as_task_clock(attr)
+  local copy = ffi.new "struct pmclua_attr"
+  ffi.copy(copy, attr, ffi.sizeof(copy))
+  for name, value in pairs { type = 1, config = TASK_CLOCK, precise_ip = 0, exclude_hv = 0 } do
+    ffi.C.pmclua_attr_set(copy, name, value)
+  end
+  return copy
+end
+
+-- What perf_event_open does; `groups` counts the hardware events of the leader of each descriptor.
+local function opener(pmu, real, groups)
+  return function(attr, pid, cpu, group_fd, flags)
+    local fields = fields_of(attr)
+    if fields.type ~= 0 then return real(attr, pid, cpu, group_fd, flags) end
+    if fields.precise_ip > (pmu.precise or 0) then return -EOPNOTSUPP end
+    local members = groups[group_fd] or 0
+    if members >= pmu.counters then return -EINVAL end
+    local fd = real(as_task_clock(attr), pid, cpu, group_fd, flags)
+    if fd >= 0 then groups[group_fd >= 0 and group_fd or fd] = members + 1 end
+    return fd
+  end
+end
+
+--- Calls `fn` on such a machine and puts everything back, whatever happens.
+---@param pmu support.Pmu
+---@param fn fun()
+function M.with(pmu, fn)
+  local system, groups = ffi.C.pmclua_system, {}
+  local real_open, real_close = system.perf_event_open, system.close
+  -- A compiled call into C must not come back into Lua.
+  jit.off()
+  jit.flush()
+  local open = ffi.cast("int (*)(const struct pmclua_attr *, int32_t, int32_t, int32_t, uint32_t)",
+    opener(pmu, real_open, groups))
+  local close = ffi.cast("int (*)(int32_t)", function(fd)
+    groups[fd] = nil
+    return real_close(fd)
+  end)
+  system.perf_event_open, system.close = open, close
+  local ok, why = pcall(fn)
+  collectgarbage()                              -- what was left open is closed while it is known
+  system.perf_event_open, system.close = real_open, real_close
+  open:free()
+  close:free()
+  jit.on()
+  if not ok then error(why, 0) end
+end
+
+assert(core.version)                            -- the declarations are the core's
+
+return M
