@@ -180,7 +180,7 @@ end)
 
 describe("pmc.open", function()
   it("opens what the ABI says, by the ABI's names, and reaches every ioctl", function()
-    local e = pmc.open { type = 1, config = 2, disabled = true, read_format = 4 }
+    local e = pmc.open { type = 1, config = 2, disabled = true, read_format = 4, exclude_kernel = true }
     assert.equal(0, e:ioctl "ENABLE")
     assert.equal(0, e:ioctl "DISABLE")
     assert.equal(0, e:ioctl "RESET")
@@ -190,7 +190,7 @@ describe("pmc.open", function()
     assert.equal(id, words[2])
     assert.matches("REFRESH", message_of(e.ioctl, e, "REFRESH", 1))       -- EINVAL on a counting event (R)
     assert.matches("no ioctl 'ENABEL'", message_of(e.ioctl, e, "ENABEL"))
-    local sampling = pmc.open { type = 1, config = 1, sample_period = 1000, disabled = 1 }
+    local sampling = pmc.open { type = 1, config = 1, sample_period = 1000, disabled = 1, exclude_kernel = true }
     assert.equal(0, sampling:ioctl("PERIOD", 2000))
     sampling:close()
     e:close()
@@ -200,7 +200,7 @@ describe("pmc.open", function()
   it("changes a breakpoint by MODIFY_ATTRIBUTES, and says why others refuse it (R)", function()
     local place = ffi.new "uint64_t[2]"
     local address = tonumber(ffi.cast("uintptr_t", place))
-    local attr = { type = 5, bp_type = 2, bp_addr = address, bp_len = 8 }
+    local attr = { type = 5, bp_type = 2, bp_addr = address, bp_len = 8, exclude_kernel = true }
     local ok, e = pcall(pmc.open, attr)
     support.need(ok, "no breakpoint slots here")
     attr.bp_addr = address + 8
@@ -212,7 +212,7 @@ describe("pmc.open", function()
 
   it("counts N writes at a watched address", function()
     local place = ffi.new "volatile uint64_t[1]"
-    local ok, e = pcall(pmc.open, { type = 5, bp_type = 2, bp_len = 8,
+    local ok, e = pcall(pmc.open, { type = 5, bp_type = 2, bp_len = 8, exclude_kernel = true,
       bp_addr = tonumber(ffi.cast("uintptr_t", place)) })
     support.need(ok, "no breakpoint slots here")
     local function write(n) for i = 1, n do place[0] = i end end
@@ -225,6 +225,6 @@ describe("pmc.open", function()
 
   it("refuses unknown fields at the caller's line, and explains refusals", function()
     assert.matches("group_spec%.lua:%d+: no attr field is called 'tipe'", message_of(function() pmc.open { tipe = 1 } end))
-    assert.matches("no such software event", message_of(function() pmc.open { type = 1, config = 999 } end))
+    assert.matches("no such software event", message_of(function() pmc.open { type = 1, config = 999, exclude_kernel = true } end))
   end)
 end)

@@ -142,8 +142,10 @@ function Session:run_each(job, take)
     return
   end
   for _ = 1, job.repetitions or 1 do
-    take(receive(self, job))
-    if not self.runner then return end
+    local result = receive(self, job)
+    take(result)
+    -- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
+    if not self.runner or result.outcome ~= "done" and result.threads == 0 then return end
   end
 end
 
