@@ -1,0 +1,72 @@
+-- What the lab is to whom runs something in it; these specs run here, and boot it.
+
+local support = require "tests.support"
+
+local LAB = support.root .. "/tests/lab/lab.sh"
+local BOOT_LIMIT_S = 60
+
+--- Runs lab.sh. The cache is the user's, whatever the suite's own home is.
+local function lab(words, options)
+  options = options or {}
+  options.limit_s = options.limit_s or BOOT_LIMIT_S
+  return support.run({ LAB, unpack(words) }, options)
+end
+
+describe("the lab", function()
+  it("keeps output, errors and the exit status of a command apart", function()
+    local command = [[printf 'a  b\r\n'; echo problem >&2; kill -9 $$]]
+    local run = lab { "run", "--", "sh", "-c", command }
+    assert.equal("a  b\r\n", run.out)
+    assert.equal("problem\nKilled\n", run.err)
+    assert.equal(137, run.status)
+  end)
+
+  it("brings a script's folder, the files among its arguments and the standard input", function()
+    local folder, other = support.folder(), support.folder()
+    local script = support.write(folder .. "/it's.lua", [[
+      local beside = require "beside"
+      print(beside, arg[1], io.open(arg[2]):read "*a", io.read "*a")
+      os.exit(3)]])
+    support.write(folder .. "/beside.lua", "return 'beside'")
+    local data = support.write(other .. "/data", "from a file")
+    local run = lab({ "script", "--stdin", "--", script, "a 'word'\n", data }, { stdin = "typed" })
+    assert.equal("beside\ta 'word'\n\tfrom a file\ttyped\n", run.out)
+    assert.equal(3, run.status)
+  end)
+
+  it("ends a hang at its time limit, with the guest's last words, and leaves nothing behind", function()
+    local folder = support.folder()
+    local words = { "run", "--timeout", "20", "--", "sh", "-c",
+      "echo before; echo 'last words' >/dev/console; sleep 1000" }
+    local run = lab(words, { env = { TMPDIR = folder } })
+    assert.equal(124, run.status)
+    assert.equal("before\n", run.out)
+    assert.matches("not done after 20 s; the guest's console ends:\nlast words", run.err, 1, true)
+    assert.equal("", support.run({ "ls", "-A", folder }).out)
+  end)
+
+  it("tells a crash of the OS kernel from the end of the command", function()
+    local run = lab { "run", "--", "sh", "-c", "echo c >/proc/sysrq-trigger" }
+    assert.equal(125, run.status)
+    assert.matches("the guest ended by itself; its console ends:.*panic", run.err)
+  end)
+
+  it("says in one line which packages are missing", function()
+    local folder, cache = support.folder(), support.folder()
+    for _, program in ipairs { "bash", "sh", "cat", "cut", "dirname", "sha256sum" } do
+      support.run { "ln", "-s", "/usr/bin/" .. program, folder .. "/" .. program }
+    end
+    local command = ("PATH=%s PMCLUA_LAB_CACHE=%s exec bash %s/tests/lab/build.sh")
+      :format(folder, cache, support.root)
+    local run = support.run { "/bin/bash", "-c", command }
+    assert.equal(77, run.status)
+    assert.matches("^lab: needs packages that are not installed: [^\n]*mmdebstrap[^\n]*\n$", run.err)
+  end)
+
+  it("refuses what it does not know", function()
+    local function assert_says(what, words) assert.matches(what, lab(words).err, 1, true) end
+    assert_says("no action 'dance'", { "dance" })
+    assert_says("no OS kernel 5.4: there are 6.12 6.1", { "run", "--kernel", "5.4", "--", "true" })
+    assert_says("no file or folder /nowhere", { "run", "--copy", "/nowhere", "--", "true" })
+  end)
+end)
