@@ -62,6 +62,16 @@ end
 function Counts:enabled_ns() return (times_of(self)) end
 function Counts:running_ns() return select(2, times_of(self)) end
 
+--- The share of the time that an event was on the PMU; nil where it was enabled at no time.
+---@param name string
+---@return number?
+function Counts:share(name)
+  local place = place_of(self, name)
+  local enabled, running = 0, 0
+  if not place.refused then enabled, running = times_of(self, place) end
+  return enabled > 0 and running / enabled or nil
+end
+
 --- The exact count; nil and why where there is none.
 local function raw_count(counts, place)
   if place.refused then return nil, tostring(place.refused.why) end

@@ -16,11 +16,12 @@ local topology = require "pmclua.target.topology"
 local M = {}
 
 ---@class pmclua.Target
----@field kind "self"|"process"|"thread"|"cpus"|"system"|"cgroup"
+---@field kind "self"|"process"|"thread"|"held"|"cpus"|"system"|"cgroup"
 ---@field name string shown
 ---@field per? string it is divided by cpu, core, die, socket, node, thread, process or cgroup; nil: summed
 ---@field part_field? "cpu"|"thread" the field of a record that a part's name goes to
 ---@field inherits boolean threads and children to come are counted
+---@field from_exec? boolean counting starts by itself when the process executes a program
 ---@field by_cpu boolean counted CPU by CPU, whatever runs there
 local Target = {}
 Target.__index = Target
@@ -116,6 +117,15 @@ function M.thread(spec)
     name = ("thread%s %s"):format(#ids > 1 and "s" or "", table.concat(ids, ", ")) }
 end
 
+--- A process that is held before it executes, by its pid: with `from_exec` it is counted from there on.
+---@param pid integer
+---@param from_exec boolean
+---@return pmclua.Target
+function M.held(pid, from_exec)
+  return new { kind = "held", ids = { pid }, inherits = true, by_cpu = false, from_exec = from_exec,
+    name = ("process %d"):format(pid) }
+end
+
 local function no_such(kind, id)
   return explain.problem { code = "ESRCH", operation = "open",
     message = ("there is no %s %d"):format(kind, id),
@@ -125,6 +135,8 @@ end
 local function thread_label(tid) return ("%s-%d"):format(text.safe(tasks.name(tid)), tid) end
 
 local list_places = {}
+
+function list_places.held(self) return { { pid = self.ids[1], cpu = -1 } } end
 
 function list_places.self() return { { pid = 0, cpu = -1 } } end
 

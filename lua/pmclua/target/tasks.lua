@@ -35,12 +35,32 @@ end
 ---@return string
 function M.name(tid) return line(("/proc/%d/comm"):format(tid)) or "" end
 
+-- State and parent follow the name, which may have any characters, the last ")" apart.
+local function stat(tid)
+  return (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (%a) (%d+)"
+end
+
+--- What it is doing: "R" running, "S" sleeping, "T" stopped, "Z" a zombie, …; nil where it is not there.
+---@param tid integer
+---@return string?
+function M.state(tid) return (stat(tid)) end
+
+--- A child of a process; nil where it has none.
+---@param pid integer
+---@return integer?
+function M.child_of(pid)
+  for name in require("lfs").dir "/proc" do
+    local candidate = tonumber(name)
+    local _, parent = stat(candidate or 0)
+    if candidate and tonumber(parent) == pid then return candidate end
+  end
+end
+
 --- Whether it is there and can still run: a zombie is not.
 ---@param tid integer
 ---@return boolean
 function M.is_alive(tid)
-  -- The state follows the name, which may have any characters, the last ")" apart.
-  local state = (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (%a)"
+  local state = M.state(tid)
   return state ~= nil and state ~= "Z" and state ~= "X"
 end
 

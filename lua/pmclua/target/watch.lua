@@ -49,13 +49,14 @@ local function attrs_for(group, inherits)
   return list
 end
 
-local function open_group(group, place, inherits)
-  local attrs = attrs_for(group, inherits)
+local function open_group(group, place, target)
+  local attrs = attrs_for(group, target.inherits)
   if place.directory then
     return binding.cgroup_group(attrs,
       { directory = place.directory, cpu = place.cpu, pinned = group.pinned })
   end
-  return core.group(attrs, { pid = place.pid, cpu = place.cpu, pinned = group.pinned })
+  return core.group(attrs, { pid = place.pid, cpu = place.cpu, pinned = group.pinned,
+    on_exec = target.from_exec })
 end
 
 local function close_members(members)
@@ -66,7 +67,7 @@ local function open_place(self, place, members)
   local opened = {}
   for i, group in ipairs(self.groups) do
     if is_allowed(group, place) then
-      local handle, failure = open_group(group, place, self.target.inherits)
+      local handle, failure = open_group(group, place, self.target)
       if not handle then
         close_members(opened)
         failure.group = i

@@ -1,0 +1,102 @@
+--- held.lua: a command that waits before it is executed, so that it can be counted from here while it runs.
+--
+-- The runner starts a shell that stops itself and, when it is let go on, becomes the command by exec:
+-- events opened on it meanwhile, enabled by exec, count the command from its first instruction on.
+
+local binding = require "pmclua.core.target"
+local command = require "pmclua.workload.command"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local paths = require "pmclua.paths"
+local tasks = require "pmclua.target.tasks"
+
+---@class pmclua.Held
+---@field pid integer of the command
+---@field command pmclua.Command
+---@field result? table as a runner gives it, once it has ended
+local Held = {}
+Held.__index = Held
+
+local M = {}
+
+local STOP_THEN_EXEC = 'kill -STOP $$; exec "$@"'
+
+local function behind_shell(inner)
+  local words = { "/bin/sh", "-c", STOP_THEN_EXEC, "sh" }
+  for _, word in ipairs(inner.argv) do words[#words + 1] = word end
+  for _, key in ipairs { "cwd", "env", "stdin", "stdout", "stderr", "foreground" } do
+    words[key] = inner[key]
+  end
+  return command.new(words)
+end
+
+local WAIT_NS, POLL_NS = 10e9, 2e5
+local EACCES = 13
+
+-- The runner's only child, once it has stopped.
+local function wait_for_stop(self)
+  local deadline, pid = core.now_ns() + WAIT_NS, nil
+  while core.now_ns() < deadline do
+    pid = pid or tasks.child_of(self.runner:pid())
+    if pid and tasks.state(pid) == "T" then return pid end
+    local result = self.runner:receive(POLL_NS)
+    if result then
+      self.result = result
+      return nil
+    end
+  end
+end
+
+-- Why it cannot be executed, seen beforehand: the shell would say so on the command's standard error.
+local function problem_of(inner)
+  local name = inner.argv[1]
+  local facts = name:find("/", 1, true) and not inner.cwd and core.stat(name)
+  local mode = facts and facts.mode or 1
+  local has_x = mode % 2 + math.floor(mode / 8) % 2 + math.floor(mode / 64) % 2 > 0
+  return inner:problem {} or not has_x and explain.system(EACCES, "execute", name) or nil
+end
+
+--- Starts a command and holds it. Raises a problem where it cannot be executed.
+---@param inner pmclua.Command
+---@param options? { pin?: string }
+---@return pmclua.Held
+function M.start(inner, options)
+  local problem = problem_of(inner)
+  if problem then error(problem, 0) end
+  local runner, _, errnum = core.runner(paths.runner())
+  if not runner then error(explain.system(errnum, "start the runner", paths.runner()), 0) end
+  local self = setmetatable({ command = inner, runner = runner }, Held)
+  local definition = core.message("workload", 1)
+  behind_shell(inner):define(definition, {}, options)
+  runner:send(definition)
+  runner:send(core.message("run", 1):number("workload", 1))
+  self.pid = wait_for_stop(self)
+  if self.pid then return self end
+  self:close()
+  error(explain.problem { code = "EWORKLOAD", operation = "execute",
+    message = ("'%s' could not be held before its start"):format(inner.name) }, 0)
+end
+
+--- Lets it execute.
+function Held:release() binding.continue(self.pid) end
+
+--- Waits until it has ended, a signal comes, or `timeout_ns` has passed. "ended": `result` says how.
+---@param timeout_ns number
+---@return "ended"|"signal"|"timeout"
+function Held:wait(timeout_ns)
+  if self.result then return "ended" end
+  local result, why = self.runner:receive(math.max(0, timeout_ns))
+  if result then
+    self.result = result
+    return "ended"
+  end
+  if why == "timeout" then return "timeout" elseif why == "EINTR" then return "signal" end
+  local exit, signal = self.runner:finish(true)
+  self.result = { outcome = signal ~= 0 and "signalled" or "quit", exit = exit, signal = signal }
+  return "ended"
+end
+
+--- Ends it, if it still runs.
+function Held:close() self.runner:finish(self.result == nil) end
+
+return M

@@ -1,0 +1,93 @@
+#!/usr/bin/env pmclua
+-- What happens, second by second? Counts and metrics of a command, a process, CPUs or everything.
+--
+-- method: what is counted is read at multiples of the interval by one clock, so that a late line does not
+--   move the next; each line is the difference of two readings. Events that do not fit the PMU at once take
+--   turns, and their numbers carry a ~.
+-- usage: pmclua monitor [-I MS] [-e LIST] [-M NAME] [-p PID | -t TID | -C CPUS | -G NAME | -- COMMAND]
+-- example:
+--   pmclua monitor -I 100 -e page-faults,context-switches -- sleep 0.3
+-- reading: the time is that since the start, at the end of the interval. `(2 missed)`: two lines could not be
+--   written in time, and this one has what happened meanwhile. The last line may be of a shorter interval.
+-- caveats: without a target everything is counted, which takes root or CAP_PERFMON. With a command the
+--   lines go to standard error, or to -o FILE, and it exits as the command did.
+
+local pmc = require "pmclua"
+
+local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+
+local opt = pmc.options(pmc.targets.options {
+  { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with its unit, as 2s" },
+  { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
+  { "metric", short = "M", many = true, value = "NAME", help = "formulae such as ipc" },
+  { "duration", value = "T", help = "end after this long, as 10s" },
+  { "count", type = "integer", value = "N", help = "end after N lines" },
+  { "delay", short = "D", value = "MS", help = "begin to count so much later" },
+  { "rates", false, short = "r", help = "show counts per second" },
+  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "table, csv, json" },
+  { "separator", short = "x", value = "SEP", help = "CSV with this between fields" },
+  { "json", false, short = "j", help = "the same as --format json" },
+  { "output", short = "o", value = "FILE", help = "write there (- is standard output)" },
+  { "append", false, help = "add to FILE instead of replacing it" },
+  { "quiet", false, short = "q", help = "no notes" },
+  { "command", rest = true },
+  experiment = false,
+})
+
+local has_command = #opt.command > 0
+
+local function fail(problem)
+  io.stderr:write("pmclua monitor: ", tostring(problem), "\n")
+  local refused = type(problem) == "table" and problem.operation == "execute" and problem.code
+  if not has_command then os.exit(type(problem) == "table" and problem.status or 1, true) end
+  os.exit(refused == "ENOENT" and STATUS.not_found
+    or (refused == "EACCES" or refused == "ENOEXEC") and STATUS.not_executable or STATUS.failed, true)
+end
+
+local function open_output()
+  if not opt.output then return has_command and io.stderr or io.stdout end
+  if opt.output == "-" then return io.stdout end
+  local file, why = io.open(opt.output, opt.append and "a" or "w")
+  return file or fail("cannot write " .. tostring(why))
+end
+
+local function start()
+  local words = { unpack(opt.command) }
+  words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
+  return pmc.monitor {
+    target = pmc.targets.from(opt), command = has_command and pmc.command(words) or nil,
+    events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
+    interval = pmc.targets.milliseconds(opt.interval, "-I"), duration = opt.duration, count = opt.count,
+    delay = opt.delay and pmc.targets.milliseconds(opt.delay, "-D"),
+  }
+end
+
+local output = open_output()
+output:setvbuf "line"
+local ok, monitor = pcall(start)
+if not ok then fail(monitor) end
+
+local said = {}
+
+local function note_all()
+  for _, remark in ipairs(opt.quiet and {} or monitor:remarks()) do
+    if not said[remark] then io.stderr:write("pmclua monitor: ", remark, "\n") end
+    said[remark] = true
+  end
+end
+
+note_all()
+local format = opt.json and "json" or opt.separator and "csv" or opt.format
+local ran, why = pcall(function()
+  local options = { separator = opt.separator, rates = opt.rates, repeat_header = not opt.output }
+  for line in monitor:lines(format, options) do assert(output:write(line)) end
+end)
+if not ran then
+  monitor:close()
+  fail(why)
+end
+note_all()
+
+if monitor.signal then os.exit(128 + monitor.signal, true) end
+local result = monitor.result
+if result then os.exit(result.signal > 0 and 128 + result.signal or result.exit, true) end
