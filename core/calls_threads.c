@@ -135,9 +135,9 @@ void threads_free(struct pmclua_calls *calls)
 
 enum { ENABLED, RUNNING, FIRST_EVENT };
 
-/* Between the sample of a context switch and the switch itself events still run: so much of the time at
- * most is taken for that, and not for time without a place on the PMU. */
-enum { SWITCH_NS = 20000 };
+/* Between the sample of a context switch and the switch itself events still run, unseen. That is shorter,
+ * and a place on the PMU is lost for longer (perf_event_mux_interval_ms): for some milliseconds. */
+enum { SWITCH_NS = 1000000 };
 
 int thread_is_another(const struct thread *thread, const struct pmclua_calls_sample *sample)
 {

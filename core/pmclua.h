@@ -423,11 +423,16 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols);
 int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 /* Function `index`, counted from 0. -ENOENT. */
 int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);
+/* Where in the file an address is (as the file has it). -ENXIO: in none of its code. */
+int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset);
 /* The path of the separate debug file in use; NULL: none. */
 const char *pmclua_symbols_debug_file(struct pmclua_symbols *symbols);
+/* The program that loads this one and its libraries ("/lib64/ld-linux-x86-64.so.2"): its length, text and
+ * NUL cut to `bytes`. -ENOENT: it is loaded by itself. */
+int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes);
 /* The functions that `pattern` means: the file's, the source's or the plain name; where there is none,
- * names that end in "::pattern"; where there is none, what matches it with its * ? [ ]. Aliases of one
- * address count once. How many there are (0: none); the first `size` go to `indices`. */
+ * names that end in "::pattern"; where there is none, what matches one of these with its * ? [ ]. Aliases
+ * of one address count once. How many there are (0: none); the first `size` go to `indices`. */
 int32_t pmclua_symbols_match(struct pmclua_symbols *symbols, const char *pattern, int32_t *indices, int32_t size);
 
 /* Copies of functions within their callers. `file` lives until the symbols are closed; NULL: unknown. */

@@ -95,7 +95,7 @@ static int open_code(struct code *code, const struct pmclua_symbols *symbols, co
     if (result == 0 && (function->bytes == 0 || function->bytes > LONGEST))
         result = -ENODATA;
     if (result == 0)
-        result = symbols_offset(symbols, function->address, &code->start_offset);
+        result = pmclua_symbols_offset(symbols, function->address, &code->start_offset);
     if (result == 0)
         result = open_machine(code, symbols->machine);
     if (result < 0)

@@ -151,11 +151,21 @@ static int add_member(struct probes *probes, struct probe_group *group, const st
     return pmclua_ioctl(member.fd, "ID", 0, &members[group->members - 1].id);
 }
 
+/* With inherit, events of the uprobe PMU make the command's fork fail (EFAULT). */
+static int is_inheritable(const struct pmclua_attr *attr)
+{
+    uint64_t type = 0;
+    pmclua_attr_get(attr, "type", &type);
+    return (long long)type != read_number("/sys/bus/event_source/devices/uprobe/type");
+}
+
 static int add_events(struct probes *probes, struct probe_group *group, const struct refusal *refusal)
 {
     for (int i = 0; probes->set && i < probes->set->groups; i++) {
         for (int k = 0; k < probes->set->group[i].count; k++) {
             struct pmclua_attr attr = probes->set->group[i].attrs[k];
+            if (probes->path == PMCLUA_REGIONS_ALL_THREADS && !is_inheritable(&attr))
+                return refuse(refusal, "inherit", -EINVAL);
             set_common(probes, &attr);
             int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1);
             if (result == -ENODEV)
@@ -395,6 +405,8 @@ int probes_open(struct probes *probes, const struct region_set *regions, const s
     }
     struct refusal refusal = { failure, why };
     *why = NULL;
+    if (set && set->groups > 1)
+        return refuse(&refusal, "groups", -EINVAL);
     int result = open_all(probes, &refusal);
     if (result < 0)
         probes_close(probes);

@@ -103,5 +103,8 @@ int  regions_open(struct following **following, const struct region_set *regions
                   int pid, uint32_t options, struct answer *answer);
 /* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. */
 void regions_close(struct following *following, struct answer *answer);
+/* The runner as a program of its own, whose only work is to call an empty function: what probing it reads
+ * is the cost of probing. */
+int  empty_calls(unsigned long count);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ static int take_symbol(struct pmclua_symbols *symbols, int index)
     uint64_t offset;
     if (symbol.flags & PMCLUA_FUNCTION_IMPORTED)
         symbol.address = symbol.bytes = 0;
-    else if (symbols_offset(symbols, symbol.address, &offset) < 0)
+    else if (pmclua_symbols_offset(symbols, symbol.address, &offset) < 0)
         return 0;
     symbol.name = strndup(name, strcspn(name, "@"));
     if (!symbol.name)
@@ -170,7 +171,24 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
 
 /* ---- places ---- */
 
-int symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
+int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes)
+{
+    const struct elfutils *dw = elfutils();
+    size_t count = 0;
+    dw->elf_getphdrnum(symbols->elf, &count);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_INTERP || bytes == 0)
+            continue;
+        size_t length = header.p_filesz < bytes - 1 ? header.p_filesz : bytes - 1;
+        ssize_t got = pread(symbols->fd, path, length, (off_t)header.p_offset);
+        path[got > 0 ? got : 0] = '\0';
+        return (int32_t)strlen(path);
+    }
+    return -ENOENT;
+}
+
+int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
 {
     const struct elfutils *dw = elfutils();
     size_t count = 0;
@@ -220,7 +238,7 @@ int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struc
     const struct symbol *symbol = &symbols->symbol[index];
     uint64_t offset = 0;
     if (!(symbol->flags & PMCLUA_FUNCTION_IMPORTED))
-        result = symbols_offset(symbols, symbol->address, &offset);
+        result = pmclua_symbols_offset(symbols, symbol->address, &offset);
     if (result == 0)
         *function = (struct pmclua_function){ symbol->name, symbol->shown, symbol->plain, symbol->address,
                                               offset, symbol->bytes, symbol->flags };
@@ -264,7 +282,13 @@ static enum match match_end(const char *name, size_t length, const char *pattern
     return length > count + 2 && memcmp(name + length - count - 2, "::", 2) == 0 ? BY_TAIL : NO_MATCH;
 }
 
-static enum match match(const struct symbol *symbol, const char *pattern, int is_glob)
+static int is_like(const struct symbol *symbol, const char *glob)
+{
+    return fnmatch(glob, symbol->plain, 0) == 0 || fnmatch(glob, symbol->name, 0) == 0;
+}
+
+/* `tail_glob` is the pattern behind "*::"; NULL: the pattern is none to be matched so. */
+static enum match match(const struct symbol *symbol, const char *pattern, const char *tail_glob)
 {
     if (strcmp(symbol->name, pattern) == 0 || strcmp(symbol->shown, pattern) == 0)
         return BY_NAME;
@@ -274,8 +298,7 @@ static enum match match(const struct symbol *symbol, const char *pattern, int is
     enum match base = match_end(symbol->plain, base_length(symbol->plain), pattern);
     if (whole || base)
         return whole > base ? whole : base;
-    int is_like = is_glob && (fnmatch(pattern, symbol->plain, 0) == 0 || fnmatch(pattern, symbol->name, 0) == 0);
-    return is_like ? BY_GLOB : NO_MATCH;
+    return tail_glob && (is_like(symbol, pattern) || is_like(symbol, tail_glob)) ? BY_GLOB : NO_MATCH;
 }
 
 /* An alias of the function before it, which is of the same address. */
@@ -291,11 +314,12 @@ int32_t pmclua_symbols_match(struct pmclua_symbols *symbols, const char *pattern
     int result = symbols_name_all(symbols);
     if (result < 0)
         return result;
-    int is_glob = strpbrk(pattern, "*?[") != NULL;
+    char tail[1024], *tail_glob = strpbrk(pattern, "*?[") ? tail : NULL;
+    snprintf(tail, sizeof tail, "*::%s", pattern);
     enum match best = NO_MATCH;
     int32_t count = 0, last = -1;
     for (int32_t i = 0; i < symbols->count; i++) {
-        enum match how = match(&symbols->symbol[i], pattern, is_glob);
+        enum match how = match(&symbols->symbol[i], pattern, tail_glob);
         if (how == NO_MATCH || how < best)
             continue;
         if (how > best) {

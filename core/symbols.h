@@ -27,7 +27,5 @@ struct pmclua_symbols {
 
 /* Fills in every symbol's spelling; -ENOMEM. */
 int symbols_name_all(struct pmclua_symbols *symbols);
-/* File offset of an address; -ENXIO: in no part of the file that is loaded to be executed. */
-int symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset);
 
 #endif

@@ -147,6 +147,14 @@ function Calls:at(index)
     level = tonumber(raw.level) }
 end
 
+--- One value of call `index`, with its callees, exactly.
+---@param index integer from 1
+---@param value integer from 1: duration ns, enabled ns, running ns, events
+---@return number|ffi.cdata*
+function Calls:value(index, value)
+  return exact(self.words[(index - 1) * self.stride + CALL_WORDS + value - 1])
+end
+
 --- The values of a region's kept calls, in the order of their ends, as plain numbers.
 ---@param region integer
 ---@param value integer from 1: duration ns, enabled ns, running ns, events

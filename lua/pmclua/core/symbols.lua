@@ -76,11 +76,28 @@ function Symbols:match(pattern)
   return list
 end
 
+--- Where in the file an address is; nil: in none of its code.
+---@param address number as the file has it
+---@return number? offset
+function Symbols:offset(address)
+  local offset = ffi.new "uint64_t[1]"
+  if C.pmclua_symbols_offset(open_handle(self), address, offset) < 0 then return nil end
+  return core.exact(offset[0])
+end
+
 --- The path of the separate debug file in use; nil: none.
 ---@return string?
 function Symbols:debug_file()
   local path = C.pmclua_symbols_debug_file(open_handle(self))
   return path ~= nil and ffi.string(path) or nil
+end
+
+--- The program that loads this one and its libraries; nil: it is loaded by itself.
+---@return string?
+function Symbols:loader()
+  local path = ffi.new "char[4096]"
+  local length = C.pmclua_symbols_loader(open_handle(self), path, 4096)
+  return length > 0 and ffi.string(path, length) or nil
 end
 
 --- How often functions of that name were copied into their callers; nil without debug information.

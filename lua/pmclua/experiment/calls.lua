@@ -1,0 +1,285 @@
+--- calls.lua: what came of a command's regions, by names: how often each was called, and what it took.
+--
+-- Invariant: a number says how it was obtained: a quantile is exact where every call was kept, else it is
+-- within a bucket (1/64); what was not counted is nil and a reason.
+
+local order = require "pmclua.stats.order"
+local text = require "pmclua.text"
+
+local M = {}
+
+local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
+
+---@class pmclua.RegionValues what the calls of a region took of one event
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"
+---@field why string? where there is no number
+---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
+---@field mean number? of a call
+---@field n number calls in the distribution
+---@field min number?
+---@field max number?
+---@field share number? of the whole run's count
+---@field ran number? share of the time that a scaled event was on the PMU
+
+---@class pmclua.RegionCalls one region of one run
+---@field name string
+---@field notes string[]
+---@field entries number
+---@field calls number entered and returned
+---@field nested number of these within another call of the same region
+---@field tails number ended by a jump to another function
+---@field unwound number left without return
+---@field unfinished number not left when it ended
+---@field orphans number returns whose entry was not seen
+---@field cut number made useless by lost records
+---@field partial number of the calls: not counted throughout
+---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
+local RegionCalls = {}
+RegionCalls.__index = RegionCalls
+
+local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial" }
+
+-- ---- which column of which pass ------------------------------------------------------------------------
+
+local BUILT_IN = { duration = DURATION, cpu_time = ENABLED }
+
+--- The run and column of a name; nil and why there is none. Raises for a name that nothing has.
+local function column_of(self, name)
+  name = name:gsub("-", "_")
+  if BUILT_IN[name] then return self.runs[1], BUILT_IN[name], nil end
+  for index, event in ipairs(self.events) do
+    if event.field == name then
+      for _, run in ipairs(self.runs) do
+        if run.columns[index] then return run, run.columns[index], event end
+      end
+      return nil, event.why or "it was not counted", event
+    end
+  end
+  local names = { "duration", "cpu_time" }
+  for _, event in ipairs(self.events) do names[#names + 1] = event.field end
+  local nearest = text.nearest(name, names)
+  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  error(("regions have no '%s'%s"):format(name, hint), 3)
+end
+
+local function region_in(self, run) return run.regions[self.index] end
+
+-- ---- values --------------------------------------------------------------------------------------------
+
+--- How a sum over calls was counted: its share of the time on the PMU.
+local function share_on_pmu(raw)
+  local enabled, running = tonumber(raw[ENABLED]), tonumber(raw[RUNNING])
+  if enabled == 0 or running >= enabled then return 1 end
+  return running / enabled
+end
+
+local function fill_sums(values, raw, column, calls)
+  local ran = share_on_pmu(raw)
+  if column >= FIRST_EVENT and ran == 0 then
+    values.status, values.why = "not-counted", "it never ran: the PMU had no counter free for it"
+    return
+  end
+  values.status = column >= FIRST_EVENT and ran < 1 and "scaled" or "counted"
+  values.ran = values.status == "scaled" and ran or nil
+  values.sum = tonumber(raw[column]) / (values.status == "scaled" and ran or 1)
+  values.mean = calls > 0 and values.sum / calls or nil
+end
+
+--- What the calls took of an event, with their callees or by themselves.
+---@param name string an event's field, "duration" or "cpu_time"
+---@param is_self? boolean without the callees that are regions, too
+---@return pmclua.RegionValues
+function RegionCalls:values(name, is_self)
+  local run, column, event = column_of(self, name)
+  if not run then
+    return { status = event.status or "not-counted", why = column, n = 0 }
+  end
+  local region = region_in(self, run)
+  local spread = (is_self and region.self or region.total)[column]
+  local values = { n = spread.n, min = spread.min, max = spread.max }
+  local raw = region.outermost
+  if is_self then
+    raw = {}
+    for i = 1, run.regions.width do raw[i] = self:self_sum(run, i) end
+  end
+  fill_sums(values, raw, column, region.calls - (is_self and 0 or region.nested))
+  local whole = run.whole[column]
+  if values.sum and whole and whole > 0 then values.share = values.sum / whole end
+  return values
+end
+
+--- The sum of a column over all calls by themselves, partial ones too.
+function RegionCalls:self_sum(run, column)
+  local sum = 0
+  for _, thread in ipairs(region_in(self, run).threads) do sum = sum + tonumber(thread.self[column]) end
+  return sum
+end
+
+--- The sum for one thread of `threads`, of outermost calls with their callees.
+---@param thread table
+---@param name string
+---@return number?
+function RegionCalls:of_thread(thread, name)
+  local run, column = column_of(self, name)
+  if not run then return nil end
+  for _, other in ipairs(region_in(self, run).threads) do
+    if other.tid == thread.tid and other.pid == thread.pid then return tonumber(other.outermost[column]) end
+  end
+end
+
+-- ---- distributions -------------------------------------------------------------------------------------
+
+--- Every value in order, where every call was kept.
+local function kept(self, run, column, is_self)
+  local region = region_in(self, run)
+  local cache = self.sorted[run] or {}
+  self.sorted[run] = cache
+  local key = column * 2 + (is_self and 1 or 0)
+  if cache[key] == nil then
+    local list = run.regions.calls:values(self.index, column, is_self)
+    cache[key] = #list == region.total[column].n and #list > 0 and order.sorted(list) or false
+  end
+  return cache[key] or nil
+end
+
+--- The value within a histogram below which a share `p` of it lies: in the middle of its bucket.
+local function from_buckets(spread, p)
+  local rank, seen = p * (tonumber(spread.n) - 1) + 1, 0
+  for _, bucket in ipairs(spread.buckets) do
+    seen = seen + tonumber(bucket.count)
+    if seen >= rank then
+      local middle = (tonumber(bucket.low) + tonumber(bucket.next_low) - 1) / 2
+      return math.max(tonumber(spread.min), math.min(tonumber(spread.max), middle))
+    end
+  end
+end
+
+--- A quantile of the calls; nil where there is none.
+---@param name string
+---@param p number from 0 to 1
+---@param is_self? boolean
+---@return number? value
+---@return boolean? exact false: within 1/128 of it
+function RegionCalls:quantile(name, p, is_self)
+  local run, column = column_of(self, name)
+  if not run then return nil end
+  local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
+  if spread.n == 0 then return nil end
+  local list = kept(self, run, column, is_self)
+  if list then return order.quantile_of(list, p), true end
+  return from_buckets(spread, p), false
+end
+
+--- The calls' values that were kept, in the order of their ends.
+---@param name string
+---@param is_self? boolean
+---@return number[]
+function RegionCalls:list(name, is_self)
+  local run, column = column_of(self, name)
+  return run and run.regions.calls:values(self.index, column, is_self) or {}
+end
+
+---@class pmclua.Bar
+---@field low number smallest value that falls into it
+---@field high number largest
+---@field count number calls
+
+--- From one call's beginning to the next one's, the median over the kept calls; nil with fewer than two.
+--- Of calls that follow each other at once: what one takes, with all that probing it takes.
+---@return number? ns
+function RegionCalls:period()
+  local calls, before, list = self.runs[1].regions.calls, nil, {}
+  for i = 1, calls.count do
+    local call = calls:at(i)
+    if call.region == self.index then
+      if before then list[#list + 1] = tonumber(call.start_ns - before) end
+      before = call.start_ns
+    end
+  end
+  local sorted = order.sorted(list)
+  return sorted and order.median_of(sorted)
+end
+
+--- All calls as a histogram: single values up to 127, then 64 bars to an octave.
+---@param name string
+---@param is_self? boolean
+---@return pmclua.Bar[]
+function RegionCalls:histogram(name, is_self)
+  local run, column = column_of(self, name)
+  if not run then return {} end
+  local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
+  local bars = {}
+  for _, bucket in ipairs(spread.buckets) do
+    bars[#bars + 1] = { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
+      count = tonumber(bucket.count) }
+  end
+  return bars
+end
+
+-- ---- all regions ---------------------------------------------------------------------------------------
+
+---@class pmclua.RegionResult the regions of a command, each at its index
+---@field command string
+---@field outcome string
+---@field exit integer
+---@field signal integer
+---@field wall_ns number
+---@field path string "all threads", or why one thread alone was followed
+---@field samples number
+---@field lost number
+---@field threads_seen number threads and children that were started
+---@field events pmclua.Event[]
+---@field cost? pmclua.RegionCalls of an empty function, probed in the same way
+local RegionResult = {}
+RegionResult.__index = RegionResult
+
+--- The result of a command's runs, one for each pass over its events.
+---@param about { command: string, regions: pmclua.Region[], events: pmclua.Event[] }
+---@param runs { result: table, columns: table<integer, integer> }[]  columns: by index of the event
+---@return pmclua.RegionResult
+function M.new(about, runs)
+  local first = runs[1].result
+  local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
+    signal = first.signal, wall_ns = first.wall_ns, runs = runs }
+  for _, name in ipairs { "path", "samples", "lost", "threads_seen", "threads_followed" } do
+    self[name] = first.regions[name]
+  end
+  for _, run in ipairs(runs) do
+    run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
+    for i, word in ipairs(run.result.words) do run.whole[i + 1] = tonumber(word) end
+  end
+  for i, region in ipairs(about.regions) do
+    local calls = { index = i, name = region.name, notes = region.notes, runs = runs, events = about.events,
+      threads = first.regions[i].threads, sorted = {} }
+    for _, name in ipairs(FACTS) do calls[name] = first.regions[i][name] end
+    self[i] = setmetatable(calls, RegionCalls)
+  end
+  return setmetatable(self, RegionResult)
+end
+
+--- The region of that name; raises where there is none.
+---@param name string
+---@return pmclua.RegionCalls
+function RegionResult:region(name)
+  local names = {}
+  for i, region in ipairs(self) do
+    if region.name == name then return region end
+    names[i] = region.name
+  end
+  local nearest = text.nearest(name, names)
+  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  error(("no region is called '%s'%s"):format(name, hint), 2)
+end
+
+--- As text.
+---@param options? pmclua.ReportOptions format: "table", "json"; histogram: the name of an event
+---@return string
+function RegionResult:report(options) return require("pmclua.report.regions").render(self, options) end
+
+--- The calls that were kept, one a line, as CSV with a header: of the first pass's events.
+---@return string
+function RegionResult:calls_csv() return require("pmclua.report.regions_data").calls(self) end
+
+function RegionResult:__tostring() return self:report() end
+
+return M

@@ -1,0 +1,254 @@
+--- regions.lua: the calls of regions as text for people.
+--
+-- Invariant: what was left out of a number is said beside it: calls that were not counted, records that
+-- were lost, threads that were not followed.
+
+local data = require "pmclua.report.regions_data"
+local grid = require "pmclua.report.grid"
+local histogram = require "pmclua.report.regions_histogram"
+local text = require "pmclua.text"
+
+local M = {}
+
+local ABSENT = "–"
+local BARS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
+
+-- ---- rows ----------------------------------------------------------------------------------------------
+
+local function shown(value, about)
+  if value == nil then return ABSENT end
+  return text.value(value * (about.scale or 1), about.unit)
+end
+
+--- The histogram as five characters over octaves or equal steps: where calls are.
+local function shape(bars)
+  if #bars < 2 then return "" end
+  local low, high = bars[1].low, bars[#bars].high
+  local bins, most = { 0, 0, 0, 0, 0 }, 0
+  local by_octave = low > 0 and high / low > 16
+  local function place(value)
+    if by_octave then return math.log(value / low) / math.log(high / low) end
+    return (value - low) / (high - low)
+  end
+  for _, bar in ipairs(bars) do
+    local bin = math.min(#bins, 1 + math.floor(#bins * place((bar.low + bar.high) / 2)))
+    bins[bin] = bins[bin] + bar.count
+    most = math.max(most, bins[bin])
+  end
+  for i, count in ipairs(bins) do bins[i] = BARS[1 + math.floor((#BARS - 1) * count / most + 0.5)] end
+  return table.concat(bins)
+end
+
+local COLUMNS = {
+  { name = "event" }, { name = "total", align = "right" }, { name = "of run", align = "right", drop = 5 },
+  { name = "per call", align = "right", drop = 4 }, { name = "median", align = "right" },
+  { name = "quartiles", drop = 2 }, { name = "99 %", align = "right", drop = 3 },
+  { name = "max", align = "right" }, { name = "shape", drop = 1 },
+}
+
+local function quartiles(region, about, is_self)
+  local low = region:quantile(about.field, 0.25, is_self)
+  local high = region:quantile(about.field, 0.75, is_self)
+  if not low then return ABSENT end
+  if low == high then return "=" end
+  local scale = about.scale or 1
+  return text.interval(low * scale, high * scale, high * scale, about.unit)
+end
+
+local function row_of(region, about, is_self)
+  local values = region:values(about.field, is_self)
+  local title = is_self and "  itself" or about.title
+  if not values.sum then return { text.safe(title), ABSENT, "<" .. values.status .. ">", span = 3 } end
+  local median, is_exact = region:quantile(about.field, 0.5, is_self)
+  local mark = values.status == "scaled" and text.approximate or function(s) return s end
+  local middle = shown(median, about)
+  return { text.safe(title), mark(shown(values.sum, about)),
+    values.share and text.percent(values.share) or "",
+    values.mean and mark(shown(values.mean, about)) or ABSENT,
+    median and not is_exact and text.approximate(middle) or middle,
+    quartiles(region, about, is_self), shown(region:quantile(about.field, 0.99, is_self), about),
+    shown(values.max, about), shape(region:histogram(about.field, is_self)) }
+end
+
+local function rows_of(result, region)
+  local rows = {}
+  for _, about in ipairs(data.names(result)) do
+    rows[#rows + 1] = row_of(region, about)
+    local whole, own = region:values(about.field), region:values(about.field, true)
+    if own.sum and #result > 1 and own.sum < whole.sum then rows[#rows + 1] = row_of(region, about, true) end
+  end
+  return rows
+end
+
+-- ---- what to know of the numbers -----------------------------------------------------------------------
+
+local SAID = {
+  { "nested", "%s within another call of it: totals are of the outermost" },
+  { "tails", "%s ended in a call of another function, and are in no number here" },
+  { "unwound", "%s left without return (exception, longjmp, or a jump through a pointer): not counted" },
+  { "unfinished", "%s not left when the program or thread ended: not counted" },
+  { "orphans", "%s returned from whose entry was not seen: not counted" },
+  { "cut", "%s cut by lost records: not counted" },
+  { "partial", "%s with events that were not on the PMU throughout: in totals, in no distribution" },
+}
+
+local function region_notes(region)
+  local notes = {}
+  for _, said in ipairs(SAID) do
+    local count = region[said[1]]
+    if count ~= 0 then notes[#notes + 1] = said[2]:format(text.plural(tonumber(count), "call")) end
+  end
+  for _, note in ipairs(region.notes) do notes[#notes + 1] = note end
+  return notes
+end
+
+local PATHS = {
+  ["one thread"] = "as asked",
+  ["old OS kernel"] = "following threads and children takes Linux 6.12 or later",
+  ["no tracefs"] = "following threads and children takes a tracefs that may be written to",
+}
+
+local function path_note(result)
+  if result.path == "all threads" then return nil end
+  local others = result.threads_seen > 0
+    and (": %s that it started not counted"):format(text.plural(tonumber(result.threads_seen),
+      "thread or child", "threads and children")) or ""
+  return ("only the first thread was followed (%s)%s"):format(PATHS[result.path], others)
+end
+
+local function cost_note(result)
+  local cost = result.cost
+  if not cost then
+    return result.cost_unknown and "the cost of probing could not be measured: " .. result.cost_unknown
+  end
+  local parts = {}
+  for _, about in ipairs(data.names(result)) do
+    local median = cost:quantile(about.field, 0.5)
+    if median and about.field ~= "cpu_time" then
+      parts[#parts + 1] = ("%s %s"):format(shown(median, about),
+        about.field == "duration" and "duration" or about.title)
+    end
+  end
+  local slower = cost.period_ns and ("; a probed call takes the program about %s longer")
+    :format(text.time(cost.period_ns)) or ""
+  return ("in each call, of probing itself: %s%s"):format(text.list(parts), slower)
+end
+
+local function absent_notes(result)
+  local notes, seen = {}, {}
+  for _, event in ipairs(result.events) do
+    local why = event.why
+    if why and not seen[why] then
+      seen[why] = true
+      notes[#notes + 1] = ("%s: %s"):format(event.name, why)
+    end
+  end
+  return notes
+end
+
+--- What concerns the whole run, what matters most last.
+local function run_notes(result)
+  local notes = absent_notes(result)
+  notes[#notes + 1] = cost_note(result)
+  notes[#notes + 1] = path_note(result)
+  if result.lost ~= 0 then
+    notes[#notes + 1] = ("%s lost: the rings were full; calls around them are not counted")
+      :format(text.plural(tonumber(result.lost), "record was", "records were"))
+  end
+  return notes
+end
+
+-- ---- threads -------------------------------------------------------------------------------------------
+
+local MOST_THREADS = 20
+
+local function thread_grid(result, region)
+  local list = {}
+  for i, thread in ipairs(region.threads) do list[i] = thread end
+  table.sort(list, function(a, b)
+    if a.calls ~= b.calls then return a.calls > b.calls end
+    return a.tid < b.tid
+  end)
+  local columns, abouts = { { name = "thread", align = "right" }, { name = "name" },
+    { name = "calls", align = "right" } }, {}
+  for _, about in ipairs(data.names(result)) do
+    if about.field ~= "cpu_time" and region:values(about.field).sum then
+      abouts[#abouts + 1] = about
+      columns[#columns + 1] = { name = about.title, align = "right" }
+    end
+  end
+  local rows = {}
+  for i = 1, math.min(#list, MOST_THREADS) do
+    local thread = list[i]
+    rows[i] = { thread.tid > 0 and tostring(thread.tid) or "others", text.safe(thread.name),
+      text.count(tonumber(thread.calls)) }
+    for _, about in ipairs(abouts) do
+      table.insert(rows[i], shown(region:of_thread(thread, about.field), about))
+    end
+  end
+  return { columns = columns, rows = rows }, #list - #rows
+end
+
+-- ---- text ----------------------------------------------------------------------------------------------
+
+local function put(lines, more, indent)
+  for _, line in ipairs(more) do lines[#lines + 1] = (indent or "") .. line end
+end
+
+local function put_note(lines, note, width)
+  local wrapped = text.wrap(note, width - 2)
+  for i, line in ipairs(wrapped) do lines[#lines + 1] = (i > 1 and "  " or "") .. line end
+end
+
+local function put_region(lines, result, region, place)
+  local calls, width = text.plural(tonumber(region.calls), "call"), place.width
+  if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
+  lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
+  if region.calls ~= 0 then
+    put(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
+  elseif region.entries == 0 and region.orphans == 0 then
+    lines[#lines + 1] = "  never called"
+  end
+  if #region.threads > 1 then
+    local threads, more = thread_grid(result, region)
+    put(lines, grid.lines(threads, width - 2), "  ")
+    if more > 0 then lines[#lines + 1] = ("  and %s more"):format(text.count(more)) end
+  end
+  for _, note in ipairs(region_notes(region)) do put_note(lines, note, width) end
+  if place.histogram and region.calls ~= 0 then
+    put(lines, histogram.lines(region, data.about(result, place.histogram), width))
+  end
+end
+
+local function render_text(result, place)
+  local lines = {}
+  for i, region in ipairs(result) do
+    if i > 1 then lines[#lines + 1] = "" end
+    put_region(lines, result, region, place)
+  end
+  local notes = run_notes(result)
+  if #notes > 0 then lines[#lines + 1] = "" end
+  for _, note in ipairs(notes) do put_note(lines, note, place.width) end
+  local joined = table.concat(lines, "\n") .. "\n"
+  return place.utf8 and joined or (joined:gsub("[^\n]+", text.ascii))
+end
+
+--- The calls of regions as text.
+---@param result pmclua.RegionResult
+---@param options? pmclua.ReportOptions format: "table" or "json"; histogram: an event whose calls are shown
+---   in steps
+---@return string
+function M.render(result, options)
+  local format = options and options.format or "table"
+  if format == "json" then return data.json(result) end
+  if format ~= "table" then
+    error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
+      message = ("regions have no format '%s'"):format(text.safe(tostring(format))),
+      hint = "there are table and json" }, 0)
+  end
+  local place = require("pmclua.report.terminal").resolve(options)
+  place.histogram = options and options.histogram
+  return render_text(result, place)
+end
+
+return M

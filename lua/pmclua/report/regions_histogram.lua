@@ -1,0 +1,60 @@
+--- regions_histogram.lua: the calls of a region by what they took of one event, as bars.
+
+local grid = require "pmclua.report.grid"
+local text = require "pmclua.text"
+
+local M = {}
+
+local STEPS = 12                 -- about as many lines, where values do not reach over octaves
+local FAR = 16                   -- the largest is so many times the smallest: a line an octave
+local PARTS = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
+
+local function octave_of(value)
+  return value < 1 and 0 or 2 ^ math.floor(math.log(value) / math.log(2) + 1e-9)
+end
+
+--- Steps of equal width, or of octaves, and how many calls each has; empty ones between are there, too.
+---@param bars pmclua.Bar[] not empty
+---@return { from: number, to: number, count: number }[]
+function M.steps(bars)
+  local low, high = bars[1].low, bars[#bars].high
+  local by_octave = high >= FAR * math.max(1, low)
+  local width = math.max(1, math.ceil((high - low + 1) / STEPS))
+  local function next_of(from) return by_octave and math.max(1, 2 * from) or from + width end
+  local steps, at = {}, 1
+  local from = by_octave and octave_of(low) or low
+  while at <= #bars do
+    local step = { from = from, to = next_of(from), count = 0 }
+    while bars[at] and bars[at].low < step.to do
+      step.count, at = step.count + bars[at].count, at + 1
+    end
+    steps[#steps + 1], from = step, step.to
+  end
+  return steps
+end
+
+local function bar(share, room)
+  local eighths = math.floor(share * room * #PARTS + 0.5)
+  return ("█"):rep(math.floor(eighths / #PARTS)) .. PARTS[eighths % #PARTS + 1]
+end
+
+--- The lines of a histogram.
+---@param region pmclua.RegionCalls
+---@param about pmclua.RegionName
+---@param width integer columns
+---@return string[]
+function M.lines(region, about, width)
+  local bars = region:histogram(about.field)
+  if #bars == 0 then return {} end
+  local steps, most = M.steps(bars), 0
+  for _, step in ipairs(steps) do most = math.max(most, step.count) end
+  local rows, scale = {}, about.scale or 1
+  for i, step in ipairs(steps) do
+    rows[i] = { text.value(step.from * scale, about.unit), text.count(step.count),
+      bar(step.count / most, math.max(10, width - 40)) }
+  end
+  return grid.lines({ columns = { { name = about.title .. " from", align = "right" },
+    { name = "calls", align = "right" }, { name = "" } }, rows = rows }, width)
+end
+
+return M

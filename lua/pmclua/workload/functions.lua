@@ -1,0 +1,374 @@
+--- functions.lua: functions by the names that people write, as regions: where each is entered and left.
+--
+--     local found = functions.find("lib.so:parse*", { program = "/usr/bin/xmllint" })
+--
+-- Invariant: a name that is not found, or cannot be followed, raises a problem that says why and what to
+-- do; a function is never followed by half: every way out of it that can be known has its point.
+
+local explain = require "pmclua.explain"
+local symbols = require "pmclua.core.symbols"
+local text = require "pmclua.text"
+
+local M = {}
+
+local function problem(code, message, hint)
+  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
+end
+
+-- ---- files ---------------------------------------------------------------------------------------------
+
+local opened = {}               -- by path: reading a program takes longer than asking it twice
+
+--- The functions of a file, read once. Raises a problem.
+---@param path string
+---@return pmclua.core.Symbols
+function M.of_file(path)
+  if opened[path] then return opened[path] end
+  local list, code, errnum = symbols.open(path)
+  if not list then
+    local shown = text.safe(path)
+    if code == "ELIBACC" then
+      problem(code, "the functions of a program are read by elfutils, which is not installed",
+        "install libdw1")
+    elseif code == "ENOEXEC" then
+      local file = io.open(path, "rb")
+      local is_script = file and file:read(2) == "#!"
+      if file then file:close() end
+      local what = is_script and "a script" or "neither a program nor a library"
+      problem(code, ("'%s' is %s"):format(shown, what),
+        is_script and "name the program that has the function: /usr/bin/python3:PyObject_Call" or nil)
+    end
+    error(explain.system(errnum, "read the functions of", path), 0)
+  end
+  opened[path] = list
+  return list
+end
+
+--- Forgets what was read, so that a program that was built anew is read anew.
+function M.forget()
+  for path, list in pairs(opened) do
+    list:close()
+    opened[path] = nil
+  end
+end
+
+local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
+
+local function lines_of(command)
+  local lines, pipe = {}, io.popen(command .. " 2>/dev/null </dev/null")
+  for line in pipe and pipe:lines() or function() end do lines[#lines + 1] = line end
+  if pipe then pipe:close() end
+  return lines
+end
+
+-- The loader lists what it would load; the program itself is not run.
+local function loaded_with(program)
+  local loader = M.of_file(program):loader()
+  local paths = {}
+  if not loader then return paths end
+  for _, line in ipairs(lines_of(("%s --list %s"):format(quoted(loader), quoted(program)))) do
+    local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"
+    if path then paths[#paths + 1] = path end
+  end
+  return paths
+end
+
+local function known_to_loader()
+  local paths = {}
+  for _, line in ipairs(lines_of "PATH=$PATH:/sbin:/usr/sbin ldconfig -p") do
+    paths[#paths + 1] = line:match "=> (/.*)$"
+  end
+  return paths
+end
+
+local function mapped_by(pid)
+  local paths, seen = {}, {}
+  local maps = io.open(("/proc/%d/maps"):format(pid))
+  for line in maps and maps:lines() or function() end do
+    local path = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
+    if path and not seen[path] then paths[#paths + 1], seen[path] = path, true end
+  end
+  if maps then maps:close() end
+  return paths
+end
+
+-- "libc.so.6" is meant by "libc.so.6" and "libc.so"; "libz.so.1.2.13" by "libz.so" too.
+local function is_called(path, name)
+  local file = path:match "[^/]*$"
+  return file == name or file:sub(1, #name + 1) == name .. "."
+end
+
+---@class pmclua.functions.Place where a name without a file is looked for
+---@field program string path of what is executed
+---@field pid integer? of a process that runs already
+---@field cwd string? of the command
+
+local function loaded(place)
+  if place.pid then return mapped_by(place.pid) end
+  return loaded_with(place.program)
+end
+
+local function find_library(name, place)
+  local lists = { loaded(place), place.pid and {} or known_to_loader() }
+  for _, list in ipairs(lists) do
+    for _, path in ipairs(list) do
+      if is_called(path, name) then return path end
+    end
+  end
+  local names = {}
+  for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
+  local nearest = text.nearest(name, names)
+  problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(place.program)),
+    nearest and ("did you mean '%s'?"):format(nearest)
+      or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
+      or "it is linked statically; a path will do, for what it loads later")
+end
+
+--- The path of the file that the part of a name before ":" means. Raises a problem.
+---@param name string?
+---@param place pmclua.functions.Place
+---@return string
+function M.file(name, place)
+  if not name then return place.program end
+  if name:find("/", 1, true) then
+    return name:sub(1, 1) ~= "/" and place.cwd and place.cwd .. "/" .. name or name
+  end
+  if is_called(place.program, name) then return place.program end
+  return find_library(name, place)
+end
+
+--- "lib.so:ns::parse" is "lib.so" and "ns::parse"; the file is nil where there is none.
+---@param spec string
+---@return string? file
+---@return string name
+function M.split(spec)
+  local from = 1
+  while true do
+    local colon = spec:find(":", from, true)
+    if not colon then return nil, spec end
+    if spec:sub(colon + 1, colon + 1) ~= ":" then return spec:sub(1, colon - 1), spec:sub(colon + 1) end
+    from = colon + 2
+  end
+end
+
+-- ---- names that are not there --------------------------------------------------------------------------
+
+local MOST_COMPARED = 50000      -- names: more take seconds to compare
+
+local function all_names(list)
+  local names, seen = {}, {}
+  for i = 1, math.min(list.count, MOST_COMPARED) do
+    local symbol = list:at(i)
+    if symbol and not symbol.imported and not symbol.part and not seen[symbol.plain] then
+      names[#names + 1], seen[symbol.plain] = symbol.plain, true
+    end
+  end
+  return names
+end
+
+local function containing(names, name)
+  local found = {}
+  for _, other in ipairs(names) do
+    local has_it = #name >= 3 and other:lower():find(name:lower(), 1, true)
+    if has_it and #found < 3 then found[#found + 1] = other end
+  end
+  return found
+end
+
+local function in_other_file(name, place)
+  for _, path in ipairs(loaded(place)) do
+    local list = path ~= place.program and symbols.open(path)
+    local found = list and list:match(name) or {}
+    local is_there = found[1] and not found[1].imported
+    if list then list:close() end
+    if is_there then return path:match "[^/]*$" end
+  end
+end
+
+local function said_place(inlined)
+  return inlined.file and (" (%s:%d)"):format(inlined.file:match "[^/]*$", inlined.line) or ""
+end
+
+local function raise_inlined(name, shown, inlined)
+  problem("EINLINED", ("'%s' was compiled into its callers in %s%s: %s has no calls of it to count"):format(
+    text.safe(name), text.plural(inlined.places, "place"), said_place(inlined), shown),
+    "declare it __attribute__((noinline)), or build with -fno-inline")
+end
+
+local function raise_unknown(list, path, name, file_given, place)
+  local shown = text.safe(path:match "[^/]*$")
+  local inlined = not name:find "[*?]" and list:inlined(name)
+  if inlined and inlined.places > 0 then raise_inlined(name, shown, inlined) end
+  local names = all_names(list)
+  if #names == 0 then
+    problem("ENOENT", ("%s has no symbols: it was stripped"):format(shown),
+      "install its debug symbols (a -dbgsym package), or build it without strip")
+  end
+  local other = not file_given and in_other_file(name, place)
+  if other then
+    problem("ENOENT", ("'%s' is not in %s but in a library"):format(text.safe(name), shown),
+      ("name both: '%s:%s'"):format(other, name))
+  end
+  local nearest, similar = text.nearest(name, names), containing(names, name)
+  problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
+    nearest and ("did you mean '%s'?"):format(nearest)
+      or #similar > 0 and "there is " .. text.list(similar, "or")
+      or not inlined and "without debug information (-g) it cannot be said whether it was inlined" or nil)
+end
+
+-- ---- functions that cannot be followed as they are -----------------------------------------------------
+
+local function raise_imported(symbol, path, place)
+  local shown = text.safe(path:match "[^/]*$")
+  local other = in_other_file(symbol.name, place)
+  problem("ENOENT", ("%s calls '%s' but does not have it"):format(shown, symbol.shown),
+    other and ("name its library, too: '%s:%s'"):format(other, symbol.name) or nil)
+end
+
+local function raise_indirect(list, symbol)
+  local choices = {}
+  local bare = symbol.name:gsub("^_+", "")
+  for _, other in ipairs(list:match(("*%s_*"):format(bare))) do
+    local is_choice = other.plain:gsub("^_+", ""):sub(1, #bare + 1) == bare .. "_"
+      and not other.indirect and not other.plain:find "_ifunc$"
+    if is_choice and #choices < 4 then choices[#choices + 1] = other.plain end
+  end
+  problem("EINDIRECT", ("'%s' is chosen at run time among several functions"):format(symbol.shown),
+    #choices > 0 and "name the one that is used here: " .. text.list(choices, "or") or nil)
+end
+
+local PROBE_HINT = "return probes can be asked for (returns = \"probe\", --return-probes): they abort C++ "
+  .. "programs that throw through the function, and miss returns beyond 64 calls within each other"
+
+local CANNOT = {
+  ELIBACC = "finding the returns of '%s' takes Capstone, which is not installed (libcapstone4)",
+  ENOTSUP = "the returns of '%s' cannot be found: its machine is none that Capstone 4 knows",
+  ENODATA = "the returns of '%s' cannot be found: where it ends is not known",
+  EIO = "'%s' reaches beyond the end of its file",
+}
+
+local function raise_no_exits(symbol, code, body)
+  if code == "EILSEQ" then
+    local where = body.unknown_at - symbol.address
+    problem(code,
+      ("the returns of '%s' cannot be found: Capstone 4 does not know the instruction at +0x%x")
+        :format(symbol.shown, where), PROBE_HINT)
+  end
+  problem(code, (CANNOT[code] or "the returns of '%s' cannot be found"):format(symbol.shown), PROBE_HINT)
+end
+
+-- ---- points --------------------------------------------------------------------------------------------
+
+local function exit_points(symbol, exits, path, region)
+  local has_return = false
+  for _, exit in ipairs(exits) do has_return = has_return or not exit.tail end
+  for _, exit in ipairs(exits) do
+    local kind = exit.tail and has_return and "tail" or "return"
+    if exit.offset == symbol.offset then
+      -- Its only instruction is reached by every call, and ends each.
+      region.points = { { kind = "whole", file = path, offset = exit.offset } }
+      return
+    end
+    table.insert(region.points, { kind = kind, file = path, offset = exit.offset })
+  end
+  if #exits > 0 and not has_return then
+    table.insert(region.notes, "it ends in a call of another function: counted until there")
+  end
+end
+
+local function add_returns(list, symbol, path, region)
+  local exits, body, facts = list:exits(symbol.index)
+  if not exits then raise_no_exits(symbol, body, facts) end
+  if #exits == 0 then
+    problem("ENORETURN",
+      ("'%s' has no return instruction: it never returns, or ends in a jump through a pointer")
+        :format(symbol.shown), PROBE_HINT)
+  end
+  exit_points(symbol, exits, path, region)
+  region.loops = body.loops_to_entry
+  if body.loops_to_entry and body.calls then
+    table.insert(region.notes,
+      "a loop in it begins at its entry: a call left by an exception may be joined to the next one")
+  end
+end
+
+local function note_inlined(list, symbol, region)
+  local inlined = list:inlined(symbol.plain, symbol.index)
+  if inlined and inlined.places > 0 then
+    table.insert(region.notes, ("also compiled into its callers in %s%s: these calls are not seen")
+      :format(text.plural(inlined.places, "place"), said_place(inlined)))
+  end
+end
+
+---@class pmclua.Region a part of a run: where it begins and ends
+---@field name string shown
+---@field points pmclua.core.Point[]
+---@field loops boolean? its code jumps to its own entry
+---@field notes string[] what a reader of its numbers should know
+
+local function region_of(list, symbol, path, options)
+  local region = { name = symbol.shown, notes = {},
+    points = { { kind = "entry", file = path, offset = symbol.offset } } }
+  if options.returns == "probe" then
+    table.insert(region.points, { kind = "return_probe", file = path, offset = symbol.offset })
+  else
+    add_returns(list, symbol, path, region)
+  end
+  note_inlined(list, symbol, region)
+  return region
+end
+
+--- Regions of all functions that a name means. Raises a problem.
+---@param spec string "compute", "ns::parse", "lib.so:parse*", "/path/of/file:f"
+---@param place pmclua.functions.Place
+---@param options? { returns?: "probe" }
+---@return pmclua.Region[]
+function M.find(spec, place, options)
+  local file, name = M.split(spec)
+  local path = M.file(file, place)
+  local list = M.of_file(path)
+  local found, regions = list:match(name), {}
+  for _, symbol in ipairs(found) do
+    if symbol.imported and #found == 1 then raise_imported(symbol, path, place) end
+    if symbol.indirect and not name:find "[*?%[]" then raise_indirect(list, symbol) end
+    if not symbol.imported and not symbol.indirect then
+      regions[#regions + 1] = region_of(list, symbol, path, options or {})
+    end
+  end
+  if #regions == 0 then raise_unknown(list, path, name, file ~= nil, place) end
+  return regions
+end
+
+--- The one function that a name means, and its file. Raises a problem.
+---@param spec string
+---@param place pmclua.functions.Place
+---@return pmclua.core.Symbol
+---@return string path
+---@return pmclua.core.Symbols
+function M.one(spec, place)
+  local file, name = M.split(spec)
+  local path = M.file(file, place)
+  local list = M.of_file(path)
+  local found = list:match(name)
+  if #found == 0 then raise_unknown(list, path, name, file ~= nil, place) end
+  if #found > 1 then
+    problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
+      text.safe(path)), ("one of them is '%s'"):format(found[1].shown))
+  end
+  if found[1].imported then raise_imported(found[1], path, place) end
+  if found[1].indirect then raise_indirect(list, found[1]) end
+  return found[1], path, list
+end
+
+--- The offset in a file of a function, for probes of other kinds.
+---@param path string
+---@param name string
+---@return number? offset
+---@return string? why not
+function M.offset(path, name)
+  local ok, symbol = pcall(M.one, path .. ":" .. name, { program = path })
+  if not ok then return nil, tostring(symbol) end
+  return symbol.offset
+end
+
+return M

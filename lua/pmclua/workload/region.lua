@@ -1,0 +1,254 @@
+--- region.lua: functions of a command as regions: `regions = { "compute", "lib.so:parse*" }`.
+--
+-- Each item is a function's name or pattern; or a table: { "compute", name = , returns = "probe" }, or
+-- { from = , to = , name = } for any two points: tracepoints, functions, "f+0x10", "f%return", "0xADDRESS".
+--
+-- Invariant: whatever cannot be followed is refused before anything runs.
+
+local check = require "pmclua.workload.check"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local functions = require "pmclua.workload.functions"
+local regions = require "pmclua.core.regions"
+local text = require "pmclua.text"
+local words = require "pmclua.workload.words"
+
+local M = {}
+
+-- ---- what a script writes ------------------------------------------------------------------------------
+
+local ITEM = { name = "string", returns = "string", from = "string", to = "string" }
+local OPTIONS = { threads = "string", keep = "number", returns = "string", ring_bytes = "number" }
+local CHOICES = { threads = { all = true, one = true }, returns = { probe = true, instructions = true } }
+
+local function check_choice(table_, key, wrong)
+  local value = table_[key]
+  if value == nil or CHOICES[key][value] then return end
+  local choices = check.keys(CHOICES[key])
+  wrong("regions: %s is %s, not %s", key, text.list(choices, "or"), tostring(value))
+end
+
+local function check_item(item, i, wrong)
+  if type(item) == "string" then item = { item } end
+  if type(item) ~= "table" then
+    wrong("regions: item %d is a %s, not a function's name", i, type(item))
+    return nil
+  end
+  for key, value in pairs(item) do
+    local is_known = key == 1 or ITEM[key]
+    if not is_known then
+      wrong("regions: item %d has no '%s'%s", i, tostring(key), check.meant(key, check.keys(ITEM)))
+    elseif type(value) ~= "string" or value == "" then
+      wrong("regions: %s of item %d must be a string", tostring(key), i)
+    end
+  end
+  check_choice(item, "returns", wrong)
+  if (item[1] == nil) == (item.from == nil) or (item.from == nil) ~= (item.to == nil) then
+    wrong("regions: item %d is a function's name, or has both from and to", i)
+  end
+  return { pattern = item[1], name = item.name, returns = item.returns, from = item.from, to = item.to }
+end
+
+---@class pmclua.RegionSpec
+---@field items { pattern: string?, name: string?, returns: string?, from: string?, to: string? }[]
+---@field threads "all"|"one"?
+---@field keep integer? calls kept one by one
+---@field ring_bytes integer?
+
+--- Checks what a script wrote as `regions`. Mistakes go to `wrong`, as string.format takes them.
+---@param value string|table
+---@param wrong fun(form: string, ...: any)
+---@return pmclua.RegionSpec
+function M.check(value, wrong)
+  if type(value) == "string" then value = { value } end
+  local spec = { items = {} }
+  if type(value) ~= "table" then
+    wrong("regions is a list of functions, not a %s", type(value))
+    return spec
+  end
+  for key, option in pairs(value) do
+    if type(key) ~= "number" then
+      if not OPTIONS[key] then
+        wrong("regions: there is no option '%s'%s", tostring(key), check.meant(key, check.keys(OPTIONS)))
+      elseif type(option) ~= OPTIONS[key] then
+        wrong("regions: %s must be a %s", key, OPTIONS[key])
+      end
+      spec[key] = option
+    end
+  end
+  check_choice(spec, "threads", wrong)
+  check_choice(spec, "returns", wrong)
+  for i, item in ipairs(value) do spec.items[i] = check_item(item, i, wrong) end
+  if #value == 0 then wrong "regions is empty: name at least one function" end
+  return spec
+end
+
+-- ---- points of two ends --------------------------------------------------------------------------------
+
+local function problem(code, message, hint)
+  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
+end
+
+local function tracepoint(spec, kind)
+  local list, why = require("pmclua.event").parse(spec)
+  if not list then problem("ENOENT", explain.spec(spec, why)) end
+  local event = list[1]
+  if #list > 1 or event.source ~= "tracepoint" then
+    problem("EINVAL", ("'%s' is no point: one tracepoint, function or address is"):format(text.safe(spec)))
+  end
+  if event.filter then problem("EINVAL", "a point takes no filter") end
+  return { { kind = kind, attr = event.attr } }
+end
+
+local function is_tracepoint(spec)
+  local system = spec:match "^([%w_]+):[%w_]+$"
+  return system and require("pmclua.event.tracepoint").has_system(system)
+end
+
+local function returns_of(list, symbol, path, kind)
+  local exits, code = list:exits(symbol.index)
+  local points = {}
+  for i, exit in ipairs(exits or {}) do points[i] = { kind = kind, file = path, offset = exit.offset } end
+  if #points == 0 then
+    problem(exits and "ENORETURN" or code, ("the returns of '%s' cannot be found"):format(symbol.shown))
+  end
+  return points
+end
+
+--- The points that one end of a region means. Raises a problem.
+local function ends(spec, kind, place)
+  if is_tracepoint(spec) then return tracepoint(spec, kind) end
+  local file, name = functions.split(spec)
+  if name:find "^0x%x+$" then
+    local path = functions.file(file, place)
+    local offset = functions.of_file(path):offset(core.u64(name))
+    if not offset then
+      problem("ENXIO", ("%s is in none of the code of %s"):format(name, text.safe(path)))
+    end
+    return { { kind = kind, file = path, offset = offset } }
+  end
+  local bare, suffix = spec:match "^(.-)(%%return)$"
+  local base, plus = spec:match "^(.-)%+(0x%x+)$"
+  if not base then base, plus = spec:match "^(.-)%+(%d+)$" end
+  local symbol, path, list = functions.one(bare or base or spec, place)
+  if suffix then return returns_of(list, symbol, path, kind) end
+  local more = plus and tonumber(plus) or 0
+  if more > 0 and more >= symbol.bytes then
+    problem("ENXIO", ("'%s' has %s, and +%s is beyond them"):format(symbol.shown,
+      text.plural(symbol.bytes, "byte"), plus))
+  end
+  return { { kind = kind, file = path, offset = symbol.offset + more } }
+end
+
+local function pair_of(item, place)
+  local region = { name = item.name or item.from .. " … " .. item.to, notes = {}, points = {} }
+  for _, kind in ipairs { "from", "to" } do
+    for _, point in ipairs(ends(item[kind], kind, place)) do table.insert(region.points, point) end
+  end
+  return region
+end
+
+--- The regions that a checked spec means in a program. Raises a problem.
+---@param spec pmclua.RegionSpec
+---@param place pmclua.functions.Place
+---@return pmclua.Region[]
+function M.find(spec, place)
+  local list, seen = {}, {}
+  for _, item in ipairs(spec.items) do
+    local found = item.from and { pair_of(item, place) }
+      or functions.find(item.pattern, place, { returns = item.returns or spec.returns })
+    for i, region in ipairs(found) do
+      if item.name and item.pattern then
+        region.name = #found > 1 and ("%s (%d)"):format(item.name, i) or item.name
+      end
+      local first = region.points[1]
+      local key = item.from and region.name or ("%s:%s"):format(first.file, tostring(first.offset))
+      if not seen[key] then list[#list + 1], seen[key] = region, true end
+    end
+  end
+  return list
+end
+
+-- ---- a command with regions ----------------------------------------------------------------------------
+
+--- Where the command's program is; raises a problem where it cannot be found.
+local function program_of(command, levels)
+  local name = words.fill(command.argv[1], levels)
+  local folder = command.cwd and words.fill(command.cwd, levels)
+  if name:find("/", 1, true) then
+    return name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name, folder
+  end
+  local path = command.env and command.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
+  for part in (path .. ":"):gmatch "([^:]*):" do
+    local candidate = (part == "" and "." or part) .. "/" .. name
+    local file = io.open(candidate, "rb")
+    if file then
+      file:close()
+      return candidate, folder
+    end
+  end
+  error(explain.system(2, "execute", name), 0)
+end
+
+---@class pmclua.RegionCommand: pmclua.Command a command and its regions
+---@field command pmclua.Command
+---@field spec pmclua.RegionSpec
+local RegionCommand = { kind = "command", per = "run", in_runner = false }
+local meta = { kind = "command" }
+
+function meta.__index(self, key)
+  local own = RegionCommand[key]
+  if own ~= nil then return own end
+  return rawget(self, "command")[key]
+end
+
+function meta.__tostring(self) return tostring(self.command) end
+
+--- A command whose regions are followed, of a command and what a script wrote as `regions`.
+---@param command pmclua.Command
+---@param spec pmclua.RegionSpec from M.check
+---@return pmclua.RegionCommand
+function M.of(command, spec)
+  if command.kind ~= "command" then
+    explain.misuse(("regions are of commands, and '%s' is a %s"):format(command.name, command.kind), 3)
+  end
+  return setmetatable({ command = command, spec = spec, name = command.name, found = {} }, meta)
+end
+
+--- The regions, found once for each program. Raises a problem.
+---@param levels table
+---@return pmclua.Region[]
+function RegionCommand:regions(levels)
+  local program, cwd = program_of(self.command, levels or {})
+  local found = self.found[program]
+  if not found then
+    found = M.find(self.spec, { program = program, cwd = cwd })
+    self.found[program] = found
+  end
+  return found
+end
+
+--- The problem with the command or its regions, if it can be seen now: an error object, or nil.
+function RegionCommand:problem(levels, session)
+  local wrong = self.command:problem(levels, session)
+  if wrong then return wrong end
+  local ok, why = pcall(self.regions, self, levels)
+  if not ok then return why end
+end
+
+--- Adds the command and its regions, with its levels filled in, to a definition.
+function RegionCommand:define(message, levels, options)
+  self.command:define(message, levels, options)
+  local spec = self.spec
+  regions.define(message, self:regions(levels),
+    { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
+end
+
+--- What ended a repetition, in words; nil when it went well.
+function RegionCommand:complaint(result)
+  local step = result.outcome == "not-started" and (result.output or ""):match "^regions: (.*)$"
+  if step then return tostring(require("pmclua.workload.region_refusal").problem(step, result.errnum)) end
+  return self.command:complaint(result)
+end
+
+return M

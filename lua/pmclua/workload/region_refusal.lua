@@ -1,0 +1,62 @@
+--- region_refusal.lua: why the probes of regions were refused, and what to do.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+
+local M = {}
+
+local RIGHTS = "probes need root, or CAP_PERFMON (for one thread), or a tracefs that this user may write to "
+  .. "(for threads and children)"
+
+local rules = {}
+
+function rules.probe(errnum, code)
+  if code == "EACCES" or code == "EPERM" then return "this user may not set probes", RIGHTS end
+  if code == "ENOENT" then
+    return "this OS kernel has no uprobe PMU", "it takes Linux 4.17 or later with CONFIG_UPROBE_EVENTS"
+  end
+  if code == "E2BIG" or code == "EINVAL" then
+    return "the OS kernel refuses so many probes in one group", "name fewer functions"
+  end
+  if code == "EMFILE" then
+    return "too many open files: events and probes on each CPU", "raise the limit: ulimit -Hn"
+  end
+  return core.errno_text(errnum)
+end
+
+function rules.definition(errnum, code)
+  if code == "EINVAL" or code == "EILSEQ" or code == "ENOTSUPP" or errnum == 524 then
+    return "the OS kernel refuses a probe on one of its instructions", "leave that function out"
+  end
+  return core.errno_text(errnum) .. " while tracefs defined the probes"
+end
+
+function rules.ring(errnum, code)
+  if code == "EPERM" or code == "ENOMEM" then
+    return "no memory may be locked for the rings", "raise it: sysctl kernel.perf_event_mlock_kb, ulimit -l"
+  end
+  return core.errno_text(errnum) .. " while a ring was mapped"
+end
+
+function rules.reading(errnum) return "the rings could not be read: " .. core.errno_text(errnum) end
+
+function rules.inherit()
+  return "events of the uprobe PMU cannot be counted with threads and children",
+    'threads = "one" (--one-thread) goes without them'
+end
+
+function rules.groups() return "regions are counted by one group, and these events make several" end
+
+--- The problem of a step that the runner could not do.
+---@param step string "probe", "definition", "ring", …
+---@param errnum integer
+---@return pmclua.Problem
+function M.problem(step, errnum)
+  local code = core.errno_name(errnum)
+  local why, hint
+  if rules[step] then why, hint = rules[step](errnum, code) end
+  return explain.problem { code = code, operation = "probe", hint = hint,
+    message = "cannot follow the regions: " .. (why or ("%s (%s)"):format(core.errno_text(errnum), step)) }
+end
+
+return M

@@ -1,0 +1,91 @@
+#!/usr/bin/env pmclua
+-- What do the calls of one function cost, in a program that was not changed or rebuilt?
+--
+-- method: probes at the function's entry and at each of its return instructions write a sample of all
+--   counts; their difference is what that very call took. Threads, children and migrations between CPUs
+--   are followed (Linux 6.12 and later). The command's input and output are untouched; the report goes to
+--   standard error.
+-- usage: pmclua regions [-e LIST] --function NAME… -- COMMAND [ARGS]
+-- example:
+--   pmclua regions -e page-faults --function bfd_openr -- objdump -f /bin/true
+-- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per
+--   call` the mean. Quartiles, 99 % and max are of single calls. Where several functions are named,
+--   `itself` leaves out the calls of the others. Calls that no number holds are listed below the table.
+-- caveats: needs root, and symbols (a name the program or its debug file has; 'lib.so:NAME' for a library).
+--   A probed call takes microseconds longer, as the report says: functions of a few instructions are
+--   dominated by that. Exits as the command did; 125 when pmclua itself failed, 126 when the command
+--   cannot be executed, 127 when there is none.
+
+local pmc = require "pmclua"
+local regions = require "pmclua.experiment.regions"
+
+local opt = pmc.options {
+  { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
+  { "function", short = "f", many = true, value = "NAME",
+    help = "functions to follow: NAME, 'ns::parse', 'lib.so:parse*'" },
+  { "from", many = true, value = "POINT",
+    help = "begin a region at a tracepoint, function, f+0x10, f%return or 0xADDRESS …" },
+  { "to", many = true, value = "POINT", help = "… and end it here (as many as --from)" },
+  { "return-probes", false, help = "find returns by return probes: not for C++ that throws" },
+  { "one-thread", false, help = "follow the first thread alone" },
+  { "keep", 100000, type = "integer", value = "N", help = "calls that are kept one by one" },
+  { "calls", value = "FILE", help = "write the kept calls there as CSV" },
+  { "histogram", value = "EVENT", help = "show the calls by what they took of it (or duration)" },
+  { "timeout", value = "T", help = "kill the command after this long, as 10s" },
+  { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
+  { "format", "table", value = "F", help = "table or json" },
+  { "json", false, short = "j", help = "the same as --format json" },
+  { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
+  { "command", rest = true },
+}
+
+local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+
+local function fail(status, message)
+  io.stderr:write("pmclua regions: ", tostring(message), "\n")
+  os.exit(status, true)
+end
+
+-- ---- what is asked for ----
+
+if #opt.command == 0 then
+  fail(STATUS.failed, "which command? usage: pmclua regions --function NAME -- COMMAND [ARGS]")
+end
+if #opt.from ~= #opt.to then fail(STATUS.failed, "each --from has its --to") end
+if #opt["function"] + #opt.from == 0 then fail(STATUS.failed, "which function? --function NAME") end
+
+local asked = { keep = opt.keep, threads = opt.one_thread and "one" or nil,
+  returns = opt.return_probes and "probe" or nil }
+for _, name in ipairs(opt["function"]) do table.insert(asked, name) end
+for i, from in ipairs(opt.from) do table.insert(asked, { from = from, to = opt.to[i] }) end
+
+-- ---- running ----
+
+local words = { unpack(opt.command) }
+words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
+
+local ok, result = pcall(regions.measure, pmc.command(words), {
+  regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
+})
+if not ok then
+  local code = type(result) == "table" and result.operation == "execute" and result.code
+  fail(code == "ENOENT" and STATUS.not_found or (code == "EACCES" or code == "ENOEXEC")
+    and STATUS.not_executable or STATUS.failed, result)
+end
+
+-- ---- reporting ----
+
+local function write_file(path, text)
+  local file, why = io.open(path, "w")
+  if not file or not file:write(text) or not file:close() then
+    fail(STATUS.failed, "cannot write " .. tostring(why or path))
+  end
+end
+
+local text = result:report { format = opt.json and "json" or opt.format, histogram = opt.histogram,
+  stream = not opt.output and 2 or opt.output == "-" and 1 or nil }
+if not opt.output then io.stderr:write(text)
+elseif opt.output == "-" then io.stdout:write(text)
+else write_file(opt.output, text) end
+if opt.calls then write_file(opt.calls, result:calls_csv()) end
+os.exit(result.signal ~= 0 and 128 + result.signal or result.exit, true)
