@@ -9,9 +9,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,24 +21,24 @@
 #include "message.h"
 #include "padding.h"
 
-enum { RUNNER_FD = 3 };          /* where the runner finds its end; runner.c has the same number */
-
 struct pmclua_runner {
     pid_t pid;
     int fd;
+    int ended;                     /* a pidfd, readable when the runner has ended; -1: this OS kernel has none */
     struct pmclua_message answer;
 };
 
 extern char **environ;
 
-/* File actions put `theirs` at RUNNER_FD; everything else of ours is close-on-exec. */
+/* The runner gets `theirs` under its own number, which is its argument; duplicating a descriptor onto
+ * itself takes its close-on-exec away. */
 static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, defaults;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, theirs, RUNNER_FD);
+    posix_spawn_file_actions_adddup2(&actions, theirs, theirs);
     posix_spawnattr_init(&attributes);
     sigemptyset(&none);
     sigemptyset(&defaults);
@@ -44,7 +46,9 @@ static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char *argv[] = { (char *)"pmclua-runner", NULL };
+    char number[16];
+    snprintf(number, sizeof number, "%d", theirs);
+    char *argv[] = { (char *)"pmclua-runner", number, NULL };
     int result = posix_spawn(pid, path, &actions, &attributes, argv, envp);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -78,11 +82,7 @@ int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t p
         free(runner);
         return -errno;
     }
-    /* dup2 of a descriptor onto itself would keep close-on-exec. */
-    int theirs = ends[1] == RUNNER_FD ? dup(ends[1]) : ends[1];
-    int result = theirs < 0 ? -errno : spawn_with_layout(&runner->pid, path, theirs, padding, fixed_addresses);
-    if (theirs != ends[1] && theirs >= 0)
-        close(theirs);
+    int result = spawn_with_layout(&runner->pid, path, ends[1], padding, fixed_addresses);
     close(ends[1]);
     if (result < 0) {
         close(ends[0]);
@@ -90,6 +90,7 @@ int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t p
         return result;
     }
     runner->fd = ends[0];
+    runner->ended = (int)syscall(SYS_pidfd_open, runner->pid, 0);
     *out = runner;
     return 0;
 }
@@ -104,7 +105,9 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
     return message_send(runner->fd, message->bytes, message->used);
 }
 
-static int wait_readable(int fd, int64_t timeout_ns)
+/* 1 when there is something to read, 0 at the time limit. A runner that has ended and left nothing to
+ * read is -EPIPE, even while a child of its kernel holds the other end. */
+static int wait_readable(const struct pmclua_runner *runner, int64_t timeout_ns)
 {
     uint64_t deadline = timeout_ns < 0 ? 0 : pmclua_now_ns() + (uint64_t)timeout_ns;
     uint32_t interrupts = pmclua_interrupts();
@@ -115,10 +118,12 @@ static int wait_readable(int fd, int64_t timeout_ns)
             uint64_t rest = now < deadline ? deadline - now : 0;
             left = (struct timespec){ (time_t)(rest / 1000000000u), (long)(rest % 1000000000u) };
         }
-        struct pollfd ready = { .fd = fd, .events = POLLIN };
-        int result = ppoll(&ready, 1, timeout_ns < 0 ? NULL : &left, NULL);
-        if (result >= 0)
-            return result;
+        struct pollfd ready[2] = { { .fd = runner->fd, .events = POLLIN }, { .fd = runner->ended, .events = POLLIN } };
+        int result = ppoll(ready, 2, timeout_ns < 0 ? NULL : &left, NULL);
+        if (result > 0)
+            return ready[0].revents ? 1 : -EPIPE;
+        if (result == 0)
+            return 0;
         if (errno != EINTR)
             return -errno;
         if (pmclua_interrupts() != interrupts)
@@ -128,7 +133,7 @@ static int wait_readable(int fd, int64_t timeout_ns)
 
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
 {
-    int result = wait_readable(runner->fd, timeout_ns);
+    int result = wait_readable(runner, timeout_ns);
     if (result <= 0)
         return result;
     result = message_receive(runner->fd, &runner->answer);
@@ -187,6 +192,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     close(runner->fd);
+    if (runner->ended >= 0)
+        close(runner->ended);
     pmclua_message_free(&runner->answer);
     free(runner);
     return 0;

@@ -75,8 +75,12 @@ static struct pmclua_attr member_attr(const struct pmclua_attr *asked, int32_t i
                                           PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID);
     pmclua_attr_set(&attr, "disabled", leader);
     pmclua_attr_set(&attr, "enable_on_exec", leader && (options & PMCLUA_ON_EXEC));
-    if (leader && (options & PMCLUA_PINNED))
+    if (!leader) {
+        pmclua_attr_set(&attr, "pinned", 0);
+        pmclua_attr_set(&attr, "exclusive", 0);
+    } else if (options & PMCLUA_PINNED) {
         pmclua_attr_set(&attr, "pinned", 1);
+    }
     return attr;
 }
 

@@ -27,6 +27,7 @@ struct launch_shared {
     int gate_read, gate_write;
     sigset_t mask;                   /* for the executed program */
     volatile int errnum;             /* why it did not execute */
+    const char *volatile stage;      /* what it was about */
     char stack[STACK_BYTES] __attribute__((aligned(16)));
 };
 
@@ -41,30 +42,57 @@ static long place_standard(const struct launch *launch)
     return 0;
 }
 
-static long become(struct launch_shared *shared)
+/* Only adds to what the task has: other bits of its personality are its own. */
+static long fix_addresses(void)
+{
+    long personality_now = rawcall3(SYS_personality, 0xffffffff, 0, 0);
+    return personality_now < 0 ? personality_now : rawcall3(SYS_personality, personality_now | ADDR_NO_RANDOMIZE, 0, 0);
+}
+
+static void keep_descriptors(const struct launch *launch)
+{
+    for (int i = 0; i < launch->keep_count; i++)
+        rawcall3(SYS_fcntl, launch->keep[i], F_SETFD, 0);
+}
+
+/* Everything before the gate; the stage that failed stays in shared->stage. */
+static long make_ready(struct launch_shared *shared)
 {
     const struct launch *launch = &shared->launch;
     long result = 0;
-    /* Our copy of the gate's other end would keep the child waiting for itself. */
-    rawcall3(SYS_close, shared->gate_write, 0, 0);
+    shared->stage = "start";
     /* Whoever kills us cannot keep us from taking the command along. */
     rawcall3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
     if (launch->own_group)
         result = rawcall3(SYS_setpgid, 0, 0, 0);
     if (result == 0)
         result = place_standard(launch);
-    if (result == 0 && launch->directory)
-        result = rawcall3(SYS_chdir, (long)launch->directory, 0, 0);
-    if (result == 0 && launch->cpus)
+    keep_descriptors(launch);
+    if (result >= 0 && launch->fixed_addresses)
+        result = fix_addresses();
+    if (result >= 0 && launch->cpus) {
+        shared->stage = "pin";
         result = rawcall3(SYS_sched_setaffinity, 0, sizeof *launch->cpus, (long)launch->cpus);
-    /* ADDR_NO_RANDOMIZE belongs to the task, not to the memory that it shares with us. */
-    if (result == 0 && launch->fixed_addresses)
-        result = rawcall3(SYS_personality, ADDR_NO_RANDOMIZE, 0, 0);
+    }
+    if (result >= 0 && launch->directory) {
+        shared->stage = "enter";
+        result = rawcall3(SYS_chdir, (long)launch->directory, 0, 0);
+    }
+    return result;
+}
+
+static long become(struct launch_shared *shared)
+{
+    const struct launch *launch = &shared->launch;
+    /* Our copy of the gate's other end would keep the child waiting for itself. */
+    rawcall3(SYS_close, shared->gate_write, 0, 0);
+    long result = make_ready(shared);
     if (result < 0)
         return result;
     char go;
     if (rawcall3(SYS_read, shared->gate_read, (long)&go, 1) != 1)
         return -ECANCELED;
+    shared->stage = "execute";
     rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
@@ -119,12 +147,14 @@ void launch_abandon(struct held *held)
     kill(held->pid, SIGKILL);
     while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    launch_end(held);
+    const char *stage;
+    launch_end(held, &stage);
 }
 
-int launch_end(struct held *held)
+int launch_end(struct held *held, const char **stage)
 {
     int errnum = held->shared->errnum;
+    *stage = held->shared->stage;
     close(held->gate);
     munmap(held->shared, sizeof *held->shared);
     return errnum;

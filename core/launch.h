@@ -14,6 +14,8 @@ struct launch {
     int standard[3];                 /* descriptors for 0, 1, 2 */
     int own_group;                   /* a process group of its own */
     int fixed_addresses;             /* without address space randomisation */
+    const int *keep;                 /* close-on-exec descriptors that it gets all the same */
+    int keep_count;
     const cpu_set_t *cpus;           /* NULL: any */
 };
 
@@ -29,7 +31,8 @@ int launch_hold(struct held *held, const struct launch *launch);
 void launch_release(struct held *held);
 /* Kills a child that was not released and reaps it. */
 void launch_abandon(struct held *held);
-/* After the child was reaped: 0, or the errno with which it could not execute. Frees what held it. */
-int launch_end(struct held *held);
+/* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was
+ * about: "execute", "enter" (its folder), "pin", "start". Frees what held it. */
+int launch_end(struct held *held, const char **stage);
 
 #endif

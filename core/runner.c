@@ -6,6 +6,7 @@
  * kernel does to this process costs its repetition alone: who asked starts another runner.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,76 +21,9 @@
 #include "runner.h"
 #include "runner_regions.h"
 
-enum { CHANNEL = 3, STANDARD_COPY = 10 };
+enum { STANDARD_COPY = 10 };
 
-/* ---- the child that may have to be killed ---- */
-
-static volatile sig_atomic_t watched, limit_hit;
-
-/* A child told to lead a process group may not have got to it yet: then only its pid is known. */
-static void kill_watched(void)
-{
-    if (watched)
-        kill((pid_t)watched, SIGKILL);
-    if (watched < 0)
-        kill(-(pid_t)watched, SIGKILL);
-}
-
-static void on_limit(int signal)
-{
-    (void)signal;
-    limit_hit = 1;
-    kill_watched();
-}
-
-static volatile sig_atomic_t deferring, terminated;
-
-static void on_terminate(int signal)
-{
-    kill_watched();
-    if (!deferring)
-        _exit(128 + signal);
-    terminated = signal;
-}
-
-void runner_defer_termination(int on)
-{
-    deferring = on;
-    if (!on && terminated)
-        _exit(128 + terminated);
-}
-
-int runner_is_terminated(void) { return terminated != 0; }
-
-/* A handler, not SIG_IGN, which executed programs would inherit. */
-static void on_interrupt(int signal) { (void)signal; }
-
-void runner_watch(int pid) { watched = pid; }
-
-void runner_limit(uint64_t timeout_ns)
-{
-    if (timeout_ns > 0)
-        limit_hit = 0;
-    struct itimerval limit = { .it_value = { (time_t)(timeout_ns / 1000000000u),
-                                             (suseconds_t)(timeout_ns % 1000000000u / 1000) } };
-    if (timeout_ns > 0 && limit.it_value.tv_sec == 0 && limit.it_value.tv_usec == 0)
-        limit.it_value.tv_usec = 1;
-    setitimer(ITIMER_REAL, &limit, NULL);
-}
-
-int runner_limit_hit(void) { return limit_hit; }
-
-/* An interrupt from the terminal is for who asked; one that our parent ignores stays ignored. */
-static void catch_signals(void)
-{
-    struct sigaction old, interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART },
-        terminate = { .sa_handler = on_terminate }, limit = { .sa_handler = on_limit, .sa_flags = SA_RESTART };
-    sigaction(SIGINT, NULL, &old);
-    if (old.sa_handler != SIG_IGN)
-        sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &terminate, NULL);
-    sigaction(SIGALRM, &limit, NULL);
-}
+static int channel;                     /* our end of the socket pair */
 
 /* ---- standard descriptors ---- */
 
@@ -109,104 +43,6 @@ static int keep_standard(void)
             return -1;
     }
     return 0;
-}
-
-/* ---- answers ---- */
-
-int answer_words(struct answer *answer, uint32_t words)
-{
-    uint64_t *room = realloc(answer->words, (words ? words : 1) * sizeof *room);
-    if (!room)
-        return -ENOMEM;
-    answer->words = room;
-    answer->result.words = words;
-    return 0;
-}
-
-void answer_refuse(struct answer *answer, int errnum, const char *why)
-{
-    free(answer->text);
-    answer->text = strdup(why);
-    answer->result.outcome = PMCLUA_NOT_STARTED;
-    answer->result.errnum = errnum;
-    answer->result.output_bytes = answer->text ? (uint32_t)strlen(why) : 0;
-    answer->result.error_bytes = answer->result.words = 0;
-}
-
-/* In one write, so that a runner that dies later has answered wholly. */
-int answer_send(int fd, struct answer *answer)
-{
-    const struct pmclua_result *result = &answer->result;
-    size_t words = result->words * sizeof *answer->words, regions = result->region_words * sizeof *answer->regions;
-    size_t text = (size_t)result->output_bytes + result->error_bytes;
-    struct message_header header = { (uint32_t)(sizeof *result + words + regions + text), MSG_RESULT,
-                                     result->sequence };
-    static char *buffer;
-    static size_t size;
-    size_t bytes = sizeof header + header.bytes;
-    if (bytes > size) {
-        char *larger = realloc(buffer, bytes);
-        if (!larger)
-            return -ENOMEM;
-        buffer = larger;
-        size = bytes;
-    }
-    char *place = buffer;
-    place = mempcpy(place, &header, sizeof header);
-    place = mempcpy(place, result, sizeof *result);
-    if (words)
-        place = mempcpy(place, answer->words, words);
-    if (regions)
-        place = mempcpy(place, answer->regions, regions);
-    if (text)
-        memcpy(place, answer->text, text);
-    return message_send(fd, buffer, bytes);
-}
-
-void answer_free(struct answer *answer)
-{
-    free(answer->words);
-    pmclua_calls_free_words(answer->regions);
-    free(answer->text);
-    *answer = (struct answer){ 0 };
-}
-
-/* ---- texts of a message ---- */
-
-static int count_fields(const struct pmclua_message *message, uint32_t kind)
-{
-    struct message_field field;
-    uint32_t offset = 0;
-    int count = 0;
-    while (message_next(message, &offset, &field) > 0)
-        count += field.kind == kind;
-    return count;
-}
-
-char **texts_of(const struct pmclua_message *message, uint32_t kind, int *count)
-{
-    struct message_field field;
-    uint32_t offset = 0;
-    char **texts = calloc((size_t)count_fields(message, kind) + 1, sizeof *texts);
-    *count = 0;
-    while (texts && message_next(message, &offset, &field) > 0) {
-        if (field.kind != kind)
-            continue;
-        const char *text = field_text(&field);
-        if (!text || !(texts[*count] = strdup(text))) {
-            texts_free(texts);
-            return NULL;
-        }
-        ++*count;
-    }
-    return texts;
-}
-
-void texts_free(char **texts)
-{
-    for (char **text = texts; text && *text; text++)
-        free(*text);
-    free(texts);
 }
 
 /* ---- what was defined ---- */
@@ -250,7 +86,7 @@ static void define_workload(const struct pmclua_message *message)
     if (!workload)
         return;
     workload->id = message_header(message)->id;
-    int is_kernel = count_fields(message, PMCLUA_F_LIBRARY) > 0;
+    int is_kernel = fields_count(message, PMCLUA_F_LIBRARY) > 0;
     workload->errnum = is_kernel ? -kernel_new(&workload->kernel, message) : -command_new(&workload->command, message);
     workload->next = workloads;
     workloads = workload;
@@ -336,7 +172,7 @@ static int refuse(const struct run *run, int errnum, const char *why)
 {
     struct answer answer = { .result.sequence = run->id };
     answer_refuse(&answer, errnum, why);
-    int result = answer_send(CHANNEL, &answer);
+    int result = answer_send(channel, &answer);
     answer_free(&answer);
     return result;
 }
@@ -347,7 +183,7 @@ static int run_command(struct command *command, const struct event_set *set, con
     for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
         struct answer answer = { .result.sequence = run->id };
         command_run(command, set, run, &answer);
-        result = answer_send(CHANNEL, &answer);
+        result = answer_send(channel, &answer);
         answer_free(&answer);
     }
     return result;
@@ -374,7 +210,7 @@ static int run_message(const struct pmclua_message *message)
         memory_policy_reset(&run);
         return refuse(&run, -result, "memory from that NUMA node");
     }
-    result = workload->kernel ? kernel_run(workload->kernel, set, &run, CHANNEL)
+    result = workload->kernel ? kernel_run(workload->kernel, set, &run, channel)
                               : run_command(workload->command, set, &run);
     memory_policy_reset(&run);
     return result;
@@ -404,28 +240,64 @@ static void forget_all(void)
     }
 }
 
-int main(int argc, char **argv)
+/* Descriptors that pmclua's own parent left open are no business of workloads, but of a command in the
+ * foreground, which stands for one that was started without us. */
+static int *inherited;
+static int inherited_count;
+
+int runner_inherited(const int **list)
 {
-    if (argc == 3 && strcmp(argv[1], "empty-calls") == 0)
-        return empty_calls(strtoul(argv[2], NULL, 10));
-    if (argc > 1 || fcntl(CHANNEL, F_SETFD, FD_CLOEXEC) < 0) {
-        fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
-        return 2;
+    *list = inherited;
+    return inherited_count;
+}
+
+static void keep_inherited(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        int fd = atoi(entry->d_name);
+        if (fd <= 2 || fd == channel || fd == dirfd(folder))
+            continue;
+        int *longer = realloc(inherited, ((size_t)inherited_count + 1) * sizeof *longer);
+        if (!longer)
+            break;
+        inherited = longer;
+        inherited[inherited_count++] = fd;
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    catch_signals();
-    /* What pmclua's own parent left open is no business of workloads. */
-    close_range(CHANNEL + 1, ~0U, 0);
-    if (keep_standard() < 0)
-        return 1;
+    if (folder)
+        closedir(folder);
+}
+
+static int serve(void)
+{
     struct pmclua_message message = { 0 };
     int result = 0;
     while (result == 0) {
-        result = message_receive(CHANNEL, &message);
+        result = message_receive(channel, &message);
         if (result == 0)
             result = take_message(&message);
     }
     forget_all();
     pmclua_message_free(&message);
+    free(inherited);
     return result == -EPIPE ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "empty-calls") == 0)
+        return empty_calls(strtoul(argv[2], NULL, 10));
+    channel = argc == 2 ? atoi(argv[1]) : -1;
+    if (channel <= 2 || fcntl(channel, F_SETFD, FD_CLOEXEC) < 0) {
+        fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* What a killed command leaves behind becomes our child, so that it can be ended too. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    runner_catch_signals();
+    keep_inherited();
+    return keep_standard() < 0 ? 1 : serve();
 }

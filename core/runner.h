@@ -94,20 +94,28 @@ void kernel_free(struct kernel *kernel);
 /* Closes the counters that threads of kernels keep open between repetitions. */
 void kernel_close_counters(void);
 
-/* ---- the child that may have to be killed (runner.c) ---- */
+/* ---- the child that may have to be killed (runner_signals.c) ---- */
 
 /* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
 void runner_watch(int pid);
 /* Arms a time limit (0: none) for the watched child; runner_limit_hit says whether it struck. */
 void runner_limit(uint64_t timeout_ns);
+void runner_disarm(void);
 int  runner_limit_hit(void);
+/* Kills and reaps all descendants, orphans too. */
+void runner_end_descendants(void);
+void runner_catch_signals(void);
 /* While `on`, SIGTERM kills the watched child and nothing more: there is something to take away first.
  * Afterwards the runner ends if one came. */
 void runner_defer_termination(int on);
 /* Whether a SIGTERM waits. */
 int  runner_is_terminated(void);
+/* Descriptors that pmclua itself inherited, close-on-exec here; how many. */
+int  runner_inherited(const int **list);
 /* Standard descriptors as pmclua gave them, kept close-on-exec (0, 1, 2). */
 int  runner_standard(int fd);
+/* How many fields of one kind a message has. */
+int fields_count(const struct pmclua_message *message, uint32_t kind);
 /* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not
  * text. *count gets how many. */
 char **texts_of(const struct pmclua_message *message, uint32_t field, int *count);

@@ -20,6 +20,7 @@
 #include "launch.h"
 #include "padding.h"
 #include "runner.h"
+#include "runner_capture.h"
 #include "runner_regions.h"
 
 enum { CAPTURE_DEFAULT = 16 << 20 };
@@ -157,8 +158,8 @@ int command_new(struct command **out, const struct pmclua_message *message)
 
 /* ---- standard descriptors ---- */
 
-/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close, `captured` is where to read back. */
-struct streams { int fd[3], owned[3], captured[3]; };
+/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close; captures of 1 and 2. */
+struct streams { int fd[3], owned[3]; struct capture capture[2]; };
 
 static int open_input(const struct command *command, struct streams *streams)
 {
@@ -170,18 +171,21 @@ static int open_input(const struct command *command, struct streams *streams)
     return streams->fd[0] < 0 ? -errno : 0;
 }
 
-static int open_output(uint64_t where, struct streams *streams, int place)
+static int open_output(const struct command *command, const struct run *run, struct streams *streams, int place)
 {
+    uint64_t where = command->output[place - 1];
     if (where == PMCLUA_TO_INHERIT) {
         streams->fd[place] = runner_standard(place);
         return 0;
     }
-    int captured = where == PMCLUA_TO_CAPTURE;
-    int fd = captured ? memfd_create("pmclua-output", MFD_CLOEXEC) : open("/dev/null", O_WRONLY | O_CLOEXEC);
-    streams->fd[place] = streams->owned[place] = fd;
-    if (captured)
-        streams->captured[place] = fd;
-    return fd < 0 ? -errno : 0;
+    if (where == PMCLUA_TO_CAPTURE) {
+        struct capture *capture = &streams->capture[place - 1];
+        int result = capture_open(capture, run->capture_limit ? run->capture_limit : CAPTURE_DEFAULT);
+        streams->fd[place] = capture->theirs;
+        return result;
+    }
+    streams->fd[place] = streams->owned[place] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return streams->fd[place] < 0 ? -errno : 0;
 }
 
 static void close_streams(struct streams *streams)
@@ -189,37 +193,39 @@ static void close_streams(struct streams *streams)
     for (int i = 0; i < 3; i++)
         if (streams->owned[i] >= 0)
             close(streams->owned[i]);
+    for (int i = 0; i < 2; i++)
+        capture_close(&streams->capture[i]);
 }
 
-static int open_streams(const struct command *command, struct streams *streams)
+static int open_streams(const struct command *command, const struct run *run, struct streams *streams)
 {
-    *streams = (struct streams){ { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1, -1 } };
+    struct capture none = { .ours = -1, .theirs = -1 };
+    *streams = (struct streams){ { -1, -1, -1 }, { -1, -1, -1 }, { none, none } };
     int result = open_input(command, streams);
-    for (int i = 0; result == 0 && i < 2; i++)
-        result = open_output(command->output[i], streams, i + 1);
+    for (int place = 1; result == 0 && place < 3; place++)
+        result = open_output(command, run, streams, place);
     if (result < 0)
         close_streams(streams);
     return result;
 }
 
-static uint32_t captured_bytes(int fd, uint64_t limit)
+static int captures_any(const struct streams *streams)
 {
-    struct stat facts;
-    if (fd < 0 || fstat(fd, &facts) < 0)
-        return 0;
-    return (uint64_t)facts.st_size < limit ? (uint32_t)facts.st_size : (uint32_t)limit;
+    return streams->capture[0].ours >= 0 || streams->capture[1].ours >= 0;
 }
 
-static void take_captured(const struct streams *streams, const struct run *run, struct answer *answer)
+static void take_captured(const struct streams *streams, struct answer *answer)
 {
-    uint64_t limit = run->capture_limit ? run->capture_limit : CAPTURE_DEFAULT;
-    uint32_t out = captured_bytes(streams->captured[1], limit), err = captured_bytes(streams->captured[2], limit);
-    if (out + err == 0 || !(answer->text = malloc((size_t)out + err)))
+    const struct capture *out = &streams->capture[0], *err = &streams->capture[1];
+    if (answer->result.outcome == PMCLUA_NOT_STARTED || out->used + err->used == 0 ||
+        !(answer->text = malloc((size_t)out->used + err->used)))
         return;
-    ssize_t got_out = out ? pread(streams->captured[1], answer->text, out, 0) : 0;
-    answer->result.output_bytes = got_out > 0 ? (uint32_t)got_out : 0;
-    ssize_t got_err = err ? pread(streams->captured[2], answer->text + answer->result.output_bytes, err, 0) : 0;
-    answer->result.error_bytes = got_err > 0 ? (uint32_t)got_err : 0;
+    if (out->used)
+        memcpy(answer->text, out->text, out->used);
+    if (err->used)
+        memcpy(answer->text + out->used, err->text, err->used);
+    answer->result.output_bytes = out->used;
+    answer->result.error_bytes = err->used;
 }
 
 /* ---- one repetition ---- */
@@ -258,7 +264,7 @@ static int wait_for(int pid, uint64_t timeout_ns, struct rusage *usage, uint64_t
         while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
             ;
         *end_ns = pmclua_now_ns();
-        runner_limit(0);
+        runner_disarm();
     }
     while (wait4(pid, &status, 0, usage) < 0 && errno == EINTR)
         ;
@@ -267,7 +273,8 @@ static int wait_for(int pid, uint64_t timeout_ns, struct rusage *usage, uint64_t
     return status;
 }
 
-static void run_held(struct held *held, int own_group, const struct run *run, struct answer *answer)
+static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
+                     struct answer *answer)
 {
     struct pmclua_result *result = &answer->result;
     struct rusage usage;
@@ -276,32 +283,72 @@ static void run_held(struct held *held, int own_group, const struct run *run, st
     runner_limit(run->timeout_ns);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
+    if (captures_any(streams))
+        capture_follow(streams->capture, held->pid);
     int status = wait_for(held->pid, run->timeout_ns, &usage, &end_ns);
     runner_watch(0);
+    if (runner_limit_hit())
+        runner_end_descendants();
     result->wall_ns = end_ns - result->start_ns;
     take_status(result, status);
     take_usage(result, &usage);
 }
 
+/* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel
+ * protects what it would show): then its counts are not 0 but absent. Enabled time of a task's group is
+ * its time on CPUs, so it tells. */
+static int is_dropped(const struct pmclua_result *result, uint64_t enabled_ns)
+{
+    return enabled_ns * 10 < result->user_ns + result->system_ns;
+}
+
+static void clear_dropped(const struct event_set *set, struct answer *answer)
+{
+    uint64_t *words = answer->words;
+    for (int i = 0; i < set->groups; i++) {
+        size_t count = 2 + (size_t)set->group[i].count;
+        if (is_dropped(&answer->result, words[0])) {
+            memset(words, 0, count * sizeof *words);
+            answer->result.errnum = EACCES;
+        }
+        words += count;
+    }
+}
+
 static void read_counters(struct counters *counters, struct answer *answer)
 {
     uint32_t words = counters->set ? counters->set->words : 0;
-    if (answer_words(answer, words) < 0 || counters_read(counters, answer->words, 0) < 0) {
+    int result = answer_words(answer, words);
+    if (result == 0)
+        result = counters_read(counters, answer->words, 0);
+    if (result < 0) {
         answer->result.outcome = PMCLUA_NOT_COUNTED;
-        answer->result.failure = (struct pmclua_failure){ .errnum = EIO, .index = -1 };
+        answer->result.failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };
         answer->result.words = 0;
+    } else if (words) {
+        clear_dropped(counters->set, answer);
     }
+}
+
+/* A reason of two lines: what could not be done, and to what. */
+static void refuse_start(const struct command *command, int errnum, const char *stage, struct answer *answer)
+{
+    const char *subject = strcmp(stage, "enter") == 0 ? command->directory : command->path;
+    char why[4096];
+    snprintf(why, sizeof why, "%s\n%s", stage, subject);
+    answer_refuse(answer, errnum, why);
 }
 
 static void end_held(const struct command *command, struct held *held, struct answer *answer)
 {
-    int errnum = launch_end(held);
+    const char *stage;
+    int errnum = launch_end(held, &stage);
     if (errnum)
-        answer_refuse(answer, errnum, command->path);
+        refuse_start(command, errnum, stage, answer);
 }
 
-static void run_counted(const struct command *command, struct held *held, const struct event_set *set,
-                        const struct run *run, struct answer *answer)
+static void run_counted(const struct command *command, struct held *held, struct streams *streams,
+                        const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct counters counters;
     if (counters_open(&counters, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
@@ -309,7 +356,7 @@ static void run_counted(const struct command *command, struct held *held, const 
         launch_abandon(held);
         return;
     }
-    run_held(held, !command->foreground, run, answer);
+    run_held(held, !command->foreground, streams, run, answer);
     end_held(command, held, answer);
     if (answer->result.outcome != PMCLUA_NOT_STARTED)
         read_counters(&counters, answer);
@@ -317,8 +364,8 @@ static void run_counted(const struct command *command, struct held *held, const 
 }
 
 /* The same with the calls of its regions. */
-static void run_followed(const struct command *command, struct held *held, const struct event_set *set,
-                         const struct run *run, struct answer *answer)
+static void run_followed(const struct command *command, struct held *held, struct streams *streams,
+                         const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct following *following;
     runner_defer_termination(1);
@@ -326,7 +373,7 @@ static void run_followed(const struct command *command, struct held *held, const
     if (result < 0 || runner_is_terminated()) {
         launch_abandon(held);
     } else {
-        run_held(held, !command->foreground, run, answer);
+        run_held(held, !command->foreground, streams, run, answer);
         end_held(command, held, answer);
     }
     if (result == 0)
@@ -343,29 +390,33 @@ static void launch_and_count(const struct command *command, char *const *envp, s
         .own_group = !command->foreground, .fixed_addresses = run->fixed_addresses != 0,
         .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
+    if (command->foreground)
+        launch.keep_count = runner_inherited(&launch.keep);
     struct held held;
     int result = launch_hold(&held, &launch);
     if (result < 0)
-        answer_refuse(answer, -result, "");
+        refuse_start(command, -result, "start", answer);
     else if (command->regions)
-        run_followed(command, &held, set, run, answer);
+        run_followed(command, &held, streams, set, run, answer);
     else
-        run_counted(command, &held, set, run, answer);
+        run_counted(command, &held, streams, set, run, answer);
 }
 
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct streams streams;
     answer->result.threads = 1;
-    int result = open_streams(command, &streams);
+    int result = open_streams(command, run, &streams);
     if (result < 0) {
-        answer_refuse(answer, -result, command->input ? command->input : "/dev/null");
+        char why[4096];
+        snprintf(why, sizeof why, "read\n%s", command->input ? command->input : "/dev/null");
+        answer_refuse(answer, -result, why);
         return;
     }
     char *const *envp = command->envp ? command->envp : environ;
     char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
     launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
     padding_free(padded);
-    take_captured(&streams, run, answer);
+    take_captured(&streams, answer);
     close_streams(&streams);
 }

@@ -180,7 +180,7 @@ int counters_start(struct counters *counters)
 static int read_group(struct pmclua_group *group, uint64_t *words)
 {
     int result = pmclua_group_read(group, words);
-    /* A pinned group that lost its place has no counts; 0 running ns says so. */
+    /* A pinned group that lost its place has no counts; 0 enabled ns says so, here and in differences. */
     if (result == -ENODATA) {
         memset(words, 0, (size_t)(2 + pmclua_group_count(group)) * sizeof *words);
         return 0;
@@ -210,6 +210,14 @@ int counters_read(struct counters *counters, uint64_t *words, int closing)
 
 void counters_difference(const struct counters *counters, uint64_t *out)
 {
-    for (uint32_t i = 0; counters->set && i < counters->set->words; i++)
-        out[i] = counters->after[i] - counters->before[i];
+    const uint64_t *before = counters->before, *after = counters->after;
+    for (int group = 0; counters->set && group < counters->set->groups; group++) {
+        uint32_t count = 2 + (uint32_t)counters->set->group[group].count;
+        int is_lost = before[0] == 0 || after[0] == 0;
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = is_lost ? 0 : after[i] - before[i];
+        before += count;
+        after += count;
+        out += count;
+    }
 }

@@ -130,6 +130,16 @@ static int load(struct kernel *kernel)
     return 0;
 }
 
+/* A kernel may fork; its child must not go on as a second runner. */
+static void end_if_forked(void)
+{
+    static pid_t runner;
+    if (runner == 0)
+        runner = getpid();
+    else if (getpid() != runner)
+        _exit(0);
+}
+
 /* ---- parameters and setup ---- */
 
 /* What NAME_setup sees, and who answers it. `params` is first: the callbacks get its address. */
@@ -197,6 +207,7 @@ static void setup_step(struct seat *seat, void *argument)
         kernel, 0
     };
     void *state = kernel->setup(&call.params);
+    end_if_forked();
     kernel->state[seat->index] = state;
     seat->errnum = call.failed ? ECANCELED : 0;
 }
@@ -217,6 +228,14 @@ static int set_up(struct kernel *kernel)
 
 struct measured_call { struct kernel *kernel; const struct run *run; };
 
+static int pin_seat(const struct run *run, cpu_set_t *before)
+{
+    if (!run->pinned)
+        return 0;
+    sched_getaffinity(0, sizeof *before, before);
+    return sched_setaffinity(0, sizeof run->cpus, &run->cpus) < 0 ? -errno : 0;
+}
+
 static void measure_step(struct seat *seat, void *argument)
 {
     const struct measured_call *call = argument;
@@ -227,12 +246,12 @@ static void measure_step(struct seat *seat, void *argument)
     uint64_t iterations = call->run->iterations;
     if (call->run->stack_offset)
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
+    cpu_set_t affinity;
+    int pinned = pin_seat(call->run, &affinity);
     if (kernel->reset)
         kernel->reset(state, iterations);
     if (call->run->cold_bytes)
         memory_cool(call->run->cold_bytes);
-    if (call->run->pinned)
-        sched_setaffinity(0, sizeof call->run->cpus, &call->run->cpus);
     if (seat->crew->count > 1)
         crew_meet(seat);
     seat->start_ns = pmclua_now_ns();
@@ -240,7 +259,10 @@ static void measure_step(struct seat *seat, void *argument)
     run(state, iterations);
     int after = counters_read(counters, counters->after, 1);
     seat->end_ns = pmclua_now_ns();
-    seat->errnum = before < 0 ? -before : after < 0 ? -after : 0;
+    end_if_forked();
+    if (call->run->pinned)
+        sched_setaffinity(0, sizeof affinity, &affinity);
+    seat->errnum = pinned < 0 ? -pinned : before < 0 ? -before : after < 0 ? -after : 0;
 }
 
 static uint64_t nanoseconds(struct timeval time)
@@ -345,14 +367,10 @@ static void direct_output(const struct kernel *kernel)
 int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
 {
     struct answer answer = { .result.sequence = run->id };
-    cpu_set_t before;
     direct_output(kernel);
-    sched_getaffinity(0, sizeof before, &before);
+    end_if_forked();           /* knows our pid from here on */
     int result = prepare(kernel, set, &answer) < 0 ? answer_send(fd, &answer)
                                                    : repeat(kernel, set, run, fd, &answer);
-    /* A run that is pinned leaves the runner's own thread, and what it starts next, as it was. */
-    if (run->pinned)
-        sched_setaffinity(0, sizeof before, &before);
     answer_free(&answer);
     return result;
 }

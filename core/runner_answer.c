@@ -1,0 +1,105 @@
+/*
+ * runner_answer.c: answers under construction, and the texts of messages.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner.h"
+
+int answer_words(struct answer *answer, uint32_t words)
+{
+    uint64_t *room = realloc(answer->words, (words ? words : 1) * sizeof *room);
+    if (!room)
+        return -ENOMEM;
+    answer->words = room;
+    answer->result.words = words;
+    return 0;
+}
+
+void answer_refuse(struct answer *answer, int errnum, const char *why)
+{
+    free(answer->text);
+    answer->text = strdup(why);
+    answer->result.outcome = PMCLUA_NOT_STARTED;
+    answer->result.errnum = errnum;
+    answer->result.output_bytes = answer->text ? (uint32_t)strlen(why) : 0;
+    answer->result.error_bytes = answer->result.words = 0;
+}
+
+/* In one write, so that a runner that dies later has answered wholly. */
+int answer_send(int fd, struct answer *answer)
+{
+    const struct pmclua_result *result = &answer->result;
+    size_t words = result->words * sizeof *answer->words, regions = result->region_words * sizeof *answer->regions;
+    size_t text = (size_t)result->output_bytes + result->error_bytes;
+    struct message_header header = { (uint32_t)(sizeof *result + words + regions + text), MSG_RESULT,
+                                     result->sequence };
+    static char *buffer;
+    static size_t size;
+    size_t bytes = sizeof header + header.bytes;
+    if (bytes > size) {
+        char *larger = realloc(buffer, bytes);
+        if (!larger)
+            return -ENOMEM;
+        buffer = larger;
+        size = bytes;
+    }
+    char *place = buffer;
+    place = mempcpy(place, &header, sizeof header);
+    place = mempcpy(place, result, sizeof *result);
+    if (words)
+        place = mempcpy(place, answer->words, words);
+    if (regions)
+        place = mempcpy(place, answer->regions, regions);
+    if (text)
+        memcpy(place, answer->text, text);
+    return message_send(fd, buffer, bytes);
+}
+
+void answer_free(struct answer *answer)
+{
+    free(answer->words);
+    pmclua_calls_free_words(answer->regions);
+    free(answer->text);
+    *answer = (struct answer){ 0 };
+}
+
+/* ---- texts of a message ---- */
+
+int fields_count(const struct pmclua_message *message, uint32_t kind)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    int count = 0;
+    while (message_next(message, &offset, &field) > 0)
+        count += field.kind == kind;
+    return count;
+}
+
+char **texts_of(const struct pmclua_message *message, uint32_t kind, int *count)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    char **texts = calloc((size_t)fields_count(message, kind) + 1, sizeof *texts);
+    *count = 0;
+    while (texts && message_next(message, &offset, &field) > 0) {
+        if (field.kind != kind)
+            continue;
+        const char *text = field_text(&field);
+        if (!text || !(texts[*count] = strdup(text))) {
+            texts_free(texts);
+            return NULL;
+        }
+        ++*count;
+    }
+    return texts;
+}
+
+void texts_free(char **texts)
+{
+    for (char **text = texts; text && *text; text++)
+        free(*text);
+    free(texts);
+}

@@ -1,0 +1,94 @@
+/*
+ * runner_capture.c: what a command writes, kept up to a limit while it runs.
+ *
+ * A pipe is drained while the command runs, so that a flood costs the limit and no more, and a command
+ * never waits for us for long. A child that outlives the command may keep the pipe open: its end is the
+ * command's end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runner_capture.h"
+
+enum { CHUNK_BYTES = 65536 };
+
+int capture_open(struct capture *capture, uint64_t limit)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    *capture = (struct capture){ .ours = ends[0], .theirs = ends[1], .limit = limit };
+    return 0;
+}
+
+static void keep(struct capture *capture, const char *bytes, size_t count)
+{
+    size_t room = capture->limit - capture->used;
+    if (count > room)
+        count = room;
+    if (capture->used + count > capture->size) {
+        size_t size = (capture->used + count) * 2;
+        char *text = realloc(capture->text, size);
+        if (!text)
+            return;
+        capture->text = text;
+        capture->size = (uint32_t)size;
+    }
+    if (count > 0)
+        memcpy(capture->text + capture->used, bytes, count);
+    capture->used += (uint32_t)count;
+}
+
+/* Everything that is in the pipe now: 0, or -1 at its end. */
+static int drain(struct capture *capture)
+{
+    static char chunk[CHUNK_BYTES];
+    for (;;) {
+        ssize_t got = read(capture->ours, chunk, sizeof chunk);
+        if (got > 0)
+            keep(capture, chunk, (size_t)got);
+        else if (got == 0)
+            return -1;
+        else if (errno != EINTR)
+            return 0;
+    }
+}
+
+void capture_follow(struct capture captures[2], int pid)
+{
+    struct pollfd ready[3];
+    int ended = (int)syscall(SYS_pidfd_open, pid, 0);
+    ready[2] = (struct pollfd){ .fd = ended, .events = POLLIN };
+    for (int i = 0; i < 2; i++) {
+        ready[i] = (struct pollfd){ .fd = captures[i].ours, .events = POLLIN };
+        if (captures[i].theirs >= 0)
+            close(captures[i].theirs);
+        captures[i].theirs = -1;
+    }
+    while (ended >= 0 && (poll(ready, 3, -1) >= 0 || errno == EINTR)) {
+        int is_over = ready[2].revents != 0;
+        for (int i = 0; i < 2; i++)
+            if (ready[i].fd >= 0 && drain(&captures[i]) < 0)
+                ready[i].fd = -1;
+        if (is_over)
+            break;
+    }
+    if (ended >= 0)
+        close(ended);
+}
+
+void capture_close(struct capture *capture)
+{
+    if (capture->ours >= 0)
+        close(capture->ours);
+    if (capture->theirs >= 0)
+        close(capture->theirs);
+    free(capture->text);
+}
