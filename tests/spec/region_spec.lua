@@ -314,6 +314,58 @@ describe("probes", function()
   end)
 end)
 
+describe("an experiment's regions", function()
+  lazy_setup(need_probes)
+
+  local pmc = require "pmclua"
+
+  it("are parts of each repetition, with their calls as iterations", function()
+    local result = pmc.measure({ program "pages.c", "outers", "10" }, { regions = { "outer", "touch" },
+      events = { FAULTS, "madvise = " .. MADVISE }, metrics = { "per_call = madvise / iterations" },
+      repetitions = 3 })
+    local seen = {}
+    for cell in result:cells() do
+      if cell.region then seen[cell.region] = cell end
+    end
+    assert.equal(55, seen.touch.madvise.median)
+    assert.equal(480, seen.touch.page_faults.median)
+    assert.is_true(seen.touch.madvise.exact)
+    assert.equal(1, seen.touch.per_call.median)
+    assert.equal(55, seen.outer.madvise.median)
+    assert.equal(5.5, seen.outer.per_call.median)
+    assert.equal(3, seen.outer.repetitions)
+  end)
+
+  it("give each call as a value where entries are asked for", function()
+    local result = pmc.measure({ program "pages.c", "calls", "9" }, { regions = { "touch", entries = true },
+      events = { FAULTS }, repetitions = 2, warmup = 0 })
+    for cell in result:cells() do
+      if cell.region then
+        assert.equal(18, cell.page_faults.n)
+        assert.equal(5, cell.page_faults.median)
+        assert.equal(9, cell.page_faults.max)
+      end
+    end
+  end)
+
+  it("are checked before anything runs", function()
+    local function message_of(spec)
+      local ok, why = pcall(pmc.measure, { program "pages.c", "calls", "3" }, { regions = spec,
+        events = { FAULTS } })
+      assert.is_false(ok)
+      return tostring(why)
+    end
+    assert.truthy(message_of { "tuoch" }:find("did you mean 'touch'?", 1, true))
+    assert.truthy(message_of { "touch", thraeds = "one" }:find("did you mean 'threads'?", 1, true))
+    assert.truthy(message_of { { from = "touch" } }:find("has both from and to", 1, true))
+    assert.truthy(message_of {}:find("name at least one function", 1, true))
+    assert.truthy(message_of { "touch", threads = "some" }:find("threads is all or one", 1, true))
+    local ok, why = pcall(pmc.measure, function() end, { regions = { "f" }, events = { FAULTS } })
+    assert.is_false(ok)
+    assert.truthy(tostring(why):find("functions are followed in commands", 1, true), tostring(why))
+  end)
+end)
+
 describe("pmclua regions", function()
   lazy_setup(need_probes)
 

@@ -239,7 +239,8 @@ function check.target(value, wrong)
 end
 
 function check.regions(value, wrong)
-  local regions, why = require("pmclua.experiment.marking").regions(value)
+  local is_marks = value == "marks" or type(value) == "table" and value[1] == "marks"
+  local regions, why = require("pmclua.experiment." .. (is_marks and "marking" or "following")).regions(value)
   if not regions then wrong("%s", why) end
   return regions
 end

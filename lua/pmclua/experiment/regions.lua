@@ -61,17 +61,21 @@ local function refusal(result, pass, events)
   return explain.open(failure)
 end
 
+--- Why a run has nothing to show; nil when it has.
+local function failure(result, pass, events, workload)
+  local why = refusal(result, pass, events) or require("pmclua.workload.region").refusal(result)
+  if why or result.regions then return why end
+  if result.outcome == "not-started" then
+    return explain.system(result.errnum, "execute", workload.argv[1])
+  end
+  return explain.problem { code = "EWORKLOAD", operation = "run",
+    message = ("%s: %s"):format(workload.name, workload:complaint(result) or result.outcome) }
+end
+
 local function run_pass(session, id, pass, events, workload, timeout_ns)
   local set = #pass.groups > 0 and session:events(pass.groups) or nil
   local result = session:run { workload = id, events = set, timeout_ns = timeout_ns }
-  local why = refusal(result, pass, events)
-  if not why and not result.regions then
-    why = explain.problem { code = core.errno_name(result.errnum or 0), operation = "run",
-      message = workload:complaint(result) or "no regions came back: " .. result.outcome }
-    if result.outcome == "not-started" and not (result.output or ""):find "^regions" then
-      why = explain.system(result.errnum, "execute", workload.argv[1])
-    end
-  end
+  local why = failure(result, pass, events, workload)
   if why then error(why, 0) end
   return { result = result, columns = columns_of(pass) }
 end
@@ -142,10 +146,10 @@ function M.measure(command, options)
   local passes = plan_passes(events)
   local seconds = options.timeout and require("pmclua.experiment.keys").seconds(options.timeout)
   local session = options.session or require("pmclua.workload.session").new()
-  core.catch_interrupts "count"
+  local caught = core.catch_interrupts "count"
   local ok, result = pcall(run_all, session, workload, passes, events,
     { pin = options.pin, timeout_ns = seconds and seconds * 1e9, calibrate = options.calibrate })
-  core.catch_interrupts(nil)
+  core.catch_interrupts(caught)
   if not options.session then session:close() end
   if not ok then error(result, 0) end
   return result

@@ -25,7 +25,8 @@ local function new_counter(declaration, made)
   if declaration.target then
     return require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events)
   elseif declaration.regions then
-    return require("pmclua.experiment.marking").new(declaration.regions, made.passes, declaration.events)
+    local counter = declaration.regions.kind == "marks" and "marking" or "following"
+    return require("pmclua.experiment." .. counter).new(declaration.regions, made.passes, declaration.events)
   end
 end
 

@@ -244,11 +244,19 @@ function RegionCommand:define(message, levels, options)
     { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
 end
 
+--- Why the runner could not follow the regions: an error object; nil when it could, or when it was
+--- something else that went wrong.
+---@param result table of Session:run
+---@return pmclua.Problem?
+function M.refusal(result)
+  local step = result.outcome == "not-started" and (result.output or ""):match "^regions: (.*)$"
+  return step and require("pmclua.workload.region_refusal").problem(step, result.errnum) or nil
+end
+
 --- What ended a repetition, in words; nil when it went well.
 function RegionCommand:complaint(result)
-  local step = result.outcome == "not-started" and (result.output or ""):match "^regions: (.*)$"
-  if step then return tostring(require("pmclua.workload.region_refusal").problem(step, result.errnum)) end
-  return self.command:complaint(result)
+  local refusal = M.refusal(result)
+  return refusal and tostring(refusal) or self.command:complaint(result)
 end
 
 return M

@@ -194,7 +194,9 @@ local function readers_of(cell, metric, events)
   local per_iteration = cell.per == "iteration" and not metric.uses_iterations
   local readers = { wall_ns = wall_reader(base, per_iteration),
     iterations = function(i)
-      return cell.per == "iteration" and tonumber(base.iterations[i]) or 1, "counted", 1
+      -- Those of a region are its calls.
+      local has_iterations = cell.per == "iteration" or cell.region ~= nil
+      return has_iterations and tonumber(base.iterations[i]) or 1, "counted", 1
     end }
   for i, event in ipairs(events) do
     readers[event.field] = reader_of(event, columns[i], base, per_iteration)

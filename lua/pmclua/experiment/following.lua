@@ -1,0 +1,175 @@
+--- following.lua: repetitions whose parts are the calls of functions: regions = { "compute", "lib.so:f*" }.
+--
+-- The whole run is counted beside them by the same events. A region's record has the sum of a run's
+-- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
+
+local region = require "pmclua.workload.region"
+local text = require "pmclua.text"
+
+---@class pmclua.Following
+local Following = {}
+Following.__index = Following
+
+local M = {}
+
+---@class pmclua.FunctionRegions
+---@field spec pmclua.RegionSpec
+local Regions = {}
+Regions.__index = Regions
+
+local ENTRIES = 1000             -- calls of a run that are kept where each is a value
+
+--- What a list of functions says.
+---@param value any the script's
+---@return pmclua.FunctionRegions? nil: it is none
+---@return string? why
+function M.regions(value)
+  local wrong_ones, rest, entries = {}, value, nil
+  if type(value) == "table" then
+    rest, entries = {}, value.entries
+    for key, item in pairs(value) do rest[key] = item end
+    rest.entries = nil
+  end
+  local spec = region.check(rest, function(form, ...) wrong_ones[#wrong_ones + 1] = form:format(...) end)
+  local is_count = type(entries) == "number" and entries >= 1 and entries % 1 == 0
+  if not (is_count or entries == nil or type(entries) == "boolean") then
+    wrong_ones[#wrong_ones + 1] = "regions.entries is true, or how many calls of a run are kept"
+  end
+  if #wrong_ones > 0 then return nil, table.concat(wrong_ones, "; ") end
+  if entries == true then entries = ENTRIES end
+  -- Otherwise nobody asks for single calls.
+  spec.keep = spec.keep or entries or 0
+  return setmetatable({ kind = "functions", spec = spec, entries = entries or nil }, Regions)
+end
+
+--- Where an event is tried out: on this thread, as the command's threads will open it.
+function Regions.trial(_, event)
+  for _, value in pairs(event.attr) do
+    if type(value) == "string" then
+      return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
+    end
+  end
+  return { pid = 0, cpu = -1 }
+end
+
+--- Why these workloads have no functions to follow; nil when they may.
+---@param workloads table[]
+---@return string?
+function Regions.problem(_, workloads)
+  for _, workload in ipairs(workloads) do
+    if workload.kind ~= "command" then
+      return ("functions are followed in commands; %s is a %s"):format(workload.name, workload.kind)
+    end
+  end
+end
+
+---@param regions pmclua.FunctionRegions
+---@param planned { groups: table[] }[]
+---@param events pmclua.Event[]
+---@return pmclua.Following
+function M.new(regions, planned, events)
+  return setmetatable({ regions = regions, passes = planned, events = events, workloads = {}, said = {},
+    seen = {}, entries = {} }, Following)
+end
+
+--- The workload with its functions followed.
+function Following:workload(workload)
+  local mine = self.workloads[workload] or region.of(workload, self.regions.spec)
+  self.workloads[workload] = mine
+  return mine
+end
+
+--- The run itself is counted, too.
+function Following.counts_whole() return true end
+
+-- ---- parts of a repetition -----------------------------------------------------------------------------
+
+local DURATION = 1
+
+local function new_part(name, result)
+  return { field = "region", value = name, outcome = result.outcome, exit = result.exit,
+    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
+end
+
+-- A group's words as a record takes them: enabled, running, values.
+local function words_behind_duration(list)
+  local words = {}
+  for i = DURATION + 1, #list do words[i - DURATION] = list[i] end
+  return words
+end
+
+local function sum_part(calls, result)
+  local part = new_part(calls.name, result)
+  part.iterations, part.wall_ns = calls.calls, calls.outermost[DURATION]
+  part.words = words_behind_duration(calls.outermost)
+  return part
+end
+
+-- Each kept call as a part of its own, numbered through all runs.
+local function entry_parts(self, result, pass, parts)
+  local calls, width = result.regions.calls, result.regions.width
+  for i = 1, calls.count do
+    local call, words = calls:at(i), {}
+    local name = result.regions[call.region].name
+    local part, key = new_part(name, result), pass .. "/" .. name
+    for k = 1, width do words[k] = calls:value(i, k) end
+    self.entries[key] = (self.entries[key] or 0) + 1
+    part.index, part.iterations, part.wall_ns = self.entries[key], 1, words[DURATION]
+    part.words = words_behind_duration(words)
+    parts[#parts + 1] = part
+  end
+end
+
+-- ---- remarks -------------------------------------------------------------------------------------------
+
+local function say(self, form, ...)
+  local remark = form:format(...)
+  if not self.seen[remark] then self.said[#self.said + 1] = remark end
+  self.seen[remark] = true
+end
+
+local function remark_on(self, regions)
+  if regions.path ~= "all threads" and regions.path ~= "one thread" then
+    say(self, "regions: only the first thread of a run was followed (%s)", regions.path)
+  end
+  if regions.lost ~= 0 then
+    say(self, "regions: %s lost, and the calls around them were not counted",
+      text.plural(tonumber(regions.lost), "record was", "records were"))
+  end
+  for _, calls in ipairs(regions) do
+    if calls.calls == 0 then say(self, "regions: %s was never called", calls.name) end
+    local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans
+    if apart > 0 then
+      say(self, "regions: calls of %s that were left without return are not counted", calls.name)
+    end
+  end
+end
+
+--- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
+---@param pass integer
+---@param fn fun(): table result as a runner gives it
+---@return table result
+function Following:around(pass, fn)
+  local result = fn()
+  local problem = region.refusal(result)
+  if problem then error(problem, 0) end
+  if not result.regions then return result end
+  result.parts = {}
+  if self.regions.entries then
+    entry_parts(self, result, pass, result.parts)
+  else
+    for _, calls in ipairs(result.regions) do
+      if calls.calls ~= 0 then table.insert(result.parts, sum_part(calls, result)) end
+    end
+  end
+  remark_on(self, result.regions)
+  return result
+end
+
+--- What is to be said of the regions, once each.
+---@return string[]
+function Following:remarks() return self.said end
+
+function Following.close() end
+
+return M
