@@ -174,7 +174,8 @@ enum pmclua_field {
     PMCLUA_F_WORKLOAD,         /* u64: id */
     PMCLUA_F_EVENTS,           /* u64: id; absent: nothing is counted */
     PMCLUA_F_ITERATIONS,       /* u64: for kernels */
-    PMCLUA_F_REPETITIONS,      /* u64: that many results, back to back; absent: 1 */
+    PMCLUA_F_REPETITIONS,      /* u64: that many results, back to back; absent: 1; 0: a kernel is only set
+                                * up, and one result says so */
     PMCLUA_F_TIMEOUT,          /* u64 ns: a command is killed after it (a kernel by whom it answers) */
     PMCLUA_F_CAPTURE_LIMIT,    /* u64 bytes of captured output kept (default 16 MiB) */
     PMCLUA_F_PADDING,          /* u64 bytes added to a command's environment */

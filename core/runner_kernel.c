@@ -24,7 +24,7 @@ enum { WHY_BYTES = 1024 };
 struct kernel {
     char *library, *symbol;
     char **parameters;                     /* "NAME=VALUE" */
-    uint64_t threads, output;
+    uint64_t threads, output, errors;
     int pinned;
     cpu_set_t cpus;
     /* from here on: filled when first run */
@@ -56,6 +56,7 @@ static int take_field(struct kernel *kernel, const struct message_field *field)
     case PMCLUA_F_PARAMETER: return text && strchr(text, '=') ? 0 : -EPROTO;
     case PMCLUA_F_THREADS:   return field_u64(field, &kernel->threads);
     case PMCLUA_F_OUTPUT:    return field_u64(field, &kernel->output);
+    case PMCLUA_F_ERRORS:    return field_u64(field, &kernel->errors);
     case PMCLUA_F_CPUS:
         kernel->pinned = 1;
         return text ? cpulist_parse(text, &kernel->cpus) : -EPROTO;
@@ -350,18 +351,24 @@ static int prepare(struct kernel *kernel, const struct event_set *set, struct an
     return result;
 }
 
-/* Standard output is the caller's only for the kernels that ask for it. */
+/* Standard output and error are the caller's only for the kernels that ask for them. */
+static void direct_stream(FILE *stream, int fd, uint64_t wanted, uint64_t *now)
+{
+    if (wanted == *now)
+        return;
+    *now = wanted;
+    fflush(stream);
+    if (wanted == PMCLUA_TO_INHERIT)
+        dup2(runner_standard(fd), fd);
+    else if (!freopen("/dev/null", "w", stream))
+        close(fd);
+}
+
 static void direct_output(const struct kernel *kernel)
 {
-    static uint64_t now = PMCLUA_TO_INHERIT;
-    if (kernel->output == now)
-        return;
-    now = kernel->output;
-    fflush(stdout);
-    if (now == PMCLUA_TO_INHERIT)
-        dup2(runner_standard(1), 1);
-    else if (!freopen("/dev/null", "w", stdout))
-        close(1);
+    static uint64_t now[2] = { PMCLUA_TO_INHERIT, PMCLUA_TO_INHERIT };
+    direct_stream(stdout, 1, kernel->output, &now[0]);
+    direct_stream(stderr, 2, kernel->errors, &now[1]);
 }
 
 int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
@@ -369,8 +376,10 @@ int kernel_run(struct kernel *kernel, const struct event_set *set, const struct 
     struct answer answer = { .result.sequence = run->id };
     direct_output(kernel);
     end_if_forked();           /* knows our pid from here on */
-    int result = prepare(kernel, set, &answer) < 0 ? answer_send(fd, &answer)
-                                                   : repeat(kernel, set, run, fd, &answer);
+    int result = prepare(kernel, set, &answer);
+    answer.result.threads = result == 0 ? (uint32_t)kernel->crew->count : 0;
+    result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
+                                                 : repeat(kernel, set, run, fd, &answer);
     answer_free(&answer);
     return result;
 }

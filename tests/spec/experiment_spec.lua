@@ -344,6 +344,15 @@ describe("a stored experiment", function()
     assert.same(result:values("page_faults", { workload = "a" }), loaded:values("page_faults", { workload = "a" }))
   end)
 
+  it("says on which machine and by what plan it was measured", function()
+    local path = support.folder() .. "/r.jsonl"
+    run(spec(4), { store = path })
+    local header = pmc.load(path).header
+    assert.is_string(header.host.hostname)
+    assert.equal(4, header.seed)
+    assert.is_string(header.identity)
+  end)
+
   --- Runs until `after` records and is then cut off as by a kill: the file ends without an end line.
   local function cut_off(after)
     local path = support.folder() .. "/r.jsonl"

@@ -101,7 +101,7 @@ local function result_table(result)
     minor_faults = exact(result.minor_faults), major_faults = exact(result.major_faults),
     voluntary_switches = exact(result.voluntary_switches),
     involuntary_switches = exact(result.involuntary_switches),
-    threads = result.threads, words = words,
+    sequence = tonumber(result.sequence), threads = result.threads, words = words,
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
     regions = result.region_words > 0

@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local output = require "pmclua.experiment.output"
 local declare = require "pmclua.experiment.declare"
 
 local M = {}
@@ -93,38 +94,15 @@ local function check_workloads(cells, session)
   end
 end
 
---- Where records are written; nil where nothing is to be stored.
-local function open_store(options, header)
-  if options.store == false and not options.resume then return nil end
-  local store = require "pmclua.store"
-  if options.resume then return (store.append(options.resume)) end
-  header = require("pmclua.experiment.plan").complete(header)
-  if options.store then return store.create(options.store, header) end
-  if not store.folder() then
-    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
-    return nil
-  end
-  return store.create(store.default_path(header.name or "measure"), header)
-end
-
---- Where every record goes: the result, the predictions, the store if there is one, and who asked.
-local function recorder(result, expectations, writer, each)
+--- Where every record goes: the result, the predictions, the file, and who asked.
+local function recorder(result, expectations, storing, each)
   local is_part = require("pmclua.experiment.record").is_part
   return function(made)
     result:add(made)
     if not is_part(made) then expectations:take(made) end
     if each then each(made) end
-    if writer then
-      writer:add(made)
-      writer:tick(core.now_ns())
-    end
+    storing:add(made)
   end
-end
-
-local function finish(writer, status)
-  if not writer then return end
-  writer:finish(status == "complete" and "complete" or "interrupted")
-  writer:close()
 end
 
 --- Summaries of the primary quantity of each cell, and its verdicts where there is a baseline.
@@ -197,18 +175,18 @@ function Experiment:run(options)
       if not require("pmclua.experiment.record").is_part(record) then expectations:take(record) end
     end
   end
-  local writer = open_store(options, header)
-  if writer then session.idle = function() writer:tick(core.now_ns()) end end
+  local storing = require("pmclua.experiment.storing").open(options, header)
+  session.idle = function() storing:tick() end
   local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
   local run = require("pmclua.experiment.run").new(declaration, made, {
-    session = session, take = recorder(result, expectations, writer, options.each), progress = progress,
+    session = session, take = recorder(result, expectations, storing, options.each), progress = progress,
     skip = skip, iterations = iterations, enough = stop_rule(declaration, result),
   })
   local ok, status, problem, signal = execute(run, clear)
   if not options.session then session:close() end
-  finish(writer, ok and status)
+  storing:finish(ok and status == "complete" and "complete" or "interrupted")
   if not ok then error(status, 0) end
-  result.status, result.problem, result.path = status, problem, writer and writer.path
+  result.status, result.problem, result.path = status, problem or storing.problem, storing.path
   result.remarks = run.remarks
   result.signal = status == "interrupted" and signal or nil
   result.expectations = expectations:results()
@@ -223,17 +201,6 @@ function Experiment:plan()
   local plan = require "pmclua.experiment.plan"
   local made = plan.make(self.declaration)
   return require("pmclua.report.plan").render(self.declaration, made)
-end
-
-local function write_report(text, path)
-  if not path or path == "-" then
-    io.stdout:write(text)
-    return
-  end
-  local file, why = io.open(path, "w")
-  if not file or not file:write(text) or not file:close() then
-    error(explain.problem { code = "EWRITE", operation = "write", message = "cannot write the report: " .. tostring(why) }, 0)
-  end
 end
 
 local function anything_counted(result)
@@ -262,7 +229,7 @@ local function exit_status(result, quiet)
   local predicted = report_expectations(result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then return 128 + result.signal end
-  if result.status == "failed" then return STATUS.failed end
+  if result.status == "failed" or result.problem then return STATUS.failed end
   return predicted or (anything_counted(result) and STATUS.done or STATUS.nothing_counted)
 end
 
@@ -275,15 +242,14 @@ function M.main(experiment, args, script)
   experiment = experiment:override(overrides)
   experiment.declaration.name = experiment.declaration.name or script and script.name
   if overrides.plan then
-    io.stdout:write(experiment:plan())
+    output.write(experiment:plan())
     return STATUS.done
   end
   local store = overrides.store
   if overrides.no_store then store = false end
   local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
   local to_terminal = not overrides.output or overrides.output == "-"
-  write_report(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
-  io.stdout:flush()
+  output.write(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
   return exit_status(result, overrides.quiet)
 end
 

@@ -20,9 +20,12 @@ Run.__index = Run
 
 local run = {}
 
---- What counts instead of the runner: a target, or marks in the program. nil: the runner counts.
+--- What counts instead of the runner: a target, a command after a delay, or marks in the program. nil:
+--- the runner counts.
 local function new_counter(declaration, made)
-  if declaration.target then
+  if declaration.delay then
+    return require("pmclua.experiment.delaying").new(declaration, made.passes)
+  elseif declaration.target then
     return require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events)
   elseif declaration.regions then
     local counter = declaration.regions.kind == "marks" and "marking" or "following"
@@ -113,25 +116,28 @@ end
 local TARGET_NS = 1e6       -- a repetition long enough that two reads (about 2 µs) are under 1 % of it
 local MOST_ITERATIONS = 2 ^ 40
 
---- The iterations with which a kernel's repetition takes 1 ms, found by doubling, once a cell.
+--- The iterations with which a kernel's repetition takes 1 ms, found by doubling, once a cell; nil and
+--- the result of a run that went badly.
 local function long_enough(self, cell)
   local instance = instance_of(self, cell)
   local iterations = 1
   while not instance.iterations do
     local result = run_there(self, cell, nil, iterations)
-    local is_long = result.outcome ~= "done" or result.wall_ns >= TARGET_NS or iterations >= MOST_ITERATIONS
+    if result.outcome ~= "done" then return nil, result end
+    local is_long = result.wall_ns >= TARGET_NS or iterations >= MOST_ITERATIONS
     if is_long then instance.iterations = iterations else iterations = iterations * 2 end
   end
   return instance.iterations
 end
 
---- How many iterations this repetition of a kernel has.
+--- How many iterations this repetition of a kernel has; nil and a result where looking for them failed.
 local function iterations_of(self, step)
   local declared = self.declaration.iterations
   if step.cell.workload.per ~= "iteration" then return 1 end
   if type(declared) == "number" then return declared end
   if type(declared) == "table" then return declared[step.choice] end
-  local whole = long_enough(self, step.cell)
+  local whole, failed = long_enough(self, step.cell)
+  if not whole then return nil, failed end
   if declared ~= "fit" then return whole end
   -- Equal steps up to the whole: 1/5, 2/5 … of it.
   local part = math.max(1, math.ceil(whole / plan.iteration_counts(self.declaration)))
@@ -152,13 +158,15 @@ end
 local function attempt(self, step)
   local cell = step.cell
   instance_of(self, cell)
-  local iterations = not cell.workload.in_process and iterations_of(self, step)
+  local iterations, failed
+  if not cell.workload.in_process then iterations, failed = iterations_of(self, step) end
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local function run_it()
+    if failed then return failed end
     return cell.workload.in_process and run_here(self, cell, step.pass)
       or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
   end
-  local result = self.counter and self.counter:around(step.pass, run_it) or run_it()
+  local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
@@ -203,8 +211,9 @@ end
 -- ---- all of them ----
 
 local function clean_up(self)
-  for index in pairs(self.cells) do
+  for index, instance in pairs(self.cells) do
     run_hook(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
+    if instance.id then self.session:forget(instance.id) end
   end
 end
 

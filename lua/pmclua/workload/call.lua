@@ -85,8 +85,10 @@ local function argument(value, buffers)
     buffers[#buffers + 1] = value
     return ("(%s *)s->buffer[%d]"):format(value.type, #buffers - 1)
   elseif type(value) == "string" then return quoted(value)
-  elseif type(value) == "number" then return value % 1 == 0 and ("%d"):format(value) or ("%.17g"):format(value)
-  elseif type(value) == "cdata" then return ("%uULL"):format(value)
+  elseif type(value) == "number" then
+    return value % 1 == 0 and math.abs(value) < 2 ^ 53 and ("%d"):format(value) or ("%.17g"):format(value)
+  elseif require("pmclua.core").is_u64(value) then return ("%uULL"):format(value)
+  elseif type(value) == "cdata" then return ("%dLL"):format(value)
   elseif type(value) == "boolean" then return value and "1" or "0"
   end
   explain.misuse(("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)

@@ -133,21 +133,36 @@ function Command:define(message, levels, options)
   elseif self.stdin then message:text("stdin", words.fill(self.stdin, levels)) end
   message:number("output", core.OUTPUT[self.stdout or "null"])
   message:number("errors", core.OUTPUT[self.stderr or self.stdout or "null"])
-  if self.foreground then message:number("foreground", 1) end
+  -- In a process group of its own it would be stopped for reading from the terminal.
+  if self.foreground or self.stdin == "inherit" then message:number("foreground", 1) end
   if options and options.pin then message:text("cpus", options.pin) end
 end
+
+-- The runner's words for what could not be done, in words that say more.
+local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs", start = "start" }
+
+local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it gains rights, "
+  .. "and the OS kernel shows nothing of such a program; make it readable, or run as root"
 
 --- What ended a repetition, in words; nil when it went well.
 ---@param result table of Session:run
 ---@return string?
 function Command:complaint(result)
+  if result.outcome == "done" and result.errnum ~= 0 then return DROPPED end
   if result.outcome == "done" then
     return result.exit ~= 0 and ("exit status %d"):format(result.exit) or nil
   elseif result.outcome == "signalled" then return "killed by " .. core.signal_name(result.signal)
   elseif result.outcome == "timed-out" then return "killed at its time limit"
   elseif result.outcome == "not-started" then
-    return tostring(explain.system(result.errnum, "execute", self.argv[1]))
+    return tostring(self:refusal(result))
   end
+end
+
+--- Why a result says that the command was not started: an error object.
+function Command:refusal(result)
+  local operation, subject = result.output:match "^(.-)\n(.*)$"
+  if operation == "execute" or operation == nil then subject = self.argv[1] end
+  return explain.system(result.errnum, OPERATIONS[operation] or operation or "execute", subject)
 end
 
 return command

@@ -43,12 +43,17 @@ function Function.open_groups(_, groups)
   return open
 end
 
+--- True when every group could be read.
 local function read_all(open, room)
-  for i = 1, #open do open[i].handle:read_into(open[i][room]) end
+  local ok = true
+  for i = 1, #open do ok = open[i].handle:read_into(open[i][room]) and ok end
+  return ok
 end
 
-local function words_of(open)
+--- The differences; none (absent, not 0) where a read failed.
+local function words_of(open, is_whole)
   local words = {}
+  if not is_whole then return words end
   for _, group in ipairs(open) do
     group.handle:subtract(group.before, group.after, group.out)
     for i = 1, 2 + group.handle.count do words[#words + 1] = core.word(group.out, i) end
@@ -64,14 +69,14 @@ function Function:measure(open, levels)
   collectgarbage()
   collectgarbage "stop"
   local start_ns = core.now_ns()
-  read_all(open, "before")
+  local is_whole = read_all(open, "before")
   local ok, why = pcall(fn, levels)
-  read_all(open, "after")
+  is_whole = read_all(open, "after") and is_whole
   local end_ns = core.now_ns()
   collectgarbage "restart"
   if not ok then error(why, 0) end
   return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
-    iterations = 1, threads = 1, words = words_of(open), output = "", errors = "" }
+    iterations = 1, threads = 1, words = words_of(open, is_whole), output = "", errors = "" }
 end
 
 function Function.close_groups(_, open)

@@ -24,7 +24,7 @@ local kernel = { Kernel = Kernel }
 local OPTIONS = {
   name = "string", source = "string", code = "string", library = "string", symbol = "string", params = "table",
   cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
-  stdout = "string",
+  stdout = "string", stderr = "string",
 }
 
 local function list_of(value)
@@ -40,6 +40,11 @@ function kernel.new(spec)
   local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
   if origins ~= 1 then
     explain.misuse("pmc.kernel needs one of source = (a C file), code = (C text) and library = (a shared object)", 3)
+  end
+  for _, stream in ipairs { "stdout", "stderr" } do
+    if spec[stream] and spec[stream] ~= "null" and spec[stream] ~= "inherit" then
+      explain.misuse(("a kernel's %s is 'null' or 'inherit', not %q"):format(stream, spec[stream]), 3)
+    end
   end
   if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
   local self = {}
@@ -119,7 +124,7 @@ function Kernel:define(message, levels, options)
   message:text("library", self:object(options.session, levels)):text("symbol", words.fill(self.symbol, levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
-  message:number("output", core.OUTPUT[self.stdout or "null"])
+  message:number("output", core.OUTPUT[self.stdout or "null"]):number("errors", core.OUTPUT[self.stderr or "null"])
   local cpus = self.cpus or options.pin
   if cpus then message:text("cpus", words.fill(cpus, levels)) end
 end

@@ -17,7 +17,7 @@ local session = {}
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, sent = {}, next_id = 1, idle = function() end }, Session)
+  return setmetatable({ definitions = {}, sent = {}, ready = {}, next_id = 1, sequence = 0, idle = function() end }, Session)
 end
 
 local function remember(self, build)
@@ -55,20 +55,20 @@ function Session:forget(id)
   self.definitions[id], self.sent[id] = nil, nil
 end
 
---- A kernel's layout is its runner's: another one needs another runner.
+--- A kernel's layout is its runner's, and a command inherits what its own does not set: another layout
+--- needs another runner.
 local function has_layout(self, layout)
-  local now = self.layout or {}
-  return now.padding == layout.padding and now.fixed_addresses == layout.fixed_addresses
+  return self.layout.padding == layout.padding and self.layout.fixed_addresses == layout.fixed_addresses
 end
 
 local function start(self, job)
   local layout = job.in_runner and job.layout or {}
-  if self.runner and (not job.in_runner or has_layout(self, layout)) then return end
+  if self.runner and has_layout(self, layout) then return end
   self:close()
   local path = paths.runner()
   local runner, _, errnum = core.runner(path, layout)
   if not runner then error(explain.system(errnum, "start the runner", path), 0) end
-  self.runner, self.sent, self.layout = runner, {}, layout
+  self.runner, self.sent, self.ready, self.layout = runner, {}, {}, layout
 end
 
 local function define(self, id)
@@ -81,6 +81,8 @@ end
 local function death(self, outcome, kill)
   local exit, signal = self.runner:finish(kill)
   self.runner = nil
+  -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
+  if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
   return { outcome = outcome, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
@@ -98,7 +100,8 @@ local function add_layout(message, layout)
 end
 
 local function send(self, job)
-  local message = core.message("run", 1):number("workload", job.workload)
+  self.sequence = self.sequence + 1
+  local message = core.message("run", self.sequence):number("workload", job.workload)
   if job.events then message:number("events", job.events) end
   message:number("iterations", job.iterations or 1):number("repetitions", job.repetitions or 1)
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
@@ -121,12 +124,23 @@ local function receive(self, job)
   local deadline = limit and core.now_ns() + limit or math.huge
   while true do
     local result, why = self.runner:receive(math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
-    if result then return result end
+    -- What answers another run is none of ours: a child that a kernel forked may say anything.
+    if result and result.sequence == self.sequence then return result end
     if why == "timeout" and core.now_ns() >= deadline then return death(self, "timed-out", true) end
     if why == "EINTR" and core.interrupts() > 1 then return death(self, "interrupted", true) end
-    if why ~= "EINTR" and why ~= "timeout" then return death(self, nil, why ~= "EPIPE") end
+    if why and why ~= "EINTR" and why ~= "timeout" then return death(self, nil, why ~= "EPIPE") end
     self.idle()
   end
+end
+
+--- A kernel's time limit is for its repetitions: its setup, at its first run, has none. What went wrong
+--- there; nil: nothing.
+local function set_up(self, job)
+  if not job.in_runner or not job.timeout_ns or self.ready[job.workload] then return nil end
+  local only = { workload = job.workload, events = job.events, in_runner = true, repetitions = 0, layout = job.layout }
+  local result = send(self, only) and receive(self, only) or death(self, nil, false)
+  if result.outcome ~= "done" then return result end
+  self.ready[job.workload] = true
 end
 
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
@@ -137,6 +151,11 @@ end
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   start(self, job)
+  local refusal = set_up(self, job)
+  if refusal then
+    take(refusal)
+    return
+  end
   if not send(self, job) then
     take(death(self, nil, false))
     return

@@ -1,0 +1,62 @@
+--- storing.lua: records to a result file as they come, if there is one.
+--
+-- What was measured is worth more than the file: when it cannot be written any more (a full disk), the
+-- run goes on, its result is complete in memory, and `problem` says what the file lacks.
+
+local core = require "pmclua.core"
+
+local M = {}
+
+---@class pmclua.Storing
+---@field path? string
+---@field problem? table error object: from here on nothing was stored
+local Storing = {}
+Storing.__index = Storing
+
+local function open(options, header)
+  if options.resume then return (require("pmclua.store").append(options.resume)) end
+  if options.store == false then return nil end
+  require("pmclua.experiment.plan").complete(header)
+  local store = require "pmclua.store"
+  if options.store then return store.create(options.store, header) end
+  if not store.folder() then
+    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
+    return nil
+  end
+  return store.create(store.default_path(header.name or "measure"), header)
+end
+
+--- Opens the file that options ask for: resume = a path, store = a path, false (none) or nil (the user's
+--- folder). Raises where it cannot be made.
+---@return pmclua.Storing
+function M.open(options, header)
+  local writer = open(options, header)
+  return setmetatable({ writer = writer, path = writer and writer.path }, Storing)
+end
+
+--- Does something with the writer; the first failure is kept and ends the storing.
+local function attempt(self, operation, ...)
+  if not self.writer then return end
+  local ok, why = pcall(self.writer[operation], self.writer, ...)
+  if ok then return end
+  self.problem = why
+  pcall(self.writer.close, self.writer)
+  self.writer = nil
+end
+
+function Storing:add(record)
+  attempt(self, "add", record)
+  self:tick()
+end
+
+--- Writes what has waited long enough.
+function Storing:tick() attempt(self, "tick", core.now_ns()) end
+
+---@param status "complete"|"interrupted"
+function Storing:finish(status)
+  attempt(self, "finish", status)
+  attempt(self, "close")
+  self.writer = nil
+end
+
+return M
