@@ -12,28 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmclua.h"
+#include "group.h"
 
-/* What read(2) gives for PERF_FORMAT_GROUP | both times | ID. */
-struct group_read {
-    uint64_t nr, enabled, running;
-    struct { uint64_t value, id; } member[];
-};
-
-struct pmclua_group {
-    int32_t count;
-    unsigned fork_generation;     /* of the process that opened it */
-    int32_t *fds;
-    uint64_t *ids;
-    struct group_read *buffer;
-    size_t buffer_bytes;
-};
-
-/* Grows in every forked child: an inherited descriptor's ioctl would reach the parent's event. */
-static unsigned fork_generation;
-static void count_fork(void) { fork_generation++; }
+/* An inherited descriptor's ioctl would reach the parent's event. */
+unsigned group_fork_generation;
+static void count_fork(void) { group_fork_generation++; }
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+#ifdef __aarch64__
+/* attr.config1 of armv8_pmuv3: its word, and the bit that asks for reads in user space. */
+enum { CONFIG1 = 7, ARM_USER_READ = 2 };
+#endif
 
 static size_t read_bytes(int32_t count)
 {
@@ -62,7 +52,7 @@ static struct pmclua_group *new_group(int32_t count)
         return NULL;
     }
     pthread_once(&fork_once, watch_forks);
-    group->fork_generation = fork_generation;
+    group->fork_generation = group_fork_generation;
     return group;
 }
 
@@ -81,6 +71,10 @@ static struct pmclua_attr member_attr(const struct pmclua_attr *asked, int32_t i
     } else if (options & PMCLUA_PINNED) {
         pmclua_attr_set(&attr, "pinned", 1);
     }
+#ifdef __aarch64__
+    if (options & PMCLUA_READ_USER)
+        attr.words[CONFIG1] |= ARM_USER_READ;
+#endif
     return attr;
 }
 
@@ -99,14 +93,13 @@ static int open_member(struct pmclua_group *group, const struct pmclua_attr *att
     return 0;
 }
 
-int pmclua_group_open(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
-                      int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure)
+static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
+                    int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure)
 {
-    if (count < 1)
-        return -EINVAL;
     struct pmclua_group *group = new_group(count);
     if (!group)
         return -ENOMEM;
+    group->options = options;
     for (int32_t i = 0; i < count; i++) {
         struct pmclua_attr attr = member_attr(&attrs[i], i, options);
         int result = open_member(group, &attr, pid, cpu);
@@ -120,10 +113,59 @@ int pmclua_group_open(struct pmclua_group **out, const struct pmclua_attr *attrs
     return 0;
 }
 
+/* Whether an event could be on a counter that user space may read. Generic, cache and raw events are those
+ * of the CPU's own PMU, whatever its name. */
+static int is_of_cpu(const struct pmclua_attr *attr)
+{
+    uint64_t type, inherit;
+    pmclua_attr_get(attr, "type", &type);
+    pmclua_attr_get(attr, "inherit", &inherit);
+    return !inherit && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW);
+}
+
+static int may_read_in_user_space(const struct pmclua_attr *attrs, int32_t count, int32_t pid, int32_t cpu)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (!is_of_cpu(&attrs[i]))
+            return 0;
+    return pid == 0 && cpu == -1;
+}
+
+/* An OS kernel that forbids user-space reads may refuse to open events for them. */
+static int open_readable(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
+                         int32_t pid, int32_t cpu, uint32_t options)
+{
+    struct pmclua_failure ignored;
+    struct pmclua_group *group;
+    if (!may_read_in_user_space(attrs, count, pid, cpu))
+        return -EOPNOTSUPP;
+    int result = open_all(&group, attrs, count, pid, cpu, options, &ignored);
+    if (result < 0)
+        return result;
+    result = userread_map(group);
+    if (result < 0) {
+        pmclua_group_close(group);
+        return result;
+    }
+    *out = group;
+    return 0;
+}
+
+int pmclua_group_open(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
+                      int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure)
+{
+    if (count < 1)
+        return -EINVAL;
+    if ((options & PMCLUA_READ_USER) && open_readable(out, attrs, count, pid, cpu, options) == 0)
+        return 0;
+    return open_all(out, attrs, count, pid, cpu, options & ~(uint32_t)PMCLUA_READ_USER, failure);
+}
+
 void pmclua_group_close(struct pmclua_group *group)
 {
     if (!group)
         return;
+    userread_unmap(group);
     /* Closing the leader first would set its siblings counting on their own. */
     while (group->count > 0)
         pmclua_close(group->fds[--group->count]);
@@ -141,61 +183,32 @@ int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *f
 
 static int switch_group(struct pmclua_group *group, const char *request)
 {
-    if (group->fork_generation != fork_generation)
+    if (group->fork_generation != group_fork_generation)
         return -EOWNERDEAD;
     return pmclua_ioctl(group->fds[0], request, 0, NULL);
 }
 
+/* The first start shows whether the pages of a running group let it be read in user space. */
+static void settle_method(struct pmclua_group *group)
+{
+    uint64_t words[2 + group->count];
+    if ((group->options & PMCLUA_READ_USER) && userread(group, words) != 0) {
+        group->options &= ~(uint32_t)PMCLUA_READ_USER;
+        userread_unmap(group);
+    }
+}
+
 int pmclua_group_start(struct pmclua_group *group)
 {
-    return switch_group(group, "ENABLE");
+    int result = switch_group(group, "ENABLE");
+    if (result == 0 && group->pages)
+        settle_method(group);
+    return result;
 }
 
 int pmclua_group_stop(struct pmclua_group *group)
 {
     return switch_group(group, "DISABLE");
-}
-
-/* One read(2) into the group's buffer: all of it, or an error. */
-static int read_buffer(struct pmclua_group *group)
-{
-    long got = pmclua_read(group->fds[0], group->buffer, group->buffer_bytes);
-    if (got < 0)
-        return (int)got;
-    if (got == 0)
-        return -ENODATA;
-    if ((size_t)got != group->buffer_bytes || group->buffer->nr != (uint64_t)group->count)
-        return -EPROTO;
-    return 0;
-}
-
-/* By id, not by position: the OS kernel promises no order. The usual order makes this one compare. */
-static int value_by_id(const struct pmclua_group *group, int32_t index, uint64_t *value)
-{
-    uint64_t id = group->ids[index];
-    for (int32_t i = 0; i < group->count; i++) {
-        int32_t place = (index + i) % group->count;
-        if (group->buffer->member[place].id == id) {
-            *value = group->buffer->member[place].value;
-            return 0;
-        }
-    }
-    return -EPROTO;
-}
-
-int pmclua_group_read(struct pmclua_group *group, uint64_t *out)
-{
-    int result = read_buffer(group);
-    if (result < 0)
-        return result;
-    for (int32_t i = 0; i < group->count; i++) {
-        result = value_by_id(group, i, &out[2 + i]);
-        if (result < 0)
-            return result;
-    }
-    out[0] = group->buffer->enabled;
-    out[1] = group->buffer->running;
-    return 0;
 }
 
 void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out)
@@ -214,20 +227,9 @@ int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index)
     return index >= 0 && index < group->count ? group->fds[index] : -ERANGE;
 }
 
-int pmclua_group_measure(struct pmclua_group *group, void (*fn)(void *, uint64_t), void *state,
-                         uint64_t iterations, uint64_t repetitions, uint64_t *out)
+int32_t pmclua_group_method(const struct pmclua_group *group)
 {
-    size_t words = 2 + (size_t)group->count;
-    uint64_t before[words], after[words];
-    for (uint64_t i = 0; i < repetitions; i++) {
-        int result = pmclua_group_read(group, before);
-        if (result < 0)
-            return result;
-        fn(state, iterations);
-        result = pmclua_group_read(group, after);
-        if (result < 0)
-            return result;
-        pmclua_group_delta(group, before, after, out + i * words);
-    }
-    return 0;
+    if (group->options & PMCLUA_READ_TOGGLE)
+        return PMCLUA_BY_TOGGLE;
+    return group->pages ? PMCLUA_BY_USER : PMCLUA_BY_SYSCALL;
 }

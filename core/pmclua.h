@@ -81,9 +81,14 @@ struct pmclua_failure {
 struct pmclua_group;
 
 enum {
-    PMCLUA_ON_EXEC = 1,        /* counting starts when the target executes a program */
-    PMCLUA_PINNED  = 2         /* the leader is pinned: on the PMU or in error state */
+    PMCLUA_ON_EXEC     = 1,    /* counting starts when the target executes a program */
+    PMCLUA_PINNED      = 2,    /* the leader is pinned: on the PMU or in error state */
+    PMCLUA_READ_USER   = 4,    /* read in user space where the OS kernel allows it: this thread's own group */
+    PMCLUA_READ_TOGGLE = 8     /* pmclua_groups_measure starts and stops it: it counts in regions alone */
 };
+
+/* How a group is read. */
+enum { PMCLUA_BY_SYSCALL = 0, PMCLUA_BY_USER, PMCLUA_BY_TOGGLE };
 
 /* Opens `count` events on `pid` (0: this thread) and `cpu` (-1: any), stopped, freed by
  * pmclua_group_close. Fields that make a group (disabled, read_format, enable_on_exec, pinned of the
@@ -103,14 +108,18 @@ int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
 /* out[i] = later[i] - earlier[i] for the 2 + count words of a read. */
 void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out);
 int32_t pmclua_group_count(const struct pmclua_group *group);
+/* One of PMCLUA_BY_*; settled when the group is first started. A group that is read in user space is read by
+ * read(2) all the same whenever its pages say so. */
+int32_t pmclua_group_method(const struct pmclua_group *group);
 /* The descriptor of member `index`, still owned by the group; -ERANGE. */
 int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index);
 /* Closes siblings first, the leader last, and frees. NULL is allowed. */
 void pmclua_group_close(struct pmclua_group *group);
-/* Calls fn(state, iterations) `repetitions` times with a read before and one after; out gets
- * (2 + count) words of difference each time. The group must be started. */
-int pmclua_group_measure(struct pmclua_group *group, void (*fn)(void *, uint64_t), void *state,
-                         uint64_t iterations, uint64_t repetitions, uint64_t *out);
+/* Calls fn(state, iterations) between a read of each group, in order, into `before` and one of each, in
+ * reverse order, into `after`: the words of all groups, one after the other. The groups must be started;
+ * those to be toggled must not. A pinned group in error state reads as 0s. */
+int pmclua_groups_measure(struct pmclua_group *const *groups, int32_t count, void (*fn)(void *, uint64_t),
+                          void *state, uint64_t iterations, uint64_t *before, uint64_t *after);
 
 /* ---- libpfm4, loaded when first needed ------------------------------------------------------- */
 
@@ -169,7 +178,7 @@ enum pmclua_field {
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
     PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
     PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
-    PMCLUA_F_OPTIONS,          /* u64 of PMCLUA_PINNED, for the group begun last */
+    PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */
     PMCLUA_F_EVENTS,           /* u64: id; absent: nothing is counted */
@@ -185,6 +194,7 @@ enum pmclua_field {
     PMCLUA_F_COLD_BYTES,       /* u64 bytes that are walked through before each measured call */
     PMCLUA_F_NO_HUGE_PAGES,    /* u64 1 */
     PMCLUA_F_NODE,             /* u64: memory from this NUMA node alone */
+    PMCLUA_F_INHERIT,          /* u64 1: a kernel starts threads: nothing that they would be missed in */
     PMCLUA_F_LAST              /* one past the last */
 };
 
@@ -210,7 +220,8 @@ enum pmclua_outcome {
     PMCLUA_TIMED_OUT,          /* killed at its time limit */
     PMCLUA_NOT_STARTED,        /* could not be executed or set up: errnum, and text for a kernel */
     PMCLUA_NOT_COUNTED,        /* its events could not be opened: failure */
-    PMCLUA_QUIT                /* a kernel ended the runner by exit (see exit_code) */
+    PMCLUA_QUIT,               /* a kernel ended the runner by exit (see exit_code) */
+    PMCLUA_MISSED              /* threads of a kernel would be missed: ask another runner, with INHERIT */
 };
 
 /* One repetition as the runner saw it. Followed in the same message by
@@ -230,6 +241,7 @@ struct pmclua_result {
     uint32_t threads, words;
     uint32_t output_bytes, error_bytes;
     uint32_t region_words, region_path;    /* region_path: enum pmclua_region_path */
+    uint32_t method, reserved;             /* method: PMCLUA_BY_*, where all groups are read alike */
     struct pmclua_failure failure;
 };
 

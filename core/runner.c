@@ -137,6 +137,7 @@ static uint64_t *place_of(struct run *run, uint32_t kind)
     case PMCLUA_F_COLD_BYTES:      return &run->cold_bytes;
     case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
     case PMCLUA_F_NODE:            return &run->node;
+    case PMCLUA_F_INHERIT:         return &run->inherit;
     default:                       return NULL;
     }
 }

@@ -26,21 +26,39 @@ struct event_set {
     uint32_t words;                    /* of one reading of all groups: sum of 2 + count */
 };
 
+/* Tells whether the thread that opened it has started threads or processes (runner_births.c). */
+struct births {
+    const struct perf_event_mmap_page *page;   /* NULL: closed */
+    int fd;
+    uint64_t head;
+};
+
+int  births_open(struct births *births);
+/* Whether there were any since the last call, or since it was opened. */
+int  births_seen(struct births *births);
+void births_close(struct births *births);
+
 /* An event set opened on one target: all groups or none. */
 struct counters {
     const struct event_set *set;       /* NULL: nothing open */
     struct pmclua_group **group;
     uint64_t *before, *after;          /* set->words each */
+    struct births births;
+    int alone;                         /* some group is not inherited, though it was to be */
 };
 
 int  events_define(struct event_set *set, const struct pmclua_message *message);
 void events_free(struct event_set *set);
-/* Opens `set` (NULL: nothing, successfully). On failure `failure` is filled and nothing is open. */
+/* Opens `set` (NULL: nothing, successfully). On failure `failure` is filled and nothing is open. With
+ * PMCLUA_READ_USER among `options`, groups that ask for it and allow it are read in user space, are not
+ * inherited, and run already. */
 int  counters_open(struct counters *counters, const struct event_set *set, int pid, uint32_t options,
                    struct pmclua_failure *failure);
 int  counters_start(struct counters *counters);
-/* Reads every group, in order, into `words` (in reverse order when `closing`, so that regions nest). */
-int  counters_read(struct counters *counters, uint64_t *words, int closing);
+/* Reads every group, in order, into `words`. */
+int  counters_read(struct counters *counters, uint64_t *words);
+/* One of PMCLUA_BY_*: how its groups are read where they all are read alike; else by system calls. */
+int  counters_method(const struct counters *counters);
 /* out = after - before. */
 void counters_difference(const struct counters *counters, uint64_t *out);
 void counters_close(struct counters *counters);
@@ -65,7 +83,7 @@ void answer_free(struct answer *answer);
 /* What a RUN message asks; pmclua.h explains the fields. */
 struct run {
     uint64_t id, workload, events, iterations, repetitions, timeout_ns, capture_limit;
-    uint64_t padding, fixed_addresses, stack_offset, cold_bytes, no_huge_pages;
+    uint64_t padding, fixed_addresses, stack_offset, cold_bytes, no_huge_pages, inherit;
     uint64_t node;                     /* + 1; 0: any */
     int pinned;
     cpu_set_t cpus;

@@ -320,7 +320,7 @@ static void read_counters(struct counters *counters, struct answer *answer)
     uint32_t words = counters->set ? counters->set->words : 0;
     int result = answer_words(answer, words);
     if (result == 0)
-        result = counters_read(counters, answer->words, 0);
+        result = counters_read(counters, answer->words);
     if (result < 0) {
         answer->result.outcome = PMCLUA_NOT_COUNTED;
         answer->result.failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };

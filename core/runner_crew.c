@@ -5,6 +5,7 @@
  * for the PMU. Counters are opened by each thread on itself.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@
 #include "cpulist.h"
 #include "runner_crew.h"
 
-static struct crew *counting;              /* the crew with counters open */
+static struct crew *counting;              /* the crew with counters open, */
+static uint32_t counting_options;          /* and how they were asked for */
+static int members;                        /* threads of all crews */
 
 struct crew *crew_of_self(void)
 {
@@ -85,6 +88,7 @@ struct crew *crew_new(int threads, const cpu_set_t *cpus)
             errno = errnum;
             return NULL;
         }
+        members++;
     }
     return crew;
 }
@@ -128,7 +132,7 @@ static void close_counters(struct seat *seat, void *argument)
 static void open_counters(struct seat *seat, void *argument)
 {
     seat->tid = gettid();
-    seat->errnum = -counters_open(&seat->counters, argument, 0, 0, &seat->failure);
+    seat->errnum = -counters_open(&seat->counters, argument, 0, counting_options, &seat->failure);
     if (seat->errnum)
         return;
     seat->errnum = -counters_start(&seat->counters);
@@ -145,12 +149,18 @@ void crew_close_counters(void)
     counting = NULL;
 }
 
-struct seat *crew_count(struct crew *crew, const struct event_set *set)
+int crew_is_counting(const struct crew *crew, const struct event_set *set, uint32_t options)
 {
-    if (counting == crew && crew->seat[0].counters.set == set)
+    return counting == crew && crew->seat[0].counters.set == set && counting_options == options;
+}
+
+struct seat *crew_count(struct crew *crew, const struct event_set *set, uint32_t options)
+{
+    if (crew_is_counting(crew, set, options))
         return NULL;
     crew_close_counters();
     counting = crew;
+    counting_options = options;
     crew_do(crew, open_counters, (void *)set);
     for (int i = 0; i < crew->count; i++)
         if (crew->seat[i].errnum) {
@@ -158,6 +168,27 @@ struct seat *crew_count(struct crew *crew, const struct event_set *set)
             return &crew->seat[i];
         }
     return NULL;
+}
+
+/* ---- threads that are not ours ---- */
+
+int crew_births(struct crew *crew)
+{
+    int seen = 0;
+    for (int i = 0; i < crew->count; i++)
+        seen |= births_seen(&crew->seat[i].counters.births);
+    return seen;
+}
+
+int crew_strangers(void)
+{
+    int threads = 0;
+    DIR *folder = opendir("/proc/self/task");
+    while (folder && readdir(folder))
+        threads++;
+    if (folder)
+        closedir(folder);
+    return threads - 2 - 1 - members;      /* "." and "..", and our first */
 }
 
 void crew_free(struct crew *crew)
@@ -170,6 +201,7 @@ void crew_free(struct crew *crew)
     pthread_mutex_unlock(&crew->mutex);
     for (int i = 0; i < crew->count; i++)
         pthread_join(crew->seat[i].thread, NULL);
+    members -= crew->count;
     pthread_mutex_destroy(&crew->mutex);
     pthread_cond_destroy(&crew->changed);
     free(crew->seat);

@@ -45,9 +45,15 @@ struct crew *crew_new(int threads, const cpu_set_t *cpus);
 void crew_do(struct crew *crew, crew_step step, void *argument);
 /* In a step: waits, spinning, until every seat of the crew has come here. Once a step. */
 void crew_meet(struct seat *seat);
-/* Makes every seat count `set` (NULL: nothing), kept open until another set or crew is asked for. The
- * first seat that failed, or NULL. */
-struct seat *crew_count(struct crew *crew, const struct event_set *set);
+/* Makes every seat count `set` (NULL: nothing), kept open until another set, crew or `options` (as for
+ * counters_open) are asked for. The first seat that failed, or NULL. */
+struct seat *crew_count(struct crew *crew, const struct event_set *set, uint32_t options);
+/* Whether crew_count would leave the counters as they are. */
+int crew_is_counting(const struct crew *crew, const struct event_set *set, uint32_t options);
+/* Whether a seat has started threads or processes since this was last asked. */
+int crew_births(struct crew *crew);
+/* How many threads of this process belong to no crew and are not its first. */
+int crew_strangers(void);
 void crew_close_counters(void);
 void crew_free(struct crew *crew);
 

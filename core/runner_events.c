@@ -116,11 +116,32 @@ void events_free(struct event_set *set)
     *set = (struct event_set){ 0 };
 }
 
+/* The group of this thread alone, running and read in user space; else -errno and nothing is open. */
+static int open_readable(struct pmclua_group **out, const struct set_group *group)
+{
+    struct pmclua_attr attrs[group->count];
+    struct pmclua_failure ignored;
+    memcpy(attrs, group->attrs, sizeof attrs);
+    for (int i = 0; i < group->count; i++)
+        pmclua_attr_set(&attrs[i], "inherit", 0);
+    int result = pmclua_group_open(out, attrs, group->count, 0, -1, group->options, &ignored);
+    if (result < 0)
+        return result;
+    result = pmclua_group_start(*out);
+    if (result == 0 && pmclua_group_method(*out) == PMCLUA_BY_USER)
+        return 0;
+    pmclua_group_close(*out);
+    *out = NULL;
+    return -EOPNOTSUPP;
+}
+
 /* Opens a group and sets its filters; both, or neither and *out (NULL before) stays NULL. */
 static int open_group(struct pmclua_group **out, const struct set_group *group, int pid, uint32_t options,
                       struct pmclua_failure *failure)
 {
-    int result = pmclua_group_open(out, group->attrs, group->count, pid, -1, group->options | options, failure);
+    uint32_t never = pid == 0 ? PMCLUA_READ_USER : PMCLUA_READ_USER | PMCLUA_READ_TOGGLE;
+    int result = pmclua_group_open(out, group->attrs, group->count, pid, -1, (group->options | options) & ~never,
+                                   failure);
     for (int i = 0; result == 0 && i < group->count; i++)
         if (group->filters[i])
             result = pmclua_group_filter(*out, i, group->filters[i], failure);
@@ -135,6 +156,8 @@ int counters_open(struct counters *counters, const struct event_set *set, int pi
                   struct pmclua_failure *failure)
 {
     *counters = (struct counters){ 0 };
+    if (pid == 0)
+        births_open(&counters->births);       /* where it cannot be opened, all are inherited */
     if (!set || set->groups == 0)
         return 0;
     counters->group = calloc((size_t)set->groups, sizeof *counters->group);
@@ -147,7 +170,13 @@ int counters_open(struct counters *counters, const struct event_set *set, int pi
     }
     counters->after = counters->before + set->words;
     for (int i = 0; i < set->groups; i++) {
-        int result = open_group(&counters->group[i], &set->group[i], pid, options, failure);
+        const struct set_group *group = &set->group[i];
+        if (counters->births.page && (group->options & options & PMCLUA_READ_USER)
+            && open_readable(&counters->group[i], group) == 0) {
+            counters->alone = 1;
+            continue;
+        }
+        int result = open_group(&counters->group[i], group, pid, options, failure);
         if (result < 0) {
             failure->group = i;
             counters_close(counters);
@@ -162,6 +191,7 @@ void counters_close(struct counters *counters)
     if (counters->set)
         for (int i = 0; counters->group && i < counters->set->groups; i++)
             pmclua_group_close(counters->group[i]);
+    births_close(&counters->births);
     free(counters->group);
     free(counters->before);
     *counters = (struct counters){ 0 };
@@ -170,7 +200,8 @@ void counters_close(struct counters *counters)
 int counters_start(struct counters *counters)
 {
     for (int i = 0; counters->set && i < counters->set->groups; i++) {
-        int result = pmclua_group_start(counters->group[i]);
+        int in_regions_alone = pmclua_group_method(counters->group[i]) == PMCLUA_BY_TOGGLE;
+        int result = in_regions_alone ? 0 : pmclua_group_start(counters->group[i]);
         if (result < 0)
             return result;
     }
@@ -188,24 +219,27 @@ static int read_group(struct pmclua_group *group, uint64_t *words)
     return result;
 }
 
-int counters_read(struct counters *counters, uint64_t *words, int closing)
+int counters_read(struct counters *counters, uint64_t *words)
 {
-    if (!counters->set)
-        return 0;
-    int groups = counters->set->groups;
-    uint64_t *place = closing ? words + counters->set->words : words;
-    for (int i = 0; i < groups; i++) {
-        struct pmclua_group *group = counters->group[closing ? groups - 1 - i : i];
-        size_t count = 2 + (size_t)pmclua_group_count(group);
-        if (closing)
-            place -= count;
-        int result = read_group(group, place);
+    for (int i = 0; counters->set && i < counters->set->groups; i++) {
+        int result = read_group(counters->group[i], words);
         if (result < 0)
             return result;
-        if (!closing)
-            place += count;
+        words += 2 + pmclua_group_count(counters->group[i]);
     }
     return 0;
+}
+
+int counters_method(const struct counters *counters)
+{
+    int method = PMCLUA_BY_SYSCALL;
+    for (int i = 0; counters->set && i < counters->set->groups; i++) {
+        int its = pmclua_group_method(counters->group[i]);
+        if (i > 0 && its != method)
+            return PMCLUA_BY_SYSCALL;
+        method = its;
+    }
+    return method;
 }
 
 void counters_difference(const struct counters *counters, uint64_t *out)

@@ -36,6 +36,7 @@ struct kernel {
     struct crew *crew;
     void **state;                          /* one a seat */
     int is_set_up;
+    int has_pool;                          /* it started threads that are still there */
     char why[WHY_BYTES];                   /* what went wrong, for people */
 };
 
@@ -255,15 +256,16 @@ static void measure_step(struct seat *seat, void *argument)
         memory_cool(call->run->cold_bytes);
     if (seat->crew->count > 1)
         crew_meet(seat);
+    /* Once for nothing: the way to the counters is then as warm before the call as after it. */
+    counters_read(counters, counters->before);
     seat->start_ns = pmclua_now_ns();
-    int before = counters_read(counters, counters->before, 0);
-    run(state, iterations);
-    int after = counters_read(counters, counters->after, 1);
+    int result = pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, run, state,
+                                       iterations, counters->before, counters->after);
     seat->end_ns = pmclua_now_ns();
     end_if_forked();
     if (call->run->pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
-    seat->errnum = pinned < 0 ? -pinned : before < 0 ? -before : after < 0 ? -after : 0;
+    seat->errnum = pinned < 0 ? -pinned : -result;
 }
 
 static uint64_t nanoseconds(struct timeval time)
@@ -308,6 +310,24 @@ static int take_counts(struct answer *answer, const struct crew *crew, const str
     return 0;
 }
 
+/* ---- threads that a kernel starts ---- */
+
+/* Whether the kernel has started threads or processes lately that its counters do not count. */
+static int misses_threads(struct kernel *kernel)
+{
+    if (!crew_births(kernel->crew))
+        return 0;
+    kernel->has_pool |= crew_strangers() > 0;
+    return kernel->crew->seat[0].counters.alone;
+}
+
+/* Counters that were opened now would miss the threads that are there: only another runner gets them. */
+static void refuse_missed(struct answer *answer)
+{
+    answer->result.outcome = PMCLUA_MISSED;
+    answer->result.words = 0;
+}
+
 static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
                   struct answer *answer)
 {
@@ -316,13 +336,18 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
     for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
         struct rusage before, after;
         answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
-                                                 .threads = (uint32_t)kernel->crew->count };
+                                                 .threads = (uint32_t)kernel->crew->count,
+                                                 .method = (uint32_t)counters_method(&kernel->crew->seat[0].counters) };
         getrusage(RUSAGE_SELF, &before);
         crew_do(kernel->crew, measure_step, &call);
         getrusage(RUSAGE_SELF, &after);
         take_times(&answer->result, kernel->crew);
         take_usage(&answer->result, &before, &after);
         int counted = take_counts(answer, kernel->crew, set);
+        if (misses_threads(kernel)) {
+            refuse_missed(answer);
+            return answer_send(fd, answer);
+        }
         if (counted < 0) {
             answer->result.outcome = PMCLUA_NOT_COUNTED;
             answer->result.words = 0;
@@ -334,11 +359,16 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
 }
 
 /* Everything that must be in place before the first measured call: 0, or the answer says what is not. */
-static int prepare(struct kernel *kernel, const struct event_set *set, struct answer *answer)
+static int prepare(struct kernel *kernel, const struct event_set *set, const struct run *run, struct answer *answer)
 {
+    uint32_t options = run->inherit ? 0 : PMCLUA_READ_USER;
     int result = load(kernel);
+    if (result == 0 && kernel->has_pool && !crew_is_counting(kernel->crew, set, options)) {
+        refuse_missed(answer);
+        return -EAGAIN;
+    }
     /* Counters before setup: threads that setup starts inherit them. */
-    const struct seat *failed = result == 0 ? crew_count(kernel->crew, set) : NULL;
+    const struct seat *failed = result == 0 ? crew_count(kernel->crew, set, options) : NULL;
     if (failed) {
         answer->result.outcome = PMCLUA_NOT_COUNTED;
         answer->result.failure = failed->failure;
@@ -346,6 +376,10 @@ static int prepare(struct kernel *kernel, const struct event_set *set, struct an
     }
     if (result == 0)
         result = set_up(kernel);
+    if (result == 0 && misses_threads(kernel)) {
+        refuse_missed(answer);
+        return -EAGAIN;
+    }
     if (result < 0)
         answer_refuse(answer, -result, kernel->why);
     return result;
@@ -376,7 +410,7 @@ int kernel_run(struct kernel *kernel, const struct event_set *set, const struct 
     struct answer answer = { .result.sequence = run->id };
     direct_output(kernel);
     end_if_forked();           /* knows our pid from here on */
-    int result = prepare(kernel, set, &answer);
+    int result = prepare(kernel, set, run, &answer);
     answer.result.threads = result == 0 ? (uint32_t)kernel->crew->count : 0;
     result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
                                                  : repeat(kernel, set, run, fd, &answer);

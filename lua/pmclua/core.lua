@@ -244,16 +244,32 @@ end
 local Group = {}
 Group.__index = Group
 
+-- What each way of reading asks of the core: "auto" and "user" are the same to it.
+local READS = { syscall = 0, auto = C.PMCLUA_READ_USER, user = C.PMCLUA_READ_USER, toggle = C.PMCLUA_READ_TOGGLE }
+local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user", [C.PMCLUA_BY_TOGGLE] = "toggle" }
+
+--- The options of a group in the core's terms.
+---@param options { on_exec?: boolean, pinned?: boolean, read?: string }
+---@return integer flags
+function core.private_group_flags(options)
+  return (options.on_exec and C.PMCLUA_ON_EXEC or 0) + (options.pinned and C.PMCLUA_PINNED or 0)
+    + READS[options.read or "syscall"]
+end
+
+--- "syscall", "user" or "toggle", of the core's number for it.
+function core.private_method(number) return METHODS[number] end
+
 --- Opens a group, stopped. Returns it, or nil and a failure table.
 ---@param attrs table[] attr fields by ABI name (and `filter`), the leader first
----@param options? { pid?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean }
+---@param options? { pid?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean, read?: string }
+---   read: "syscall" (default); "auto" or "user": in user space where that is possible; "toggle"
 ---@return pmclua.core.Group?, table?
 function core.group(attrs, options)
   options = options or {}
   local list = ffi.new("struct pmclua_attr[?]", #attrs)
   for i, fields in ipairs(attrs) do fill_attr(list[i - 1], fields) end
   local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
-  local flags = (options.on_exec and C.PMCLUA_ON_EXEC or 0) + (options.pinned and C.PMCLUA_PINNED or 0)
+  local flags = core.private_group_flags(options)
   local pid, cpu = options.pid or 0, options.cpu or -1
   local result = C.pmclua_group_open(handle, list, #attrs, pid, cpu, flags, failure)
   if result < 0 then
@@ -314,6 +330,9 @@ function core.number(room, index) return tonumber(room[index - 1]) end
 
 --- The same as a u64.
 function core.raw(room, index) return room[index - 1] end
+
+--- How it is read, settled when it is first started: "syscall", "user" or "toggle".
+function Group:method() return METHODS[C.pmclua_group_method(open_handle(self))] end
 
 function Group:fd(index) return C.pmclua_group_fd(open_handle(self), index - 1) end
 

@@ -119,6 +119,22 @@ local function line_by_hand(short)
   return programs.number { programs.compile "lines", programs.folder() .. "/lines.jsonl", tostring(lines(short)) }
 end
 
+-- ---- reading in user space ----
+
+local function reading(method)
+  return function(short)
+    local folder = core.folder()
+    local path = programs.compile("seqlock", { "-L" .. folder, "-lpmclua", "-Wl,-rpath," .. folder })
+    return programs.number { path, method, short and "100" or "10000" }
+  end
+end
+
+local function prepare_reading()
+  local ok, why = pcall(reading "pmclua", true)
+  return not ok and "no counters that user space may read here (" .. why:gsub("^.* failed: ", ""):gsub("\n", "")
+    .. "); in the lab: `--only user,user-read` there" or nil
+end
+
 ---@type bench.Row[]
 return {
   { name = "region", what = "a region in the runner's hot loop", against = "two read(2) by hand",
@@ -127,6 +143,10 @@ return {
     prepare = prepare_papi, mine = region_in_runner, other = region_by_papi },
   { name = "lua", what = "a region from compiled Lua (`group:count`)", against = "two read(2) by hand",
     goal = 1.25, unit = "ns", turns = 15, mine = region_in_lua, other = regions_by_hand },
+  { name = "user", what = "a user-space read of a group of 4", against = "a seqlock loop by hand", goal = 1.2,
+    unit = "instructions", turns = 3, prepare = prepare_reading, mine = reading "pmclua", other = reading "hand" },
+  { name = "user-read", what = "the same", against = "read(2)", goal = 0.1, unit = "instructions", turns = 3,
+    prepare = prepare_reading, mine = reading "pmclua", other = reading "syscall" },
   { name = "start", what = '`pmclua -e ""`', against = '`luajit -e ""`', goal = 2, unit = "ns", turns = 200,
     needs = "luajit", mine = wall { programs.PMCLUA, "-e", "" }, other = wall { "luajit", "-e", "" } },
   { name = "stat", what = "`pmclua stat -e page-faults,task-clock -- true`", against = "`perf stat` of the same",

@@ -13,6 +13,7 @@ M.OUTPUT = { null = C.PMCLUA_TO_NULL, inherit = C.PMCLUA_TO_INHERIT, capture = C
 local OUTCOMES = {
   [C.PMCLUA_DONE] = "done", [C.PMCLUA_SIGNALLED] = "signalled", [C.PMCLUA_TIMED_OUT] = "timed-out",
   [C.PMCLUA_NOT_STARTED] = "not-started", [C.PMCLUA_NOT_COUNTED] = "not-counted", [C.PMCLUA_QUIT] = "quit",
+  [C.PMCLUA_MISSED] = "missed",
 }
 
 ---@class pmclua.core.Message
@@ -43,9 +44,11 @@ function Message:number(field, number)
 end
 
 --- Begins a group of events; `attr` adds its members.
-function Message:group(pinned)
+---@param options? { pinned?: boolean, read?: string } read: as for core.group
+function Message:group(options)
   assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_GROUP, nil, 0) == 0, "no memory")
-  return pinned and self:number("options", C.PMCLUA_PINNED) or self
+  local flags = options and core.private_group_flags(options) or 0
+  return flags ~= 0 and self:number("options", flags) or self
 end
 
 function Message:attr(fields)
@@ -102,6 +105,7 @@ local function result_table(result)
     voluntary_switches = exact(result.voluntary_switches),
     involuntary_switches = exact(result.involuntary_switches),
     sequence = tonumber(result.sequence), threads = result.threads, words = words,
+    method = core.private_method(result.method),
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
     regions = result.region_words > 0

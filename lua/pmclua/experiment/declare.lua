@@ -31,7 +31,7 @@ declare.DEFAULT_EVENTS = { "duration_time", "task-clock", "context-switches", "c
 
 -- ---- the whole ----
 
-local DEFAULTS = { repetitions = 20, warmup = 2, on_failure = "stop", passes = "rerun",
+local DEFAULTS = { repetitions = 20, warmup = 2, on_failure = "stop", passes = "rerun", read = "auto",
   factors = {}, metrics = {}, margin = { default = 0.01 } }
 
 local function check_keys(spec, wrong)

@@ -204,6 +204,7 @@ local function one_of(...)
   end
 end
 check.layout = one_of("fixed", "randomise")
+check.read = one_of("auto", "syscall", "user", "toggle")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
 local function margin_of(value)

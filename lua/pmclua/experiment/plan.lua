@@ -48,6 +48,9 @@ function plan.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
     declaration.target or declaration.regions)
+  for _, pass in ipairs(list) do
+    for _, group in ipairs(pass.groups) do group.read = declaration.read end
+  end
   local cells = plan.cells(declaration)
   local runs = #cells * #list * (declaration.warmup + declaration.repetitions)
   return { cells = cells, passes = list, anchors = anchors, runs = runs }

@@ -47,6 +47,7 @@ function record.new(step, result, pass, events, why)
     pass = step.pass, index = step.index, order = step.order, warmup = step.warmup,
     outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
     signal = result.signal ~= 0 and result.signal or nil, why = why,
+    read = result.method ~= "syscall" and result.method or nil,
     counts = {}, enabled = {}, running = {},
   }
   for _, name in ipairs(COPIED) do made[name] = result[name] end

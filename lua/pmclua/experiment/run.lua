@@ -154,6 +154,16 @@ local function refusal(self, result, pass_number)
   return tostring(explain.open(failure))
 end
 
+--- Raises where the script insists on reading in user space and a kernel or function was not read so.
+local function check_read(self, step, result)
+  local insists = self.declaration.read == "user" and step.cell.workload.kind ~= "command"
+  if not insists or result.outcome ~= "done" or result.method == "user" then return end
+  error(explain.problem { code = "EOPNOTSUPP", operation = "read",
+    message = ("%s: its counters cannot be read in user space"):format(step.cell.workload.name),
+    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of the PMU "
+      .. 'in sysfs on x86, the sysctl kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
+end
+
 --- One run of a step: its record.
 local function attempt(self, step)
   local cell = step.cell
@@ -167,6 +177,7 @@ local function attempt(self, step)
       or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
   end
   local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
+  check_read(self, step, result)
   run_hook(self, self.declaration.conclude, cell, "conclude")
   local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events

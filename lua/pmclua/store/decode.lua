@@ -218,6 +218,7 @@ local function unpack_record(line, shape, values, k)
     involuntary_switches = pick(line, values, "involuntary_switches", k),
     counts = false, enabled = false, running = false,
   }
+  if shape.has_optional then set_optional(record, shape, values) end
   record.counts, record.enabled, record.running = unpack_counts(line, values, k)
   check_place(record)
   return record

@@ -58,10 +58,13 @@ local function head(self, kind, record)
   if record.warmup or record.outcome ~= "done" or not is_plain(record) then
     return make_head(self, kind, record)
   end
-  local key = record.cell * #self.pass_events + record.pass
-  local heads = self.heads[kind]
-  if not heads[key] then heads[key] = make_head(self, kind, record) end
-  return heads[key]
+  local key, heads = record.cell * #self.pass_events + record.pass, self.heads[kind]
+  local known = heads[key]
+  if not known or known.read ~= record.read then
+    known = { read = record.read, text = make_head(self, kind, record) }
+    heads[key] = known
+  end
+  return known.text
 end
 
 local function check_count(value, name)

@@ -14,7 +14,7 @@ M.SCALARS = {
   "max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
 }
 --- Fields that are there only where they say something.
-M.OPTIONAL = { "why", "region", "thread", "cpu", "interval" }
+M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read" }
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, rejected = true,

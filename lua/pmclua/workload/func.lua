@@ -28,26 +28,59 @@ function Function:identity()
   return { info.source, info.linedefined }
 end
 
+-- Attrs as they are, or not inherited where the group is to be read in user space: what a function starts
+-- is counted unless the script says otherwise.
+local function attrs_of(group)
+  if group.read ~= "user" then return group.attrs end
+  local attrs = {}
+  for i, fields in ipairs(group.attrs) do
+    attrs[i] = {}
+    for name, value in pairs(fields) do attrs[i][name] = value end
+    attrs[i].inherit = nil
+  end
+  return attrs
+end
+
 --- Opens the groups of an event set on this thread. Raises the failure table.
 function Function.open_groups(_, groups)
   local open = {}
   for i, group in ipairs(groups) do
-    local handle, failure = core.group(group.attrs, { pinned = group.pinned })
+    local handle, failure = core.group(attrs_of(group), { pinned = group.pinned, read = group.read })
     if not handle then
       for _, other in ipairs(open) do other.handle:close() end
       return nil, failure
     end
     open[i] = { handle = handle, before = handle:room(), after = handle:room(), out = handle:room() }
-    handle:start()
+    open[i].toggled = group.read == "toggle"
+    if not open[i].toggled then handle:start() end
   end
   return open
 end
 
---- True when every group could be read.
-local function read_all(open, room)
+--- True when every group could be read, and started where it is toggled.
+local function read_before(open)
   local ok = true
-  for i = 1, #open do ok = open[i].handle:read_into(open[i][room]) and ok end
+  for i = 1, #open do
+    ok = open[i].handle:read_into(open[i].before) and (not open[i].toggled or open[i].handle:start()) and ok
+  end
   return ok
+end
+
+local function read_after(open)
+  local ok = true
+  for i = #open, 1, -1 do
+    ok = (not open[i].toggled or open[i].handle:stop()) and open[i].handle:read_into(open[i].after) and ok
+  end
+  return ok
+end
+
+-- As the runner says it: of all groups where they are read alike.
+local function method_of(open)
+  local method = open[1] and open[1].handle:method()
+  for _, group in ipairs(open) do
+    if group.handle:method() ~= method then return "syscall" end
+  end
+  return method
 end
 
 --- The differences; none (absent, not 0) where a read failed.
@@ -69,14 +102,15 @@ function Function:measure(open, levels)
   collectgarbage()
   collectgarbage "stop"
   local start_ns = core.now_ns()
-  local is_whole = read_all(open, "before")
+  local is_whole = read_before(open)
   local ok, why = pcall(fn, levels)
-  is_whole = read_all(open, "after") and is_whole
+  is_whole = read_after(open) and is_whole
   local end_ns = core.now_ns()
   collectgarbage "restart"
   if not ok then error(why, 0) end
   return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
-    iterations = 1, threads = 1, words = words_of(open, is_whole), output = "", errors = "" }
+    iterations = 1, threads = 1, words = words_of(open, is_whole), method = method_of(open), output = "",
+    errors = "" }
 end
 
 function Function.close_groups(_, open)

@@ -8,6 +8,7 @@ local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 
 ---@class pmclua.Session
+---@field starts_threads table<integer, true> workloads whose threads must inherit their counters
 ---@field idle fun() called every 50 ms while a result is waited for
 local Session = {}
 Session.__index = Session
@@ -17,7 +18,8 @@ local session = {}
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, sent = {}, ready = {}, next_id = 1, sequence = 0, idle = function() end }, Session)
+  return setmetatable({ definitions = {}, sent = {}, ready = {}, starts_threads = {}, next_id = 1, sequence = 0,
+    idle = function() end }, Session)
 end
 
 local function remember(self, build)
@@ -37,12 +39,12 @@ function Session:workload(build)
 end
 
 --- Defines an event set; returns its id.
----@param groups { pinned?: boolean, attrs: table[] }[]
+---@param groups { pinned?: boolean, read?: string, attrs: table[] }[]
 function Session:events(groups)
   return remember(self, function(id)
     local message = core.message("events", id)
     for _, group in ipairs(groups) do
-      message:group(group.pinned)
+      message:group(group)
       for _, attr in ipairs(group.attrs) do message:attr(attr) end
     end
     return message
@@ -99,11 +101,12 @@ local function add_layout(message, layout)
   if layout.cpus then message:text("run_cpus", layout.cpus) end
 end
 
-local function send(self, job)
+local function send(self, job, repetitions)
   self.sequence = self.sequence + 1
   local message = core.message("run", self.sequence):number("workload", job.workload)
   if job.events then message:number("events", job.events) end
-  message:number("iterations", job.iterations or 1):number("repetitions", job.repetitions or 1)
+  message:number("iterations", job.iterations or 1):number("repetitions", repetitions)
+  if self.starts_threads[job.workload] then message:number("inherit", 1) end
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
   add_layout(message, job.layout or {})
@@ -137,10 +140,26 @@ end
 --- there; nil: nothing.
 local function set_up(self, job)
   if not job.in_runner or not job.timeout_ns or self.ready[job.workload] then return nil end
-  local only = { workload = job.workload, events = job.events, in_runner = true, repetitions = 0, layout = job.layout }
-  local result = send(self, only) and receive(self, only) or death(self, nil, false)
+  local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout }
+  local result = send(self, only, 0) and receive(self, only) or death(self, nil, false)
   if result.outcome ~= "done" then return result end
   self.ready[job.workload] = true
+end
+
+--- Runs some repetitions of a job. How many are left for another runner, because this one's counters would
+--- miss threads that the kernel has started.
+local function run_some(self, job, repetitions, take)
+  start(self, job)
+  local refusal = set_up(self, job)
+  if not refusal and not send(self, job, repetitions) then refusal = death(self, nil, false) end
+  for done = 0, repetitions - 1 do
+    local result = refusal or receive(self, job)
+    if result.outcome == "missed" then return repetitions - done end
+    take(result)
+    -- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
+    if refusal or not self.runner or result.outcome ~= "done" and result.threads == 0 then return 0 end
+  end
+  return 0
 end
 
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
@@ -150,21 +169,11 @@ end
 ---   kernel; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
-  start(self, job)
-  local refusal = set_up(self, job)
-  if refusal then
-    take(refusal)
-    return
-  end
-  if not send(self, job) then
-    take(death(self, nil, false))
-    return
-  end
-  for _ = 1, job.repetitions or 1 do
-    local result = receive(self, job)
-    take(result)
-    -- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
-    if not self.runner or result.outcome ~= "done" and result.threads == 0 then return end
+  local left = run_some(self, job, job.repetitions or 1, take)
+  while left > 0 do
+    self.starts_threads[job.workload] = true
+    self:close()
+    left = run_some(self, job, left, take)
   end
 end
 

@@ -1,0 +1,36 @@
+/*
+ * group.h: what group.c, region.c and userread.c share: the group itself.
+ */
+#ifndef PMCLUA_GROUP_H
+#define PMCLUA_GROUP_H
+
+#include "pmclua.h"
+
+/* What read(2) gives for PERF_FORMAT_GROUP | both times | ID. */
+struct group_read {
+    uint64_t nr, enabled, running;
+    struct { uint64_t value, id; } member[];
+};
+
+struct pmclua_group {
+    int32_t count;
+    uint32_t options;             /* as opened: enum pmclua_group_option */
+    unsigned fork_generation;     /* of the process that opened it */
+    int32_t *fds;
+    uint64_t *ids;
+    struct group_read *buffer;
+    size_t buffer_bytes;
+    struct perf_event_mmap_page **pages;   /* one a member, where it is read in user space; else NULL */
+};
+
+/* Grows in every forked child. */
+extern unsigned group_fork_generation;
+
+/* Maps the members' pages, so that userread may be tried. -errno, and group->pages is NULL. What a page
+ * allows is only written there when its event has run. */
+int  userread_map(struct pmclua_group *group);
+void userread_unmap(struct pmclua_group *group);
+/* As pmclua_group_read, without a system call. 1: only read(2) knows; `out` then holds nothing. */
+int  userread(const struct pmclua_group *group, uint64_t *out);
+
+#endif
