@@ -13,6 +13,7 @@ require("pmclua.lazy").fields(M, {
     median_interval = "median" },
   ["pmclua.stats.rank"] = { "spearman", "mann_whitney", "hodges_lehmann" },
   ["pmclua.stats.fit"] = { "line", "theil_sen", "bootstrap" },
+  ["pmclua.stats.slope"] = { slope = "fit", slopes = "bootstrap" },
   ["pmclua.stats.variance"] = { "components" },
 })
 

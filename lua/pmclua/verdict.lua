@@ -10,7 +10,8 @@ local interval = lazy.module "pmclua.stats.interval"
 local M = {}
 
 lazy.fields(M, {
-  ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "noise_floor", "pair" },
+  ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
+    "pair" },
   ["pmclua.verdict.check"] = { "expect", "gate", "together" },
   ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
 })

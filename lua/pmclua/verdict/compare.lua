@@ -33,7 +33,7 @@ local WORDS = {
 ---@field coverage? number as reached
 ---@field margin number
 ---@field floor? number noise floor that was applied
----@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"
+---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"bootstrap" of slopes
 ---@field n integer repetitions
 ---@field n_baseline integer
 ---@field reason? string why it is undecided, where not by the interval alone
@@ -142,6 +142,22 @@ end
 ---@field paired? boolean the i-th values of both were measured in one block; default true
 ---@field floor? number noise floor, a share: of `noise_floor`
 
+--- Concludes on an estimate that was made elsewhere (of slopes, say), as `compare` does on its own.
+---@param result table method, and `ratio`, low and high, or a `difference`; becomes the verdict
+---@param b { median: number, n: integer } the baseline
+---@param n integer repetitions
+---@param options? pmclua.CompareOptions
+---@return pmclua.Verdict
+function M.conclude(result, b, n, options)
+  options = options or {}
+  local words = WORDS[options.kind or "count"] or error("no kind of quantity: " .. tostring(options.kind), 2)
+  result.level, result.margin = options.level or M.DEFAULT_LEVEL, options.margin or M.DEFAULT_MARGIN
+  result.floor, result.n, result.n_baseline = options.floor, n, b.n
+  local conclusion = apply_floor(result, conclude(result, b))
+  result.verdict = words[conclusion] or conclusion
+  return result
+end
+
 --- Compares the values of one quantity with the baseline's. By what they allow: one value each is
 --- compared exactly; pairs by the median log ratio with the sign test's interval; unpaired values by the
 --- Hodges-Lehmann shift of logarithms; values with zeros by the shift itself and the Mann-Whitney test.
@@ -153,18 +169,13 @@ end
 function M.compare(values, baseline, options)
   options = options or {}
   local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false }
-  local words = WORDS[options.kind or "count"] or error("no kind of quantity: " .. tostring(options.kind), 2)
   local a, why = extremes(values)
   if not a then return nil, why end
   local b, why_not = extremes(baseline)
   if not b then return nil, "of the baseline, " .. why_not end
   local result, reason = estimate(values, baseline, a, b, asked)
   if not result then return nil, reason end
-  result.level, result.margin = asked.level, options.margin or M.DEFAULT_MARGIN
-  result.floor, result.n, result.n_baseline = options.floor, a.n, b.n
-  local conclusion = apply_floor(result, conclude(result, b))
-  result.verdict = words[conclusion] or conclusion
-  return result
+  return M.conclude(result, b, a.n, options)
 end
 
 --- The noise floor: how far from 1 the interval of a baseline against itself (A/A) reaches.

@@ -1,0 +1,117 @@
+-- Slopes with intervals, against SciPy (tests/fixtures/stats/reference.lua) and against their definitions.
+
+local path = require "pl.path"
+local here = path.dirname(path.dirname(path.abspath(debug.getinfo(1, "S").source:sub(2)))) .. "/"
+local reference = dofile(here .. "fixtures/stats/reference.lua")
+local stats = require "pmclua.stats"
+
+local function near(expected, actual, tolerance, what)
+  local limit = tolerance * math.max(1, math.abs(expected))
+  local is_near = math.abs(expected - actual) <= limit
+  assert.is_true(is_near, ("%s: %.17g, not %.17g"):format(what, actual, expected))
+end
+
+local function sequence(n, f)
+  local list = {}
+  for i = 1, n do list[i] = f(i) end
+  return list
+end
+
+local function first(slopes) return slopes[1] end
+
+describe("a slope", function()
+  it("is scipy.stats.theilslopes', with its interval at several levels", function()
+    for _, row in ipairs(reference.fits) do
+      for _, level in ipairs { 90, 95, 99 } do
+        local slope = stats.slope(reference.fit_x, row.y, level / 100)
+        near(row.robust_b, slope.slope, 1e-14, "slope")
+        near(row.robust_a, slope.intercept, 1e-12, "intercept")
+        near(row["low" .. level], slope.low, 1e-14, "low")
+        near(row["high" .. level], slope.high, 1e-14, "high")
+      end
+      local slope = stats.slope(reference.fit_x, row.y)
+      near(row.near_low, slope.low, 1e-14, "SciPy's low")
+      near(row.near_high, slope.high, 1e-14, "SciPy's high")
+      near(row.r2, slope.r2, 1e-12, "R²")
+    end
+  end)
+
+  it("is exact where every point lies on the line, with the rest in the intercept", function()
+    local x = { 5, 1, 3, 2, 4 }
+    local slope = stats.slope(x, sequence(5, function(i) return 120 + 102 * x[i] end))
+    assert.is_true(slope.exact)
+    assert.same({ 102, 102, 102, 120 }, { slope.slope, slope.low, slope.high, slope.intercept })
+  end)
+
+  it("of two points is no exact one, and has no interval", function()
+    local slope = stats.slope({ 1, 2 }, { 10, 20 })
+    assert.is_false(slope.exact)
+    assert.is_nil(slope.low)
+    assert.equal("two points are always on a line", slope.reason)
+  end)
+
+  it("of few points has no interval, and says so", function()
+    local slope = stats.slope({ 1, 2, 3, 4 }, { 10, 21, 30, 40 })
+    assert.is_nil(slope.low)
+    assert.equal("4 points are too few for a 95 % interval", slope.reason)
+  end)
+
+  it("is not moved by a disturbed repetition", function()
+    local x = sequence(20, function(i) return 100 * (i % 5 + 1) end)
+    local y = sequence(20, function(i) return 50 + 3 * x[i] + (i * 7) % 5 end)
+    y[4] = y[4] + 1e6
+    near(3, stats.slope(x, y).slope, 0.01, "slope")
+  end)
+
+  it("of many thousand points is found in no more memory than they take", function()
+    local n = 20000
+    local x = sequence(n, function(i) return 100 * (i % 5 + 1) end)
+    local slope = stats.slope(x, sequence(n, function(i) return 50 + 3 * x[i] + (i * 7) % 11 end))
+    near(3, slope.slope, 0.01, "slope")
+    assert.is_true(slope.low <= slope.slope and slope.slope <= slope.high)
+  end)
+
+  it("cannot be had of one x", function()
+    assert.same({ nil, "a line needs two different x" }, { stats.slope({ 4, 4, 4 }, { 1, 2, 3 }) })
+  end)
+end)
+
+describe("what is computed from slopes", function()
+  local x = sequence(12, function(i) return 100 * (i % 4 + 1) end)
+  local y = sequence(12, function(i) return 40 + 2 * x[i] + (i * 5) % 7 end)
+
+  it("is resampled as if points were drawn and fitted anew", function()
+    for seed = 1, 20 do
+      local generator, rx, ry = stats.random(seed, "slopes"), {}, {}
+      for i = 1, #x do
+        local pick = generator:integer(#x)
+        rx[i], ry[i] = x[pick], y[pick]
+      end
+      local expected = stats.theil_sen(rx, ry).b
+      local low, high = stats.slopes({ { x = x, y = y } }, first, { seed = seed, resamples = 1 })
+      near(expected, low, 1e-14, "low")
+      near(expected, high, 1e-14, "high")
+    end
+  end)
+
+  it("takes points of one group together: a ratio of equals is one", function()
+    local both = { { x = x, y = y }, { x = x, y = y } }
+    local function ratio(slopes) return slopes[1] / slopes[2] end
+    assert.same({ 1, 1 }, { stats.slopes(both, ratio) })
+    both[2].group = 2
+    local low, high = stats.slopes(both, ratio)
+    assert.is_true(low < 1 and high > 1)
+  end)
+
+  it("is the same for the same seed", function()
+    local list = { { x = x, y = y } }
+    assert.same({ stats.slopes(list, first, { seed = 3 }) }, { stats.slopes(list, first, { seed = 3 }) })
+  end)
+
+  it("has no interval of few points, or of points that cannot be taken together", function()
+    assert.same({ nil, "3 points are too few to be resampled" },
+                { stats.slopes({ { x = { 1, 2, 3 }, y = { 1, 2, 4 } } }, first) })
+    assert.same({ nil, "11 points cannot be taken together with 12" },
+                { stats.slopes({ { x = x, y = y }, { x = { unpack(x, 2) }, y = { unpack(y, 2) } } }, first) })
+  end)
+end)
