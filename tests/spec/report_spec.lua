@@ -289,14 +289,14 @@ describe("CSV", function()
   it("has one header and one shape of record, a line a repetition", function()
     local list = rows(shown(one_cell(), { format = "csv" }))
     assert.equal("workload,region,thread,cpu,interval,name,unit,pass,repetition,order,value,status,raw,"
-      .. "enabled_ns,running_ns,iterations,why", list[1])
+      .. "enabled_ns,running_ns,iterations,why,slope,intercept,r2", list[1])
     assert.equal(1 + 5 * 20 + 1 + 20, #list)
-    for _, line in ipairs(list) do assert.equal(16, select(2, line:gsub('"[^"]*"', ""):gsub(",", ""))) end
-    assert.equal("./parse large.json,,,,,page_faults,,1,1,1,1204,counted,1204,,,1,", list[62])
+    for _, line in ipairs(list) do assert.equal(19, select(2, line:gsub('"[^"]*"', ""):gsub(",", ""))) end
+    assert.equal("./parse large.json,,,,,page_faults,,1,1,1,1204,counted,1204,,,1,,,,", list[62])
   end)
 
   it("marks what was scaled, with the raw count and both times", function()
-    assert.matches("branch_misses,,1,1,1,%d+%.?%d*,scaled,%d+,990000,613800,1,\n",
+    assert.matches("branch_misses,,1,1,1,%d+%.?%d*,scaled,%d+,990000,613800,1,,,,\n",
       shown(one_cell(), { format = "csv" }))
   end)
 

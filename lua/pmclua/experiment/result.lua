@@ -2,8 +2,8 @@
 --
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
--- Rooms in result/: columns (records as columns of numbers), cell, names, values, summary, select, compare,
--- warnings.
+-- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
+-- compare, merge, warnings.
 
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"

@@ -11,7 +11,8 @@ local M = {}
 
 local FIRST = "workload"
 local LAST = { "region", "thread", "cpu", "interval", "name", "unit", "pass", "repetition", "order", "value",
-  "status", "raw", "enabled_ns", "running_ns", "iterations", "why" }
+  "status", "raw", "enabled_ns", "running_ns", "iterations", "why", "slope", "intercept", "r2" }
+local OF_RECORD = 13            -- of these, from pass on, are of one repetition
 
 -- ---- fields ----------------------------------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ local function add_records(lines, start, cell, found, event, summary)
   local block, pass, k = found.block, pass_of(cell, found.block), 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
+  local fit = summary.fit or {}
   for i = 1, block.n do
     local value
     if found.rows[k] == i then
@@ -112,7 +114,7 @@ local function add_records(lines, start, cell, found, event, summary)
     local times = partial[i]
     lines:add(start .. "," .. line_of({ pass, block.index[i], block.order[i], value,
       state_of(event, summary, value, times), counts[i], times and times[1], times and times[2],
-      block.iterations[i] }, 10))
+      block.iterations[i], nil, fit.slope, fit.intercept, fit.r2 }, OF_RECORD))
   end
 end
 
@@ -120,7 +122,7 @@ local function add_summary(lines, result, cell, name)
   local summary, event = cell:summary(name), result.event_by_field[name]
   local start = start_of(result, cell, summary)
   if summary.n == 0 then
-    lines:add(start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, 10))
+    lines:add(start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
     return
   end
   add_records(lines, start, cell, cell:found(name), event, summary)

@@ -14,7 +14,8 @@ local ORDER = {
   "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
-  "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran", "outliers", "values",
+  "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran", "fit", "slope",
+  "intercept", "r2", "linear", "pattern", "least", "most", "smallest", "outliers", "values",
   "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
 }
 
@@ -48,6 +49,14 @@ end
 
 local NUMBERS = { "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "ran" }
 
+-- The line whose slope a value is; a metric of slopes has none of its own.
+local function fit_entry(fit)
+  if not fit.intercept then return nil end
+  return { slope = fit.slope, intercept = fit.intercept, r2 = or_null(fit.r2), linear = fit.linear,
+    pattern = fit.pattern, why = fit.why, least = fit.least, most = fit.most,
+    smallest = or_null(fit.smallest) }
+end
+
 local function summary_entry(cell, name)
   local summary, found = cell:summary(name), cell:found(name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
@@ -55,6 +64,7 @@ local function summary_entry(cell, name)
     missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
     values = list(found.raw or found.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
+  entry.fit = summary.fit and fit_entry(summary.fit)
   return entry
 end
 

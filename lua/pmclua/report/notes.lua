@@ -9,9 +9,10 @@ local M = {}
 
 -- ---- headlines -----------------------------------------------------------------------------------------
 
-local function repetitions(result, count)
+local function repetitions(result, count, is_fit)
   local said, warmup = text.plural(count, "repetition"), result.header.warmup or 0
   local passes = #result.header.pass_events
+  if is_fit then said = "fit, " .. said end
   if warmup > 0 then said = said .. ", " .. text.plural(warmup, "warm-up") end
   return passes > 1 and ("%s, in %d passes"):format(said, passes) or said
 end
@@ -31,6 +32,9 @@ end
 local function how_counted(cell)
   if cell.kind == "command" then return "exec to exit, children in" end
   local least, most = iterations(cell)
+  if cell.fitted and least ~= most then
+    return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))
+  end
   if cell.per ~= "iteration" or not least then
     return cell.kind == "function" and "a Lua function" or "per run"
   end
@@ -119,7 +123,7 @@ function M.sweep_title(result, name, groups, comparison, is_first)
   if #groups == 1 then add(parts, groups[1]) end
   if not is_first then return parts end
   add(parts, common_levels(result))
-  add(parts, repetitions(result, most_repetitions(result)))
+  add(parts, repetitions(result, most_repetitions(result), cell.fitted))
   if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
   return parts
 end

@@ -5,6 +5,7 @@ local text = require "pmclua.text"
 local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 local notes = require "pmclua.report.notes"
+local fitted = require("pmclua.lazy").module "pmclua.report.fitted"
 
 local M = {}
 
@@ -73,6 +74,20 @@ local function alone_row(swept, level, summary)
     summary.exact and "" or shape.bars(summary.values), words.quality(summary) }
 end
 
+local function fitted_row(swept, level, summary)
+  local shown = words.level(swept, level)
+  if summary.n == 0 then return { shown, words.ABSENT, words.absent(summary), span = 3, tone = "dim" } end
+  return { shown, unpack(fitted.cells(summary)) }
+end
+
+local function fitted_table(grid, swept, name)
+  local rows, group = {}, grid.groups[1]
+  for i, level in ipairs(grid.levels) do
+    rows[i] = fitted_row(swept, level, grid.cells[level][group]:summary(name))
+  end
+  return rows, { { name = text.safe(swept), align = "right" }, unpack(fitted.columns()) }
+end
+
 local function alone_table(grid, swept, name)
   local rows, group = {}, grid.groups[1]
   for i, level in ipairs(grid.levels) do
@@ -91,7 +106,9 @@ local function group_cells(cell, name)
   if not cell then return "left out", "" end
   local summary = cell:summary(name)
   if summary.n == 0 then return words.ABSENT, "" end
-  return words.short(summary), words.spread(summary)
+  local spread = words.spread(summary)
+  if summary.fit and summary.fit.linear == false then spread = spread .. " " .. fitted.MARK end
+  return words.short(summary), spread
 end
 
 -- The ratio and verdict of the last group of a row that is compared with one of the same row, or else of
@@ -189,12 +206,35 @@ local function split(grid, verdicts)
   return parts
 end
 
+-- Summaries of one quantity in these groups.
+local function summaries_of(grid, name)
+  local list = {}
+  for _, level in ipairs(grid.levels) do
+    for _, group in ipairs(grid.groups) do
+      local cell = grid.cells[level][group]
+      if cell then list[#list + 1] = cell:summary(name) end
+    end
+  end
+  return list
+end
+
+-- One quantity in one group of cells.
+local function lay_out_alone(grid, swept, name)
+  local summaries = summaries_of(grid, name)
+  local is_fitted, lay = grid.cells[grid.levels[1]][grid.groups[1]].fitted, alone_table
+  if is_fitted then lay = fitted_table end
+  local rows, columns = lay(grid, swept, name)
+  local note = is_fitted and fitted.region_note(summaries) or nil
+  return { { rows = rows, columns = columns, notes = { note } } }
+end
+
 local function lay_out(grid, swept, name, verdicts)
   local compares = verdicts and next(verdicts.groups)
-  if #grid.groups == 1 and not compares then return { { alone_table(grid, swept, name) } } end
+  if #grid.groups == 1 and not compares then return lay_out_alone(grid, swept, name) end
   local laid = {}
   for i, part in ipairs(split(grid, verdicts)) do
-    laid[i] = { side_by_side(part, swept, name, compares and verdicts) }
+    local rows, columns = side_by_side(part, swept, name, compares and verdicts)
+    laid[i] = { rows = rows, columns = columns, notes = { fitted.note(summaries_of(part, name)) } }
   end
   return laid
 end
@@ -214,11 +254,13 @@ function M.tables(result, names)
   for _, name in ipairs(primary_first(result, names)) do
     local verdicts = verdicts_of(grid, comparison, name)
     for _, laid in ipairs(any_value(result, name) and lay_out(grid, swept, name, verdicts) or {}) do
-      local title = notes.sweep_title(result, name, grid.groups, comparison, #tables == 0)
-      tables[#tables + 1] = { title = title, rows = laid[1], columns = laid[2], notes = {} }
+      laid.title = notes.sweep_title(result, name, grid.groups, comparison, #tables == 0)
+      tables[#tables + 1] = laid
     end
   end
-  if comparison and tables[1] then tables[1].notes = notes.of_sweep(result, comparison) end
+  for _, note in ipairs(comparison and tables[1] and notes.of_sweep(result, comparison) or {}) do
+    table.insert(tables[1].notes, note)
+  end
   return tables
 end
 

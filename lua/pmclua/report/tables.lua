@@ -8,6 +8,7 @@ local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 local sweep = require("pmclua.lazy").module "pmclua.report.sweep"
 local notes = require "pmclua.report.notes"
+local fitted = require("pmclua.lazy").module "pmclua.report.fitted"
 
 local M = {}
 
@@ -32,13 +33,24 @@ local CELL_COLUMNS = {
 
 local TONES = { noisy = "warn", scaled = "warn", placed = "warn", single = "warn" }
 
+local function absent_row(summary, title, columns)
+  local row = { title, words.ABSENT, words.absent(summary), span = 3, tone = "dim" }
+  for k = 4, columns do row[k] = "" end
+  return row
+end
+
 local function summary_row(summary, title)
-  if summary.n == 0 then
-    return { text.safe(title), words.ABSENT, words.absent(summary), span = 3, tone = "dim" }
-  end
-  return { text.safe(title), words.value(summary), words.interval(summary),
+  if summary.n == 0 then return absent_row(summary, title, #CELL_COLUMNS) end
+  return { title, words.value(summary), words.interval(summary),
     summary.exact and "" or shape.bars(summary.values), words.quality(summary),
     tones = { [5] = TONES[summary.quality] } }
+end
+
+local function slope_row(summary, title)
+  if summary.n == 0 then return absent_row(summary, title, 6) end
+  local row = { title, unpack(fitted.cells(summary)) }
+  row.tones = { [6] = summary.fit.linear == false and "warn" or TONES[summary.quality] }
+  return row
 end
 
 local function primary_per(result)
@@ -61,12 +73,17 @@ function M.names(result)
 end
 
 local function cell_table(result, cell)
-  local rows = {}
-  for _, name in ipairs(M.names(result)) do
-    local summary = cell:summary(name)
-    rows[#rows + 1] = summary_row(summary, summary.title)
+  local rows, summaries, row_of = {}, {}, cell.fitted and slope_row or summary_row
+  for i, name in ipairs(M.names(result)) do
+    summaries[i] = cell:summary(name)
+    rows[i] = row_of(summaries[i], text.safe(summaries[i].title))
   end
-  return { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows, notes = {} }
+  local shown = { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows, notes = {} }
+  if cell.fitted then
+    shown.columns = { { name = "event" }, unpack(fitted.columns()) }
+    shown.notes[1] = fitted.region_note(summaries)
+  end
+  return shown
 end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------
@@ -110,8 +127,10 @@ end
 local function compared_table(result, comparison, pair)
   local rows = {}
   for i, row in ipairs(primary_first(pair.rows)) do rows[i] = compared_row(row) end
+  local said = notes.of_comparison(comparison, pair)
+  if pair.cell.fitted then said[#said + 1] = fitted.note_of_rows(pair.rows) end
   return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = rows,
-    notes = notes.of_comparison(comparison, pair) }
+    notes = said }
 end
 
 -- ---- which tables -------------------------------------------------------------------------------------

@@ -66,6 +66,15 @@ function M.spread(summary)
   return text.percent((high - low) / 2 / math.abs(median))
 end
 
+--- A share of variance that a line explains; cut, not rounded, so that what is not 1 does not look it.
+---@param value number?
+---@return string
+function M.r_squared(value)
+  if value == nil or value == 1 then return value and "1" or "" end
+  local digits = value > 0.99 and 4 or value > 0.9 and 3 or 2
+  return ("%." .. digits .. "f"):format(math.floor(value * 10 ^ digits) / 10 ^ digits)
+end
+
 local QUALITY = {
   scaled = function(summary) return ("scaled, ran %s"):format(text.percent(summary.ran)) end,
   placed = function(summary) return ("on its CPUs %s"):format(text.percent(summary.ran)) end,
@@ -76,6 +85,9 @@ local QUALITY = {
 ---@param summary pmclua.Summary
 ---@return string
 function M.quality(summary)
+  if summary.fit and summary.fit.linear == false then
+    return ("no line, R² %s"):format(M.r_squared(summary.fit.r2))
+  end
   local say = QUALITY[summary.quality]
   local said = say and say(summary) or summary.quality
   if summary.n > 0 and summary.missing > 0 then said = said .. (", %d missing"):format(summary.missing) end

@@ -5,6 +5,7 @@
 
 local summaries = require "pmclua.experiment.result.summary"
 local values = require "pmclua.experiment.result.values"
+local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local names = require "pmclua.experiment.result.names"
 
 local M = {}
@@ -24,6 +25,7 @@ local M = {}
 ---@field rejected integer repeated as the experiment asked
 ---@field failed table<string, integer> by outcome ("exit": ended with a status but 0); left out, or kept
 ---  where the experiment says so
+---@field fitted boolean repetitions have several iteration counts: values are slopes
 ---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
 ---@field first_failure table? outcome, exit, signal and why of the first that failed
 ---@field [string] pmclua.Summary of an event or metric
@@ -89,6 +91,11 @@ function Cell:values_by_block(name)
   return by_block
 end
 
+--- What the slope of an event or metric of a fitted cell is computed from.
+---@param name string
+---@return pmclua.Estimate
+function Cell:estimate(name) return values.estimate(self:found(name)) end
+
 local FIELDS = { thread = true, cpu = true, interval = true, region = true, first_failure = true }
 
 local function cell_index(cell, name)
@@ -132,8 +139,10 @@ function M.new(result, part)
   local workload = result.workload_by_name[planned.workload]
   local failed = {}
   for outcome, count in pairs(data.failed) do failed[outcome] = count end
+  local per = workload.per or "run"
   return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
-    kind = workload.kind, per = workload.per or "run", number = part.number, region = part.region,
+    kind = workload.kind, per = per, fitted = per == "iteration" and fits.is_fitted(result.header, planned), lines = {},
+    number = part.number, region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
     failed = failed, first_failure = data.first_failure, exits = data.exits }, cell_meta)
@@ -146,7 +155,7 @@ end
 function M.adopt(cell, result)
   local mine = {}
   for name, value in pairs(cell) do mine[name] = value end
-  mine.result, mine.summaries = result, {}
+  mine.result, mine.summaries, mine.lines = result, {}, {}
   return setmetatable(mine, cell_meta)
 end
 

@@ -8,6 +8,7 @@ local explain = require "pmclua.explain"
 local text = require "pmclua.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.experiment.result.names"
+local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 
 local M = {}
 
@@ -151,6 +152,14 @@ local function why_absent(pair)
   end
 end
 
+-- Values of both sides, in the order of blocks where they are paired.
+local function values_of(pair, name)
+  if pair.paired then
+    return verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
+  end
+  return pair.cell:values(name), pair.baseline:values(name)
+end
+
 -- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
 local function compare_one(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
@@ -160,15 +169,15 @@ local function compare_one(pair, name, options)
     row.why = why_absent { cell = a, baseline = b }
     return row
   end
-  local ours, theirs
-  if pair.paired then
-    ours, theirs = verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
-  else
-    ours, theirs = a.values, b.values
-  end
+  local ours, theirs = values_of(pair, name)
   pair.pairs = math.max(pair.pairs, math.min(#ours, #theirs))
-  row.verdict, row.why = verdict.compare(ours, theirs, { kind = a.kind, margin = options.margin(name),
-    level = options.levels[name], floor = options.floor, paired = pair.paired })
+  local asked = { kind = a.kind, margin = options.margin(name), level = options.levels[name],
+    floor = options.floor, paired = pair.paired }
+  if pair.cell.fitted and pair.baseline.fitted then
+    row.verdict, row.why = fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
+  else
+    row.verdict, row.why = verdict.compare(ours, theirs, asked)
+  end
   return row
 end
 

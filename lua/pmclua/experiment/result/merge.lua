@@ -95,7 +95,8 @@ local function add_cells(merged, header, factor, name)
   for _, cell in ipairs(header.cells) do
     local levels = copy(cell.levels)
     levels[factor] = name
-    merged.cells[#merged.cells + 1] = { workload = cell.workload, levels = levels }
+    merged.cells[#merged.cells + 1] = { workload = cell.workload, levels = levels,
+      iterations = cell.iterations or header.iterations or false }
   end
   return offset
 end

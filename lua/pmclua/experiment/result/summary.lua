@@ -17,6 +17,9 @@ local LEVEL = 0.95
 ---@field rows integer[] the repetition in its block that each is of
 ---@field block pmclua.Block? that they are of
 ---@field raw (number|ffi.cdata*)[]? the counts themselves where `list` has them unchanged
+---@field fit pmclua.Fitted? of a fitted cell: `list` is the cost of one iteration in each repetition, the
+---  intercept taken off
+---@field no_fit string? why a metric of slopes has no value
 ---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"placed"|"absent"
 ---@field why string?
 ---@field ran number? the mean share of the time, where scaled or placed
@@ -45,6 +48,8 @@ local LEVEL = 0.95
 ---@field exact boolean all of several values are one
 ---@field outliers integer[] places in `values`
 ---@field ran number? share of the time that a scaled count ran
+---@field fit pmclua.Fitted? where repetitions had several iteration counts: median, low and high are the
+---  slope and its interval
 ---@field values number[] in the order of measuring
 
 local function is_cdata(value) return type(value) == "cdata" end
@@ -75,6 +80,13 @@ local function set_exact(summary, raw)
   summary.exact = n > 1 and sorted[1] == sorted[n]
 end
 
+-- The slope stands where the median of values would.
+local function set_slope(summary, fit)
+  summary.fit, summary.median = fit, fit.slope
+  summary.low, summary.high, summary.reason = fit.low, fit.high, fit.reason
+  summary.exact, summary.coverage = fit.exact, nil
+end
+
 local lazy = {
   __index = function(summary, key)
     if key == "values" then return rawget(summary, "read")().list end
@@ -90,8 +102,8 @@ local function describe(summary, values)
   end
   summary.min, summary.max = found.minimum, found.maximum
   if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
-  found.exact = summary.exact
-  return found
+  if values.fit then set_slope(summary, values.fit) end
+  return summary
 end
 
 --- Summarises values. `read` gives them again: they are not kept.
@@ -103,6 +115,7 @@ function M.new(about, read)
   local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
     status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
     exact = false, outliers = {}, read = read }
+  if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
   local found = summary.n > 0 and describe(summary, values) or nil
   summary.quality = verdict.quality(summary.status, found, about.margin)
   return setmetatable(summary, lazy)

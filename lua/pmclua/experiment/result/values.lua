@@ -2,7 +2,10 @@
 --
 -- Invariant: raw counts are read, never changed. A value is the count times its unit's scale, times
 -- enabled/running where it ran part of the time (status "scaled"), divided by the iterations where
--- the workload is a kernel. A metric is computed from values of one repetition.
+-- the workload is a kernel; where a line was fitted, its intercept is taken off first. A metric is
+-- computed from values of one repetition.
+
+local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 
 local M = {}
 
@@ -35,8 +38,8 @@ local function column_in(cell, event, pass)
   return counts and { block = block, counts = counts, partial = block.partial[event.index] or {} }
 end
 
--- Value, state and share of the time of one repetition; nil where it was not counted.
-local function value_at(event, column, i, per_iteration)
+-- Whole count, state and share of the time of one repetition; nil where it was not counted.
+local function whole_at(event, column, i)
   local raw = column.counts[i]
   if not raw then return nil end
   local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], "counted", 1
@@ -45,8 +48,41 @@ local function value_at(event, column, i, per_iteration)
     state = event.hybrid and "placed" or "scaled"
     if state == "scaled" then value = value / ran end
   end
-  if per_iteration then value = value / tonumber(column.block.iterations[i]) end
   return value, state, ran
+end
+
+-- The points of a column and the line through them, made once; no line and why where there is none.
+local function fit_of(cell, key, block, whole)
+  local lines = cell.lines[key] or {}
+  cell.lines[key] = lines
+  if not lines[block] then
+    local points = fits.points(block, whole)
+    local line, why = fits.line(points)
+    lines[block] = { points = points, line = line, why = why }
+  end
+  return lines[block]
+end
+
+-- A function that gives value, state and share of the time of a row; nil and why where the cell is fitted
+-- and there is no line.
+local function as_values(cell, key, block, whole)
+  if cell.per ~= "iteration" then return whole end
+  local fit = cell.fitted and fit_of(cell, key, block, whole)
+  if fit and not fit.line then return nil, fit.why end
+  local overhead, iterations = fit and fit.line.intercept or 0, block.iterations
+  return function(i)
+    local value, state, ran = whole(i)
+    if value == nil then return nil end
+    return (value - overhead) / tonumber(iterations[i]), state, ran
+  end, fit
+end
+
+local function whole_reader(event, column)
+  return function(i) return whole_at(event, column, i) end
+end
+
+local function value_reader(cell, event, column)
+  return as_values(cell, event.field, column.block, whole_reader(event, column))
 end
 
 local function why_absent(event, column)
@@ -105,9 +141,8 @@ end
 ---@return number[]
 function M.of_pass(cell, event, pass)
   local column, list = column_in(cell, event, pass), {}
-  for i = 1, column and column.block.n or 0 do
-    list[#list + 1] = value_at(event, column, i, cell.per == "iteration")
-  end
+  local read = column and value_reader(cell, event, column)
+  for i = 1, read and column.block.n or 0 do list[#list + 1] = read(i) end
   return list
 end
 
@@ -117,11 +152,13 @@ end
 ---@return pmclua.Values
 function M.of_event(cell, event)
   local column = column_of(cell, event)
-  local values = collect(column and column.block)
-  local per_iteration = cell.per == "iteration"
-  for i = 1, column and column.block.n or 0 do values:take(i, value_at(event, column, i, per_iteration)) end
+  if not column then return collect(nil):finish(event.status or "not-counted", why_absent(event, nil)) end
+  local values, read, fit = collect(column.block), value_reader(cell, event, column)
+  if not read then return values:finish("absent", fit) end
+  for i = 1, column.block.n do values:take(i, read(i)) end
   values = values:finish(event.status or "not-counted", why_absent(event, column))
-  values.raw = column and unchanged_counts(event, column, values, per_iteration)
+  if fit then values.fit, values.points = fit.line, fit.points
+  else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
 end
 
@@ -146,23 +183,20 @@ local function rows_by_index(block)
   return rows
 end
 
--- A function that gives an event's value in the repetition that row `i` of `base` is of.
-local function reader_of(event, column, base, per_iteration)
-  if column.block == base then
-    return function(i) return value_at(event, column, i, per_iteration) end
-  end
-  local rows = rows_by_index(column.block)
+-- `read`, of rows of `block`, as a function of rows of `base`.
+local function by_base(read, block, base)
+  if block == base then return read end
+  local rows = rows_by_index(block)
   return function(i)
     local row = rows[base.index[i]]
-    if row then return value_at(event, column, row, per_iteration) end
+    if row then return read(row) end
   end
 end
 
-local function wall_reader(base, per_iteration)
+local function wall_of(block)
   return function(i)
-    local wall = base.wall[i]
-    if not wall then return nil end
-    return tonumber(wall) / (per_iteration and tonumber(base.iterations[i]) or 1), "counted", 1
+    local wall = block.wall[i]
+    if wall then return tonumber(wall), "counted", 1 end
   end
 end
 
@@ -179,8 +213,27 @@ local function events_needed(result, metric, events, seen)
   return events
 end
 
--- Readers of each name that a metric needs; nil, status and why where one of its events is absent.
-local function readers_of(cell, metric, events)
+--- Whether a metric needs a name, be it through other metrics.
+---@param result pmclua.Result
+---@param metric pmclua.Metric
+---@param wanted string
+---@param seen? table<string, boolean>
+---@return boolean
+function M.needs(result, metric, wanted, seen)
+  seen = seen or {}
+  for _, name in ipairs(metric.needs) do
+    local other = not result.event_by_field[name] and result.metric_by_name[name]
+    if name == wanted then return true end
+    if other and not seen[name] then
+      seen[name] = true
+      if M.needs(result, other, wanted, seen) then return true end
+    end
+  end
+  return false
+end
+
+-- The columns of a metric's events, of one pass where there is one; nil, status and why where one is absent.
+local function columns_of(cell, events)
   local pass, columns = common_pass(cell, events), {}
   for i, event in ipairs(events) do
     local column = pass and column_in(cell, event, pass) or column_of(cell, event)
@@ -189,44 +242,91 @@ local function readers_of(cell, metric, events)
     end
     columns[i] = column
   end
-  local base = columns[1] and columns[1].block or select(2, next(cell.columns.passes))
-  if not base then return nil, "not-counted", "there is no repetition" end
-  local per_iteration = cell.per == "iteration" and not metric.uses_iterations
-  local readers = { wall_ns = wall_reader(base, per_iteration),
-    iterations = function(i)
-      -- Those of a region are its calls.
-      local has_iterations = cell.per == "iteration" or cell.region ~= nil
-      return has_iterations and tonumber(base.iterations[i]) or 1, "counted", 1
-    end }
-  for i, event in ipairs(events) do
-    readers[event.field] = reader_of(event, columns[i], base, per_iteration)
-  end
-  return readers, base
+  return columns
 end
 
--- What evaluate() asks for each name, of the row that `at` is set to.
-local function lookup_of(cell, readers, at)
+local function iterations_of(cell, base)
+  -- Those of a region are its calls.
+  local has_iterations = cell.per == "iteration" and not cell.fitted or cell.region ~= nil
+  if not has_iterations then return function() return 1, "counted", 1 end end
+  return function(i) return tonumber(base.iterations[i]), "counted", 1 end
+end
+
+-- Readers of each name that a metric needs, and the block whose rows they take; nil, status and why where
+-- one of them is absent.
+local function readers_of(cell, metric, events)
+  local columns, status, why = columns_of(cell, events)
+  if not columns then return nil, status, why end
+  local base = columns[1] and columns[1].block or select(2, next(cell.columns.passes))
+  if not base then return nil, "not-counted", "there is no repetition" end
+  local whole = metric.uses_iterations and not cell.fitted
+  local readers = { iterations = iterations_of(cell, base) }
+  local function add(name, block, read)
+    local reader, problem = read, nil
+    if not whole then reader, problem = as_values(cell, name, block, read) end
+    if not reader then return problem end
+    readers[name] = by_base(reader, block, base)
+  end
+  local problem = M.needs(cell.result, metric, "wall_ns") and add("wall_ns", base, wall_of(base))
+  for i, event in ipairs(events) do
+    problem = problem or add(event.field, columns[i].block, whole_reader(event, columns[i]))
+  end
+  if problem then return nil, "absent", problem end
+  return readers, base, columns
+end
+
+-- A lookup for evaluate(): names that `read` does not know are metrics, or levels.
+local function lookup_of(cell, read)
   local depth = 0
   local function lookup(name)
-    local read = readers[name]
-    if read then
-      local value, state, ran = read(at.row)
-      if value == nil then
-        at.uncounted = true
-        return nil, ("needs %s, which was not counted"):format(name)
-      end
-      if state ~= "counted" then at.state, at.ran = state, math.min(at.ran, ran) end
-      return value
-    end
+    local value, why = read(name)
+    if value ~= nil or why then return value, why end
     local other, level = cell.result.metric_by_name[name], cell.levels[name]
     if not other then return tonumber(level), ("%s is %s: no number"):format(name, tostring(level)) end
     if depth > #cell.result.metrics then return nil, name .. " is defined by itself" end
     depth = depth + 1
-    local value, why = other.evaluate(lookup)
+    value, why = other.evaluate(lookup)
     depth = depth - 1
     return value, why
   end
   return lookup
+end
+
+-- A lookup of what was counted in the row that `at` is set to.
+local function row_lookup(cell, readers, at)
+  return lookup_of(cell, function(name)
+    local read = readers[name]
+    if not read then return nil end
+    local value, state, ran = read(at.row)
+    if value == nil then
+      at.uncounted = true
+      return nil, ("needs %s, which was not counted"):format(name)
+    end
+    if state ~= "counted" then at.state, at.ran = state, math.min(at.ran, ran) end
+    return value
+  end)
+end
+
+-- What a metric of slopes is computed from: the lines of its events, and of the time if it takes that.
+local function estimate_of(cell, metric, events, columns, base)
+  local estimate, place = { points = {}, lines = {} }, {}
+  local function add(name, fit)
+    local at = #estimate.lines + 1
+    estimate.points[at], estimate.lines[at], place[name] = fit.points, fit.line, at
+  end
+  for i, event in ipairs(events) do
+    add(event.field, fit_of(cell, event.field, columns[i].block, whole_reader(event, columns[i])))
+  end
+  if M.needs(cell.result, metric, "wall_ns") then
+    add("wall_ns", fit_of(cell, "wall_ns", base, wall_of(base)))
+  end
+  function estimate.compute(slopes)
+    return metric.evaluate(lookup_of(cell, function(name)
+      if name == "iterations" then return 1 end
+      return place[name] and slopes[place[name]]
+    end))
+  end
+  return estimate
 end
 
 --- The values of a metric in a cell, one for each repetition in which all it needs was counted.
@@ -235,17 +335,30 @@ end
 ---@return pmclua.Values
 function M.of_metric(cell, metric)
   local events = events_needed(cell.result, metric, {}, {})
-  local readers, base, problem = readers_of(cell, metric, events)
-  if not readers then return collect(nil):finish(base, problem) end
+  local readers, base, columns = readers_of(cell, metric, events)
+  if not readers then return collect(nil):finish(base, columns) end
   local at, values, why = { uncounted = false }, collect(base), nil
-  local lookup = lookup_of(cell, readers, at)
+  local lookup = row_lookup(cell, readers, at)
   for i = 1, base.n do
     at.row, at.state, at.ran = i, "counted", 1
     local value, reason = metric.evaluate(lookup)
     why = why or reason
     values:take(i, value, at.state, at.ran)
   end
-  return values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
+  values = values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
+  if cell.fitted and #values.list > 0 then
+    values.estimate = estimate_of(cell, metric, events, columns, base)
+    values.fit, values.no_fit = fits.value(values.estimate)
+  end
+  return values
+end
+
+--- What the value of an event or metric of a fitted cell is computed from.
+---@param values pmclua.Values
+---@return pmclua.Estimate
+function M.estimate(values)
+  return values.estimate or { points = { values.points }, lines = { values.fit },
+    compute = function(slopes) return slopes[1] end }
 end
 
 return M
