@@ -154,6 +154,28 @@ int pmclua_pin(const char *cpus)
     return 0;
 }
 
+int pmclua_check_cpus(const char *cpus, int32_t *cpu)
+{
+    cpu_set_t set, before;
+    int result = cpulist_parse(cpus, &set);
+    if (result == 0 && sched_getaffinity(0, sizeof before, &before) < 0)
+        result = -errno;
+    if (result < 0)
+        return result;
+    /* One at a time: of a list the OS kernel takes what is there and ignores the rest. */
+    for (int i = 0; result == 0 && i < CPU_COUNT(&set); i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpulist_nth(&set, i), &one);
+        if (sched_setaffinity(0, sizeof one, &one) < 0) {
+            *cpu = cpulist_nth(&set, i);
+            result = errno == EINVAL ? -ENODEV : -errno;
+        }
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    return result;
+}
+
 uint64_t pmclua_capabilities(void)
 {
     FILE *status = fopen("/proc/self/status", "re");

@@ -288,6 +288,9 @@ uint32_t pmclua_interrupts(void);
 int32_t pmclua_interrupt_signal(void);
 /* Pins the calling thread to `cpus` ("0,2-3"). -EINVAL: not a list; -ENODEV: a CPU is not there. */
 int pmclua_pin(const char *cpus);
+/* 0 when this thread may run on each of `cpus`; as pmclua_pin where not, with *cpu the first that it may
+ * not. Nothing is changed. */
+int pmclua_check_cpus(const char *cpus, int32_t *cpu);
 /* The highest-numbered capability bits in force: CapEff of this process. */
 uint64_t pmclua_capabilities(void);
 int pmclua_chmod(const char *path, uint32_t mode);

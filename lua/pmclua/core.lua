@@ -6,10 +6,21 @@
 local ffi = require "ffi"
 ffi.cdef(require "pmclua.cdef")
 
+--- The library: PMCLUA_SO; PREFIX/lib/pmclua, where this file is in PREFIX/share/lua/5.1/pmclua; where
+--- modules in C are; wherever the loader looks.
+local function library()
+  local given = os.getenv "PMCLUA_SO"
+  local modules = debug.getinfo(1, "S").source:match "^@(.*)/pmclua/core%.lua$"
+  local beside = modules and modules .. "/../../../lib/pmclua/libpmclua.so"
+  local file = beside and io.open(beside)
+  if file then file:close() end
+  return given or file and beside or package.searchpath("libpmclua", package.cpath) or "pmclua"
+end
+
 --- The executable exports the core; a plain luajit loads the library.
 local function find_core()
   local embedded = pcall(function() return ffi.C.pmclua_version end)
-  return embedded and ffi.C or ffi.load(os.getenv "PMCLUA_SO" or "pmclua")
+  return embedded and ffi.C or ffi.load(library())
 end
 
 local C = find_core()
@@ -349,7 +360,7 @@ core.private_failure_table = failure_table
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner" },
   host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
-    "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pid", "pin", "rename", "stat", "tid",
+    "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pid", "check_cpus", "pin", "rename", "stat", "tid",
     "uid" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines" },

@@ -106,6 +106,9 @@ end
 Counts.__newindex = function() explain.misuse("counts are not changed", 3) end
 
 Counts.__sub = function(later, earlier)
+  if getmetatable(later) ~= Counts or getmetatable(earlier) ~= Counts then
+    explain.misuse("counts are subtracted from counts alone", 2)
+  end
   local group = rawget(later, GROUP)
   if group ~= rawget(earlier, GROUP) then explain.misuse("counts of two different groups cannot be subtracted", 2) end
   local room = group.handle and group.handle:room() or group.no_room
@@ -173,6 +176,9 @@ function group.events(specs, level)
       if seen[event.field] then
         explain.misuse(("'%s' and '%s' would both be the field %s: give one a label, \"name = %s\""):format(
           seen[event.field], event.spec, event.field, event.spec), level)
+      end
+      if Counts[event.field] or event.field == "raw" then
+        explain.misuse(("'%s' cannot be an event's label: counts have a method of that name"):format(event.field), level)
       end
       seen[event.field] = event.spec
     end
@@ -313,6 +319,7 @@ end
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end
+  if type(spec) ~= "table" then explain.misuse("pmc.group takes a list of events, not a " .. type(spec), 2) end
   check_spec(spec)
   if spec.target then spec.target:check() end
   local self, events = new_group(), group.events(spec, 2)
@@ -411,14 +418,16 @@ function Group:count(fn, ...)
   end
   local handle = self.handle
   local before, after = handle:room(), handle:room()
-  handle:read_into(before)
-  local function finish(...)
-    handle:read_into(after)
+  local is_whole = handle:read_into(before)
+  local function finish(ok, ...)
+    is_whole = handle:read_into(after) and is_whole
     if not was_started then self:stop() end
+    if not ok then error(..., 0) end
+    if not is_whole then error(explain.system(61, "read", "a group that lost its place on the PMU"), 0) end   -- ENODATA
     handle:subtract(before, after, after)
     return new_counts(self, after), ...
   end
-  return finish(fn(...))
+  return finish(pcall(fn, ...))
 end
 
 --- What is to be said of the counts of a target: CPUs that went offline, threads that may be missing.

@@ -217,6 +217,12 @@ describe("an experiment", function()
     assert.matches("does not compile.*f%.c:1:23: error: .*undeclared", broken)
   end)
 
+  it("says what it was that kept a command from starting: its folder, its input", function()
+    local function problem(spec) return tostring(run { events = { "page-faults" }, workloads = { pmc.command(spec) } }.problem) end
+    assert.matches("/nowhere", problem { "true", cwd = "/nowhere" })
+    assert.matches("/nowhere", problem { "true", stdin = "/nowhere" })
+  end)
+
   it("says how a missing compiler can be had", function()
     assert.matches("no C compiler 'no%-such%-cc'.*apt%-get install gcc", message_of(run, { events = { "page-faults" },
       workloads = { kernel("empty", { cc = "no-such-cc" }) } }))
@@ -253,6 +259,20 @@ describe("an experiment", function()
     assert.equal(0, result:cells()().page_faults.median)
     assert.matches("undeclared", message_of(pmc.measure, pmc.call { declaration = "int f(undeclared x)", args = { 1 } },
       { events = { "page-faults" } }))
+  end)
+end)
+
+describe("counts that the OS kernel drops", function()
+  it("are absent, with the reason, where a program may be executed but not read (J)", function()
+    support.need(support.have_root(), "needs root to become an ordinary user")
+    local folder = support.folder()
+    os.execute(("cp /bin/ls '%s/xonly' && chmod 0711 '%s/xonly'"):format(folder, folder))
+    local got = support.pmclua({ "-e", ([[
+      local r = pmc.measure(pmc.command { "%s/xonly", "-R", "/usr/lib" }, { events = { "page-faults" }, repetitions = 2, warmup = 0 })
+      print(r.status, r.problem, r:cells()().page_faults.median)
+    ]]):format(folder) }, { user = true, env = { HOME = folder } })
+    assert.equal(0, got.status, got.err)
+    assert.matches("^failed.*may be executed but not read.*nil", got.out)
   end)
 end)
 
@@ -325,7 +345,22 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
     for _, times in pairs(places) do assert.equal(2, times) end
   end)
 
+  it("gives commands the addresses that their level says, whatever kernels beside them have", function()
+    support.need(support.have "cc", "no C compiler")
+    local folder, seen = support.folder(), { fixed = 0, free = 0 }
+    local result = run { events = { "page-faults" }, repetitions = 4, warmup = 0, iterations = 1,
+      factors = { { "aslr", { true, false } } }, workloads = { kernel "empty",
+        pmc.command { ("cat /proc/self/personality >> %s/{aslr}"):format(folder), shell = true, name = "cat" } } }
+    assert.equal("complete", result.status)
+    for line in io.lines(folder .. "/true") do if line == "00000000" then seen.free = seen.free + 1 end end
+    for line in io.lines(folder .. "/false") do if line == "00040000" then seen.fixed = seen.fixed + 1 end end
+    assert.same({ fixed = 4, free = 4 }, seen)
+  end)
+
   it("checks the levels of its factors", function()
+    assert.matches("factor on_cpu: there is no CPU 999 to run on here", message_of(pmc.experiment,
+      { workloads = { "true" }, factors = { { "on_cpu", { 999 } } } }))
+    assert.matches("pin: 'x' is no list of CPUs", message_of(pmc.experiment, { workloads = { "true" }, pin = "x" }))
     assert.matches("factor stack_offset: a level is a number of bytes below 65536, not x", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "stack_offset", { "x" } } } }))
   end)

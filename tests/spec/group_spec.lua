@@ -67,6 +67,23 @@ describe("pmc.group", function()
     assert.matches("no option 'targt'", message_of(pmc.group, { "page-faults", targt = 1 }))
   end)
 
+  it("refuses labels that its methods would hide, and what is no list of events or no counts", function()
+    for _, name in ipairs { "raw", "status", "enabled_ns", "running_ns" } do
+      assert.matches("cannot be an event's label", message_of(pmc.group, { name .. " = page-faults" }))
+    end
+    assert.matches("takes a list of events, not a nil", message_of(pmc.group))
+    local g = pmc.group { "page-faults" }
+    assert.matches("subtracted from counts alone", message_of(function() return g:read() - 5 end))
+    g:close()
+  end)
+
+  it("stops again when the function it counts raises, and passes the error on", function()
+    local g = pmc.group { "page-faults" }
+    assert.matches("oops", message_of(g.count, g, function() error "oops" end))
+    assert.is_false(g.started)
+    g:close()
+  end)
+
   it("counts a function's region and passes on what it returns", function()
     local g = pmc.group { "page-faults" }
     local c, a, b = g:count(function(x) return x, "two" end, 1)

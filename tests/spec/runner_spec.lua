@@ -47,6 +47,10 @@ static int resets;
 void counted_reset(void *state, uint64_t iterations) { resets++; touch_pages(50); }
 void counted(void *state, uint64_t iterations) { touch_pages((uint64_t)resets); }
 void print(void *state, uint64_t iterations) { puts("printed"); }
+void fork_on(void *state, uint64_t iterations) { fork(); }
+void fork_and_abort(void *state, uint64_t iterations) { if (fork() == 0) { sleep(30); _exit(0); } abort(); }
+void *slow_setup(const struct pmclua_params *params) { usleep(300000); return 0; }
+void slow(void *state, uint64_t iterations) {}
 ]]
 
 local object
@@ -181,6 +185,36 @@ describe("the runner", function()
       assert.equal(5, run(good, { in_runner = true }).words[3])
     end)
   end
+
+  it("takes no answer from a child that a kernel forked into the runner's own code", function()
+    support.need(support.have "cc", "no C compiler")
+    local good, forks = kernel("touch", { parameter = "n=10" }), kernel "fork_on"
+    run(good, { in_runner = true })
+    for _ = 1, 5 do
+      assert.equal("done", run(forks, { in_runner = true }).outcome)
+      assert.equal(10, run(good, { in_runner = true }).words[3])
+    end
+  end)
+
+  it("hears of a kernel's death at once, though its child holds the connection", function()
+    support.need(support.have "cc", "no C compiler")
+    local result = run_kernel("fork_and_abort", nil, { timeout_ns = 20e9 })
+    assert.equal("signalled", result.outcome)
+    assert.equal(6, result.signal)
+  end)
+
+  it("does not count a kernel's setup against its time limit", function()
+    support.need(support.have "cc", "no C compiler")
+    local id = kernel "slow"
+    assert.equal("done", run(id, { in_runner = true, timeout_ns = 1e8 }).outcome)
+    assert.equal("done", run(id, { in_runner = true, timeout_ns = 1e8 }).outcome)
+  end)
+
+  it("keeps of a flood of output what its limit says", function()
+    local result = run(command("sh", "-c", "yes | head -c 50000000"), { capture_limit = 1000 })
+    assert.equal("done", result.outcome)
+    assert.equal(1000, #result.output)
+  end)
 
   it("says why a kernel cannot be set up, loaded or found", function()
     support.need(support.have "cc", "no C compiler")

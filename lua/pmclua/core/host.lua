@@ -49,6 +49,14 @@ local function done(result)
 end
 
 function M.pin(cpus) return done(C.pmclua_pin(cpus)) end
+--- True when this thread may run on each CPU of a list; or nil, errno name, number, and for ENODEV which.
+function M.check_cpus(cpus)
+  local cpu = ffi.new "int32_t[1]"
+  local result = C.pmclua_check_cpus(cpus, cpu)
+  if result >= 0 then return true end
+  return nil, core.errno_name(-result), -result, cpu[0]
+end
+
 function M.chmod(path, mode) return done(C.pmclua_chmod(path, mode)) end
 function M.mkdir(path, mode) return done(C.pmclua_mkdir(path, mode)) end
 function M.rename(from, to) return done(C.pmclua_rename(from, to)) end

@@ -2,6 +2,7 @@
 --
 -- A checker reports every mistake through `wrong(form, …)` and goes on, so that all come out at once.
 
+local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.workload.check"
 local metric = require("pmclua.lazy").module "pmclua.metric"
@@ -36,7 +37,23 @@ local function take_text(value, wrong, key)
   if type(value) ~= "string" then wrong("%s must be a string, not a %s", key, type(value)) end
   return value
 end
-check.name, check.question, check.pin = take_text, take_text, take_text
+check.name, check.question = take_text, take_text
+
+--- What is wrong with a list of CPUs to run on, in words; nil: nothing.
+---@param cpus string
+function M.cpus_problem(cpus)
+  local ok, code, _, cpu = core.check_cpus(cpus)
+  if ok then return nil end
+  if code == "ENODEV" then return ("there is no CPU %d to run on here"):format(cpu) end
+  return ("'%s' is no list of CPUs such as \"0,2-3\""):format(cpus)
+end
+
+function check.pin(value, wrong, key)
+  if type(value) ~= "string" then return take_text(value, wrong, key) end
+  local problem = M.cpus_problem(value)
+  if problem then wrong("pin: %s", problem) end
+  return value
+end
 
 function check.events(value, wrong)
   local events, seen = {}, {}
@@ -237,6 +254,19 @@ end
 function check.target(value, wrong)
   if require("pmclua.target").is(value) then return value end
   wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
+end
+
+function check.delay(value, wrong)
+  local seconds = M.seconds(value)
+  if not seconds then
+    wrong("delay is a number of seconds or a string such as \"500ms\", not %s", tostring(value))
+  end
+  return seconds
+end
+
+function check.inherit(value, wrong)
+  if type(value) ~= "boolean" then wrong("inherit is true or false, not a %s", type(value)) end
+  return value
 end
 
 function check.regions(value, wrong)

@@ -51,6 +51,9 @@ function M.check(declaration, wrong)
     for _, level in ipairs(known and factor.levels or {}) do
       if not known[3](level) then
         wrong("factor %s: a level is %s, not %s", factor.name, known[1], tostring(level))
+      elseif factor.name == "on_cpu" then
+        local problem = require("pmclua.experiment.keys").cpus_problem(("%d"):format(level))
+        if problem then wrong("factor on_cpu: %s", problem) end
       end
     end
   end

@@ -226,13 +226,22 @@ end
 ---@field groups { attrs: table[], events: integer[], cpus: integer[]? }[]
 ---@field events integer[] of all groups
 
+local function leave_children_out(list)
+  for _, pass in ipairs(list) do
+    for _, group in ipairs(pass.groups) do
+      for _, attr in ipairs(group.attrs) do attr.inherit = 0 end
+    end
+  end
+end
+
 --- Plans the passes of a list of events, whose statuses it fills in.
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
 ---@param target? pmclua.Target who is counted; nil: the workload
+---@param inherit? boolean false: without threads and children that start later
 ---@return pmclua.Pass[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
-function passes.plan(events, mode, target)
+function passes.plan(events, mode, target, inherit)
   local usable = passes.try_each(events, target)
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
@@ -248,11 +257,18 @@ function passes.plan(events, mode, target)
         if #item > 1 or not contains(anchors, item[1]) then rest[#rest + 1] = item end
       end
       packed = pack(events, rest, anchors)
+      -- Where nothing fits beside the anchors, they are in no pass yet.
+      local placed = {}
+      for _, indices in ipairs(packed) do placed = append(placed, indices) end
+      for _, anchor in ipairs(anchors) do
+        if not contains(placed, anchor) then place(events, packed, { anchor }, {}) end
+      end
     end
     for i, indices in ipairs(packed) do list[i] = { groups = groups_of(events, append(indices, riders)) } end
     list[1] = list[1] or { groups = groups_of(events, riders) }
   end
   for _, pass in ipairs(list) do list_events(pass) end
+  if inherit == false then leave_children_out(list) end
   return list, anchors
 end
 
