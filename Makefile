@@ -8,6 +8,19 @@ CROSS   ?=
 SYSROOT ?=
 PREFIX  ?= /usr/local
 
+# Where it is installed. The core finds the rest by where it is itself: lua/pmclua/paths.lua.
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib/pmclua
+LIBEXECDIR ?= $(PREFIX)/libexec/pmclua
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share/pmclua
+LUADIR     ?= $(PREFIX)/share/lua/5.1
+MANDIR     ?= $(PREFIX)/share/man/man1
+PKGDIR     ?= $(PREFIX)/share/pkgconfig
+BASHDIR    ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR    ?= $(PREFIX)/share/fish/vendor_completions.d
+
 CC      := $(CROSS)gcc
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror
@@ -29,7 +42,7 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint lab bench install uninstall clean help
+.PHONY: all run test lint lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -86,18 +99,39 @@ $(BUILD)/embedded.o: $(BUILD)/embedded.S
 $(BUILD):
 	mkdir -p $@
 
-install: all ## into PREFIX (/usr/local), under DESTDIR
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib libexec/pmclua include share/pmclua share/lua/5.1)
-	install $(BUILD)/pmclua $(DESTDIR)$(PREFIX)/bin
-	install $(BUILD)/pmclua-runner $(DESTDIR)$(PREFIX)/libexec/pmclua
-	install -m 644 $(BUILD)/libpmclua.so $(DESTDIR)$(PREFIX)/lib
-	install -m 644 core/pmclua_kernel.h $(DESTDIR)$(PREFIX)/include
-	cp -r scripts $(DESTDIR)$(PREFIX)/share/pmclua
-	cp -r lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(PREFIX)/share/lua/5.1
+# Manual pages and completions, from what `--help` prints; NATIVE is a pmclua that runs here.
+NATIVE ?= $(BUILD)/pmclua
+documents: all
+	rm -rf $(BUILD)/documents
+	$(NATIVE) lua/install/write.lua scripts $(BUILD)/documents
+
+# What is installed: files to a folder, or whole folders' contents.
+put = install -d $(DESTDIR)$2 && install -m $3 $1 $(DESTDIR)$2
+install: documents ## into PREFIX (/usr/local), under DESTDIR
+	$(call put,$(BUILD)/pmclua,$(BINDIR),755)
+	$(call put,$(BUILD)/pmclua-runner,$(LIBEXECDIR),755)
+	$(call put,$(BUILD)/libpmclua.so,$(LIBDIR),644)
+	$(call put,core/pmclua_kernel.h core/pmclua_mark.h,$(INCLUDEDIR),644)
+	$(call put,$(BUILD)/documents/man/*.1,$(MANDIR),644)
+	$(call put,$(BUILD)/documents/completions/pmclua.bash,$(BASHDIR),644)
+	$(call put,$(BUILD)/documents/completions/pmclua.zsh,$(ZSHDIR),644)
+	$(call put,$(BUILD)/documents/completions/pmclua.fish,$(FISHDIR),644)
+	mv $(DESTDIR)$(BASHDIR)/pmclua.bash $(DESTDIR)$(BASHDIR)/pmclua
+	mv $(DESTDIR)$(ZSHDIR)/pmclua.zsh $(DESTDIR)$(ZSHDIR)/_pmclua
+	install -d $(DESTDIR)$(PKGDIR) $(DESTDIR)$(DATADIR) $(DESTDIR)$(LUADIR)
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' 'scripts=$(DATADIR)/scripts' '' 'Name: pmclua' \
+	  'Description: headers of kernels and marks that pmclua measures' 'Version: $(VERSION)' \
+	  'Cflags: -I$${includedir}' > $(DESTDIR)$(PKGDIR)/pmclua.pc
+	cp -R scripts $(DESTDIR)$(DATADIR)
+	chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
+	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)
 
 uninstall: ## undo install
-	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/pmclua lib/libpmclua.so libexec/pmclua \
-	  include/pmclua_kernel.h share/pmclua share/lua/5.1/pmclua)
+	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
+	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
+	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
+	  $(DATADIR)/scripts $(LUADIR)/pmclua)
+	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR)) 2>/dev/null || true
 
 clean: ## remove what was built
 	rm -rf build pmclua

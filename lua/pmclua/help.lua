@@ -19,7 +19,6 @@ usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
   --           what follows is no option
 ]]
 
-
 local WIDTH = 80
 local MARGIN = 26      -- column in which explanations begin
 
@@ -30,11 +29,21 @@ local function label_of(option)
   if option.argument then return option[1] end
   if option.rest then return option[1] .. " …" end
   local label = (option.short and "-%s, " or "    "):format(option.short) .. "--" .. option[1]
-  local value = option.kind ~= "flag" and (option.value or VALUES[option.kind])
+  local value = M.value_of(option)
   return value and label .. " " .. value or label
 end
 
-local function explanation_of(option)
+--- What the value of an option is called; nil for a flag.
+---@param option pmclua.Option with `kind` filled in
+---@return string?
+function M.value_of(option)
+  if option.kind ~= "flag" then return option.value or VALUES[option.kind] end
+end
+
+--- What an option does, its choices and its default, in one line.
+---@param option pmclua.Option
+---@return string
+function M.explanation(option)
   local words = { option.help }
   if option.choices then
     local list = {}
@@ -55,7 +64,7 @@ function M.options(options)
   local lines = {}
   for _, option in ipairs(options) do
     local label = "  " .. label_of(option)
-    local explained = text.wrap(explanation_of(option), WIDTH - MARGIN)
+    local explained = text.wrap(M.explanation(option), WIDTH - MARGIN)
     if text.width(label) > MARGIN - 2 and #explained > 0 then
       lines[#lines + 1] = label
       label = ""

@@ -284,6 +284,16 @@ local function declaration_problem(declaration, own, script)
   end
 end
 
+--- What `--help` shows of a declaration, without reading arguments.
+---@param declaration pmclua.Option[] as pmc.options takes it
+---@return pmclua.Option[] own, pmclua.Option[] common those of every experiment that it takes too
+function M.describe(declaration)
+  local own = {}
+  local problem = declaration_problem(declaration, own)
+  if problem then error(problem, 0) end
+  return declaration, declaration.experiment ~= false and common_options(own) or {}
+end
+
 --- Declares the options of the running script and reads its arguments. `experiment = false` beside the
 --- options says that the script is no experiment and does not take the options that all of those have.
 ---@param declaration pmclua.Option[]

@@ -17,24 +17,36 @@ local function first_existing(candidates)
   end
 end
 
+--- The first of `places` that is there, under the prefix that pmclua was installed to: the core is in its
+--- bin/ (the executable), lib/pmclua/ (the library) or lib/lua/5.1/ (LuaRocks).
+local function installed(places)
+  local here, candidates = core.folder(), {}
+  for _, prefix in ipairs { "/../", "/../../", "/../../../" } do
+    for _, place in ipairs(places) do candidates[#candidates + 1] = here .. prefix .. place end
+  end
+  return first_existing(candidates) or candidates[1]
+end
+
 --- The runner's executable: PMCLUA_RUNNER, beside pmclua, or PREFIX/libexec/pmclua.
 ---@return string
 function paths.runner()
-  local here = core.folder()
-  local given = os.getenv "PMCLUA_RUNNER"
-  return given or first_existing {
-    here .. "/pmclua-runner", here .. "/../libexec/pmclua/pmclua-runner",
-  } or here .. "/pmclua-runner"
+  return os.getenv "PMCLUA_RUNNER" or first_existing { core.folder() .. "/pmclua-runner" }
+    or installed { "libexec/pmclua/pmclua-runner", "bin/pmclua-runner" }
 end
 
 --- The folder of pmclua_kernel.h: the source tree's core/, or PREFIX/include.
 ---@return string
 function paths.include()
-  local here = core.folder()
-  for _, folder in ipairs { here .. "/../core", here .. "/../../core", here .. "/../include", here } do
-    if exists(folder .. "/pmclua_kernel.h") then return folder end
-  end
-  return here .. "/../include"
+  local header = installed { "core/pmclua_kernel.h", "include/pmclua_kernel.h",
+    "share/lua/5.1/pmclua/include/pmclua_kernel.h" }
+  return paths.directory(header)
+end
+
+--- The folder of the reusable scripts: the source tree's, or PREFIX/share/pmclua/scripts.
+---@return string
+function paths.scripts()
+  local tree = core.folder():match "^(.*)/build$"
+  return tree and tree .. "/scripts" or installed { "share/pmclua/scripts", "share/lua/5.1/pmclua/scripts" }
 end
 
 --- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.

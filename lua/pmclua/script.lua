@@ -44,9 +44,7 @@ function M.folders()
   for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do folders[#folders + 1] = folder end
   local data = require("pmclua.paths").data()
   if data then folders[#folders + 1] = data .. "/scripts" end
-  local program = require("pmclua.core").folder()
-  local in_tree = program:match "^(.*)/build$"
-  folders[#folders + 1] = in_tree and in_tree .. "/scripts" or program .. "/../share/pmclua/scripts"
+  folders[#folders + 1] = require("pmclua.paths").scripts()
   return folders
 end
 

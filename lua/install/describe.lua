@@ -1,0 +1,93 @@
+--- describe.lua: what the scripts say of themselves and take, without running them past their options.
+--
+-- A script is loaded with a `require` of its own: there `pmclua` notes the options that are declared and
+-- ends the script; whatever would measure ends it too.
+
+local options = require "pmclua.options"
+local script = require "pmclua.script"
+
+local M = {}
+
+---@class install.Script
+---@field name string
+---@field path string
+---@field header pmclua.Header
+---@field own pmclua.Option[] the script's own
+---@field common pmclua.Option[] those of every experiment that it takes too
+
+-- Building a declaration needs these, and they do nothing yet.
+local HARMLESS = { "command", "kernel", "call", "buffer", "snippet", "function", "self", "pid", "thread",
+  "cpus", "system", "cgroup", "targets", "events", "metrics", "stats", "version" }
+
+local function stand_in(found)
+  local names = {}
+  for _, name in ipairs(HARMLESS) do names[name] = true end
+  return setmetatable({
+    options = function(declaration)
+      found.declaration = declaration
+      error(found, 0)
+    end,
+    experiment = function()
+      found.declaration = {}
+      error(found, 0)
+    end,
+  }, { __index = function(_, name)
+    if names[name] then return require("pmclua")[name] end
+    return function() error(found, 0) end
+  end })
+end
+
+--- What a script declares before it does anything else.
+---@param path string
+---@return table declaration as pmc.options takes it
+local function declaration_of(path)
+  local found = { status = 0 }            -- as after --help: scripts that catch errors let it through
+  local pmc, scope = stand_in(found), require("pmclua.scope").new()
+  scope.require = function(name) return name == "pmclua" and pmc or require(name) end
+  local ok, problem = pcall(setfenv(assert(loadfile(path)), scope))
+  if not ok and problem ~= found then error(("%s: %s"):format(path, tostring(problem)), 0) end
+  return found.declaration or { experiment = false }
+end
+
+---@param name string
+---@param path string
+---@return install.Script
+function M.script(name, path)
+  local own, common = options.describe(declaration_of(path))
+  return { name = name, path = path, header = script.header(path), own = own, common = common }
+end
+
+--- All scripts of a folder, by name.
+---@param folder string
+---@return install.Script[]
+function M.folder(folder)
+  local list = {}
+  for file in require("lfs").dir(folder) do
+    local name = file:match "^([^.].*)%.lua$"
+    if name then list[#list + 1] = M.script(name, folder .. "/" .. file) end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
+--- What `-h` says of the command line: words and explanations, in order.
+---@return { [1]: string, [2]: string }[]
+function M.command_line()
+  local list = {}
+  for line in require("pmclua.help").COMMAND_LINE:gmatch "[^\n]+" do
+    local words, explanation = line:match "^  (%S.-)%s%s+(.+)$"
+    if words then list[#list + 1] = { words, explanation } end
+  end
+  return list
+end
+
+--- "-r, --repeat N" as its parts.
+---@param option pmclua.Option
+---@return { short?: string, long: string, value?: string, help: string }
+function M.option(option)
+  local help = require "pmclua.help"
+  return { short = option.short and "-" .. option.short, long = "--" .. option[1],
+    value = help.value_of(option), help = help.explanation(option) }
+end
+
+return M

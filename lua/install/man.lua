@@ -1,0 +1,137 @@
+--- man.lua: the manual pages, from the headers and option tables that `--help` prints.
+
+local describe = require "describe"
+local roff = require "roff"
+
+local M = {}
+
+local EXIT = {
+  { "0", "done" },
+  { "1", "failed" },
+  { "2", "the command line is wrong" },
+  { "3", "a gate, or what was expected, did not hold" },
+  { "77", "nothing, or not what a gate needs, can be counted here" },
+  { "128 + n", "ended by signal n, after reporting what was complete" },
+}
+
+local ENVIRONMENT = {
+  { "PMCLUA_PATH", "folders in which scripts are looked for first, with colons between" },
+  { "XDG_DATA_HOME", "pmclua/scripts in it holds the user's own scripts" },
+  { "XDG_STATE_HOME", "pmclua in it holds stored results and the prompt's history" },
+  { "XDG_CACHE_HOME", "pmclua in it holds compiled kernels" },
+  { "SYSFS_PATH", "another root for what is read from /sys, as for perf" },
+  { "NO_COLOR", "set to anything: no colours" },
+  { "COLUMNS", "how wide reports are" },
+  { "PMCLUA_RUNNER", "another pmclua-runner" },
+  { "PMCLUA_LIB", "a folder of Lua modules that are taken instead of the built-in ones" },
+}
+
+local function date()
+  return os.date("!%Y-%m-%d", tonumber(os.getenv "SOURCE_DATE_EPOCH" or os.time()))
+end
+
+local function heading(page)
+  -- Words are not broken, nor lines stretched: most of them are to be typed.
+  return (".TH %s 1 %s \"pmclua %s\" \"pmclua manual\"\n.nh\n.ad l"):format(page:upper(), date(),
+    require("pmclua.core").version)
+end
+
+local function option_tag(parts)
+  local value = parts.value and " " .. roff.italic(parts.value) or ""
+  local short = parts.short and roff.bold(parts.short) .. ", " or ""
+  return short .. roff.bold(parts.long) .. value
+end
+
+local function option_items(options)
+  local items = {}
+  for _, option in ipairs(options) do
+    local parts = describe.option(option)
+    local tag = (option.argument or option.rest) and roff.italic(option[1]) or option_tag(parts)
+    items[#items + 1] = roff.item(tag, parts.help)
+  end
+  return table.concat(items, "\n")
+end
+
+local function pair_items(pairs)
+  local items = {}
+  for i, pair in ipairs(pairs) do items[i] = roff.item(roff.bold(pair[1]), pair[2]) end
+  return table.concat(items, "\n")
+end
+
+local function see_also(names)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = (".BR %s (1)"):format(roff.escape(name)) end
+  return table.concat(list, " ,\n")
+end
+
+local function add(blocks, title, text)
+  if text and text ~= "" then blocks[#blocks + 1] = roff.section(title) .. "\n" .. text end
+end
+
+--- A part of a header, which begins in the middle of a line there.
+local function sentences(part)
+  return part and roff.paragraphs((part:gsub("^%l%l*%f[%s]", function(word)
+    return word == "pmclua" and word or word:sub(1, 1):upper() .. word:sub(2)
+  end)))
+end
+
+--- The synopsis: the header's usage, whose alternatives stand on lines of their own.
+local function synopsis(script)
+  local usage = require("pmclua.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
+  local lines = {}
+  for alternative in (usage .. " | pmclua"):gmatch "(pmclua.-)%s+|%s+%f[p]" do
+    lines[#lines + 1] = roff.escape(alternative)
+  end
+  return table.concat(#lines > 0 and lines or { roff.escape(usage) }, "\n.br\n")
+end
+
+--- pmclua-NAME(1).
+---@param script install.Script
+---@return string page, string name without the section
+function M.script(script)
+  local parts, page = script.header.parts, "pmclua-" .. script.name
+  local blocks = { heading(page) }
+  add(blocks, "Name", roff.escape(page) .. " \\- " .. roff.escape(script.header.question))
+  add(blocks, "Synopsis", synopsis(script))
+  add(blocks, "Description", roff.paragraphs(script.header.question))
+  add(blocks, "Method", sentences(parts.method))
+  add(blocks, "Options", option_items(script.own))
+  add(blocks, "Options of every experiment", option_items(script.common))
+  add(blocks, "Example", parts.example and roff.verbatim(parts.example))
+  add(blocks, "Reading the result", sentences(parts.reading))
+  add(blocks, "Caveats", sentences(parts.caveats))
+  add(blocks, "See also", see_also { "pmclua" })
+  return table.concat(blocks, "\n") .. "\n", page
+end
+
+local DESCRIPTION = [[
+Experiments with hardware performance counters on Linux, as short Lua scripts: what to count, what to run, how
+often; and an answer that says how it was obtained. A word with a `/` or ending in `.lua` is a script's path;
+any other is the name of a reusable script, looked for in the folders of `PMCLUA_PATH`, in the user's own
+scripts and in those installed. What follows the script's word belongs to the script.
+
+Results go to standard output, everything else to standard error.]]
+
+--- pmclua(1).
+---@param scripts install.Script[]
+---@return string page, string name
+function M.pmclua(scripts)
+  local names, questions = { "perf", "luajit" }, {}
+  for i, script in ipairs(scripts) do
+    table.insert(names, i, "pmclua-" .. script.name)
+    questions[i] = { script.name, script.header.question }
+  end
+  local blocks = { heading "pmclua" }
+  add(blocks, "Name", "pmclua \\- experiments with hardware performance counters, in Lua")
+  add(blocks, "Synopsis", roff.escape "pmclua [OPTIONS] [SCRIPT.lua | NAME] [ARGUMENTS]")
+  add(blocks, "Description", roff.paragraphs(DESCRIPTION))
+  add(blocks, "Options", pair_items(describe.command_line()))
+  add(blocks, "Scripts", pair_items(questions))
+  add(blocks, "Options of every experiment", option_items(require("pmclua.experiment.options").list))
+  add(blocks, "Exit status", pair_items(EXIT))
+  add(blocks, "Environment", pair_items(ENVIRONMENT))
+  add(blocks, "See also", see_also(names))
+  return table.concat(blocks, "\n") .. "\n", "pmclua"
+end
+
+return M

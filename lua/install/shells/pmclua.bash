@@ -1,0 +1,78 @@
+# Completion of pmclua's command line in bash, made from the tables behind its --help.
+
+@TABLES@
+
+_pmclua_list() {     # PREFIX WORD WORDS: those that begin so, PREFIX before each
+  local IFS=$' \t\n'
+  COMPREPLY+=($(compgen -P "$1" -W "$3" -- "$2"))
+}
+
+_pmclua_add() {      # lines of standard input, each a word
+  local line
+  while IFS= read -r line; do COMPREPLY+=("$line"); done
+}
+
+_pmclua_files() {    # WORD [PATTERN THAT IS LEFT OUT]
+  compopt -o filenames 2>/dev/null
+  _pmclua_add < <(compgen -f -X "$2" -- "$1")
+}
+
+_pmclua_value() {    # KIND WORD: what the value of an option may be
+  case $1 in
+    files) _pmclua_files "$2" ;;
+    events) _pmclua_list "$([[ $2 == *,* ]] && echo "${2%,*},")" "${2##*,}" "$_pmclua_events" ;;
+    commands) _pmclua_files "$2"; _pmclua_add < <(compgen -c -- "$2" | sort -u) ;;
+    words*) _pmclua_list '' "$2" "${1#words }" ;;
+  esac
+}
+
+_pmclua_first() {    # WORD: options, scripts by name, scripts by path
+  if [[ $1 == -* ]]; then
+    _pmclua_list '' "$1" "$_pmclua_flags"
+    return
+  fi
+  _pmclua_list '' "$1" "$("${COMP_WORDS[0]}" --list 2>/dev/null | cut -d ' ' -f 1)"
+  _pmclua_files "$1" '!*.lua'
+  _pmclua_add < <(compgen -d -- "$1")
+}
+
+_pmclua() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i script= at=0 kind
+  COMPREPLY=()
+  [[ $cur == = ]] && cur=
+  [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      -e | -l) ((i++)) ;;
+      -*) ;;
+      *) script=${COMP_WORDS[i]} at=$i; break ;;
+    esac
+  done
+  if [[ -z $script ]]; then
+    [[ $prev == -[el] ]] || _pmclua_first "$cur"
+    return
+  fi
+  # The first word that is no option, nor an option's value, is the script's argument.
+  for ((i = at + 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      --) ((i++)); break ;;
+      -*) [[ -n $(_pmclua_kind "$script" "${COMP_WORDS[i]}") ]] && ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;
+      =) ;;
+      *) break ;;
+    esac
+  done
+  if ((i < COMP_CWORD)) && [[ $(_pmclua_kind "$script" rest) == commands ]]; then
+    _pmclua_files "$cur"
+    return
+  fi
+  kind=$(_pmclua_kind "$script" "$prev")
+  if [[ $prev == -* && -n $kind ]]; then
+    _pmclua_value "$kind" "$cur"
+  elif [[ $cur == -* ]]; then
+    _pmclua_list '' "$cur" "$(_pmclua_options "$script") --help"
+  else
+    _pmclua_value "$(_pmclua_kind "$script" rest)" "$cur"
+  fi
+}
+
+complete -F _pmclua pmclua

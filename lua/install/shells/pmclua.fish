@@ -1,0 +1,45 @@
+# Completion of pmclua's command line in fish, made from the tables behind its --help.
+
+function __pmclua_script       # the script's word, once there is one
+    set -l words (commandline -opc)
+    set -e words[1]
+    while set -q words[1]
+        switch $words[1]
+            case -e -l
+                set -e words[1]
+            case '-*'
+            case '*'
+                echo $words[1]
+                return
+        end
+        set -e words[1]
+    end
+end
+
+function __pmclua_in
+    contains -- (__pmclua_script) $argv
+end
+
+function __pmclua_at_script
+    test -z (__pmclua_script)""
+end
+
+function __pmclua_by_path
+    string match -qr '/|\.lua$' -- (__pmclua_script)
+end
+
+function __pmclua_names
+    pmclua --list 2>/dev/null | string replace -r '\s+' \t
+end
+
+function __pmclua_event_list   # the last of a list with commas
+    set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))
+    for event in @EVENTS@
+        echo $before$event
+    end
+end
+
+complete -c pmclua -f
+complete -c pmclua -n __pmclua_at_script -k -a '(__fish_complete_suffix .lua)'
+complete -c pmclua -n __pmclua_at_script -k -a '(__pmclua_names)'
+@TABLES@

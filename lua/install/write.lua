@@ -1,0 +1,30 @@
+#!/usr/bin/env pmclua
+-- Writes the manual pages and the completions.
+--
+-- usage: pmclua lua/install/write.lua SCRIPTS FOLDER
+--   SCRIPTS: the folder of the reusable scripts; FOLDER gets man/*.1 and completions/pmclua.{bash,zsh,fish}
+
+local describe, man, completion = require "describe", require "man", require "completion"
+
+local here = arg[0]:match "^(.*)/" or "."
+local source, folder = arg[1], arg[2]
+if not folder then
+  io.stderr:write "usage: pmclua lua/install/write.lua SCRIPTS FOLDER\n"
+  os.exit(2, true)
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+local function write_page(page, name) write(("%s/man/%s.1"):format(folder, name), page) end
+
+for _, part in ipairs { "", "/man", "/completions" } do require("lfs").mkdir(folder .. part) end
+local scripts = describe.folder(source)
+write_page(man.pmclua(scripts))
+for _, script in ipairs(scripts) do write_page(man.script(script)) end
+for shell, text in pairs(completion.of(scripts, here .. "/shells")) do
+  write(("%s/completions/pmclua.%s"):format(folder, shell), text)
+end
