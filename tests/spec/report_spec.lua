@@ -104,6 +104,25 @@ local function strides()
   }, values)
 end
 
+-- Two workloads at two sizes whose counts are those of n * n elements; without a baseline one cell of them.
+local function elements(header)
+  local cells, values = {}, {}
+  local all = { per = { element = "n * n" }, question = false, repetitions = 8,
+    metrics = { "ipc" }, factors = { { "n", { 10, 20 } } }, primary = "cycles",
+    workloads = { { name = "rows", kind = "kernel", per = "iteration" },
+      { name = "columns", kind = "kernel", per = "iteration" } },
+    events = { duration(), event "cycles", event "instructions" }, pass_events = { { 2, 3 } }, cells = cells }
+  for _, n in ipairs { 10, 20 } do
+    for _, name in ipairs { "rows", "columns" } do
+      cells[#cells + 1] = { workload = name, levels = { n = n } }
+      values[#values + 1] = { wall = same(4100, 8), [2] = same(900, 8), [3] = same(450, 8) }
+    end
+  end
+  for key, value in pairs(header or {}) do all[key] = value end
+  local r = build(all, values)
+  return header and r or r:where { workload = "rows", n = 10 }
+end
+
 local function shown(r, options)
   options = options or {}
   options.width, options.colour = options.width or 80, options.colour or false
@@ -139,6 +158,30 @@ describe("a table", function()
 
   it("over a factor with one group has all that is known of each value", function()
     golden("one_stride.txt", shown(strides():where { stride = 64 }))
+  end)
+
+  it("has what one element costs beside every event and time", function()
+    local text = shown(elements())
+    assert.matches("event +median +/element ", text)
+    assert.matches("duration_time +4.10 µs +41 ns ", text)
+    assert.matches("cycles +900 +9 +=", text)
+    assert.matches("ipc +0.500 +=", text)
+  end)
+
+  it("over a factor has a column of it for each group", function()
+    local text = shown(elements { baseline = { workload = "rows" } })
+    for _, name in ipairs { "cycles", "duration_time", "instructions" } do
+      assert.matches(name .. " per iteration[^\n]*\n n +rows +± +/element +columns +± +/element +ratio", text)
+    end
+    assert.matches("10 +900 += +9 +900 += +9 +1.000  same", text)
+    assert.matches("20 +900 += +2.25 ", text)
+  end)
+
+  it("of compared cells has it as rows, with a verdict where elements differ", function()
+    local same_elements = shown(elements({ baseline = { workload = "rows" } }):where { n = 10 })
+    assert.matches("cycles/element +9 +9\n", same_elements)
+    local other = shown(elements({ baseline = { n = 10 } }):where { workload = "rows" })
+    assert.matches("cycles/element +9 +2.25  0.250  = +±1 %%  fewer", other)
   end)
 
   it("is at most 80 columns wide, and at most as wide as asked for", function()

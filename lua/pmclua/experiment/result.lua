@@ -18,6 +18,8 @@ local M = {}
 ---@field events table[] of the header, with `index` and `passes`
 ---@field metrics pmclua.Metric[]
 ---@field per_metrics pmclua.Metric[] the cost of one element, for each event
+---@field per_event table<string, pmclua.Metric> the same by event
+---@field element string? what it is called
 ---@field status "complete"|"interrupted"|"unfinished"|"running"
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
@@ -28,7 +30,7 @@ Result.__index = Result
 ---@param header table lua/README.md, "The header"
 ---@return pmclua.Result
 function M.new(header)
-  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {}, tools = {},
+  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {}, tools = {}, per_event = {},
     event_by_field = {}, metric_by_name = {}, factor_by_name = {}, workload_by_name = {}, pass_events = {},
     parts = {}, part_by_key = {}, status = "running", problems = {} }, Result)
   names.read(result)

@@ -2,10 +2,9 @@
 --- combination of workload and levels.
 
 local text = require "pmclua.text"
-local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 local notes = require "pmclua.report.notes"
-local fitted = require("pmclua.lazy").module "pmclua.report.fitted"
+local rows = require "pmclua.report.rows"
 
 local M = {}
 
@@ -67,75 +66,57 @@ end
 
 -- ---- one group: everything that is known of each value -------------------------------------------------
 
-local function alone_row(swept, level, summary)
-  local shown = words.level(swept, level)
-  if summary.n == 0 then return { shown, words.ABSENT, words.absent(summary), span = 3, tone = "dim" } end
-  return { shown, words.value(summary), words.interval(summary),
-    summary.exact and "" or shape.bars(summary.values), words.quality(summary) }
-end
-
-local function fitted_row(swept, level, summary)
-  local shown = words.level(swept, level)
-  if summary.n == 0 then return { shown, words.ABSENT, words.absent(summary), span = 3, tone = "dim" } end
-  return { shown, unpack(fitted.cells(summary)) }
-end
-
-local function fitted_table(grid, swept, name)
-  local rows, group = {}, grid.groups[1]
+local function alone_table(result, grid, swept, name)
+  local list, group, per, is_fitted = {}, grid.groups[1], result.per_event[name], nil
+  local element = per and result.element
   for i, level in ipairs(grid.levels) do
-    rows[i] = fitted_row(swept, level, grid.cells[level][group]:summary(name))
+    local cell = grid.cells[level][group]
+    is_fitted = cell.fitted
+    list[i] = rows.row(words.level(swept, level), cell:summary(name), is_fitted, element,
+      per and cell:summary(per.name))
   end
-  return rows, { { name = text.safe(swept), align = "right" }, unpack(fitted.columns()) }
-end
-
-local function alone_table(grid, swept, name)
-  local rows, group = {}, grid.groups[1]
-  for i, level in ipairs(grid.levels) do
-    rows[i] = alone_row(swept, level, grid.cells[level][group]:summary(name))
-  end
-  return rows, {
-    { name = text.safe(swept), align = "right" }, { name = "median", align = "point" },
-    { name = "95 % interval", least = 20, drop = 2 }, { name = "shape", drop = 1 },
-    { name = "quality", gap = 3 },
-  }
+  local columns = rows.columns(is_fitted, element)
+  columns[1].align = "point"
+  return list, { { name = text.safe(swept), align = "right" }, unpack(columns) }
 end
 
 -- ---- several groups side by side -----------------------------------------------------------------------
 
-local function group_cells(cell, name)
-  if not cell then return "left out", "" end
+-- The columns of a cell in a row: value, ±, and what one element costs.
+local function group_cells(cell, name, per)
+  if not cell then return "left out", "", "" end
   local summary = cell:summary(name)
-  if summary.n == 0 then return words.ABSENT, "" end
+  if summary.n == 0 then return words.ABSENT, "", "" end
   local spread = words.spread(summary)
-  if summary.fit and summary.fit.linear == false then spread = spread .. " " .. fitted.MARK end
-  return words.short(summary), spread
+  if summary.fit and summary.fit.linear == false then spread = spread .. " " .. rows.MARK end
+  return words.short(summary), spread, per and words.short(cell:summary(per.name)) or ""
 end
 
 -- The ratio and verdict of the last group of a row that is compared with one of the same row, or else of
 -- its first that is compared with one of another row.
-local function row_of(grid, swept, level, name, verdicts)
+local function row_of(grid, swept, level, about)
   local row = { words.level(swept, level) }
   for _, group in ipairs(grid.groups) do
     local cell = grid.cells[level][group]
-    row[#row + 1], row[#row + 2] = group_cells(cell, name)
-    if verdicts then
-      local compared = cell and verdicts[cell]
-      if compared then
-        row[#row + 1], row[#row + 2] = words.ratio(compared.verdict), words.verdict(compared)
-      elseif verdicts.groups[group] then
-        row[#row + 1], row[#row + 2] = words.ABSENT, words.ABSENT
-      end
+    local value, spread, each = group_cells(cell, about.name, about.per)
+    row[#row + 1], row[#row + 2] = value, spread
+    if about.per then row[#row + 1] = each end
+    if about.verdicts and about.verdicts.groups[group] then
+      local compared = cell and about.verdicts[cell]
+      row[#row + 1] = compared and words.ratio(compared.verdict) or words.ABSENT
+      row[#row + 1] = compared and words.verdict(compared) or words.ABSENT
     end
   end
   return row
 end
 
-local function group_columns(grid, swept, verdicts)
+local function group_columns(result, grid, swept, about)
   local columns = { { name = text.safe(swept), align = "right" } }
   for _, group in ipairs(grid.groups) do
     columns[#columns + 1] = { name = group, align = "point", gap = 3 }
     columns[#columns + 1] = { name = "±", drop = 1 }
-    if verdicts and verdicts.groups[group] then
+    if about.per then columns[#columns + 1] = { name = "/" .. text.safe(result.element), align = "point" } end
+    if about.verdicts and about.verdicts.groups[group] then
       columns[#columns + 1] = { name = "ratio", align = "right" }
       columns[#columns + 1] = { name = "verdict" }
     end
@@ -143,10 +124,10 @@ local function group_columns(grid, swept, verdicts)
   return columns
 end
 
-local function side_by_side(grid, swept, name, verdicts)
-  local rows = {}
-  for i, level in ipairs(grid.levels) do rows[i] = row_of(grid, swept, level, name, verdicts) end
-  return rows, group_columns(grid, swept, verdicts)
+local function side_by_side(result, grid, swept, about)
+  local list = {}
+  for i, level in ipairs(grid.levels) do list[i] = row_of(grid, swept, level, about) end
+  return list, group_columns(result, grid, swept, about)
 end
 
 -- The compared row of each cell that has a baseline, and which groups have any.
@@ -186,15 +167,18 @@ local function primary_first(result, names)
   return list
 end
 
-local GROUPS_ABREAST, VERDICTS_ABREAST = 4, 1      -- what 80 columns have room for
+-- What 80 columns have room for; fewer groups where each has a column for its elements.
+local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
 -- Parts of a grid that fit side by side: groups that are baselines stand beside each that is compared.
-local function split(grid, verdicts)
+local function split(grid, about)
+  local verdicts = about.verdicts
   local baselines, others = {}, {}
   for _, group in ipairs(grid.groups) do
     table.insert(verdicts and not verdicts.groups[group] and baselines or others, group)
   end
-  local abreast = verdicts and next(verdicts.groups) and VERDICTS_ABREAST or GROUPS_ABREAST
+  local abreast = verdicts and next(verdicts.groups) and VERDICTS_ABREAST
+    or about.per and WITH_ELEMENTS_ABREAST or GROUPS_ABREAST
   if not verdicts then baselines, others = {}, grid.groups end
   local parts = {}
   for first = 1, math.max(1, #others), abreast do
@@ -219,22 +203,23 @@ local function summaries_of(grid, name)
 end
 
 -- One quantity in one group of cells.
-local function lay_out_alone(grid, swept, name)
-  local summaries = summaries_of(grid, name)
-  local is_fitted, lay = grid.cells[grid.levels[1]][grid.groups[1]].fitted, alone_table
-  if is_fitted then lay = fitted_table end
-  local rows, columns = lay(grid, swept, name)
-  local note = is_fitted and fitted.region_note(summaries) or nil
-  return { { rows = rows, columns = columns, notes = { note } } }
+local function lay_out_alone(result, grid, swept, name)
+  local list, columns = alone_table(result, grid, swept, name)
+  return { { rows = list, columns = columns, notes = { rows.region_note(summaries_of(grid, name)) } } }
 end
 
-local function lay_out(grid, swept, name, verdicts)
-  local compares = verdicts and next(verdicts.groups)
-  if #grid.groups == 1 and not compares then return lay_out_alone(grid, swept, name) end
+---@class pmclua.Swept a quantity whose tables are laid out
+---@field name string
+---@field per pmclua.Metric? its cost of one element
+---@field verdicts table? compared rows by cell, and `groups` that have any
+
+local function lay_out(result, grid, swept, about)
+  local compares = about.verdicts and next(about.verdicts.groups)
+  if #grid.groups == 1 and not compares then return lay_out_alone(result, grid, swept, about.name) end
   local laid = {}
-  for i, part in ipairs(split(grid, verdicts)) do
-    local rows, columns = side_by_side(part, swept, name, compares and verdicts)
-    laid[i] = { rows = rows, columns = columns, notes = { fitted.note(summaries_of(part, name)) } }
+  for i, part in ipairs(split(grid, about)) do
+    local list, columns = side_by_side(result, part, swept, about)
+    laid[i] = { rows = list, columns = columns, notes = { rows.note(summaries_of(part, about.name)) } }
   end
   return laid
 end
@@ -253,7 +238,8 @@ function M.tables(result, names)
   local grid, comparison = arrange(result, swept), compare(result, names)
   for _, name in ipairs(primary_first(result, names)) do
     local verdicts = verdicts_of(grid, comparison, name)
-    for _, laid in ipairs(any_value(result, name) and lay_out(grid, swept, name, verdicts) or {}) do
+    local about = { name = name, per = result.per_event[name], verdicts = verdicts }
+    for _, laid in ipairs(any_value(result, name) and lay_out(result, grid, swept, about) or {}) do
       laid.title = notes.sweep_title(result, name, grid.groups, comparison, #tables == 0)
       tables[#tables + 1] = laid
     end

@@ -4,11 +4,10 @@
 -- another. One cell is a table of its events; cells with a baseline are compared; a factor is swept.
 
 local text = require "pmclua.text"
-local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 local sweep = require("pmclua.lazy").module "pmclua.report.sweep"
 local notes = require "pmclua.report.notes"
-local fitted = require("pmclua.lazy").module "pmclua.report.fitted"
+local rows = require "pmclua.report.rows"
 
 local M = {}
 
@@ -25,65 +24,27 @@ local M = {}
 
 -- ---- one cell ------------------------------------------------------------------------------------------
 
-local CELL_COLUMNS = {
-  { name = "event" }, { name = "median", align = "right" },
-  { name = "95 % interval", least = 20, drop = 2 }, { name = "shape", drop = 1 },
-  { name = "quality", gap = 3 },
-}
-
-local TONES = { noisy = "warn", scaled = "warn", placed = "warn", single = "warn" }
-
-local function absent_row(summary, title, columns)
-  local row = { title, words.ABSENT, words.absent(summary), span = 3, tone = "dim" }
-  for k = 4, columns do row[k] = "" end
-  return row
-end
-
-local function summary_row(summary, title)
-  if summary.n == 0 then return absent_row(summary, title, #CELL_COLUMNS) end
-  return { title, words.value(summary), words.interval(summary),
-    summary.exact and "" or shape.bars(summary.values), words.quality(summary),
-    tones = { [5] = TONES[summary.quality] } }
-end
-
-local function slope_row(summary, title)
-  if summary.n == 0 then return absent_row(summary, title, 6) end
-  local row = { title, unpack(fitted.cells(summary)) }
-  row.tones = { [6] = summary.fit.linear == false and "warn" or TONES[summary.quality] }
-  return row
-end
-
-local function primary_per(result)
-  for _, metric in ipairs(result.per_metrics) do
-    if metric.event.field == result.header.primary or not result.event_by_field[result.header.primary] then
-      return metric
-    end
-  end
-end
-
---- Names of what is shown of a cell, in order.
+--- Names of the events and metrics of a result, in order.
 ---@param result pmclua.Result
 ---@return string[]
 function M.names(result)
-  local list, per = {}, primary_per(result)
+  local list = {}
   for _, event in ipairs(result.events) do list[#list + 1] = event.field end
   for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
-  if per then list[#list + 1] = per.name end
   return list
 end
 
 local function cell_table(result, cell)
-  local rows, summaries, row_of = {}, {}, cell.fitted and slope_row or summary_row
+  local list, summaries, element = {}, {}, result.element
   for i, name in ipairs(M.names(result)) do
-    summaries[i] = cell:summary(name)
-    rows[i] = row_of(summaries[i], text.safe(summaries[i].title))
+    local summary, per = cell:summary(name), result.per_event[name]
+    summaries[i] = summary
+    list[i] = rows.row(text.safe(summary.title), summary, cell.fitted, element,
+      per and cell:summary(per.name))
   end
-  local shown = { title = notes.cell_title(cell), columns = CELL_COLUMNS, rows = rows, notes = {} }
-  if cell.fitted then
-    shown.columns = { { name = "event" }, unpack(fitted.columns()) }
-    shown.notes[1] = fitted.region_note(summaries)
-  end
-  return shown
+  return { title = notes.cell_title(cell), rows = list,
+    columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) },
+    notes = { cell.fitted and rows.region_note(summaries) or nil } }
 end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------
@@ -113,23 +74,37 @@ local function compared_row(row)
     tones = { [7] = VERDICT_TONES[row.verdict.verdict] } }
 end
 
-local function primary_first(rows)
+local function primary_first(compared)
   local list = {}
-  for _, row in ipairs(rows) do
+  for _, row in ipairs(compared) do
     if row.primary then list[1] = row end
   end
-  for _, row in ipairs(rows) do
+  for _, row in ipairs(compared) do
     if not row.primary then list[#list + 1] = row end
   end
   return list
 end
 
+-- The cost of one element of both sides, which compares as the event itself does.
+local function element_row(pair, metric)
+  local ours, theirs = pair.cell:summary(metric.name), pair.baseline:summary(metric.name)
+  if ours.n == 0 or theirs.n == 0 then return nil end
+  return { text.safe(metric.title), words.short(theirs), words.short(ours), "", "", "", "" }
+end
+
 local function compared_table(result, comparison, pair)
-  local rows = {}
-  for i, row in ipairs(primary_first(pair.rows)) do rows[i] = compared_row(row) end
+  local list, compared = {}, {}
+  for i, row in ipairs(primary_first(pair.rows)) do
+    list[i], compared[row.name] = compared_row(row), true
+  end
+  for _, metric in ipairs(result.per_metrics) do
+    if compared[metric.event.field] and not compared[metric.name] then
+      list[#list + 1] = element_row(pair, metric)
+    end
+  end
   local said = notes.of_comparison(comparison, pair)
-  if pair.cell.fitted then said[#said + 1] = fitted.note_of_rows(pair.rows) end
-  return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = rows,
+  if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
+  return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = list,
     notes = said }
 end
 
@@ -175,10 +150,24 @@ local function each_cell(result)
   return tables
 end
 
+-- Events and metrics; also costs of one element, where an element is not the same of both sides.
+local function compared_names(result)
+  local list, baseline = M.names(result), result.header.baseline
+  for _, metric in ipairs(type(baseline) == "table" and result.per_metrics or {}) do
+    local differs = false
+    for _, name in ipairs(metric.needs) do
+      differs = differs or result.factor_by_name[name] and baseline[name] ~= nil
+    end
+    if differs then list[#list + 1] = metric.name end
+  end
+  return list
+end
+
 local function tables_of(result)
   local several = count_cells(result) > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
-  local tables = several and result.header.baseline and compared_tables(result, result:compare {}) or {}
+  local tables = several and result.header.baseline
+    and compared_tables(result, result:compare { names = compared_names(result) }) or {}
   return #tables > 0 and tables or each_cell(result)
 end
 

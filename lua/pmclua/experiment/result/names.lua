@@ -95,7 +95,8 @@ local function add_per(result)
         metric.unit, metric.event, metric.element = event.unit or "", event, element
         metric.title = ("%s/%s"):format(event.name, element)
         result.per_metrics[#result.per_metrics + 1] = metric
-        result.metric_by_name[name] = metric
+        result.metric_by_name[name], result.per_event[event.field] = metric, metric
+        result.element = element
       end
     end
   end

@@ -1,9 +1,11 @@
---- fitted.lua: rows of tables whose values are slopes: the cost of one iteration, what starting and
---- stopping costs in each count, and how well a line fits.
+--- rows.lua: what a row of a table says of one value: how large it is, how well that is known, what one
+--- element of it costs; of a slope also the overhead, and how well a line fits.
 --
--- Invariant: where the counts are no straight line, that is said beside the slope.
+-- Invariant: where there is no number there is a reason; where counts are no straight line over iterations,
+-- that is said beside their slope.
 
 local text = require "pmclua.text"
+local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 
 local M = {}
@@ -11,12 +13,30 @@ local M = {}
 --- What marks a value whose counts are no straight line.
 M.MARK = "!"
 
---- The columns after a row's name.
----@return pmclua.GridColumn[]
-function M.columns()
-  return { { name = "per iteration", align = "right" }, { name = "95 % interval", drop = 3 },
+local INTERVAL = "95 % interval"
+
+local function value_columns()
+  return { { name = "median", align = "right" }, { name = INTERVAL, least = 20, drop = 2 },
+    { name = "shape", drop = 1 }, { name = "quality", gap = 3 } }
+end
+
+local function slope_columns()
+  return { { name = "per iteration", align = "right" }, { name = INTERVAL, drop = 3 },
     { name = "overhead", align = "right", drop = 2 }, { name = "R²", align = "right", drop = 1 },
     { name = "quality", gap = 3 } }
+end
+
+--- The columns after a row's name.
+---@param fitted boolean values are slopes
+---@param element string? what costs are per, in a column of their own
+---@return pmclua.GridColumn[]
+function M.columns(fitted, element)
+  local columns = fitted and slope_columns() or value_columns()
+  if element then
+    table.insert(columns, 2, { name = "/" .. text.safe(element), align = "right" })
+    columns[3].least = nil
+  end
+  return columns
 end
 
 local function in_unit(summary, value)
@@ -31,13 +51,32 @@ local function overhead(summary)
   return in_unit(summary, intercept)
 end
 
---- What is said of a slope after its row's name.
+local TONES = { noisy = "warn", scaled = "warn", placed = "warn", single = "warn" }
+
+local function how_known(summary)
+  if summary.fit then return overhead(summary), words.r_squared(summary.fit.r2) end
+  return summary.exact and "" or shape.bars(summary.values)
+end
+
+--- A row: its name, and what is known of a value.
+---@param name string made safe
 ---@param summary pmclua.Summary
----@return string[]
-function M.cells(summary)
-  local fit = summary.fit
-  return { words.value(summary), words.interval(summary), overhead(summary),
-    words.r_squared(fit.r2), words.quality(summary) }
+---@param fitted boolean as the columns
+---@param element string? as the columns
+---@param each pmclua.Summary? the cost of one element, where the value has one
+---@return pmclua.GridRow
+function M.row(name, summary, fitted, element, each)
+  if summary.n == 0 then
+    return { name, words.ABSENT, words.absent(summary), span = 3, tone = "dim" }
+  end
+  local row = { name, words.value(summary) }
+  if element then row[3] = each and words.short(each) or "" end
+  row[#row + 1] = words.interval(summary)
+  for _, said in ipairs { how_known(summary) } do row[#row + 1] = said end
+  row[#row + 1] = words.quality(summary)
+  local is_line = not fitted or summary.fit.linear ~= false
+  row.tones = { [#row] = is_line and TONES[summary.quality] or "warn" }
+  return row
 end
 
 --- The least R² of those summaries whose counts are no straight line, as a footnote; nil where all are.
