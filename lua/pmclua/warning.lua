@@ -15,13 +15,13 @@ local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
 local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
-local SHOWN = 2                     -- cells that a warning is repeated for
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"
 ---@field message string
 ---@field hint string
----@field cell string label of the cell
+---@field cell string label of the cell; the first where several share the warning
+---@field cells string[] labels of all
 
 ---@class pmclua.WarningEvent one event or metric of a cell
 ---@field title string
@@ -66,10 +66,10 @@ local function all_exact(events)
   return true
 end
 
-function checks.few(_, events)
+function checks.few(cell, events)
   local most = 0
   for _, event in ipairs(events) do most = math.max(most, #event.values) end
-  if most == 0 or most >= FEWEST or all_exact(events) then return end
+  if most == 0 or most >= FEWEST or cell.repetitions == 1 or all_exact(events) then return end
   return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
          ("ask for %d repetitions or more"):format(FEWEST)
 end
@@ -222,36 +222,34 @@ function M.of_cell(cell)
   local list, events = {}, counted_events(cell)
   for _, kind in ipairs(IN_ORDER) do
     local message, hint = checks[kind](cell, events)
-    if message then list[#list + 1] = { kind = kind, message = message, hint = hint, cell = cell.label } end
+    if message then
+      list[#list + 1] = { kind = kind, message = message, hint = hint, cell = cell.label,
+        cells = { cell.label } }
+    end
   end
   return list
 end
 
-local function group_by_kind(cells)
-  local groups = {}
-  for _, cell in ipairs(cells) do
-    for _, warning in ipairs(M.of_cell(cell)) do
-      groups[warning.kind] = groups[warning.kind] or {}
-      table.insert(groups[warning.kind], warning)
-    end
-  end
-  return groups
+-- Several warnings of one kind as one: what the first says, of all their cells.
+local function merged(warnings)
+  local cells, first = {}, warnings[1]
+  for i, warning in ipairs(warnings) do cells[i] = warning.cell end
+  return { kind = first.kind, message = first.message, hint = first.hint, cell = first.cell, cells = cells }
 end
 
---- The warnings of all cells, by gravity; one that many cells share is said of the first, with how many
---- others have it.
+--- The warnings of all cells, one of each kind, the gravest first.
 ---@param cells pmclua.WarningCell[]
 ---@return pmclua.Warning[]
 function M.check(cells)
-  local groups, list = group_by_kind(cells), {}
-  for _, kind in ipairs(IN_ORDER) do
-    local group = groups[kind] or {}
-    local shown = #group > SHOWN + 1 and 1 or #group
-    for i = 1, shown do list[#list + 1] = group[i] end
-    if shown < #group then
-      local last = list[#list]
-      last.message = ("%s; %s like it"):format(last.message, text.plural(#group - shown, "other cell"))
+  local by_kind, list = {}, {}
+  for _, cell in ipairs(cells) do
+    for _, warning in ipairs(M.of_cell(cell)) do
+      by_kind[warning.kind] = by_kind[warning.kind] or {}
+      table.insert(by_kind[warning.kind], warning)
     end
+  end
+  for _, kind in ipairs(IN_ORDER) do
+    if by_kind[kind] then list[#list + 1] = merged(by_kind[kind]) end
   end
   return list
 end

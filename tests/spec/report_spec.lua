@@ -240,6 +240,23 @@ describe("a table", function()
     end
   end)
 
+  it("says a warning that cells share once", function()
+    local header = { repetitions = 3, workloads = { { name = "rows", kind = "command", per = "run" } } }
+    local r = build(header, { { { 5, 6, 7 }, { 1, 1, 1 } }, { { 5, 7, 6 }, { 1, 1, 1 } } })
+    local text = shown(r)
+    assert.matches("! 2 cells, the first rows, n = 256: 3 repetitions: no 95 %", text, 1, true)
+    assert.equal(1, select(2, text:gsub("no 95 %%", "")))
+  end)
+
+  it("says what stopped the run", function()
+    local r = one_cell()
+    r.status, r.problem = "failed", "./parse: exited with status 3"
+    r.remarks = { "CPU 3 went offline" }
+    for _, said in ipairs { "! ./parse: exited with status 3", "stopped at a failure", "CPU 3 went offline" } do
+      assert.matches(said, shown(r), 1, true)
+    end
+  end)
+
   it("moves no cursor, whatever names hold", function()
     local text = shown(one_cell "evil\27[2J\r\nname\226\128\174")
     assert.is_nil(text:find "[%z\1-\9\11-\31\127]")

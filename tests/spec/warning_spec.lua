@@ -105,6 +105,7 @@ describe("a warning", function()
     assert.equal("3 repetitions: no 95 % interval can be given", found.few.message)
     assert.equal("1 repetition: no 95 % interval can be given", select(2, of { event { 7 } }).few.message)
     assert.is_nil(select(2, of { event { 7, 8, 7, 8, 7, 8 } }).few)
+    assert.is_nil(select(2, of({ event { 7 } }, { repetitions = 1 })).few)
   end)
 
   it("of a small region is given where the overhead is above 1 %", function()
@@ -154,14 +155,14 @@ describe("the warnings of several cells", function()
     local kinds = {}
     for i, found in ipairs(warning.check { cell { event { 1, 2 } }, failed,
                                            scaled "x" }) do kinds[i] = found.kind end
-    assert.same({ "exit", "scaled", "few", "few" }, kinds)
+    assert.same({ "exit", "scaled", "few" }, kinds)
   end)
 
-  it("that many share are said once, with how many others", function()
-    local list = warning.check { scaled "a", scaled "b", scaled "c", scaled "d" }
-    assert.equal(1, #list)
+  it("of one kind are one, with the cells that share it", function()
+    local list = warning.check { scaled "a", scaled "b", cell { event { 1, 2 } } }
+    assert.equal(2, #list)
+    assert.equal("scaled", list[1].kind)
     assert.equal("a", list[1].cell)
-    assert.matches("; 3 other cells like it$", list[1].message)
-    assert.equal(3, #warning.check { scaled "a", scaled "b", scaled "c" })
+    assert.same({ "a", "b" }, list[1].cells)
   end)
 end)

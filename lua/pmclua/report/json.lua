@@ -10,7 +10,7 @@ local M = {}
 M.FORMAT = 1             -- of this object; changes with the meaning of any key
 
 local ORDER = {
-  "format", "pmclua", "name", "question", "status", "problems", "path", "started", "seed", "repetitions",
+  "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started", "seed", "repetitions",
   "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
@@ -167,13 +167,14 @@ function M.render(result)
   return json.encode({
     format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
     question = or_null(header.question), status = result.status, problems = list(result.problems),
+    problem = or_null(result.problem and tostring(result.problem)), remarks = list(result.remarks or {}),
     path = result.path, started = or_null(header.started), seed = or_null(header.seed),
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
     metrics = map(result.metrics, metric_entry), cells = list(cells), comparisons = comparisons_of(result),
     warnings = map(result:warnings(), function(warning)
-      return { kind = warning.kind, cell = warning.cell, message = warning.message, hint = warning.hint }
+      return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells), message = warning.message, hint = warning.hint }
     end),
   }, { order = ORDER, indent = 1 }) .. "\n"
 end

@@ -229,13 +229,17 @@ end
 local function warnings(result, list)
   for _, warning in ipairs(result:warnings()) do
     local said = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
-    add(list, "! " .. about(result, warning.cell, said))
+    local count = #warning.cells
+    add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, text.safe(warning.cell), said)
+      or about(result, warning.cell, said)))
   end
 end
 
 local function ending(result, list)
+  for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
   if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
   if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end
+  if result.problem then add(list, "! " .. text.safe((tostring(result.problem):gsub("%s*\n%s*", "; ")))) end
   for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
 end
 

@@ -142,7 +142,8 @@ function M.new(result, part)
   local per = workload.per or "run"
   return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
     kind = workload.kind, per = per, lines = {},
-    fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number, region = part.region,
+    fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
+    region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
     failed = failed, first_failure = data.first_failure, exits = data.exits }, cell_meta)
