@@ -1,9 +1,10 @@
 #!/usr/bin/env pmclua
--- What does a command cost? perf stat's habits, with honest numbers.
+-- What does a command cost, or a process, a CPU, a cgroup? perf stat's habits, with honest numbers.
 --
 -- method: the command is held until its counters are attached, then counted from exec to its end with all
---   its threads and children. Its input and output are untouched; the report goes to standard error.
--- usage: pmclua stat [-e LIST] [-r N] [-o FILE] -- COMMAND [ARGS]
+--   its threads and children. Its input and output are untouched; the report goes to standard error. A
+--   target (-p -t -a -C -G) is counted while the command runs, or without one until it ends or Ctrl-C.
+-- usage: pmclua stat [-e LIST] [-r N] [-p PID | -t TID | -a | -C CPUS | -G NAME] [-- COMMAND [ARGS]]
 -- example:
 --   pmclua stat -e page-faults,task-clock -- true
 -- reading: with -r the median of the runs and its 95 % interval; `exact` means that every run gave the
@@ -13,70 +14,193 @@
 
 local pmc = require "pmclua"
 
-local opt = pmc.options {
-  { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it (several -e add up)" },
-  { "repeat", 1, type = "integer", short = "r", value = "N", help = "run the command N times" },
-  { "warmup", 0, type = "integer", value = "N", help = "runs before these that are not counted in" },
-  { "metric", short = "M", many = true, value = "NAME", help = "formulae such as ipc (see pmclua events --metrics)" },
-  { "timeout", value = "T", help = "kill a run after this long, as 500ms" },
-  { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
-  { "format", "table", value = "F", help = "table, json, csv, markdown" },
-  { "json", false, short = "j", help = "the same as --format json" },
-  { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
-  { "append", false, help = "add to FILE instead of replacing it" },
-  { "no-report", false, help = "run and exit as the command does; print nothing" },
-  { "command", rest = true },
-}
-
 local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+
+local FORMATS = { "table", "json", "csv", "markdown", "html" }
 
 local function fail(status, message)
   io.stderr:write("pmclua stat: ", tostring(message), "\n")
   os.exit(status, true)
 end
 
-if #opt.command == 0 then
-  io.stderr:write "pmclua stat: which command? usage: pmclua stat [-e LIST] [-r N] -- COMMAND [ARGS]\n"
-  os.exit(STATUS.failed, true)
+-- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
+local function read_options(declaration)
+  local ok, opt = pcall(pmc.options, declaration)
+  if ok then return opt end
+  if opt.status == 0 then error(opt, 0) end
+  fail(STATUS.failed, opt)
 end
+
+local opt = read_options(pmc.targets.options {
+  { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
+  { "repeat", 1, type = "integer", short = "r", value = "N", help = "run the command N times" },
+  { "warmup", 0, type = "integer", value = "N", help = "runs before these that are not counted in" },
+  { "metric", short = "M", many = true, value = "NAME", help = "formulae such as ipc" },
+  { "interval", short = "I", value = "MS", help = "a line every so many milliseconds (or 2s), as monitor" },
+  { "delay", short = "D", value = "MS", help = "begin to count so much after the start" },
+  { "no-inherit", false, short = "i", help = "without threads and children that are started" },
+  { "marks", false, help = "count between the marks in the program (pmclua_mark.h)" },
+  { "entries", false, help = "with --marks: each entry of a mark is a value, not the sum of a run" },
+  { "timeout", value = "T", help = "kill a run after this long, as 500ms; without a command: end" },
+  { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
+  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
+  { "separator", short = "x", value = "SEP", help = "CSV with this between fields" },
+  { "json", false, short = "j", help = "the same as --format json" },
+  { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
+  { "append", false, help = "add to FILE instead of replacing it" },
+  { "no-report", false, help = "run and exit as the command does; print nothing" },
+  { "command", rest = true },
+  experiment = false,
+})
+
+local format = opt.json and "json" or opt.separator and "csv" or opt.format
+local has_command = #opt.command > 0
+local separator = opt.separator == "\\t" and "\t" or opt.separator or ","
+
+-- ---- what is asked ----
+
+local ok, target = pcall(pmc.targets.from, opt)
+if not ok then fail(STATUS.failed, target) end
+if not has_command and not target then
+  fail(STATUS.failed, "which command? usage: pmclua stat [-e LIST] [-r N] -- COMMAND [ARGS]")
+end
+if not has_command and opt["repeat"] > 1 then
+  fail(STATUS.failed, "-r runs a command several times: which?")
+end
+
+local function milliseconds(option, letter)
+  local good, value = pcall(pmc.targets.milliseconds, option, letter)
+  if not good then fail(STATUS.failed, value) end
+  return value
+end
+
+local function command()
+  local words = { unpack(opt.command) }
+  words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
+  return pmc.command(words)
+end
+
+local function fail_by(problem)
+  local code = type(problem) == "table" and problem.operation == "execute" and problem.code
+  local is_refused = code == "EACCES" or code == "ENOEXEC"
+  local status = code == "ENOENT" and STATUS.not_found or is_refused and STATUS.not_executable
+  fail(status or STATUS.failed, problem)
+end
+
+-- ---- writing ----
+
+local function write(text)
+  local file, why = io.stderr, nil
+  if opt.output == "-" then file = io.stdout
+  elseif opt.output then file, why = io.open(opt.output, opt.append and "a" or "w") end
+  local written = file and file:write(text) and file:flush()
+  if opt.output and opt.output ~= "-" and file then written = file:close() and written end
+  if not written then fail(STATUS.failed, "cannot write the report: " .. tostring(why or opt.output)) end
+end
+
+local function note(remarks)
+  for _, remark in ipairs(opt.no_report and {} or remarks or {}) do
+    io.stderr:write("pmclua stat: ", remark, "\n")
+  end
+end
+
+-- ---- -I: a line each interval ----
+
+local function status_of(result)
+  return result.signal and result.signal > 0 and 128 + result.signal or result.exit
+end
+
+local function stream()
+  if format ~= "table" and format ~= "csv" and format ~= "json" then
+    fail(STATUS.failed, "-I shows a table, csv or json, not " .. format)
+  end
+  if opt["repeat"] > 1 or opt.marks then fail(STATUS.failed, "-I goes with neither -r nor --marks") end
+  local started, monitor = pcall(pmc.monitor, { target = target, command = has_command and command() or nil,
+    events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
+    interval = milliseconds(opt.interval, "-I"), delay = opt.delay and milliseconds(opt.delay, "-D"),
+    duration = opt.timeout, pin = opt.pin })
+  if not started then fail_by(monitor) end
+  note(monitor:remarks())
+  local is_first = true
+  for line in monitor:lines(format, { separator = separator }) do
+    if not opt.no_report then write(line) end
+    if is_first then opt.append, is_first = true, false end
+  end
+  os.exit(monitor.signal and 128 + monitor.signal or monitor.result and status_of(monitor.result) or 0, true)
+end
+
+if opt.interval then stream() end
 
 -- ---- running ----
 
-local first_failure
+local first_failure, signal
 
 local function watch(record)
-  if record.signal then first_failure = first_failure or 128 + record.signal
-  elseif record.exit and record.exit > 0 then first_failure = first_failure or record.exit end
+  -- That it is there was seen before.
+  if record.outcome == "not-started" then fail(STATUS.not_executable, record.why) end
+  local status = status_of { signal = record.signal, exit = record.exit or 0 }
+  if status ~= 0 then first_failure = first_failure or status end
 end
 
-local words = { unpack(opt.command) }
-words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
-
-local ok, result = pcall(pmc.measure, pmc.command(words), {
-  name = "stat", events = #opt.event > 0 and opt.event or nil, metrics = opt.metric,
-  repetitions = opt["repeat"], warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
-  on_failure = "keep", quiet = true, each = watch,
-})
-if not ok then
-  local code = type(result) == "table" and result.operation == "execute" and result.code
-  fail(code == "ENOENT" and STATUS.not_found or code == "EACCES" and STATUS.not_executable
-    or code == "ENOEXEC" and STATUS.not_executable or STATUS.failed, result)
+-- Without a command: until the target has ended, the time is up or a signal came.
+local function wait()
+  local limit = opt.timeout and (opt.timeout:find "%a" and opt.timeout or opt.timeout .. "s")
+  signal = select(2, target:wait(limit and milliseconds(limit, "--timeout")))
 end
+
+local delay = opt.delay and milliseconds(opt.delay, "-D")
+if delay and not has_command then
+  signal = select(2, target:wait(delay))
+  if signal then os.exit(128 + signal, true) end
+  delay = nil
+end
+
+local function measure()
+  local experiment = pmc.experiment {
+    name = "stat", workloads = has_command and { command() } or { [target.name] = wait },
+    events = #opt.event > 0 and opt.event or nil, metrics = opt.metric,
+    repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
+    timeout = has_command and opt.timeout or nil, target = target, delay = delay,
+    inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
+    on_failure = "keep",
+  }
+  return experiment:run { store = false, quiet = true, each = watch }
+end
+
+local measured, result = pcall(measure)
+if not measured then fail_by(result) end
 
 -- ---- reporting ----
 
+-- The report's CSV has commas and RFC 4180's quotes.
+local function with_separator(csv)
+  if separator == "," then return csv end
+  local function fields(line)
+    local list, at = {}, 1
+    while at <= #line + 1 do
+      local quoted, after = line:match('^"(.-)"()', at)
+      while quoted and line:sub(after, after) == '"' do
+        local more, past = line:match('^"(.-)"()', after)
+        quoted, after = quoted .. '"' .. more, past
+      end
+      if not quoted then quoted, after = line:match("^([^,]*)()", at) end
+      list[#list + 1] = quoted:find(separator, 1, true) and '"' .. quoted:gsub('"', '""') .. '"' or quoted
+      at = after + 1
+    end
+    return table.concat(list, separator)
+  end
+  return (csv:gsub("[^\n]+", fields))
+end
+
 local function report()
   local to_file = opt.output and opt.output ~= "-"
-  local text = result:report { format = opt.json and "json" or opt.format,
-    stream = not opt.output and 2 or opt.output == "-" and 1 or nil }
-  if not to_file then
-    (opt.output and io.stdout or io.stderr):write(text)
-    return
-  end
-  local file, why = io.open(opt.output, opt.append and "a" or "w")
-  if not file or not file:write(text) or not file:close() then fail(STATUS.failed, "cannot write the report: " .. tostring(why)) end
+  local text = result:report { format = format,
+    stream = not opt.output and 2 or not to_file and 1 or nil }
+  write(format == "csv" and with_separator(text) or text)
 end
 
 if not opt.no_report then report() end
+note(result.remarks)
 if result.problem then fail(STATUS.failed, result.problem) end
-os.exit(first_failure or 0, true)
+signal = signal or result.signal
+os.exit(first_failure or signal and 128 + signal or 0, true)

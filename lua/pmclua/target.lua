@@ -323,6 +323,28 @@ function Target:is_alive()
   return self.ids == nil
 end
 
+local SLICE_S = 0.1         -- the end of a thread, and of one of several processes, is seen after this
+
+--- Waits until it has ended (CPUs and cgroups never do), a signal to end came, or `seconds` have passed.
+---@param seconds? number
+---@return "ended"|"signal"|"timeout"
+---@return integer? signal
+function Target:wait(seconds)
+  local core, binding = require "pmclua.core", require "pmclua.core.target"
+  local deadline = core.now_ns() + (seconds or math.huge) * 1e9
+  local process = self.kind == "process" and #self.ids == 1 and binding.process(self.ids[1]) or nil
+  local caught, what, signal = core.catch_interrupts "second-kills", nil, nil
+  repeat
+    local left = math.min(SLICE_S * 1e9, deadline - core.now_ns())
+    if core.interrupts() > 0 then what, signal = "signal", core.interrupt_signal()
+    elseif left <= 0 then what = "timeout"
+    elseif binding.wait(process, left) == "ready" or not self:is_alive() then what = "ended" end
+  until what
+  core.catch_interrupts(caught)
+  if process then process:close() end
+  return what, signal
+end
+
 --- Opens groups at all its places, stopped. Returns the watch, or nil and a failure table.
 ---@param groups { attrs: table[], cpus?: integer[], pinned?: boolean }[]
 ---@return pmclua.Watch?, table?

@@ -344,7 +344,6 @@ describe("marks", function()
 
   it("are refused where they make no sense", function()
     for message, options in pairs {
-      ['regions is "marks"'] = { regions = "mark" },
       ["regions has no 'entreis'"] = { regions = { "marks", entreis = true } },
       ["regions.entries is true"] = { regions = { "marks", entries = 0 } },
       ["they go without a target"] = { target = pmc.system() },

@@ -237,7 +237,9 @@ describe("a monitor's stream", function()
     spec = spec or {}
     spec.interval, spec.count = "2ms", 2
     local list = {}
-    for line in on_self(spec):lines(format, options) do list[#list + 1] = line end
+    with_clock({}, function()
+      for line in on_self(spec):lines(format, options) do list[#list + 1] = line end
+    end)
     return list
   end
 

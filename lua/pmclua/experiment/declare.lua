@@ -146,6 +146,16 @@ local function check_regions(declaration, wrong)
   if declaration.target then wrong "regions are parts of a workload: they go without a target" end
 end
 
+local function check_delay(declaration, wrong)
+  if not declaration.delay then return end
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.kind ~= "command" then
+      wrong("delay is for commands; %s is a %s", workload.name, workload.kind)
+    end
+  end
+  if declaration.regions then wrong "delay and regions do not go together" end
+end
+
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
@@ -167,6 +177,7 @@ function declare.check(spec)
   bring_events(declaration, wrong)
   check_primary(declaration, wrong)
   check_regions(declaration, wrong)
+  check_delay(declaration, wrong)
   return declaration, mistakes
 end
 

@@ -47,7 +47,7 @@ end
 function plan.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
-    declaration.target or declaration.regions)
+    declaration.target or declaration.regions, declaration.inherit)
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end

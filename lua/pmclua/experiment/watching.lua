@@ -30,12 +30,29 @@ local function names_of(groups, events)
   return list
 end
 
-local function watch_of(self, pass)
-  if self.open[pass] then return self.open[pass] end
-  local groups = self.passes[pass].groups
-  local opened, failure = self.target:open(groups)
-  if not opened then error(watch.explain(failure, names_of(groups, self.events)), 0) end
-  self.open[pass] = opened
+-- Why nothing can be counted, where events were asked for and none of them can be; nil: something can.
+local function nothing_to_count(target, events)
+  local first
+  for _, event in ipairs(events) do
+    if not event.tool then
+      if not event.status then return nil end
+      first = first or event
+    end
+  end
+  return first and explain.problem { code = "ENOTCOUNTED", operation = "open", event = first.name,
+    message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
+end
+
+--- Opens groups of planned events at every place of a target. Raises a problem where that fails.
+---@param target pmclua.Target
+---@param groups { attrs: table[], events: integer[] }[]
+---@param events pmclua.Event[]
+---@return pmclua.Watch
+function M.open(target, groups, events)
+  local problem = nothing_to_count(target, events)
+  if problem then error(problem, 0) end
+  local opened, failure = target:open(groups)
+  if not opened then error(watch.explain(failure, names_of(groups, events)), 0) end
   return opened
 end
 
@@ -52,26 +69,44 @@ local function part_of(opened, number, result, words)
     iterations = result.iterations }
 end
 
---- Runs `fn`, which gives the result of one repetition, and puts in what the target counted meanwhile:
---- the sum, and each part where it is divided.
----@param pass integer
----@param fn fun(): table result as a runner gives it
+--- Calls `run`, which gives a result as a runner does and calls its argument when counting shall begin;
+--- puts in what was counted from then on: the sum, and each part where the target is divided.
+---@param opened pmclua.Watch
+---@param run fun(begin: fun()): table
 ---@return table result
-function Watching:around(pass, fn)
-  local opened = watch_of(self, pass)
-  local before, after = opened:room(), opened:room()
-  switch(opened, "start")
-  opened:read_into(before)
-  local ok, result = pcall(fn)
+function M.count(opened, run)
+  local before, after, has_begun = opened:room(), opened:room(), false
+  local function begin()
+    switch(opened, "start")
+    opened:read_into(before)
+    has_begun = true
+  end
+  local ok, result = pcall(run, begin)
   opened:read_into(after)
-  switch(opened, "stop")
+  if has_begun then switch(opened, "stop") end
   if not ok then error(result, 0) end
+  result.words, result.threads, result.parts = {}, 1, {}
+  if not has_begun then return result end
   opened:subtract(before, after, after)
-  result.words, result.threads, result.parts = opened:words(after, 0), 1, {}
+  result.words = opened:words(after, 0)
   for number in ipairs(opened.parts) do
     result.parts[number] = part_of(opened, number, result, opened:words(after, number))
   end
   return result
+end
+
+--- Runs `fn`, which gives the result of one repetition, and puts in what the target counted meanwhile.
+---@param pass integer
+---@param fn fun(): table result as a runner gives it
+---@return table result
+function Watching:around(pass, fn)
+  if not self.open[pass] then
+    self.open[pass] = M.open(self.target, self.passes[pass].groups, self.events)
+  end
+  return M.count(self.open[pass], function(begin)
+    begin()
+    return fn()
+  end)
 end
 
 --- The workload as it is run: as it is.

@@ -9,6 +9,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 local tasks = require "pmclua.target.tasks"
+local words = require "pmclua.workload.words"
 
 ---@class pmclua.Held
 ---@field pid integer of the command
@@ -22,12 +23,12 @@ local M = {}
 local STOP_THEN_EXEC = 'kill -STOP $$; exec "$@"'
 
 local function behind_shell(inner)
-  local words = { "/bin/sh", "-c", STOP_THEN_EXEC, "sh" }
-  for _, word in ipairs(inner.argv) do words[#words + 1] = word end
+  local argv = { "/bin/sh", "-c", STOP_THEN_EXEC, "sh" }
+  for _, word in ipairs(inner.argv) do argv[#argv + 1] = word end
   for _, key in ipairs { "cwd", "env", "stdin", "stdout", "stderr", "foreground" } do
-    words[key] = inner[key]
+    argv[key] = inner[key]
   end
-  return command.new(words)
+  return command.new(argv)
 end
 
 local WAIT_NS, POLL_NS = 10e9, 2e5
@@ -48,26 +49,27 @@ local function wait_for_stop(self)
 end
 
 -- Why it cannot be executed, seen beforehand: the shell would say so on the command's standard error.
-local function problem_of(inner)
-  local name = inner.argv[1]
+local function problem_of(inner, levels)
+  local name = words.fill(inner.argv[1], levels)
   local facts = name:find("/", 1, true) and not inner.cwd and core.stat(name)
   local mode = facts and facts.mode or 1
   local has_x = mode % 2 + math.floor(mode / 8) % 2 + math.floor(mode / 64) % 2 > 0
-  return inner:problem {} or not has_x and explain.system(EACCES, "execute", name) or nil
+  return inner:problem(levels) or not has_x and explain.system(EACCES, "execute", name) or nil
 end
 
 --- Starts a command and holds it. Raises a problem where it cannot be executed.
 ---@param inner pmclua.Command
----@param options? { pin?: string }
+---@param options? { pin?: string, levels?: table<string, any> } levels: of the factors in its words
 ---@return pmclua.Held
 function M.start(inner, options)
-  local problem = problem_of(inner)
+  options = options or {}
+  local problem = problem_of(inner, options.levels or {})
   if problem then error(problem, 0) end
   local runner, _, errnum = core.runner(paths.runner())
   if not runner then error(explain.system(errnum, "start the runner", paths.runner()), 0) end
   local self = setmetatable({ command = inner, runner = runner }, Held)
   local definition = core.message("workload", 1)
-  behind_shell(inner):define(definition, {}, options)
+  behind_shell(inner):define(definition, options.levels or {}, options)
   runner:send(definition)
   runner:send(core.message("run", 1):number("workload", 1))
   self.pid = wait_for_stop(self)

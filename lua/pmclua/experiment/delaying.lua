@@ -1,0 +1,96 @@
+--- delaying.lua: commands that are counted from some time after their start on (`delay`): their warming-up
+--- is left out.
+--
+-- The command is started here and not by the session, since counting begins while it runs. Of its own
+-- times only those that are counted are known.
+
+local core = require "pmclua.core"
+local held = require "pmclua.monitor.held"
+local watching = require "pmclua.experiment.watching"
+
+---@class pmclua.Delaying
+local Delaying = {}
+Delaying.__index = Delaying
+
+local M = {}
+
+---@param declaration pmclua.Declaration with `delay`, seconds
+---@param passes { groups: table[] }[] of the plan
+---@return pmclua.Delaying
+function M.new(declaration, passes)
+  return setmetatable({ declaration = declaration, passes = passes, said = {} }, Delaying)
+end
+
+-- Waits until `deadline` or the command's end; why it is to be ended before, or nil.
+local function wait_until(command, deadline)
+  while core.now_ns() < deadline do
+    local what = command:wait(deadline - core.now_ns())
+    if what == "ended" then return nil end
+    if core.interrupts() > 1 then return "interrupted" end
+  end
+end
+
+local function result_of(command, ended, start_ns)
+  local result = command.result or { outcome = ended, exit = -1, signal = 0 }
+  local now = core.now_ns()
+  return { outcome = ended or result.outcome, exit = result.exit, signal = result.signal,
+    errnum = result.errnum, start_ns = start_ns, wall_ns = start_ns and now - start_ns,
+    iterations = 1, threads = 1, words = {}, output = result.output or "", errors = result.errors or "" }
+end
+
+-- The command from its release on; `begin` is called when its delay has passed.
+local function run(self, command, begin)
+  local declaration, start_ns = self.declaration, nil
+  local limit = declaration.timeout_ns and core.now_ns() + declaration.timeout_ns or math.huge
+  command:release()
+  local ended = wait_until(command, math.min(limit, core.now_ns() + declaration.delay * 1e9))
+  if not command.result and not ended then
+    begin()
+    start_ns = core.now_ns()
+    ended = wait_until(command, limit)
+  end
+  if not command.result then ended = ended or "timed-out" end
+  return result_of(command, ended, start_ns)
+end
+
+--- Runs the command of a cell and counts it, or the target, after the delay.
+---@param pass integer
+---@param cell pmclua.Cell
+---@return table result
+function Delaying:around(pass, _, cell)
+  local declaration = self.declaration
+  local command = held.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
+  local target = declaration.target or require("pmclua.target").held(command.pid, false)
+  local ok, result = pcall(function()
+    local opened = watching.open(target, self.passes[pass].groups, declaration.events)
+    local counted = watching.count(opened, function(begin) return run(self, command, begin) end)
+    for _, remark in ipairs(opened:remarks()) do self.said[#self.said + 1] = remark end
+    opened:close()
+    return counted
+  end)
+  command:close()
+  if not ok then error(result, 0) end
+  if not result.wall_ns then
+    self.said[#self.said + 1] = "a run ended before its delay: nothing was counted"
+  end
+  return result
+end
+
+--- The workload as the session knows it, though it is not run by it.
+function Delaying.workload(_, workload) return workload end
+function Delaying.counts_whole() return false end
+
+--- What is to be said of the counts, once each.
+---@return string[]
+function Delaying:remarks()
+  local list, seen = {}, {}
+  for _, remark in ipairs(self.said) do
+    if not seen[remark] then list[#list + 1] = remark end
+    seen[remark] = true
+  end
+  return list
+end
+
+function Delaying.close() end
+
+return M
