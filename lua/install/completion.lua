@@ -112,7 +112,8 @@ local function bash(scripts, folder)
   local tables = {
     "_pmclua_flags=" .. quoted(table.concat(flag_words, " ")),
     "_pmclua_events=" .. quoted(table.concat(event_names(), " ")), "",
-    "_pmclua_options() {  # SCRIPT: its options", "  case $1 in", table.concat(options, "\n"), "  esac", "}", "",
+    "_pmclua_options() {  # SCRIPT: its options", "  case $1 in", table.concat(options, "\n"), "  esac", "}",
+    "",
     "_pmclua_kind() {     # SCRIPT OPTION: what its value is; nothing where it takes none",
     "  case $1:$2 in", table.concat(kinds, "\n"), "  esac", "}",
   }
@@ -121,7 +122,7 @@ end
 
 -- ---- zsh ----
 
-local ZSH = { files = "_files", events = "_pmclua_event_list", free = " " }
+local ZSH = { files = "_files", events = "_pmclua_events", free = " " }
 
 local function zsh_text(text) return (text:gsub("[%[%]:\\]", "\\%0")) end
 
@@ -137,7 +138,9 @@ local function zsh_option(option)
   local specs = {}
   for i, word in ipairs(spelled) do
     local except = option.many and "*" or #spelled > 1 and ("(%s)"):format(table.concat(spelled, " ")) or ""
-    specs[i] = quoted(except .. word .. tail)
+    -- "--name=V" or "--name V"; "-nV" or "-n V".
+    local joined = value and (word:sub(1, 2) == "--" and "=" or "+") or ""
+    specs[i] = quoted(except .. word .. joined .. tail)
   end
   return table.concat(specs, " ")
 end
@@ -146,7 +149,7 @@ local function zsh_argument(option)
   local value = value_of(option)
   if option.rest and value.kind == "commands" then return "'*::command:_normal'" end
   local action = value.kind == "commands" and "_command_names -e"
-    or value.kind == "events" and "_pmclua_events" or zsh_action(value)
+    or value.kind == "free" and ('_guard "^-*" %s'):format(option[1]) or zsh_action(value)
   return quoted(("%s:%s:%s"):format((option.rest or option.many) and "*" or "", option[1], action))
 end
 

@@ -20,9 +20,10 @@ end
 --- The first of `places` that is there, under the prefix that pmclua was installed to: the core is in its
 --- bin/ (the executable), lib/pmclua/ (the library) or lib/lua/5.1/ (LuaRocks).
 local function installed(places)
-  local here, candidates = core.folder(), {}
-  for _, prefix in ipairs { "/../", "/../../", "/../../../" } do
-    for _, place in ipairs(places) do candidates[#candidates + 1] = here .. prefix .. place end
+  local prefix, candidates = core.folder(), {}
+  for _ = 1, 3 do
+    prefix = paths.directory(prefix)
+    for _, place in ipairs(places) do candidates[#candidates + 1] = prefix .. "/" .. place end
   end
   return first_existing(candidates) or candidates[1]
 end

@@ -1,8 +1,7 @@
 #compdef pmclua
 # Completion of pmclua's command line in zsh, made from the tables behind its --help.
 
-_pmclua_events() { compadd -M 'r:|-=*' -- @EVENTS@ }
-_pmclua_event_list() { _values -s , event @EVENTS@ }
+_pmclua_events() { compset -P '*,'; compadd -S '' -- @EVENTS@ }
 
 _pmclua_first() {
   local -a names
@@ -16,7 +15,7 @@ _pmclua_first() {
 _pmclua() {
   local context state line
   typeset -A opt_args
-  _arguments -C -S : @FLAGS@ '1:script:_pmclua_first' '*:: :->script' && return
+  _arguments -C -S -A '-*' : @FLAGS@ '1:script:_pmclua_first' '*:: :->script' && return
   [[ $state == script ]] || return
   local run=_pmclua_script_${words[1]//-/_}
   (( $+functions[$run] )) || run=_pmclua_experiment

@@ -1,0 +1,141 @@
+-- Completion of the command line, in each shell, from the tables behind --help.
+
+local support = require "tests.support"
+local terminal = require "tests.support.terminal"
+
+local folder, path
+
+lazy_setup(function()
+  folder = support.folder()
+  local root = support.root
+  local written = support.pmclua { root .. "/lua/install/write.lua", root .. "/scripts", folder }
+  assert.equal("", written.err)
+  -- A user's own script, a result, and pmclua itself where shells look for it.
+  support.write(folder .. "/work/own.lua", "")
+  support.write(folder .. "/work/a result.jsonl", "")
+  support.run { "ln", "-s", support.program, folder .. "/pmclua" }
+  path = folder .. ":" .. os.getenv "PATH"
+end)
+
+local function completions(shell) return ("%s/completions/pmclua.%s"):format(folder, shell) end
+
+local function lines_of(text)
+  local list = {}
+  for line in text:gmatch "[^\n]+" do list[#list + 1] = line:match "^[^\t]+" end
+  table.sort(list)
+  return list
+end
+
+local BASH = [[
+  source "$1"; shift
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+  _pmclua; printf '%s\n' "${COMPREPLY[@]}"]]
+
+--- What bash has for the last of the words, as it splits a line (at "=" too).
+local function bash(...)
+  local result = support.run({ "bash", "--norc", "-c", BASH, "bash", completions "bash", "pmclua", ... },
+    { env = { PATH = path }, folder = folder .. "/work" })
+  assert.equal("", result.err)
+  return lines_of(result.out)
+end
+
+local function fish(line)
+  local result = support.run({ "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
+    completions "fish", line }, { env = { PATH = path, HOME = folder }, folder = folder .. "/work" })
+  assert.equal("", result.err)
+  return lines_of(result.out)
+end
+
+local function has(list, word)
+  for _, one in ipairs(list) do
+    if one == word then return true end
+  end
+  return false
+end
+
+describe("completion in bash", function()
+  before_each(function() support.need(support.have "bash", "bash is not installed") end)
+
+  it("knows the command line's own options", function()
+    assert.same({ "--list" }, bash "--l")
+    assert.same({}, bash("-e", ""))
+  end)
+
+  it("knows scripts by name, and those at a path", function()
+    assert.same({ "matrix" }, bash "matr")
+    assert.same({ "own.lua" }, bash "ow")
+  end)
+
+  it("knows what each script takes, with what all experiments take where it is one", function()
+    assert.same({ "--repetitions" }, bash("matrix", "--rep"))
+    assert.same({ "--repeat" }, bash("stat", "--rep"))
+    assert.same({ "--unroll" }, bash("snippet", "--u"))
+    assert.same({ "--repetitions" }, bash("./own.lua", "--rep"))
+  end)
+
+  it("offers every option that --help names, for every script", function()
+    for _, entry in ipairs(require("pmclua.script").all()) do
+      local offered = bash(entry.name, "--")
+      for option in support.pmclua({ entry.name, "--help" }).out:gmatch "\n  [-%a, ]* ?(%-%-%l[%w-]*)" do
+        assert.is_true(has(offered, option), entry.name .. " " .. option)
+      end
+    end
+  end)
+
+  it("knows values: choices, formats, events in a list, files", function()
+    assert.same({ "multiplex", "rerun" }, bash("matrix", "--passes", ""))
+    assert.same({ "csv" }, bash("matrix", "--format", "=", "cs"))
+    assert.same({ "page-faults,branch-misses" }, bash("stat", "-e", "page-faults,branch-m"))
+    assert.same({ "a result.jsonl" }, bash("matrix", "--resume", "a"))
+    assert.same({}, bash("matrix", "--seed", ""))
+  end)
+
+  it("leaves the words of a command that is run to it", function()
+    assert.is_true(has(bash("stat", "-r", "5", "tru"), "true"))
+    assert.same({ "own.lua" }, bash("stat", "-r", "5", "cat", "ow"))
+    assert.same({}, bash("stat", "--", "cat", "--rep"))
+  end)
+end)
+
+describe("completion in fish", function()
+  before_each(function() support.need(support.have "fish", "fish is not installed") end)
+
+  it("knows scripts, their options and values", function()
+    assert.is_true(has(fish "pmclua matr", "matrix"))
+    assert.is_true(has(fish "pmclua --l", "--list"))
+    assert.same({ "--repeat" }, fish "pmclua stat --rep")
+    assert.same({ "--repetitions" }, fish "pmclua ./own.lua --rep")
+    assert.same({ "multiplex", "rerun" }, fish "pmclua matrix --passes ")
+    assert.same({ "page-faults,branch-misses" }, fish "pmclua stat -e page-faults,branch-m")
+    assert.is_true(has(fish "pmclua stat -r 5 tru", "true"))
+  end)
+end)
+
+describe("completion in zsh", function()
+  local screen
+
+  before_each(function()
+    support.need(support.have "zsh" and support.have "tmux", "zsh or tmux is not installed")
+  end)
+  after_each(function()
+    if screen then screen:close() end
+    screen = nil
+  end)
+
+  it("knows scripts, their options and values", function()
+    support.run { "cp", completions "zsh", folder .. "/_pmclua" }
+    screen = terminal.open({ "zsh", "-f" }, { PATH = path, HOME = folder })
+    screen:type(("fpath=(%s $fpath); autoload -U compinit; compinit -u -D; PS1='%%%%ready ';"):format(folder))
+    screen:press "Enter"
+    screen:expect "%ready"
+    for _, case in ipairs { { "pmclua matr", "pmclua matrix " }, { "pmclua stat --rep", "pmclua stat --repeat " },
+      { "pmclua matrix --passes=mu", "--passes=multiplex " },
+      { "pmclua stat -e page-faults,branch-m", "page-faults,branch-misses" },
+      { "pmclua snippet --un", "pmclua snippet --unroll " } } do
+      screen:type(case[1])
+      screen:press "Tab"
+      screen:expect(case[2]:gsub(" $", ""))
+      screen:press "C-u"
+    end
+  end)
+end)
