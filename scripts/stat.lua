@@ -18,8 +18,10 @@ local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
 
 local FORMATS = { "table", "json", "csv", "markdown", "html" }
 
-local function fail(status, message)
-  io.stderr:write("pmclua stat: ", tostring(message), "\n")
+-- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua stat: ", tostring(is_typed and problem.message or problem), "\n")
   os.exit(status, true)
 end
 
