@@ -131,6 +131,16 @@ static int wait_readable(const struct pmclua_runner *runner, int64_t timeout_ns)
     }
 }
 
+int pmclua_pause(uint64_t ns)
+{
+    struct timespec left = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+    uint32_t interrupts = pmclua_interrupts();
+    while (nanosleep(&left, &left) < 0)
+        if (errno != EINTR || pmclua_interrupts() != interrupts)
+            return -errno;
+    return 0;
+}
+
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
 {
     int result = wait_readable(runner, timeout_ns);

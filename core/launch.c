@@ -105,18 +105,37 @@ static int child(void *argument)
     return 127;
 }
 
+/* The last child's, when it was reaped: making one costs as much as all other system calls of a launch. */
+static struct launch_shared *spare;
+
+static struct launch_shared *take_shared(void)
+{
+    struct launch_shared *shared = spare;
+    spare = NULL;
+    if (!shared)
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+static void give_back(struct launch_shared *shared)
+{
+    if (spare)
+        munmap(spare, sizeof *spare);
+    spare = shared;
+}
+
 int launch_hold(struct held *held, const struct launch *launch)
 {
     int gate[2];
     if (pipe2(gate, O_CLOEXEC) < 0)
         return -errno;
-    struct launch_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
+    struct launch_shared *shared = take_shared();
+    if (!shared) {
         close(gate[0]);
         close(gate[1]);
         return -ENOMEM;
     }
+    shared->errnum = 0;
     shared->launch = *launch;
     shared->gate_read = gate[0];
     shared->gate_write = gate[1];
@@ -129,7 +148,7 @@ int launch_hold(struct held *held, const struct launch *launch)
     close(gate[0]);
     if (pid < 0) {
         close(gate[1]);
-        munmap(shared, sizeof *shared);
+        give_back(shared);
         return -errnum;
     }
     *held = (struct held){ pid, gate[1], shared };
@@ -156,6 +175,6 @@ int launch_end(struct held *held, const char **stage)
     int errnum = held->shared->errnum;
     *stage = held->shared->stage;
     close(held->gate);
-    munmap(held->shared, sizeof *held->shared);
+    give_back(held->shared);
     return errnum;
 }

@@ -144,7 +144,8 @@ enum pmclua_message_kind {
     PMCLUA_MSG_WORKLOAD = 1,   /* define workload `id` */
     PMCLUA_MSG_EVENTS   = 2,   /* define event set `id`: groups of attrs */
     PMCLUA_MSG_RUN      = 3,   /* run a workload, counted by an event set: one or more results follow */
-    PMCLUA_MSG_FORGET   = 4    /* drop workload `id`: its kernel is torn down */
+    PMCLUA_MSG_FORGET   = 4,   /* drop workload `id`: its kernel is torn down */
+    PMCLUA_MSG_STOP     = 5    /* no more repetitions of the run: one empty result, of sequence `id`, follows */
 };
 
 enum pmclua_field {
@@ -194,6 +195,7 @@ enum pmclua_field {
     PMCLUA_F_COLD_BYTES,       /* u64 bytes that are walked through before each measured call */
     PMCLUA_F_NO_HUGE_PAGES,    /* u64 1 */
     PMCLUA_F_NODE,             /* u64: memory from this NUMA node alone */
+    PMCLUA_F_STOP_AT_FAILURE,  /* u64 1: a repetition that does not end well is the last */
     PMCLUA_F_INHERIT,          /* u64 1: a kernel starts threads: nothing that they would be missed in */
     PMCLUA_F_LAST              /* one past the last */
 };
@@ -261,6 +263,8 @@ int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, cons
 const uint64_t *pmclua_result_words(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
+/* Sleeps, so that nothing of ours runs beside what is measured. -EINTR when pmclua_interrupts() grew. */
+int pmclua_pause(uint64_t ns);
 /* Asks it to end (`kill` nonzero: kills it and what it runs), waits, frees. How it ended goes to
  * exit_code and signal (-1 and 0: not by exit). */
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_code, int32_t *signal);

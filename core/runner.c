@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static uint64_t *place_of(struct run *run, uint32_t kind)
     case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
     case PMCLUA_F_NODE:            return &run->node;
     case PMCLUA_F_INHERIT:         return &run->inherit;
+    case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;
     default:                       return NULL;
     }
 }
@@ -178,16 +180,30 @@ static int refuse(const struct run *run, int errnum, const char *why)
     return result;
 }
 
+int runner_is_asked(void)
+{
+    struct pollfd ready = { .fd = channel, .events = POLLIN };
+    return poll(&ready, 1, 0) > 0;
+}
+
 static int run_command(struct command *command, const struct event_set *set, const struct run *run)
 {
-    int result = 0;
-    for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
+    int result = 0, goes_on = 1;
+    for (uint64_t i = 0; i < run->repetitions && goes_on && result == 0; i++) {
         struct answer answer = { .result.sequence = run->id };
         command_run(command, set, run, &answer);
+        int failed = answer.result.outcome != PMCLUA_DONE || answer.result.exit_code != 0;
+        goes_on = !(failed && run->stop_at_failure) && !runner_is_asked();
         result = answer_send(channel, &answer);
         answer_free(&answer);
     }
     return result;
+}
+
+static int answer_stop(uint64_t id)
+{
+    struct answer answer = { .result.sequence = id };
+    return answer_send(channel, &answer);
 }
 
 static int run_message(const struct pmclua_message *message)
@@ -225,6 +241,7 @@ static int take_message(const struct pmclua_message *message)
     case PMCLUA_MSG_EVENTS:   define_set(message); return 0;
     case PMCLUA_MSG_FORGET:   forget_workload(header->id); return 0;
     case PMCLUA_MSG_RUN:      return run_message(message);
+    case PMCLUA_MSG_STOP:     return answer_stop(header->id);
     default:                  return -EPROTO;
     }
 }

@@ -84,6 +84,7 @@ void answer_free(struct answer *answer);
 struct run {
     uint64_t id, workload, events, iterations, repetitions, timeout_ns, capture_limit;
     uint64_t padding, fixed_addresses, stack_offset, cold_bytes, no_huge_pages, inherit;
+    uint64_t stop_at_failure;
     uint64_t node;                     /* + 1; 0: any */
     int pinned;
     cpu_set_t cpus;
@@ -114,6 +115,8 @@ void kernel_close_counters(void);
 
 /* ---- the child that may have to be killed (runner_signals.c) ---- */
 
+/* Whether a message has come, or whom we answer has gone: the repetitions that are left are not wanted. */
+int  runner_is_asked(void);
 /* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
 void runner_watch(int pid);
 /* Arms a time limit (0: none) for the watched child; runner_limit_hit says whether it struck. */

@@ -161,13 +161,26 @@ int command_new(struct command **out, const struct pmclua_message *message)
 /* Descriptors for the child's 0, 1 and 2; `owned` are ours to close; captures of 1 and 2. */
 struct streams { int fd[3], owned[3]; struct capture capture[2]; };
 
+/* /dev/null, opened once. -errno. */
+static int null_device(void)
+{
+    static int fd = -1;
+    if (fd < 0)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
 static int open_input(const struct command *command, struct streams *streams)
 {
     if (command->inherit_input) {
         streams->fd[0] = runner_standard(0);
         return 0;
     }
-    streams->fd[0] = streams->owned[0] = open(command->input ? command->input : "/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!command->input) {
+        streams->fd[0] = null_device();
+        return streams->fd[0] < 0 ? streams->fd[0] : 0;
+    }
+    streams->fd[0] = streams->owned[0] = open(command->input, O_RDONLY | O_CLOEXEC);
     return streams->fd[0] < 0 ? -errno : 0;
 }
 
@@ -184,8 +197,8 @@ static int open_output(const struct command *command, const struct run *run, str
         streams->fd[place] = capture->theirs;
         return result;
     }
-    streams->fd[place] = streams->owned[place] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    return streams->fd[place] < 0 ? -errno : 0;
+    streams->fd[place] = null_device();
+    return streams->fd[place] < 0 ? streams->fd[place] : 0;
 }
 
 static void close_streams(struct streams *streams)

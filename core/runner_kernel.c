@@ -333,7 +333,8 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
 {
     struct measured_call call = { kernel, run };
     int result = 0;
-    for (uint64_t i = 0; i < run->repetitions && result == 0; i++) {
+    int goes_on = 1;
+    for (uint64_t i = 0; i < run->repetitions && goes_on && result == 0; i++) {
         struct rusage before, after;
         answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
                                                  .threads = (uint32_t)kernel->crew->count,
@@ -353,6 +354,7 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
             answer->result.words = 0;
             answer->result.failure = (struct pmclua_failure){ .errnum = -counted, .index = -1 };
         }
+        goes_on = !(counted < 0 && run->stop_at_failure) && !runner_is_asked();
         result = answer_send(fd, answer);
     }
     return result;

@@ -360,8 +360,8 @@ core.private_failure_table = failure_table
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner" },
   host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
-    "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pid", "check_cpus", "pin", "rename", "stat", "tid",
-    "uid" },
+    "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pause", "pid", "check_cpus", "pin",
+    "rename", "stat", "tid", "uid" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines" },
 }

@@ -39,6 +39,14 @@ function M.catch_interrupts(mode)
   return before
 end
 
+--- Sleeps. True, or nil and "EINTR" when an interrupt came.
+---@param ns number
+function M.pause(ns)
+  local result = C.pmclua_pause(ns)
+  if result < 0 then return refused(result) end
+  return true
+end
+
 function M.interrupts() return C.pmclua_interrupts() end
 --- The signal that interrupted last; 0: none.
 function M.interrupt_signal() return C.pmclua_interrupt_signal() end

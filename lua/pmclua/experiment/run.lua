@@ -104,8 +104,9 @@ local function run_here(self, cell, pass_number)
   return result
 end
 
-local function run_there(self, cell, pass_number, iterations, its_layout)
-  return self.session:run {
+--- What the session is asked to run.
+local function job_of(self, cell, pass_number, iterations, its_layout)
+  return {
     layout = its_layout,
     workload = instance_of(self, cell).id,
     events = pass_number and set_of(self, pass_number),
@@ -122,7 +123,7 @@ local function long_enough(self, cell)
   local instance = instance_of(self, cell)
   local iterations = 1
   while not instance.iterations do
-    local result = run_there(self, cell, nil, iterations)
+    local result = self.session:run(job_of(self, cell, nil, iterations))
     if result.outcome ~= "done" then return nil, result end
     local is_long = result.wall_ns >= TARGET_NS or iterations >= MOST_ITERATIONS
     if is_long then instance.iterations = iterations else iterations = iterations * 2 end
@@ -164,6 +165,14 @@ local function check_read(self, step, result)
       .. 'in sysfs on x86, the sysctl kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
 end
 
+--- What a result is recorded as: its record, and those of its parts.
+local function records_of(self, step, result)
+  check_read(self, step, result)
+  local why = refusal(self, result, step.pass) or step.cell.workload:complaint(result)
+  local pass, events = self.plan.passes[step.pass], self.declaration.events
+  return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
+end
+
 --- One run of a step: its record.
 local function attempt(self, step)
   local cell = step.cell
@@ -174,14 +183,11 @@ local function attempt(self, step)
   local function run_it()
     if failed then return failed end
     return cell.workload.in_process and run_here(self, cell, step.pass)
-      or run_there(self, cell, step.pass, iterations, layout.of(self.declaration, step))
+      or self.session:run(job_of(self, cell, step.pass, iterations, layout.of(self.declaration, step)))
   end
   local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
-  check_read(self, step, result)
   run_hook(self, self.declaration.conclude, cell, "conclude")
-  local why = refusal(self, result, step.pass) or cell.workload:complaint(result)
-  local pass, events = self.plan.passes[step.pass], self.declaration.events
-  return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
+  return records_of(self, step, result)
 end
 
 --- Hands on a record, and those of its parts, which share its fate.
@@ -244,17 +250,57 @@ local function goes_on(self, made)
   return true
 end
 
-local function execute(self)
-  for step in plan.steps(self.declaration, self.plan, self.enough) do
+--- Takes what came of a step. What ends the run: "interrupted", "failed", or nil.
+local function settle(self, made, parts)
+  if made.outcome == "interrupted" then return "interrupted" end
+  local go_on = goes_on(self, made)
+  take(self, made, parts)
+  return not go_on and "failed" or nil
+end
+
+local function show_progress(self, step)
+  if self.progress then self.progress(step.order, self.plan.runs, step) end
+end
+
+local function run_alone(self, step)
+  show_progress(self, step)
+  return settle(self, repeat_step(self, step))
+end
+
+--- Steps that the runner does by itself, one after the other (batch.lua): what ended them early, or nil;
+--- and how many were done.
+local function run_batch(self, steps)
+  local first, done, ended = steps[1], 0, nil
+  local iterations, failed = iterations_of(self, first)
+  if failed then return run_alone(self, first), 1 end
+  local job = job_of(self, first.cell, first.pass, iterations, layout.of(self.declaration, first))
+  job.repetitions, job.stop_at_failure = #steps, self.declaration.on_failure == "stop"
+  self.session:run_each(job, function(result)
+    done = done + 1
+    if ended then return end
+    show_progress(self, steps[done])
+    ended = settle(self, records_of(self, steps[done], result))
+  end)
+  return ended, done
+end
+
+--- A batch of steps; the first alone, which finds out what the others need: a kernel's iterations, whether it
+--- starts at all. What ended the run, or nil.
+local function run_steps(self, steps)
+  local at, ended = 2, run_alone(self, steps[1])
+  while not ended and at <= #steps do
     if core.interrupts() > 0 then return "interrupted" end
-    if not (self.skip and self.skip(step)) then
-      if self.progress then self.progress(step.order, self.plan.runs, step) end
-      local made, parts = repeat_step(self, step)
-      if made.outcome == "interrupted" then return "interrupted" end
-      local go_on = goes_on(self, made)
-      take(self, made, parts)
-      if not go_on then return "failed" end
-    end
+    local done
+    ended, done = run_batch(self, { unpack(steps, at) })
+    at = at + done
+  end
+  return ended
+end
+
+local function execute(self)
+  for steps in require("pmclua.experiment.batch").batches(self.declaration, self.plan, self) do
+    local ended = core.interrupts() > 0 and "interrupted" or run_steps(self, steps)
+    if ended then return ended end
   end
   return "complete"
 end

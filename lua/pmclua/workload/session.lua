@@ -109,6 +109,7 @@ local function send(self, job, repetitions)
   if self.starts_threads[job.workload] then message:number("inherit", 1) end
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
+  if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})
   return define(self, job.workload) and define(self, job.events) and self.runner:send(message)
 end
@@ -120,15 +121,45 @@ local GRACE_NS = 2e9
 -- While one waits, whoever has something to do in the meantime (the store: to write) is asked this often.
 local IDLE_NS = 5e7
 
---- Waits for one result of a job that was sent. One interrupt lets the repetition end, a second one ends
---- it at once.
-local function receive(self, job)
+-- While short repetitions come by themselves we sleep, so that nothing of ours runs beside what is measured:
+-- for half of the time that those which are left will take, and never for more than the socket has room for.
+local LEAST_PAUSE_NS, SLOW_NS, ROOM_RESULTS = 1e6, 5e6, 64
+
+local function pause_ns(self, left)
+  local pace_ns = self.pace_ns or 0
+  return pace_ns < SLOW_NS and math.min(IDLE_NS, left / 2 * pace_ns, ROOM_RESULTS * pace_ns) or 0
+end
+
+--- One result; nil and why there is none yet, after `wait_ns` at the latest.
+local function next_result(self, left, wait_ns)
+  local pause = math.min(pause_ns(self, left), wait_ns)
+  if pause < LEAST_PAUSE_NS then return self.runner:receive(wait_ns) end
+  local result, why = self.runner:receive(0)
+  if result or why ~= "timeout" then return result, why end
+  local ok, code = core.pause(pause)
+  return nil, ok and "timeout" or code
+end
+
+--- Has the running repetition be the last.
+local function ask_to_stop(self)
+  self.stopping = self.sequence + 1
+  self.runner:send(core.message("stop", self.stopping))
+end
+
+--- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, and
+--- the outcome of the next is "stopped"; a second one ends it at once.
+local function receive(self, job, left)
   local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
   local deadline = limit and core.now_ns() + limit or math.huge
   while true do
-    local result, why = self.runner:receive(math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
+    if left > 1 and core.interrupts() == 1 and not self.stopping then ask_to_stop(self) end
+    local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- What answers another run is none of ours: a child that a kernel forked may say anything.
     if result and result.sequence == self.sequence then return result end
+    if result and result.sequence == self.stopping then
+      self.sequence = self.stopping
+      return { outcome = "stopped" }
+    end
     if why == "timeout" and core.now_ns() >= deadline then return death(self, "timed-out", true) end
     if why == "EINTR" and core.interrupts() > 1 then return death(self, "interrupted", true) end
     if why and why ~= "EINTR" and why ~= "timeout" then return death(self, nil, why ~= "EPIPE") end
@@ -141,9 +172,15 @@ end
 local function set_up(self, job)
   if not job.in_runner or not job.timeout_ns or self.ready[job.workload] then return nil end
   local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout }
-  local result = send(self, only, 0) and receive(self, only) or death(self, nil, false)
+  local result = send(self, only, 0) and receive(self, only, 1) or death(self, nil, false)
   if result.outcome ~= "done" then return result end
   self.ready[job.workload] = true
+end
+
+-- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
+local function is_last(self, job, result)
+  if not self.runner or result.outcome ~= "done" and result.threads == 0 then return true end
+  return job.stop_at_failure and (result.outcome ~= "done" or result.exit ~= 0)
 end
 
 --- Runs some repetitions of a job. How many are left for another runner, because this one's counters would
@@ -152,21 +189,25 @@ local function run_some(self, job, repetitions, take)
   start(self, job)
   local refusal = set_up(self, job)
   if not refusal and not send(self, job, repetitions) then refusal = death(self, nil, false) end
+  local started_ns = core.now_ns()
+  self.pace_ns, self.stopping = nil, nil
   for done = 0, repetitions - 1 do
-    local result = refusal or receive(self, job)
+    local result = refusal or receive(self, job, repetitions - done)
     if result.outcome == "missed" then return repetitions - done end
+    if result.outcome == "stopped" then return 0 end
     take(result)
-    -- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
-    if refusal or not self.runner or result.outcome ~= "done" and result.threads == 0 then return 0 end
+    if refusal or is_last(self, job, result) then return 0 end
+    self.pace_ns = (core.now_ns() - started_ns) / (done + 1)
   end
   return 0
 end
 
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
---- life no more follow.
+--- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
----   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table }  in_runner: a
----   kernel; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
+---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
+---   stop_at_failure?: boolean }  in_runner: a kernel; stop_at_failure: a repetition that does not end well
+---   is the last; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)

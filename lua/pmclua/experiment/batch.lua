@@ -1,0 +1,51 @@
+--- batch.lua: which steps of a plan the runner may do by itself, one after the other.
+--
+-- Invariant: a batch is what its steps are, one by one and in the plan's order: of one cell and pass, with
+-- the same iterations and layout, and nothing of ours to be done between them.
+
+local plan = require "pmclua.experiment.plan"
+
+local M = {}
+
+-- Steps in one batch: so many results of a command come in within a minute.
+local MOST = 1000
+
+--- Whether steps of this run can be in one batch at all. A script's functions, conditions and stop rules are
+--- asked between two steps, and a counter that is not the runner's is read there.
+local function can_batch(declaration, run)
+  return not (declaration.prepare or declaration.conclude or declaration.reject_if or run.enough or run.counter
+    or declaration.layout == "randomise")
+end
+
+local function goes_with(step, first)
+  return step.cell == first.cell and step.pass == first.pass and step.choice == first.choice
+    and not step.cell.workload.in_process
+end
+
+--- The steps of a plan that are still to be done, in batches of at least one.
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+---@param run pmclua.Run
+---@return fun(): table[]? steps
+function M.batches(declaration, made, run)
+  local next_step = plan.steps(declaration, made, run.enough)
+  local most = can_batch(declaration, run) and MOST or 1
+  local function next_wanted()
+    local step = next_step()
+    while step and run.skip and run.skip(step) do step = next_step() end
+    return step
+  end
+  local ahead
+  return function()
+    local steps = { ahead or next_wanted() }
+    ahead = nil
+    while steps[1] and #steps < most and not ahead do
+      local step = next_wanted()
+      if not step then break end
+      if goes_with(step, steps[1]) then steps[#steps + 1] = step else ahead = step end
+    end
+    return steps[1] and steps or nil
+  end
+end
+
+return M
