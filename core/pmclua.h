@@ -178,6 +178,7 @@ enum pmclua_field {
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
     PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
+    PMCLUA_F_UPROBE,           /* u64: the attr before it is a uprobe (1: of returns) to be inherited */
     PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
     PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
     /* RUN */
@@ -462,6 +463,23 @@ struct pmclua_inlined { int32_t places, line; const char *file; };
  * `index`, or anywhere (-1). -ENODATA: the file has no debug information. */
 int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int32_t index,
                            struct pmclua_inlined *inlined);
+
+/* What a breakpoint can watch. */
+enum pmclua_object_flag {
+    PMCLUA_OBJECT_DATA = 1,        /* a variable */
+    PMCLUA_OBJECT_OF_THREADS = 2,  /* each thread has its own: `address` is an offset */
+    PMCLUA_OBJECT_CODE = 4,        /* a function */
+    PMCLUA_OBJECT_LABEL = 8        /* of assembly, which does not say what it is */
+};
+struct pmclua_object { uint64_t address, bytes; uint32_t flags; char name[512]; };
+
+/* The first variable, function or label at or after `position` (from 0) of the file's symbols: the position
+ * to ask for next; 0: none is left. */
+int32_t pmclua_symbols_object(struct pmclua_symbols *symbols, int32_t position, struct pmclua_object *object);
+/* 1: a program that is always loaded at the addresses that the file has. */
+int32_t pmclua_symbols_is_fixed(const struct pmclua_symbols *symbols);
+/* The lowest address that the file has: what a loaded file's first byte is at. */
+uint64_t pmclua_symbols_base(const struct pmclua_symbols *symbols);
 
 enum pmclua_exit_kind {
     PMCLUA_EXIT_RETURN = 0,

@@ -292,7 +292,7 @@ static int serve(void)
 {
     struct pmclua_message message = { 0 };
     int result = 0;
-    while (result == 0) {
+    while (result == 0 && !runner_is_terminated()) {
         result = message_receive(channel, &message);
         if (result == 0)
             result = take_message(&message);

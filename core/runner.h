@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "message.h"
+#include "runner_tracefs.h"
 
 /* ---- event sets (runner_events.c) ---- */
 
@@ -23,6 +24,10 @@ struct event_set {
     } *group;
     char **texts;                      /* filters, and what attrs point to; owned */
     int text_count;
+    struct tracefs_probes *probes;     /* defined for attrs of this set, for as long as it lives */
+    int probe_count;
+    int *held, held_count;             /* descriptors of events that keep tracepoints registered */
+    struct pmclua_failure refused;     /* of a probe that could not be defined; errnum 0: none */
     uint32_t words;                    /* of one reading of all groups: sum of 2 + count */
 };
 
@@ -47,6 +52,7 @@ struct counters {
     int alone;                         /* some group is not inherited, though it was to be */
 };
 
+/* Probes that threads and children are to inherit are defined through tracefs here. */
 int  events_define(struct event_set *set, const struct pmclua_message *message);
 void events_free(struct event_set *set);
 /* Opens `set` (NULL: nothing, successfully). On failure `failure` is filled and nothing is open. With
@@ -126,8 +132,8 @@ int  runner_limit_hit(void);
 /* Kills and reaps all descendants, orphans too. */
 void runner_end_descendants(void);
 void runner_catch_signals(void);
-/* While `on`, SIGTERM kills the watched child and nothing more: there is something to take away first.
- * Afterwards the runner ends if one came. */
+/* While it is `on`, as often as it was set so, SIGTERM kills the watched child and nothing more: there is
+ * something to take away first. Afterwards the runner ends if one came. */
 void runner_defer_termination(int on);
 /* Whether a SIGTERM waits. */
 int  runner_is_terminated(void);

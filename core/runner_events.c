@@ -1,11 +1,15 @@
 /*
  * runner_events.c: event sets: groups of attrs by definition, and opened on a target.
  *
- * Invariant of struct counters: all groups of its set are open, or `set` is NULL and none is.
+ * Invariants: of struct counters all groups of its set are open, or `set` is NULL and none is; a probe that
+ * a set defined through tracefs is taken away with the set, also when SIGTERM ends the runner.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner.h"
 
@@ -66,6 +70,70 @@ static int add_text(struct event_set *set, const struct message_field *field)
     return 0;
 }
 
+static int define_at(struct tracefs_probes *probes, const char *path, uint64_t offset, int is_return)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int result = tracefs_add(probes, fd, offset, is_return, 0);
+    if (result == 0)
+        result = tracefs_finish(probes);
+    if (result < 0)
+        tracefs_remove(probes);
+    close(fd);
+    return result;
+}
+
+static void to_tracepoint(struct pmclua_attr *attr, uint64_t id)
+{
+    pmclua_attr_set(attr, "type", PERF_TYPE_TRACEPOINT);
+    pmclua_attr_set(attr, "config", id);
+    pmclua_attr_set(attr, "config1", 0);
+    pmclua_attr_set(attr, "config2", 0);
+}
+
+/* Events of the uprobe PMU must not be inherited (the target's fork would fail): the attr becomes a tracepoint
+ * of a probe at its place. A refusal is remembered, and is what opening the set comes to. */
+static int add_probe(struct event_set *set, const struct message_field *field)
+{
+    struct set_group *group = set->groups ? &set->group[set->groups - 1] : NULL;
+    uint64_t is_return, path, offset;
+    if (!group || group->count == 0 || field_u64(field, &is_return) < 0)
+        return -EPROTO;
+    struct pmclua_attr *attr = &group->attrs[group->count - 1];
+    pmclua_attr_get(attr, "config1", &path);
+    pmclua_attr_get(attr, "config2", &offset);
+    struct tracefs_probes *probes = realloc(set->probes, (size_t)(set->probe_count + 1) * sizeof *probes);
+    if (!probes || !path)
+        return probes ? -EPROTO : -ENOMEM;
+    set->probes = probes;
+    struct tracefs_probes probe = { 0 };
+    if (set->probe_count == 0)
+        tracefs_clean();
+    int result = define_at(&probe, (const char *)(uintptr_t)path, offset, (int)is_return);
+    if (result < 0) {
+        set->refused = (struct pmclua_failure){ .errnum = -result, .group = set->groups - 1,
+                                                .index = group->count - 1, .attr = *attr };
+        return 0;
+    }
+    probes[set->probe_count++] = probe;
+    runner_defer_termination(1);
+    to_tracepoint(attr, is_return ? probe.back.id : probe.plain.id);
+    return 0;
+}
+
+static void remove_probes(struct event_set *set)
+{
+    int count = set->probe_count;
+    for (int i = 0; i < count; i++)
+        tracefs_remove(&set->probes[i]);
+    free(set->probes);
+    set->probes = NULL;
+    set->probe_count = 0;
+    while (count-- > 0)
+        runner_defer_termination(0);
+}
+
 static int add_options(struct event_set *set, const struct message_field *field)
 {
     uint64_t options;
@@ -82,9 +150,51 @@ static int add_field(struct event_set *set, const struct message_field *field)
     case PMCLUA_F_ATTR:    return add_attr(set, field);
     case PMCLUA_F_ATTR_TEXT:
     case PMCLUA_F_FILTER:  return add_text(set, field);
+    case PMCLUA_F_UPROBE:  return add_probe(set, field);
     case PMCLUA_F_OPTIONS: return add_options(set, field);
     default:               return -EPROTO;
     }
+}
+
+/* ---- tracepoints between repetitions ---- */
+
+/* Closing the last event of a tracepoint takes the OS kernel some 30 ms: it waits until nobody is in the
+ * tracepoint. An event that is never enabled keeps it registered for as long as the set lives. */
+static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *counted)
+{
+    uint64_t type, config;
+    pmclua_attr_get(counted, "type", &type);
+    pmclua_attr_get(counted, "config", &config);
+    if (type != PERF_TYPE_TRACEPOINT)
+        return 0;
+    int *held = realloc(set->held, (size_t)(set->held_count + 1) * sizeof *held);
+    if (!held)
+        return -ENOMEM;
+    set->held = held;
+    struct pmclua_attr attr = { { 0 } };
+    pmclua_attr_set(&attr, "type", type);
+    pmclua_attr_set(&attr, "config", config);
+    pmclua_attr_set(&attr, "disabled", 1);
+    int fd = pmclua_open(&attr, 0, -1, -1, 0);
+    if (fd >= 0)
+        held[set->held_count++] = fd;
+    return 0;               /* without it counting is as right, and slower */
+}
+
+static int hold_tracepoints(struct event_set *set)
+{
+    int result = 0;
+    for (int i = 0; i < set->groups; i++)
+        for (int k = 0; result == 0 && k < set->group[i].count; k++)
+            result = hold_tracepoint(set, &set->group[i].attrs[k]);
+    return result;
+}
+
+static void release_tracepoints(struct event_set *set)
+{
+    while (set->held_count > 0)
+        pmclua_close(set->held[--set->held_count]);
+    free(set->held);
 }
 
 int events_define(struct event_set *set, const struct pmclua_message *message)
@@ -98,6 +208,8 @@ int events_define(struct event_set *set, const struct pmclua_message *message)
         if (result < 0)
             break;
     }
+    if (result == 0)
+        result = hold_tracepoints(set);
     if (result < 0)
         events_free(set);
     return result;
@@ -105,6 +217,8 @@ int events_define(struct event_set *set, const struct pmclua_message *message)
 
 void events_free(struct event_set *set)
 {
+    release_tracepoints(set);
+    remove_probes(set);
     for (int i = 0; i < set->groups; i++) {
         free(set->group[i].attrs);
         free(set->group[i].filters);
@@ -160,6 +274,10 @@ int counters_open(struct counters *counters, const struct event_set *set, int pi
         births_open(&counters->births);       /* where it cannot be opened, all are inherited */
     if (!set || set->groups == 0)
         return 0;
+    if (set->refused.errnum) {
+        *failure = set->refused;
+        return -failure->errnum;
+    }
     counters->group = calloc((size_t)set->groups, sizeof *counters->group);
     counters->before = calloc(set->words, 2 * sizeof *counters->before);
     counters->set = set;

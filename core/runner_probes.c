@@ -164,15 +164,18 @@ static int add_events(struct probes *probes, struct probe_group *group, const st
     for (int i = 0; probes->set && i < probes->set->groups; i++) {
         for (int k = 0; k < probes->set->group[i].count; k++) {
             struct pmclua_attr attr = probes->set->group[i].attrs[k];
+            const char *filter = probes->set->group[i].filters[k];
             if (probes->path == PMCLUA_REGIONS_ALL_THREADS && !is_inheritable(&attr))
                 return refuse(refusal, "inherit", -EINVAL);
             set_common(probes, &attr);
-            int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1);
+            int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1), is_open = result >= 0;
             if (result == -ENODEV)
                 return result;
+            if (is_open && filter)
+                result = pmclua_ioctl(group->member[group->members - 1].fd, "SET_FILTER", 0, (void *)filter);
             if (result < 0) {
-                *refusal->failure = (struct pmclua_failure){
-                    .errnum = -result, .group = i, .index = k, .pid = probes->pid, .cpu = group->cpu, .attr = attr };
+                *refusal->failure = (struct pmclua_failure){ .errnum = -result, .group = i, .index = k,
+                    .pid = probes->pid, .cpu = group->cpu, .filter = is_open, .attr = attr };
                 return result;
             }
         }
@@ -407,6 +410,10 @@ int probes_open(struct probes *probes, const struct region_set *regions, const s
     *why = NULL;
     if (set && set->groups > 1)
         return refuse(&refusal, "groups", -EINVAL);
+    if (set && set->refused.errnum) {
+        *failure = set->refused;
+        return -failure->errnum;
+    }
     int result = open_all(probes, &refusal);
     if (result < 0)
         probes_close(probes);

@@ -53,8 +53,8 @@ static void on_terminate(int signal)
 
 void runner_defer_termination(int on)
 {
-    deferring = on;
-    if (!on && terminated)
+    deferring += on ? 1 : -1;
+    if (!deferring && terminated)
         die_of(terminated);
 }
 

@@ -162,15 +162,24 @@ local function each_spec(spec)
   return list
 end
 
+-- Symbols in "mem:counter:w" are those of the process that is counted: a target's, or this one.
+local function options_for(target)
+  return { symbol_address = function(name)
+    local pid = target and target.ids and target.ids[1] or "self"
+    return require("pmclua.event.symbol").in_process(pid)(name)
+  end }
+end
+
 --- The events of a list, parsed; raises on the first that is none, and on names that would be one field.
 ---@param specs string|string[]
 ---@param level? integer whose mistake it is, as error() counts
+---@param target? pmclua.Target who is counted; nil: this thread
 ---@return pmclua.Event[]
-function group.events(specs, level)
+function group.events(specs, level, target)
   level = (level or 1) + 1
-  local events, seen = {}, {}
+  local events, seen, options = {}, {}, options_for(target)
   for _, spec in ipairs(each_spec(specs)) do
-    local list, problem = require("pmclua.event").parse(spec)
+    local list, problem = require("pmclua.event").parse(spec, options)
     if not list then explain.misuse(explain.spec(spec, problem), level) end
     for _, event in ipairs(list) do
       if seen[event.field] then
@@ -267,12 +276,27 @@ local function without_weak(self, events, indices, target)
   return lists
 end
 
--- What is opened together: all, but for events that can only be opened on CPUs of their own, and for weak
--- groups that do not fit.
+-- Events of the uprobe PMU stand apart: inherited they would have the target's fork fail (EFAULT).
+local function without_probes(events, usable)
+  local others, probes = {}, {}
+  for _, index in ipairs(usable) do
+    table.insert(events[index].pmu == "uprobe" and probes or others, index)
+  end
+  return others, probes
+end
+
+-- What is opened together: all, but for events that can only be opened on CPUs of their own, probes in
+-- others, and weak groups that do not fit.
 local function lists_of(self, usable, events, target)
+  local others, probes = usable, {}
+  if target then others, probes = without_probes(events, usable) end
   local lists = {}
-  for _, indices in ipairs(target and require("pmclua.target").split(events, usable) or { usable }) do
+  for _, indices in ipairs(target and require("pmclua.target").split(events, others) or { others }) do
     for _, list in ipairs(without_weak(self, events, indices, target)) do lists[#lists + 1] = list end
+  end
+  if #probes > 0 then lists[#lists + 1] = probes end
+  for _, index in ipairs(target and target.inherits and probes or {}) do
+    self.list[index].note = "threads and children that are yet to come are not counted"
   end
   return lists
 end
@@ -282,8 +306,9 @@ local function groups_for(self, lists, events, pinned)
   for i, indices in ipairs(lists) do
     local names = {}
     for k, index in ipairs(indices) do names[k] = events[index].name end
-    groups[i] = { attrs = attrs_of(self, indices, true), indices = indices, names = names, pinned = pinned,
-      cpus = targets.cpus_for(events[indices[1]]) }
+    local is_inherited = events[indices[1]].pmu ~= "uprobe"
+    groups[i] = { attrs = attrs_of(self, indices, is_inherited), indices = indices, names = names,
+      pinned = pinned, cpus = targets.cpus_for(events[indices[1]]) }
   end
   return groups
 end
@@ -322,7 +347,7 @@ function group.new(spec)
   if type(spec) ~= "table" then explain.misuse("pmc.group takes a list of events, not a " .. type(spec), 2) end
   check_spec(spec)
   if spec.target then spec.target:check() end
-  local self, events = new_group(), group.events(spec, 2)
+  local self, events = new_group(), group.events(spec, 2, spec.target)
   local usable = place_events(self, events, spec.target)
   if #usable == 0 then return self end
   local lists = lists_of(self, usable, events, spec.target)

@@ -110,6 +110,35 @@ function Symbols:inlined(name, index)
   return { places = raw.places, line = raw.line, file = raw.file ~= nil and ffi.string(raw.file) or nil }
 end
 
+---@class pmclua.core.Object what a breakpoint can watch
+---@field name string
+---@field address number as the file has it; of a variable of threads an offset
+---@field bytes number
+---@field kind "data"|"threads"|"code"|"label"
+
+local KINDS = { [C.PMCLUA_OBJECT_DATA] = "data", [C.PMCLUA_OBJECT_OF_THREADS] = "threads",
+  [C.PMCLUA_OBJECT_CODE] = "code", [C.PMCLUA_OBJECT_LABEL] = "label" }
+
+--- Its variables, functions and labels, each once a symbol.
+---@return fun(): pmclua.core.Object?
+function Symbols:objects()
+  local raw, position = ffi.new "struct pmclua_object", 0
+  return function()
+    position = C.pmclua_symbols_object(open_handle(self), position, raw)
+    if position == 0 then return nil end
+    return { name = ffi.string(raw.name), address = core.exact(raw.address), bytes = core.exact(raw.bytes),
+      kind = KINDS[raw.flags] }
+  end
+end
+
+--- Whether it is a program that is always loaded at the addresses that the file has.
+---@return boolean
+function Symbols:is_fixed() return C.pmclua_symbols_is_fixed(open_handle(self)) ~= 0 end
+
+--- The lowest address that the file has.
+---@return number
+function Symbols:base() return core.exact(C.pmclua_symbols_base(open_handle(self))) end
+
 --- Where a function can be left. Returns its exits and what else its code shows; or nil, errno name and
 --- the body: ELIBACC without Capstone, ENOTSUP for a machine that it does not know, EILSEQ where an
 --- instruction (at body.unknown_at) was not understood, ENODATA where the size is not known.

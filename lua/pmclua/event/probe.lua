@@ -74,10 +74,7 @@ end
 local function file_offset(item, options)
   local place = item.place
   if number.is_number(place.text) and not place.quoted then return number.read(place, "an offset") end
-  local resolve = options and options.function_offset
-  if not resolve then
-    problem.at(place, "functions cannot be looked up here; an offset into the file will do")
-  end
+  local resolve = options and options.function_offset or require("pmclua.workload.functions").offset
   local offset, why = resolve(item.path.text, place.text)
   if not offset then problem.at(place, "%s", why or ("there is no such function in " .. item.path.text)) end
   return 0ULL + offset
@@ -95,6 +92,20 @@ end
 local function return_config(pmu)
   local format = pmu:format("retprobe")
   return format and 2 ^ format.ranges[1][1] or 1
+end
+
+local RETURN = 1             -- attr.config of a return probe; tracefs has other words for other bits
+
+--- Whether the runner can have threads and children inherit this event. With events of the uprobe PMU that
+--- are inherited the target's fork fails (EFAULT), so it defines such a probe through tracefs.
+---@param event pmclua.Event
+---@return boolean
+function M.can_be_inherited(event)
+  if event.pmu ~= "uprobe" or event.attr.config > RETURN then return false end
+  local tracepoint = require "pmclua.event.tracepoint"
+  local file = io.open(tracepoint.root() .. "/uprobe_events", "r+")    -- "w" would clear it
+  if file then file:close() end
+  return file ~= nil
 end
 
 --- Encodes "path:function+offset" and "kprobe:function". Raises a problem.

@@ -39,7 +39,7 @@ local function check_keys(spec, wrong)
   for _, key in ipairs(sorted_keys(spec)) do
     local checker = check[key]
     if checker then
-      out[key] = checker(spec[key], wrong, key)
+      out[key] = checker(spec[key], wrong, key, spec)
     else
       wrong("unknown key '%s'%s", tostring(key), meant(key, sorted_keys(check)))
     end

@@ -55,8 +55,16 @@ function check.pin(value, wrong, key)
   return value
 end
 
-function check.events(value, wrong)
-  local events, seen = {}, {}
+-- Symbols in "mem:counter:w" are those of the programs that the experiment starts.
+local function options_for(spec)
+  return { symbol_address = function(name)
+    local programs = require("pmclua.experiment.programs").of(spec and spec.workloads)
+    return require("pmclua.event.symbol").in_programs(programs)(name)
+  end }
+end
+
+function check.events(value, wrong, _, experiment)
+  local events, seen, options = {}, {}, options_for(experiment)
   if type(value) == "string" then value = { value } end
   if type(value) ~= "table" then
     wrong("events must be a list of event names, not a %s", type(value))
@@ -64,7 +72,7 @@ function check.events(value, wrong)
   end
   for i, spec in ipairs(value) do
     local list, problem
-    if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec)
+    if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
     else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
     if problem then wrong("%s", explain.spec(tostring(spec), problem)) end
     for _, event in ipairs(list or {}) do

@@ -105,12 +105,11 @@ local function group_of(events, indices, inherit)
   return { attrs = attrs, events = indices, cpus = cpus }
 end
 
--- What has to stand in a perf group of its own: events of the uprobe PMU, which are not inherited (with
--- inherit the target's fork fails, EFAULT); those of a PMU with CPUs of its own; what is pinned or exclusive,
--- which only a leader can be. nil: all others, in one group.
+-- What has to stand in a perf group of its own: events of the uprobe PMU that are not inherited; those of a
+-- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be. nil: all others, in one.
 local function group_key(events, index)
   local event, leader = events[index], leader_of(events, index)
-  if event.pmu == "uprobe" then return "probes" end
+  if event.pmu == "uprobe" and not event.inherited_probe then return "probes" end
   local attr = events[leader].attr or event.attr
   local is_apart = event.cpus or attr.pinned or attr.exclusive
   return is_apart and leader or nil
@@ -132,8 +131,18 @@ local function groups_of(events, indices)
     local is_inherited = key ~= "probes" and not events[apart[key][1]].cpus
     groups[#groups + 1] = group_of(events, apart[key], is_inherited)
   end
-  for _, index in ipairs(apart.probes or {}) do events[index].note = "threads and children not counted" end
   return groups
+end
+
+-- Which probes the runner is to have inherited, and what is to be known of the others.
+local function decide_probes(events, usable, in_runner)
+  for _, index in ipairs(usable) do
+    local event = events[index]
+    if event.pmu == "uprobe" then
+      event.inherited_probe = in_runner and require("pmclua.event.probe").can_be_inherited(event)
+      if not event.inherited_probe then event.note = "threads and children not counted" end
+    end
+  end
 end
 
 -- Whether the groups that these events make open at once and are on the PMU.
@@ -237,12 +246,15 @@ end
 --- Plans the passes of a list of events, whose statuses it fills in.
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
----@param target? pmclua.Target who is counted; nil: the workload
----@param inherit? boolean false: without threads and children that start later
+---@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
+---@param options? { inherit?: boolean, in_runner?: boolean } inherit: false: without threads and children that
+---   start later; in_runner: the runner opens them all
 ---@return pmclua.Pass[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
-function passes.plan(events, mode, target, inherit)
+function passes.plan(events, mode, target, options)
+  options = options or {}
   local usable = passes.try_each(events, target)
+  if options.inherit ~= false then decide_probes(events, usable, options.in_runner) end
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}
@@ -268,7 +280,7 @@ function passes.plan(events, mode, target, inherit)
     list[1] = list[1] or { groups = groups_of(events, riders) }
   end
   for _, pass in ipairs(list) do list_events(pass) end
-  if inherit == false then leave_children_out(list) end
+  if options.inherit == false then leave_children_out(list) end
   return list, anchors
 end
 

@@ -41,13 +41,22 @@ function plan.cells(declaration)
   return cells
 end
 
+-- Whether the runner opens every event, in what it runs.
+local function is_in_runner(declaration)
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.in_process then return false end
+  end
+  return not declaration.target and not (declaration.regions and declaration.regions.kind == "marks")
+end
+
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
 ---@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer }
 function plan.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
-    declaration.target or declaration.regions, declaration.inherit)
+    declaration.target or declaration.regions,
+    { inherit = declaration.inherit, in_runner = is_in_runner(declaration) })
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end

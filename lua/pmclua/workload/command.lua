@@ -82,19 +82,27 @@ local function is_executable(path)
   return true
 end
 
---- The problem with argv[0], if it can be seen now: an error object, or nil.
-function Command:problem(levels)
+--- The path of the program that is executed; nil where there is none of that name.
+---@param levels? table
+---@return string?
+function Command:program(levels)
   local name = words.fill(self.argv[1], levels or {})
   local folder = self.cwd and words.fill(self.cwd, levels or {})
   if name:find("/", 1, true) then
     local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
-    return not is_executable(path) and explain.system(2, "execute", name) or nil
+    return is_executable(path) and path or nil
   end
   local path = self.env and self.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
   for part in (path .. ":"):gmatch "([^:]*):" do
-    if is_executable((part == "" and "." or part) .. "/" .. name) then return nil end
+    local candidate = (part == "" and "." or part) .. "/" .. name
+    if is_executable(candidate) then return candidate end
   end
-  return explain.system(2, "execute", name)
+end
+
+--- The problem with argv[0], if it can be seen now: an error object, or nil.
+function Command:problem(levels)
+  if self:program(levels) then return nil end
+  return explain.system(2, "execute", words.fill(self.argv[1], levels or {}))
 end
 
 --- What makes it the same command, for resuming.

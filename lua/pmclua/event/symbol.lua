@@ -1,0 +1,134 @@
+--- symbol.lua: addresses of what programs call by name, for breakpoints: "mem:counter:w".
+--
+-- Invariant: an address is given only where it is certain. A program that is loaded anywhere has none before
+-- it runs; of one that runs, the addresses are those of this run.
+
+local symbols = require "pmclua.core.symbols"
+local text = require "pmclua.text"
+
+local M = {}
+
+local function file_name(path) return text.safe(path:match "[^/]*$") end
+
+local function open(path)
+  local list, code = symbols.open(path)
+  if list then return list end
+  if code == "ELIBACC" then
+    return nil, "symbols are read by elfutils, which is not installed: apt-get install libdw1"
+  elseif code == "ENOEXEC" then
+    return nil, text.safe(path) .. " is neither a program nor a library"
+  end
+  return nil, ("cannot read the symbols of %s: %s"):format(text.safe(path), code)
+end
+
+-- Every object of that name at an address of its own, and the names of all.
+local function named(list, name)
+  local found, at, names = {}, {}, {}
+  for object in list:objects() do
+    if object.name == name and not at[tostring(object.address)] then
+      found[#found + 1] = object
+      at[tostring(object.address)] = true
+    end
+    names[#names + 1] = object.name
+  end
+  return found, names
+end
+
+local function missing(name, path, names)
+  if #names == 0 then return file_name(path) .. " has no symbols: it was stripped" end
+  local near = text.nearest(name, names)
+  local hint = near and ("; did you mean '%s'?"):format(near) or ""
+  return ("%s has no variable or function '%s'%s"):format(file_name(path), text.safe(name), hint)
+end
+
+-- The one object of that name; nil and why, and whether it is that there is none.
+local function find(list, path, name)
+  local found, names = named(list, name)
+  if #found == 0 then return nil, missing(name, path, names), true end
+  if #found > 1 then
+    return nil, ("%s has %d of the name '%s': give the address"):format(file_name(path), #found, name)
+  end
+  if found[1].kind == "threads" then
+    return nil, ("of '%s' each thread has its own: it has no address that could be watched"):format(name)
+  end
+  return found[1]
+end
+
+-- In a program that is to be started.
+local function address_in(path, name)
+  local list, why = open(path)
+  if not list then return nil, why end
+  local object, no = find(list, path, name)
+  local is_fixed = list:is_fixed()
+  list:close()
+  if not object then return nil, no end
+  if not is_fixed then
+    local moves = "'%s' has no address before %s runs, which is loaded anywhere (a PIE): "
+      .. "link it with -no-pie, or count it while it runs, as another process"
+    return nil, moves:format(name, file_name(path))
+  end
+  return object.address
+end
+
+--- Looks names up in programs that are to be started, in all of which they must mean the same address.
+---@param programs fun(): string[]?, string? their paths; or nil and why they are not known
+---@return fun(name: string): number?, string? symbol_address for pmclua.event.Options
+function M.in_programs(programs)
+  return function(name)
+    local paths, unknown = programs()
+    if not paths then return nil, unknown end
+    local none = #paths == 0 and "'%s' is not an address, and no program is known that has it"
+    if none then return nil, none:format(name) end
+    local address
+    for _, path in ipairs(paths) do
+      local its, why = address_in(path, name)
+      if not its then return nil, why end
+      if address and its ~= address then
+        local why_not = "'%s' is not at the same address in all these programs: measure them one by one"
+        return nil, why_not:format(name)
+      end
+      address = its
+    end
+    return address
+  end
+end
+
+-- Files that a process has mapped, with the address of their first byte; the program itself first.
+local function mapped(pid)
+  local files, seen = {}, {}
+  local maps = io.open(("/proc/%s/maps"):format(pid))
+  for line in maps and maps:lines() or function() end do
+    local start, path = line:match "^(%x+)%-%x+ %S+ 0+ %S+ %d+%s+(/.*)$"
+    if start and not seen[path] then
+      files[#files + 1] = { path = path, start = tonumber(start, 16) }
+      seen[path] = true
+    end
+  end
+  if maps then maps:close() end
+  return files
+end
+
+--- Looks names up in a process that runs: in its program, then in its libraries.
+---@param pid integer|"self"
+---@return fun(name: string): number?, string? symbol_address for pmclua.event.Options
+function M.in_process(pid)
+  return function(name)
+    local files, first_why = mapped(pid), nil
+    if #files == 0 then return nil, ("this user may not see what process %s has loaded"):format(pid) end
+    for _, file in ipairs(files) do
+      local list, why = open(file.path)
+      local object, is_missing
+      if list then
+        object, why, is_missing = find(list, file.path, name)
+        local bias = list:is_fixed() and 0 or file.start - list:base()
+        list:close()
+        if object then return object.address + bias end
+        if not is_missing then return nil, why end
+      end
+      first_why = first_why or why
+    end
+    return nil, first_why
+  end
+end
+
+return M

@@ -1,0 +1,36 @@
+--- programs.lua: the programs that an experiment starts, for events that name a symbol of theirs.
+
+local workload = require "pmclua.workload"
+
+local M = {}
+
+-- The path of one workload's program; nil and why it is not known beforehand.
+local function program_of(item)
+  local made = workload.from(item)
+  if not made or made.kind ~= "command" then
+    return nil, "a symbol's address is known beforehand of commands alone: give the address"
+  end
+  if made.argv[1]:find "{" then return nil, "which program runs depends on a factor: give the address" end
+  local path = made:program()
+  if not path then return nil, ("there is no program '%s'"):format(made.argv[1]) end
+  return path
+end
+
+--- The programs of the workloads that a script declares, checked or not.
+---@param declared any as the script has it
+---@return fun(): string[]?, string? for pmclua.event.symbol.in_programs
+function M.of(declared)
+  return function()
+    local is_list = type(declared) == "table" and not getmetatable(declared)
+    local paths, seen = {}, {}
+    for _, item in pairs(is_list and declared or { declared }) do
+      local path, why = program_of(item)
+      if not path then return nil, why end
+      if not seen[path] then paths[#paths + 1] = path end
+      seen[path] = true
+    end
+    return paths
+  end
+end
+
+return M
