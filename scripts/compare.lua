@@ -10,7 +10,8 @@
 --   pmclua compare --repetitions 10 true 'ls /'
 -- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
 --   primary event's interval (marked *) is uncorrected.
--- caveats: commands are split into words without a shell; --shell has them run by /bin/sh.
+-- caveats: commands are split into words without a shell; --shell has them run by /bin/sh. A command
+--   compared with itself shows how much differs by chance here.
 
 local pmc = require "pmclua"
 
@@ -27,9 +28,12 @@ local opt = pmc.options {
   { "timeout", value = "T", help = "limit of one run" },
   { "ignore-failure", false, short = "i", help = "count runs that exit with a status but 0 too" },
   { "shell", false, help = "run the commands by /bin/sh" },
+  { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
   { "store", value = "FILE", help = "keep every repetition" },
   { "format", "table", value = "F", help = "of the report" },
-  { "workloads", argument = true, many = true, value = "COMMAND" },
+  { "quiet", false, help = "no progress" },
+  { "workloads", argument = true, many = true, value = "COMMAND", help = "commands, or stored results" },
+  experiment = false,
 }
 
 local function usage(why)
@@ -53,12 +57,19 @@ local result
 if files > 0 then
   result = pmc.load(unpack(opt.workloads))
 else
-  local workloads = {}
-  for i, word in ipairs(opt.workloads) do workloads[i] = pmc.command { word, shell = opt.shell, name = word } end
+  local workloads, times = {}, {}
+  for i, word in ipairs(opt.workloads) do
+    -- A command against itself shows how much differs by chance alone.
+    times[word] = (times[word] or 0) + 1
+    local name = times[word] == 1 and word or ("%s (%d)"):format(word, times[word])
+    workloads[i] = pmc.command { word, shell = opt.shell, name = name }
+  end
   workloads[#workloads + 1] = {
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions,
     warmup = opt.warmup, margin = opt.margin, primary = opt.primary, layout = opt.layout, seed = opt.seed,
-    timeout = opt.timeout, on_failure = opt.ignore_failure and "keep" or "stop", store = opt.store, stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
+    timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
+    store = opt.store, quiet = opt.quiet,
+    stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
   }
   result = pmc.compare(unpack(workloads))
 end

@@ -15,7 +15,8 @@ local pmc = require "pmclua"
 
 return pmc.experiment {
   question    = "What does walking a matrix by columns cost?",
-  events      = { "duration_time", "page-faults", "context-switches", "cycles", "instructions", "cache-misses" },
+  events      = { "duration_time", "page-faults", "context-switches", "cycles", "instructions",
+    "cache-misses" },
   metrics     = { "ipc" },
   workloads   = {
     pmc.kernel { name = "rows", source = "kernels/matrix.c", symbol = "sum_rows" },

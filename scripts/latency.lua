@@ -13,10 +13,18 @@
 local pmc = require "pmclua"
 
 local CODE = {
-  x64 = { { "add, dependent", "add rax, rbx" }, { "add, independent", "add rax, rbx; add rcx, rbx; add rdx, rbx; add rsi, rbx" },
-    { "imul, dependent", "imul rax, rbx" }, { "imul, independent", "imul rax, rbx; imul rcx, rbx; imul rdx, rbx; imul rsi, rbx" } },
-  arm64 = { { "add, dependent", "add x0, x0, x1" }, { "add, independent", "add x0, x0, x1; add x2, x2, x1; add x3, x3, x1; add x4, x4, x1" },
-    { "mul, dependent", "mul x0, x0, x1" }, { "mul, independent", "mul x0, x0, x1; mul x2, x2, x1; mul x3, x3, x1; mul x4, x4, x1" } },
+  x64 = {
+    { "add, dependent", "add rax, rbx" },
+    { "add, independent", "add rax, rbx; add rcx, rbx; add rdx, rbx; add rsi, rbx" },
+    { "imul, dependent", "imul rax, rbx" },
+    { "imul, independent", "imul rax, rbx; imul rcx, rbx; imul rdx, rbx; imul rsi, rbx" },
+  },
+  arm64 = {
+    { "add, dependent", "add x0, x0, x1" },
+    { "add, independent", "add x0, x0, x1; add x2, x2, x1; add x3, x3, x1; add x4, x4, x1" },
+    { "mul, dependent", "mul x0, x0, x1" },
+    { "mul, independent", "mul x0, x0, x1; mul x2, x2, x1; mul x3, x3, x1; mul x4, x4, x1" },
+  },
 }
 
 local workloads = {}

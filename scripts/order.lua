@@ -12,7 +12,9 @@
 
 local pmc = require "pmclua"
 
-local function kernel(symbol) return pmc.kernel { name = symbol, source = "kernels/order.c", symbol = symbol } end
+local function kernel(symbol)
+  return pmc.kernel { name = symbol, source = "kernels/order.c", symbol = symbol }
+end
 
 return pmc.experiment {
   question    = "What does memory order cost?",

@@ -16,7 +16,9 @@ return pmc.experiment {
   question    = "What does false sharing cost?",
   events      = { "duration_time", "cycles", "instructions", "cache-misses" },
   factors     = { { "apart", { 8, 64, 128, 4096 } } },
-  workloads   = { pmc.kernel { name = "count", source = "kernels/sharing.c", symbol = "count", threads = 2, cpus = "0-1" } },
+  workloads   = {
+    pmc.kernel { name = "count", source = "kernels/sharing.c", symbol = "count", threads = 2, cpus = "0-1" },
+  },
   baseline    = { apart = 4096 },
   repetitions = 20,
 }

@@ -20,10 +20,12 @@ local opt = pmc.options {
   { "syntax", value = "S", help = "of the assembly: intel (default on x86) or att" },
   { "unroll", 100, type = "integer", value = "N", help = "copies in a turn of the loop" },
   { "events", short = "e", many = true, value = "LIST", help = "what to count" },
-  { "repetitions", 30, type = "integer", short = "r", value = "N" },
+  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "how often it is measured" },
   { "pin", value = "CPUS", help = "run on these CPUs" },
+  { "quiet", false, help = "no progress" },
   { "format", "table", value = "F", help = "of the report" },
-  { "code", argument = true, many = true },
+  { "code", argument = true, many = true, help = "what stands in the loop" },
+  experiment = false,
 }
 
 if #opt.code == 0 then
@@ -39,6 +41,7 @@ local result = pmc.measure(snippet, {
   events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
   factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
   iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
+  quiet = opt.quiet,
 })
 io.write(result:report { format = opt.format, stream = 1 })
 if result.problem then

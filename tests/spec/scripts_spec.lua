@@ -1,0 +1,95 @@
+-- The scripts that come along: each explains itself, and its example is one.
+
+local support = require "tests.support"
+
+local SCRIPTS = support.root .. "/scripts"
+local PARTS = { "method", "usage", "example", "reading", "caveats" }
+local LIMIT_S = 60
+
+local function names()
+  local list = {}
+  for file in require("lfs").dir(SCRIPTS) do list[#list + 1] = file:match "^([^.].*)%.lua$" end
+  table.sort(list)
+  return list
+end
+
+local function header(name) return require("pmclua.script").header(("%s/%s.lua"):format(SCRIPTS, name)) end
+
+--- The commands of a header's example: its lines that begin with "pmclua"; others are output.
+local function commands(name)
+  local list = {}
+  for line in ((header(name).parts.example or "") .. "\n"):gmatch "%s*(.-)\n" do
+    if line:find "^pmclua " then list[#list + 1] = line end
+  end
+  return list
+end
+
+--- The same command with two repetitions, where it repeats.
+local function shortened(command, name)
+  local shorter, found = command:gsub("%-%-repetitions %d+", "--repetitions 2")
+  if found > 0 then return shorter end
+  local repeats = support.pmclua({ name, "--help" }).out:find("--repetitions", 1, true)
+  return repeats and command:gsub("^pmclua " .. name, "%0 --repetitions 2") or command
+end
+
+for _, name in ipairs(names()) do
+  describe("scripts/" .. name .. ".lua", function()
+    it("has a header with a question and every part", function()
+      local found = header(name)
+      assert.not_equal("", found.question)
+      for _, part in ipairs(PARTS) do assert.is_string(found.parts[part], "no " .. part) end
+      assert.matches("^pmclua " .. name .. "%f[%W]", found.parts.usage)
+      assert.is_true(#commands(name) > 0, "no command in the example")
+      for line in found.text:gmatch "[^\n]+" do
+        assert.is_true(require("pmclua.text").width(line) <= 110, line)
+      end
+    end)
+
+    it("prints the header and its options by --help", function()
+      local result = support.pmclua { name, "--help" }
+      assert.same({ 0, "" }, { result.status, result.err })
+      assert.equal(header(name).text, result.out:sub(1, #header(name).text))
+      for line in result.out:sub(#header(name).text + 1):gmatch "[^\n]+" do
+        assert.is_true(require("pmclua.text").width(line) <= 80, line)
+      end
+    end)
+
+    it("says of each option what it does", function()
+      local described = require("lua.install.describe").script(name, ("%s/%s.lua"):format(SCRIPTS, name))
+      for _, option in ipairs(described.own) do
+        assert.is_truthy(option.help or option.argument or option.rest, "--" .. option[1])
+      end
+    end)
+
+    it("requires nothing of pmclua but its public module", function()
+      local text = support.read(("%s/%s.lua"):format(SCRIPTS, name))
+      for module in text:gmatch 'require%s*%(?%s*"(pmclua[^"]*)"' do assert.equal("pmclua", module) end
+    end)
+
+    it("has an example that runs", function()
+      support.need(name ~= "regions" or support.have_root(), "probes take root")
+      local folder = support.folder()
+      local path = support.root .. "/build:" .. os.getenv "PATH"
+      for _, command in ipairs(commands(name)) do
+        local result = support.run({ "sh", "-c", shortened(command, name) },
+          { env = { PATH = path, XDG_STATE_HOME = folder .. "/state" }, folder = folder, limit_s = LIMIT_S })
+        local good = result.status == 0 or result.status == 77
+        assert.is_true(good, ("%s: %d\n%s"):format(command, result.status, result.err))
+      end
+    end)
+  end)
+end
+
+describe("scripts/README.md", function()
+  it("lists every script, and no other", function()
+    local listed, text = {}, support.read(SCRIPTS .. "/README.md")
+    for row in text:gmatch "\n| ([%l, ]+) |" do
+      for name in row:gmatch "%l+" do listed[name] = true end
+    end
+    listed.script = nil                  -- the tables' heading
+    local list = {}
+    for name in pairs(listed) do list[#list + 1] = name end
+    table.sort(list)
+    assert.same(names(), list)
+  end)
+end)
