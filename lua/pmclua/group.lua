@@ -8,18 +8,20 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local text = require "pmclua.text"
 
+local ENODATA = 61
+
 -- ---- counts ----
 
 --- What a group counted: a reading since it was opened, or the difference of two.
 ---@class pmclua.Counts
 local Counts = {}
 
--- Per object: its group, its words, and where in them its part of the target begins; kept out of the
--- fields that an event may be called.
-local GROUP, ROOM, OFFSET = {}, {}, {}
+-- Per object: its group, its words, and where in them its part of the target begins. Numbers are out of the
+-- way of the fields that an event may be called.
+local GROUP, ROOM, OFFSET = 1, 2, 3
 
 local function new_counts(group, room, offset)
-  return setmetatable({ [GROUP] = group, [ROOM] = room, [OFFSET] = offset or 0 }, Counts)
+  return setmetatable({ group, room, offset or 0 }, Counts)
 end
 
 -- Nanoseconds enabled and running of the event at `place`, or of the first group.
@@ -255,8 +257,8 @@ local function attrs_of(self, indices, inherit)
   return attrs
 end
 
-local function open_here(self, usable, pinned)
-  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned })
+local function open_here(self, usable, pinned, read)
+  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned, read = read })
   if not handle then refuse_group(self, failure) end
   assign_words(self, usable, 0)
   self.handle = handle
@@ -321,18 +323,30 @@ local function open_target(self, lists, events, target, pinned)
   self.handle, self.watch = watch, watch
 end
 
-local KEYS = { target = true, pinned = true }
+local KEYS = { target = true, pinned = true, read = true }
+local READS = { "auto", "syscall", "user", "toggle" }
+
+local function check_read(spec)
+  for _, read in ipairs(READS) do
+    if spec.read == nil or spec.read == read then
+      if spec.read ~= "user" or not spec.target then return end
+      explain.misuse("only a group of this thread can be read in user space, and no target's", 5)
+    end
+  end
+  explain.misuse(("read is one of %s"):format(table.concat(READS, ", ")), 5)
+end
 
 local function check_spec(spec)
   for key in pairs(spec) do
     if type(key) ~= "number" and not KEYS[key] then
-      local said = "pmc.group has no option '%s': it takes events, target and pinned"
+      local said = "pmc.group has no option '%s': it takes events, target, pinned and read"
       explain.misuse(said:format(tostring(key)), 4)
     end
   end
   if spec.target ~= nil and not require("pmclua.target").is(spec.target) then
     explain.misuse("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets", 4)
   end
+  check_read(spec)
 end
 
 local function new_group()
@@ -340,7 +354,7 @@ local function new_group()
 end
 
 --- Opens a group on this thread (or on `target`), stopped.
----@param spec table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true }
+---@param spec table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true, read = "auto" }
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end
@@ -354,8 +368,9 @@ function group.new(spec)
   if spec.target or #lists > 1 then
     open_target(self, lists, events, spec.target or require("pmclua.target").self(), spec.pinned)
   else
-    open_here(self, usable, spec.pinned)
+    open_here(self, usable, spec.pinned, spec.read == "toggle" and "syscall" or spec.read or "auto")
   end
+  self.read_asked = spec.read
   return self
 end
 
@@ -387,14 +402,24 @@ local function assert_open(self)
   if self.closed then explain.misuse("this group is closed", 3) end
 end
 
+local function refuse_user_space(self)
+  self:stop()
+  error(explain.problem { code = "EOPNOTSUPP", operation = "read",
+    message = "this group cannot be read in user space",
+    hint = "it takes events of the CPU's PMU alone, and leave: rdpmc of the PMU in sysfs on x86, the sysctl "
+      .. 'kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
+end
+
 --- Starts counting. Returns the group.
 function Group:start()
   assert_open(self)
+  if self.read_asked == "toggle" then explain.misuse("a toggled group runs for the calls of count alone", 2) end
   if self.handle then
     local ok, code, errnum = self.handle:start()
     check(ok, code, errnum, "start")
   end
   self.started, self.was_started = true, true
+  if self.read_asked == "user" and self:method() ~= "user" then refuse_user_space(self) end
   return self
 end
 
@@ -430,29 +455,68 @@ function Group:read()
   return new_counts(self, snapshot(self))
 end
 
---- Calls fn(...) between two reads. Returns the counts of the call, then what fn returned.
+-- The second half of a count: after fn has returned or raised.
+local function finish_count(self, before, after, is_whole, ok, ...)
+  if not self.started then is_whole = self.handle:stop() and is_whole end
+  is_whole = self.handle:read_into(after) and is_whole
+  if not ok then error(..., 0) end
+  if not is_whole then error(explain.system(ENODATA, "read", "a group that lost its place on the PMU"), 0) end
+  self.handle:subtract(before, after, after)
+  return new_counts(self, after), ...
+end
+
+-- Counts only grow: a stopped group can be read before it is started.
+local function begin_count(self, before)
+  local is_whole = self.handle:read_into(before)
+  if self.started then return is_whole end
+  self.was_started = true
+  return self.handle:start() and is_whole
+end
+
+--- Calls fn(...) between two reads; a group that is not started runs for the call alone. Returns the counts
+--- of the call, then what fn returned.
 ---@param fn function
 ---@return pmclua.Counts, any ...
 function Group:count(fn, ...)
   assert_open(self)
-  local was_started = self.started
-  if not was_started then self:start() end
   if not self.handle then
+    self.was_started = true
     local results = { fn(...) }
     return self:read(), unpack(results)
   end
-  local handle = self.handle
-  local before, after = handle:room(), handle:room()
-  local is_whole = handle:read_into(before)
-  local function finish(ok, ...)
-    is_whole = handle:read_into(after) and is_whole
-    if not was_started then self:stop() end
-    if not ok then error(..., 0) end
-    if not is_whole then error(explain.system(61, "read", "a group that lost its place on the PMU"), 0) end   -- ENODATA
-    handle:subtract(before, after, after)
-    return new_counts(self, after), ...
+  local before, after = self.handle:room(), self.handle:room()
+  return finish_count(self, before, after, begin_count(self, before), pcall(fn, ...))
+end
+
+local function nothing() end
+
+--- What counting itself adds to a count, as the group is now (started or not): of empty regions. No
+--- argument: of 101.
+---@param regions? integer
+---@return table<string, number> median by field of the event, in its unit
+---@return table<string, number> minimum
+function Group:overhead(regions)
+  local values, median, minimum = {}, {}, {}
+  for _ = 1, regions or 101 do
+    local counts = self:count(nothing)
+    for _, field in ipairs(self.fields) do
+      values[field] = values[field] or {}
+      table.insert(values[field], counts[field])
+    end
   end
-  return finish(pcall(fn, ...))
+  for field, list in pairs(values) do
+    median[field] = require("pmclua.stats").median(list)
+    minimum[field] = list[1] and math.min(unpack(list))
+  end
+  return median, minimum
+end
+
+--- How counts are read: "syscall"; "user": in user space, without system calls; "toggle": a group that is
+--- not started runs for the calls of `count` alone. Settled by start.
+---@return "syscall"|"user"|"toggle"
+function Group:method()
+  if not self.started then return "toggle" end
+  return self.handle and self.handle.method and self.handle:method() or "syscall"
 end
 
 --- What is to be said of the counts of a target: CPUs that went offline, threads that may be missing.
