@@ -1,0 +1,142 @@
+--- counts.lua: what a group counted, as fields of the names that were asked for.
+--
+-- Invariant: a field exists because its event was asked for, and any other name raises; what was not counted
+-- is nil with a reason, never 0; nothing changes counts.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
+
+--- What a group counted: a reading since it was opened, or the difference of two.
+---@class pmclua.Counts
+local Counts = {}
+
+-- Per object: its group, its words, and where in them its part of the target begins. Numbers are out of the
+-- way of the fields that an event may be called.
+local GROUP, ROOM, OFFSET = 1, 2, 3
+
+local function new_counts(group, room, offset)
+  return setmetatable({ group, room, offset or 0 }, Counts)
+end
+
+-- Nanoseconds enabled and running of the event at `place`, or of the first group.
+local function times_of(counts, place)
+  local room, at = rawget(counts, ROOM), rawget(counts, OFFSET) + (place and place.times or 1)
+  return core.number(room, at), core.number(room, at + 1)
+end
+
+local function place_of(counts, name, level)
+  local group = rawget(counts, GROUP)
+  local place = group.places[name] or group.places[tostring(name):gsub("-", "_")]
+  if place then return place end
+  local near = text.nearest(tostring(name), group.fields)
+  explain.misuse(("this group has no event '%s'%s"):format(tostring(name),
+    near and (", did you mean '%s'?"):format(near) or ""), (level or 2) + 1)
+end
+
+local function why_no_time(counts)
+  if not rawget(counts, GROUP).was_started then return "the group was not started" end
+  return rawget(counts, OFFSET) == 0 and "the target did not run"
+    or "nothing ran here, or it is counted elsewhere"
+end
+
+--- "counted", "scaled", "not-counted", "unsupported" or "constant-zero"; for the latter three also why.
+---@param name string
+---@return string status, string? why
+function Counts:status(name)
+  local place = place_of(self, name)
+  if place.refused then return place.refused.status, tostring(place.refused.why) end
+  local enabled, running = times_of(self, place)
+  if enabled == 0 and running == 0 then
+    return "not-counted", why_no_time(self)
+  end
+  if running == 0 then return "not-counted", "never on the PMU: its counters were taken" end
+  return running < enabled and "scaled" or "counted"
+end
+
+--- Nanoseconds that the group was enabled, and on the PMU: of this thread's time, or summed over the
+--- target's.
+function Counts:enabled_ns() return (times_of(self)) end
+function Counts:running_ns() return select(2, times_of(self)) end
+
+--- The share of the time that an event was on the PMU; nil where it was enabled at no time.
+---@param name string
+---@return number?
+function Counts:share(name)
+  local place = place_of(self, name)
+  local enabled, running = 0, 0
+  if not place.refused then enabled, running = times_of(self, place) end
+  return enabled > 0 and running / enabled or nil
+end
+
+--- The exact count; nil and why where there is none.
+local function raw_count(counts, place)
+  if place.refused then return nil, tostring(place.refused.why) end
+  local enabled, running = times_of(counts, place)
+  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or "never on the PMU" end
+  return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
+end
+
+--- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
+local function estimate(counts, place)
+  local raw, why = raw_count(counts, place)
+  if not raw then return nil, why end
+  local enabled, running = times_of(counts, place)
+  return tonumber(raw) * (enabled / running) * place.scale
+end
+
+local RawView = {
+  __index = function(view, name)
+    local counts = rawget(view, GROUP)
+    return (raw_count(counts, place_of(counts, name, 3)))
+  end,
+  __newindex = function() explain.misuse("counts are not changed", 3) end,
+}
+
+Counts.__index = function(self, name)
+  local method = Counts[name]
+  if method then return method end
+  if name == "raw" then return setmetatable({ [GROUP] = self }, RawView) end
+  return (estimate(self, place_of(self, name, 3)))
+end
+
+Counts.__newindex = function() explain.misuse("counts are not changed", 3) end
+
+Counts.__sub = function(later, earlier)
+  if getmetatable(later) ~= Counts or getmetatable(earlier) ~= Counts then
+    explain.misuse("counts are subtracted from counts alone", 2)
+  end
+  local group = rawget(later, GROUP)
+  if group ~= rawget(earlier, GROUP) then explain.misuse("counts of two different groups cannot be subtracted", 2) end
+  local room = group.handle and group.handle:room() or group.no_room
+  if group.handle then group.handle:subtract(rawget(earlier, ROOM), rawget(later, ROOM), room) end
+  return new_counts(group, room, rawget(later, OFFSET))
+end
+
+--- The parts of a target that is divided (`per`), in its order: what each is called, and its counts.
+---@return fun(): (integer|string)?, pmclua.Counts?
+function Counts:parts()
+  local its_group, i = rawget(self, GROUP), 0
+  local parts = its_group.watch and its_group.watch.parts or {}
+  return function()
+    i = i + 1
+    if parts[i] == nil then return nil end
+    return parts[i].value, new_counts(its_group, rawget(self, ROOM), its_group.watch:part_offset(i))
+  end
+end
+
+--- One line an event, as a person reads it.
+Counts.__tostring = function(self)
+  local lines = {}
+  for i, place in ipairs(rawget(self, GROUP).list) do
+    local status, why = self:status(place.event.field)
+    local value = estimate(self, place)
+    local shown = value and text.count(value) or "–"
+    if status == "scaled" then shown = "~" .. shown end
+    lines[i] = ("%16s  %s%s"):format(shown, text.safe(place.event.name),
+      status ~= "counted" and ("  <%s>%s"):format(status, why and ": " .. why or "") or "")
+  end
+  return table.concat(lines, "\n")
+end
+
+return { Counts = Counts, new = new_counts }
