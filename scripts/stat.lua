@@ -157,10 +157,13 @@ if delay and not has_command then
   delay = nil
 end
 
+local metrics = { unpack(opt.metric) }
+if opt.marks and not opt.entries then metrics[#metrics + 1] = "entries = iterations" end
+
 local function measure()
   local experiment = pmc.experiment {
     name = "stat", workloads = has_command and { command() } or { [target.name] = wait },
-    events = #opt.event > 0 and opt.event or nil, metrics = opt.metric,
+    events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and opt.timeout or nil, target = target, delay = delay,
     inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
@@ -202,7 +205,7 @@ local function report()
 end
 
 if not opt.no_report then report() end
-note(result.remarks)
+if format == "csv" then note(result.remarks) end      -- the others have them in the report
 if result.problem then fail(STATUS.failed, result.problem) end
 signal = signal or result.signal
 os.exit(first_failure or signal and 128 + signal or 0, true)

@@ -294,11 +294,25 @@ local function refusals(columns)
   return reasons, names
 end
 
+local LONG_NS, LEAST_SHARE = 1e7, 0.1
+
+-- A program that may be executed and not read loses its events at exec, and still ends with 0.
+local function lost_at_exec(self)
+  local result = self.target.from_exec and self.last and self.result
+  local cpu_ns = result and result.user_ns and tonumber(result.user_ns + result.system_ns) or 0
+  if cpu_ns < LONG_NS or #self.group.fields == 0 then return nil end
+  local enabled_ns = (self.last - self.first):enabled_ns()
+  if enabled_ns >= LEAST_SHARE * cpu_ns or not self.group.watch then return nil end
+  return ("counting covered %s of %s of CPU time: the OS kernel drops the events of a program that its user "
+    .. "may not read; make it readable, or run as root"):format(text.time(enabled_ns), text.time(cpu_ns))
+end
+
 --- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,
 --- threads that may be missing.
 ---@return string[]
 function Monitor:remarks()
   local list = self.group:remarks()
+  list[#list + 1] = lost_at_exec(self)
   local reasons, names = refusals(self.columns)
   for _, why in ipairs(reasons) do
     list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)

@@ -373,6 +373,22 @@ describe("pmclua monitor", function()
     assert.equal(2, count)
   end)
 
+  it("says so when the OS kernel drops the events of a program that may not be read (J)", function()
+    support.need(support.have_root() and support.have "cc", "no C compiler, or not root")
+    local folder = support.folder()
+    support.write(folder .. "/busy.c", [[
+      #include <time.h>
+      int main(void) { while (clock() < CLOCKS_PER_SEC / 20) { } return 0; }]])
+    local program = folder .. "/busy"
+    assert.equal(0, support.run({ "cc", "-o", program, folder .. "/busy.c" }).status)
+    local words = { "-e", "page-faults:u", "--", program }
+    assert.is_nil(run(words, { user = true }).err:find "counting covered")
+    os.execute("chmod 0711 " .. program)
+    local dropped = run(words, { user = true })
+    assert.equal(0, dropped.status)
+    assert.matches("counting covered .* of CPU time: the OS kernel drops the events", dropped.err)
+  end)
+
   it("works for an ordinary user on his own", function()
     support.need(support.have_root(), "only root can become an ordinary user")
     local mine = run({ "-e", "page-faults,task-clock", "-x", ",", "--", "true" }, { user = true })

@@ -94,7 +94,7 @@ function Held:wait(timeout_ns)
   end
   if why == "timeout" then return "timeout" elseif why == "EINTR" then return "signal" end
   local exit, signal = self.runner:finish(true)
-  self.result = { outcome = signal ~= 0 and "signalled" or "quit", exit = exit, signal = signal }
+  self.result = { outcome = signal ~= 0 and "signalled" or "quit", exit = exit, signal = signal, errnum = 0 }
   return "ended"
 end
 
