@@ -343,6 +343,7 @@ end
 --- Calls fn(...) between two reads; a group that is not started runs for the call alone. Returns the counts
 --- of the call, then what fn returned.
 ---@param fn function
+---@param ... any
 ---@return pmclua.Counts, any ...
 function Group:count(fn, ...)
   assert_open(self)

@@ -55,4 +55,4 @@ local function load_public(_, name)
 end
 
 -- __fields: for completion, which pairs(pmc) cannot serve before everything is loaded.
-return setmetatable(pmc, { __index = load_public, __fields = names })
+return setmetatable(pmc, { __index = load_public, __fields = names, __places = PLACES })

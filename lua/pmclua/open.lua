@@ -60,6 +60,8 @@ function Event:read()
   return words
 end
 
+--- Its descriptor.
+---@return integer
 function Event:fd() return self.event:fd() end
 
 --- Closes it; a second time does nothing.

@@ -38,7 +38,10 @@ function M.new(header)
   return result
 end
 
--- The columns of a cell, or of one region, thread, CPU or interval of it.
+--- The columns of a cell, or of one region, thread, CPU or interval of it.
+---@param number integer of the cell
+---@param record? table that says which region, thread, CPU or interval
+---@return table part
 function Result:part(number, record)
   local plain = not record or not (record.region or record.thread or record.cpu or record.interval)
   local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),

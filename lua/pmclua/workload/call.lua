@@ -18,6 +18,7 @@ local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_ran
 --- Memory to pass to a function: `count` elements of a C type.
 ---@param spec table { "int32_t", count =, fill = "zero"|"index"|"reverse"|"random"|"one"|number, fresh = boolean }
 ---   count: a number or the name of a factor; fresh: filled again before each measured call
+---@return table buffer for the args of pmc.call
 function call.buffer(spec)
   check.options("pmc.buffer", spec, { [1] = "string", count = "number|string", fill = "string|number", fresh = "boolean" })
   if not spec[1] or not spec.count then explain.misuse("pmc.buffer needs a C type and count =", 3) end
