@@ -26,6 +26,7 @@ local PLACES = {
   targets    = { "pmclua.target.options" },
   monitor    = { "pmclua.monitor", "new" },
   machine    = { "pmclua.machine", "facts" },
+  script     = { "pmclua.script.call", "call" },
   load       = { "pmclua.experiment.result", "load" },
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },

@@ -174,4 +174,23 @@ function M.takes_arguments(path)
   return false
 end
 
+--- The options that a script's text declares, "--name", sorted; it is not run. For completion: what
+--- --help says is exact.
+---@param path string
+---@return string[]
+function M.options(path)
+  local file, names, list = io.open(path), {}, {}
+  if not file then return list end
+  local text = file:read "*a"
+  file:close()
+  local block = text:match "options%s*%(?%s*(%b{})"
+  for name in (block or ""):gmatch '{%s*"(%a[%w-]*)"' do names[name] = true end
+  if text:find "experiment%s*{" and not (block and block:find "experiment%s*=%s*false") then
+    for _, option in ipairs(require("pmclua.experiment.options").list) do names[option[1]] = true end
+  end
+  for name in pairs(names) do list[#list + 1] = "--" .. name end
+  table.sort(list)
+  return list
+end
+
 return M

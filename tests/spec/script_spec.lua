@@ -111,3 +111,39 @@ print "x"
     assert.equal("--help\n", support.pmclua({ path, "--help" }).out)
   end)
 end)
+
+describe("a script called from Lua", function()
+  local folder = support.folder()
+
+  local function run(text, code)
+    support.write(folder .. "/called.lua", text)
+    return support.pmclua({ "-e", code }, { folder = folder })
+  end
+
+  it("returns the result of the experiment that it is, with the options that were given", function()
+    local result = run([[
+      local pmc = require "pmclua"
+      local opt = pmc.options { { "what", "true" } }
+      return pmc.experiment { workloads = { opt.what }, events = "page-faults" }]],
+      [[local r = pmc.script("./called.lua", "--what", "ls", "--repetitions", "3", "--no-store", "--quiet")
+        for cell in r:cells() do print(cell.workload, cell.repetitions) end]])
+    assert.same({ "ls\t3\n", "" }, { result.out, result.err })
+  end)
+
+  it("gives its exit status, and ends nothing but itself", function()
+    assert.equal("7\tgoes on\n", run("os.exit(7)", "print(pmc.script './called.lua', 'goes on')").out)
+    local code = "print(pmc.script('./called.lua', 'x'), rawget(_G, 'word') or 'a')"
+    assert.equal("0\ta\n", run("word = ...", code).out)
+  end)
+
+  it("raises what it raises, and is not the running script any more", function()
+    local result = run("error { code = 'OWN' }", [[
+      local ok, problem = pcall(pmc.script, "./called.lua")
+      print(ok, problem.code, require("pmclua.script").current, require("pmclua.paths").script_folder)]])
+    assert.equal("false\tOWN\tnil\tnil\n", result.out)
+  end)
+
+  it("is refused with the nearest name where there is none", function()
+    assert.matches("no script is called 'matrx': did you mean 'matrix'%?", run("", "pmc.script 'matrx'").err)
+  end)
+end)

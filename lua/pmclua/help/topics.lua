@@ -39,6 +39,8 @@ return {
     [[pmc.open { type = 1, config = 2, disabled = 1, exclude_kernel = 1 }:read()]] },
   { "options", "declares a script's own options; their types come from the defaults",
     [[pmc.options { { "size", 1024, help = "elements" }, { "verbose", false } }.size]] },
+  { "script", "runs a script by its name, with its options; returns the result where it is an experiment",
+    [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store", "--quiet")]] },
   { "load", "reads stored results back as one result",
     [[pmc.load "/path/of/a/result.jsonl"]] },
   { "events", "parses, explains and lists events",

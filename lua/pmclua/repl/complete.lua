@@ -1,4 +1,5 @@
---- complete.lua: what may stand at the end of a line of Lua: names, fields, methods; in a string, events.
+--- complete.lua: what may stand at the end of a line of Lua: names, fields, methods, keys of a table of
+--- options; in a string events, or scripts and what they take.
 --
 -- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
 -- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not.
@@ -44,14 +45,64 @@ local function event_names()
   return list
 end
 
-local function complete_event(opened, word)
-  local typed = opened:match "[^%s,{}]*$"
+-- Of `names` those that begin as typed, behind what stands before that in the same word; nil: none does.
+local function beginning(names, typed, word)
   local head, words = word:sub(1, #word - #typed), {}
-  for _, name in ipairs(event_names()) do
+  for _, name in ipairs(names) do
     if starts(name, typed) then words[#words + 1] = head .. name end
   end
   if #words == 0 then return nil end
   return words
+end
+
+local function script_names()
+  local names = {}
+  for i, entry in ipairs(require("pmclua.script").all()) do names[i] = entry.name end
+  return names
+end
+
+--- In a string of pmc.script("…", "…") the script's name, then its options.
+local function complete_script(before, opened, word)
+  if before:find "pmc%.script%s*%(?%s*$" then return beginning(script_names(), opened, word) end
+  local name = before:match [[pmc%.script%s*%(%s*["']([%w_./-]+)["']%s*,[^()]*$]]
+  local path = name and require("pmclua.script").find(name)
+  return path and beginning(require("pmclua.script").options(path), opened, word)
+end
+
+local function complete_string(line, opened, word)
+  local before = line:sub(1, #line - #opened - 1)
+  if before:find("pmc.script", 1, true) then
+    local words = complete_script(before, opened, word)
+    if words then return words end
+  end
+  return beginning(event_names(), opened:match "[^%s,{}]*$", word)
+end
+
+-- ---- keys of tables of options -------------------------------------------------------------------------
+
+local TAKE_KEYS = { measure = true, compare = true, experiment = true }
+local RUN_KEYS = { "each", "quiet", "resume", "store" }
+
+--- What stands before the brace that is open at the end of a line; nil: none is.
+local function before_brace(line)
+  local depth = 0
+  for i = #line, 1, -1 do
+    local c = line:sub(i, i)
+    if c == "}" then depth = depth + 1 end
+    if c == "{" then
+      if depth == 0 then return line:sub(1, i - 1) end
+      depth = depth - 1
+    end
+  end
+end
+
+--- Adds the keys of an experiment where a line is within the braces of one.
+local function add_option_keys(names, line)
+  local before = before_brace(line)
+  local call = before and before:match "pmc%.(%a+)%s*%(?[^{}]*$"
+  if not TAKE_KEYS[call] then return end
+  for key in pairs(require("pmclua.experiment.keys").check) do names[key] = true end
+  for _, key in ipairs(RUN_KEYS) do names[key] = call ~= "experiment" or nil end
 end
 
 local function field_of(value, name)
@@ -108,7 +159,7 @@ local function sorted(names, keep)
   return list
 end
 
-local function complete_name(scope, word)
+local function complete_name(scope, line, word)
   local path = word:match "[%a_][%w_.:]*$" or ""
   local head = word:sub(1, #word - #path)
   local chain, mark, typed = path:match "^(.*)([.:])([%w_]*)$"
@@ -118,6 +169,7 @@ local function complete_name(scope, word)
     names = value ~= nil and fields_of(value) or {}
   else
     chain, mark, typed, names = "", "", path, global_names(scope)
+    add_option_keys(names, line)
   end
   local function fits(name)
     local hidden = starts(name, "_") and not starts(typed, "_")
@@ -135,8 +187,8 @@ end
 ---@return string[]?
 function M.words(scope, line, word)
   local opened = M.open_string(line)
-  if opened then return complete_event(opened, word) end
-  return complete_name(scope, word)
+  if opened then return complete_string(line, opened, word) end
+  return complete_name(scope, line, word)
 end
 
 return M
