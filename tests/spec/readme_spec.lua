@@ -23,6 +23,27 @@ describe("README.md", function()
     end)
   end
 
+  it("has a session at the prompt in which every line does what it shows", function()
+    support.need(support.have "tmux", "tmux is not installed")
+    support.need(support.have "cc", "no C compiler")
+    local session = text:match "```lua%-session\n(.-)```"
+    local screen = require("tests.support.terminal").open({ "sh", "-c", 'cd "$0" && exec "$1"', support.root,
+      support.program })
+    screen:expect "Ctrl-D leaves\n>"
+    for line, shown in (session .. "> "):gmatch "> ([^\n]+)\n(.-)%f[>]" do
+      screen:press "C-l"
+      screen:type(line)
+      screen:press "Enter"
+      -- The first words of what is shown; numbers and spaces are this machine's.
+      for expected in shown:gmatch "[^\n]+" do screen:expect("\n" .. expected:match "^%S+") end
+      local after = screen:expect "\n>"
+      assert.is_nil(after:find("stdin:1:", 1, true), after)
+    end
+    screen:press "C-d"
+    assert.equal(0, screen:wait_end())
+    screen:close()
+  end)
+
   it("names only targets that the Makefile has", function()
     local makefile = support.read(support.root .. "/Makefile")
     for target in text:gmatch "make (%l+) " do
