@@ -3,7 +3,7 @@
 --
 -- method: generic events come from a table, those of PMUs from sysfs, tracepoints from tracefs, the rest
 --   from libpfm4. --available and --explain try each by opening it.
--- usage: pmclua events [OPTIONS] [WORD]...   (options stand before the words)
+-- usage: pmclua events [OPTIONS] [WORD]...
 -- example:
 --   pmclua events branch miss
 --   pmclua events --explain cycles:u
@@ -28,7 +28,7 @@ local opt = pmc.options {
   { "explain", value = "SPEC", help = "what it counts, why each field is as it is, and whether it opens" },
   { "format", "table", choices = { "table", "json" }, value = "F", help = "table or json" },
   { "json", false, help = "the same as --format json" },
-  { "words", rest = true, help = "what to search for" },
+  { "word", {}, type = "string", argument = true, many = true, help = "what to search for" },
   experiment = false,
 }
 
@@ -134,10 +134,20 @@ local function explanation_object(explained)
   return object("name", event.name, "spec", pmc.events.format(event), "source", event.source,
     "pmu", event.pmu, "counts", explained.counts, "unit", event.unit, "scale", event.scale,
     "verified", event.verified, "fields", fields, "notes", explained.notes, "status", explained.status,
-    "why", explained.why, "note", explained.note)
+    "why", explained.why, "reason", explained.reason, "hint", explained.hint, "note", explained.note)
 end
 
-local function print_explanation(explained)
+-- The refusal in short, and what would help; `before` is the one that was printed last.
+local function refusal_of(explained, before)
+  local note = explained.note and ": " .. explained.note or ""
+  if not explained.reason then return explained.status .. note end
+  if before and before.reason == explained.reason then
+    return ("%s, as %s"):format(explained.status, before.event.name)
+  end
+  return ("%s: %s"):format(explained.status, explained.reason), explained.hint
+end
+
+local function print_explanation(explained, before)
   local rows = {}
   local function paragraph(title, text)
     for i, line in ipairs(wrapped(text, 64)) do rows[#rows + 1] = { i == 1 and title or "", line } end
@@ -147,8 +157,9 @@ local function print_explanation(explained)
     rows[#rows + 1] = { field.name, ("%-18s %s"):format(field.value, field.why) }
   end
   for _, note in ipairs(explained.notes) do paragraph("note", note) end
-  local why = explained.why or explained.note
-  paragraph("here", explained.status .. (why and ": " .. why or ""))
+  local here, help = refusal_of(explained, before)
+  paragraph("here", here)
+  if help then paragraph("help", help) end
   rows[#rows + 1] = { "plainly", pmc.events.format(explained.event) }
   print(explained.event.name)
   print_columns(rows)
@@ -161,7 +172,7 @@ local function explain(spec)
     for i, explained in ipairs(explanations) do explanations[i] = json(explanation_object(explained)) end
     return print_array(explanations)
   end
-  for _, explained in ipairs(explanations) do print_explanation(explained) end
+  for i, explained in ipairs(explanations) do print_explanation(explained, explanations[i - 1]) end
 end
 
 -- ---- lists ----
@@ -206,7 +217,7 @@ local function entry_lines(entries)
 end
 
 local function nothing_found()
-  local words = table.concat(opt.words, " ")
+  local words = table.concat(opt.word, " ")
   local near = pmc.events.nearest(words)
   local hint = near and ("; did you mean '%s'?"):format(near) or ""
   local said = words == "" and "no event is so" or ("no event is called or described '%s'"):format(words)
@@ -215,7 +226,7 @@ end
 
 local function list()
   local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
-  local entries = pmc.events.find(table.concat(opt.words, " "), filter)
+  local entries = pmc.events.find(table.concat(opt.word, " "), filter)
   if #entries == 0 then nothing_found() end
   if as_json then return print_array(entry_lines(entries)) end
   print_entries(entries)
@@ -237,36 +248,56 @@ local function chosen_variant(metric)
 end
 
 local function has_words(metric)
-  for _, word in ipairs(opt.words) do
+  for _, word in ipairs(opt.word) do
     local text = ("%s %s"):format(metric.name, metric.meaning or ""):lower()
     if not text:find(word:lower(), 1, true) then return false end
   end
   return true
 end
 
+-- The variants to be shown: with --available the one that this machine has; none: none is.
+local function shown_variants(metric)
+  if not opt.available then return metric.variants end
+  return { chosen_variant(metric) }
+end
+
+local function print_metric(metric, variants)
+  local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
+  print(("%s%s: %s"):format(metric.name, unit, metric.meaning))
+  for _, variant in ipairs(variants) do
+    local where = variant.where and (" (%s)"):format(variant.where) or ""
+    local events = table.concat(variant.events, ", ")
+    for _, line in ipairs(wrapped(("= %s"):format(variant.formula), 74)) do print("    " .. line) end
+    for _, line in ipairs(wrapped(("of %s%s"):format(events, where), 74)) do print("    " .. line) end
+  end
+end
+
+local function metric_line(metric, variants)
+  local all = {}
+  for i, variant in ipairs(variants) do
+    all[i] = object("formula", variant.formula, "events", variant.events, "where", variant.where)
+  end
+  return json(object("name", metric.name, "unit", metric.unit, "meaning", metric.meaning,
+    "formula", variants[1].formula, "events", variants[1].events, "variants", all))
+end
+
 local function metrics()
-  local rows, lines = {}, {}
+  local lines, found = {}, false
   for _, name in ipairs(pmc.metrics.names()) do
     local metric = pmc.metrics.named(name)
-    local variant = opt.available and chosen_variant(metric) or metric
-    if has_words(metric) and (not opt.available or chosen_variant(metric)) then
-      local unit = metric.unit ~= "" and " [" .. metric.unit .. "]" or ""
-      rows[#rows + 1] = { metric.name .. unit, metric.meaning }
-      rows[#rows + 1] = { "", "= " .. variant.formula }
-      lines[#lines + 1] = json(object("name", metric.name, "unit", metric.unit, "meaning", metric.meaning,
-        "formula", variant.formula, "events", variant.events))
+    local variants = has_words(metric) and shown_variants(metric) or {}
+    found = found or #variants > 0
+    if #variants > 0 and as_json then
+      lines[#lines + 1] = metric_line(metric, variants)
+    elseif #variants > 0 then
+      print_metric(metric, variants)
     end
   end
   if as_json then return print_array(lines) end
-  if #rows == 0 then fail "no metric is so" end
-  print_columns(rows)
+  if not found then fail "no metric is so" end
 end
 
 -- ---- what was asked ----
-
-for _, word in ipairs(opt.words) do
-  if word:find "^%-" then fail(("'%s' stands behind the words: options come first"):format(word)) end
-end
 
 if opt.encode then encode(opt.encode)
 elseif opt.explain then explain(opt.explain)

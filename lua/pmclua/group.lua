@@ -66,14 +66,14 @@ function group.events(specs, level, target)
   return events
 end
 
--- What opening an event comes to where `target` (nil: this thread) is counted.
-local function try_event(event, target)
+-- What opening an event comes to where `target` (nil: this thread) is counted; `leader`: of its {group}.
+local function try_event(event, target, leader)
   local where, why
   if target then
     where, why = target:trial(event)
     if not where then return { status = "unsupported", why = why } end
   end
-  return require("pmclua.event.try").event(event, where)
+  return require("pmclua.event.try").event(event, where, leader and leader.attr)
 end
 
 --- Fills the group's places; returns the indices of events that can be opened.
@@ -85,7 +85,7 @@ local function place_events(self, events, target)
     if event.tool then
       explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 4)
     end
-    local tried = try_event(event, target)
+    local tried = try_event(event, target, self.list[event.leader])
     if tried.status == "counted" then
       usable[#usable + 1] = i
       place.attr, place.note = tried.attr, tried.note

@@ -176,6 +176,33 @@ function M.parse(source)
   return metric
 end
 
+-- Words of a formula outside of its unit; digits and exponents are none.
+local function replace_names(formula, by)
+  return (formula:gsub("()([%a_][%w_.:]*)", function(place, name)
+    local is_name = by[name] and not formula:sub(place - 1, place - 1):find "[%w.]"
+    return is_name and by[name] or name
+  end))
+end
+
+--- A metric in which names stand for sums of others: of the events that a word stands for on several PMUs.
+---@param parsed pmclua.Metric
+---@param parts table<string, string[]> name to the names that it is the sum of
+---@return pmclua.Metric the metric itself where it needs none of them
+function M.with_sums(parsed, parts)
+  local by, is_needed = {}, false
+  for _, name in ipairs(parsed.needs) do
+    if parts[name] then
+      by[name] = ("(%s)"):format(table.concat(parts[name], " + "))
+      is_needed = true
+    end
+  end
+  if not is_needed then return parsed end
+  local unit = parsed.unit ~= "" and (" [%s]"):format(parsed.unit) or ""
+  local bound = assert(define(("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)))
+  bound.kind, bound.meaning, bound.events = parsed.kind, parsed.meaning, parsed.events
+  return bound
+end
+
 -- ---- conditions, predictions, limits ------------------------------------------------------------------
 
 --- A condition, e.g. of `reject_if`: comparisons joined by `and` and `or`.

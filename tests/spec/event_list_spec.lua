@@ -173,15 +173,49 @@ describe("pmclua events", function()
     end
   end)
 
-  it("lists metrics with their formulae", function()
-    local result = run { "--metrics" }
-    assert.match("ipc +instructions retired per cycle\n += instructions / cycles\n", result.out)
+  it("says why an event does not open in short, what would help, and no reason twice", function()
+    local result = run({ "--explain", "cycles:u,instructions:u,cs:u" }, { SYSFS_PATH = "/nowhere" })
+    assert.match("\n  here +constant%-zero: with the OS kernel excluded it would always", result.out)
+    if not support.have_pmu() then
+      assert.match("\n  here +unsupported: [^\n]+\n", result.out)
+      assert.is_nil(result.out:find("cannot open", 1, true))
+      assert.match("\n  help +software and tracepoint events count here", result.out)
+      assert.match("\n  here +unsupported, as cycles:u\n", result.out)
+    end
+    local explained = json { "--explain", "cs:u", "--json" }
+    assert.match("^with the OS kernel excluded", explained[1].reason)
   end)
 
-  it("refuses options behind the words", function()
-    local result = run { "branch", "--all" }
-    assert.equal(1, result.status)
-    assert.match("options come first", result.err)
+  it("says whether the members of a group are on the PMU together", function()
+    local result = run { "--explain", "{faults,task-clock}" }
+    assert.match("note +its group of 2 is on the PMU together\n", result.out)
+  end)
+
+  it("lists metrics with formula, unit, events and variants, and searches them", function()
+    local result = run { "--metrics" }
+    assert.match("\nbranch_miss_rate %[%%%]: share of branches predicted wrongly\n"
+      .. "    = branch_misses / branches\n    of branch%-misses, branches\n", result.out)
+    local found = json { "--metrics", "memory", "per", "second", "--json" }
+    assert.same({ "memory_bandwidth", 3, "MiB/s" }, { found[1].name, #found[1].variants, found[1].unit })
+    assert.equal("duration_time", found[1].variants[2].events[3])
+    assert.equal("Intel clients", found[1].variants[2].where)
+    local none = run { "--metrics", "nosuchword" }
+    assert.same({ 1, "" }, { none.status, none.out })
+  end)
+
+  it("lists only those metrics whose events open", function()
+    local here = run { "--metrics", "--available" }
+    assert.match("page_faults_per_second", here.out)
+    assert.is_nil(here.out:find("memory_bandwidth", 1, true))
+  end)
+
+  it("takes options before, between and behind the words", function()
+    for place = 1, 3 do
+      local args = { "branch", "miss" }
+      table.insert(args, place, "--json")
+      assert.equal("branch-misses", json(args)[1].spec)
+    end
+    assert.equal(2, run({ "branch", "--alll" }).status)
   end)
 
   it("shows its help", function()

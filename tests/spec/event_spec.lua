@@ -92,7 +92,8 @@ describe("an event", function()
     assert.is_false(one("armv8_pmuv3_0/event=0x3fff/", "arm64").verified)
     assert.is_true(one("armv8_pmuv3_0/cpu_cycles/", "arm64").verified)
     assert.is_true(one("cycles", "arm64").verified)
-    assert.is_false(one("r11", "arm64").verified)
+    assert.is_true(one("r11", "arm64").verified)
+    assert.is_false(one("r3fff", "arm64").verified)
     assert.is_true(one("cpu/event=0xc0/").verified)
     assert.is_false(one("cpu/instructions,umask=1/").verified)
     assert.is_true(one("uprobe:/bin/true:0x10", nil, { sysfs = "/sys" }).verified)
@@ -116,6 +117,13 @@ describe("a spec that stands for several events", function()
     assert.same({ "msr" }, column(parse("*/smi,name=t/"), "pmu"))
     assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 …",
       rejected("*/nosuch/").message)
+  end)
+
+  it("has, of one of several, a name in formulae, and that of which it is a part", function()
+    assert.same({ "cpu_atom_cycles", "cpu_core_cycles" }, column(parse("cycles", "hybrid"), "field"))
+    assert.same({ "cycles", "cycles" }, column(parse("cycles", "hybrid"), "part_of"))
+    assert.same({ "reads", "reads" }, column(parse("reads = uncore_imc/cas_count_read/"), "part_of"))
+    assert.same({ false }, column(parse("cycles"), "part_of"))
   end)
 
   it("is, on a hybrid CPU, an event of each core PMU", function()
@@ -448,6 +456,20 @@ describe("as JSON", function()
   end)
 end)
 
+describe("an event of all CPUs' PMU", function()
+  it("is bound to no CPUs; of one kind of several it is", function()
+    local root = support.folder()
+    local function write(name, text) support.write(root .. "/" .. name, text .. "\n") end
+    write("devices/system/cpu/online", "0-3")
+    for name, cpus in pairs { all = "0-3", some = "2-3" } do
+      write(("bus/event_source/devices/%s/type"):format(name), "9")
+      write(("bus/event_source/devices/%s/cpus"):format(name), cpus)
+    end
+    assert.is_nil(event.parse("all/config=1/", { sysfs = root })[1].core_cpus)
+    assert.equal("2-3", event.parse("some/config=1/", { sysfs = root })[1].core_cpus)
+  end)
+end)
+
 describe("what a generic event costs", function()
   local function traced(spec)
     local run = support.run({ "strace", "-f", "-qq", "-e", "trace=openat,open", support.program, "-e",
@@ -457,7 +479,7 @@ describe("what a generic event costs", function()
   end
 
   it("is no look at libpfm4, at tracefs or into a PMU", function()
-    local calls = traced "cycles,LLC-loads:u,r1a8,page-faults,duration_time,mem:0x1000"
+    local calls = traced "cycles,LLC-loads:u,page-faults,duration_time,mem:0x1000"
     assert.is_nil(calls:find("libpfm", 1, true))
     assert.is_nil(calls:find("/tracing", 1, true))
     for path in calls:gmatch('"([^"]*event_source[^"]*)"') do assert.match("/cpu_%a+/cpus$", path) end

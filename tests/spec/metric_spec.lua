@@ -134,7 +134,9 @@ describe("the named metrics", function()
   local function labels(specs)
     local set = {}
     for _, spec in ipairs(specs) do
-      set[spec:match "^([%w_]+) = " or spec:gsub("-", "_")] = true
+      for one in (spec:match "^{(.*)}$" or spec):gmatch "[^,]+" do
+        set[one:match "^([%w_]+) = " or one:gsub("-", "_")] = true
+      end
     end
     return set
   end

@@ -14,6 +14,7 @@ local TASK_CLOCK = 1
 ---@class support.Pmu
 ---@field counters integer how many hardware events a group may have
 ---@field precise? integer the highest precise_ip; default 0
+---@field led? table<integer, integer> configs that open only in a group whose leader has this config
 
 local function fields_of(attr)
   local value, fields = ffi.new "uint64_t[1]", {}
@@ -33,16 +34,29 @@ local function as_task_clock(attr)
   return copy
 end
 
--- What perf_event_open does; `groups` counts the hardware events of the leader of each descriptor.
-local function opener(pmu, real, groups)
+-- Why an event does not open in its group, as -errno; 0: it does.
+local function refusal(pmu, fields, group)
+  local leader = pmu.led and pmu.led[fields.config]
+  if fields.precise_ip > (pmu.precise or 0) then return -EOPNOTSUPP end
+  if group.members >= pmu.counters then return -EINVAL end
+  return leader and group.leader ~= leader and -EINVAL or 0
+end
+
+-- What perf_event_open does; `groups` knows the leader and the hardware events of each leader's descriptor.
+local function opener(pmu, real, real_close, groups)
   return function(attr, pid, cpu, group_fd, flags)
     local fields = fields_of(attr)
     if fields.type ~= 0 then return real(attr, pid, cpu, group_fd, flags) end
-    if fields.precise_ip > (pmu.precise or 0) then return -EOPNOTSUPP end
-    local members = groups[group_fd] or 0
-    if members >= pmu.counters then return -EINVAL end
-    local fd = real(as_task_clock(attr), pid, cpu, group_fd, flags)
-    if fd >= 0 then groups[group_fd >= 0 and group_fd or fd] = members + 1 end
+    local fd = real(as_task_clock(attr), pid, cpu, group_fd, flags)     -- permission is checked first
+    if fd < 0 then return fd end
+    local group = groups[group_fd] or { members = 0, leader = group_fd < 0 and fields.config or nil }
+    local why = refusal(pmu, fields, group)
+    if why < 0 then
+      real_close(fd)
+      return why
+    end
+    group.members = group.members + 1
+    groups[group_fd >= 0 and group_fd or fd] = group
     return fd
   end
 end
@@ -57,7 +71,7 @@ function M.with(pmu, fn)
   jit.off()
   jit.flush()
   local open = ffi.cast("int (*)(const struct pmclua_attr *, int32_t, int32_t, int32_t, uint32_t)",
-    opener(pmu, real_open, groups))
+    opener(pmu, real_open, real_close, groups))
   local close = ffi.cast("int (*)(int32_t)", function(fd)
     groups[fd] = nil
     return real_close(fd)

@@ -90,6 +90,11 @@ local function is_for_any_core(attr)
   return is_generic and 0ULL + attr.config < 0x100000000ULL
 end
 
+local function is_verified(attr, options)
+  if attr.type == names.TYPE_RAW then return pmu().vouches(attr.config, tree_of(options)) end
+  return is_generic_config(attr)
+end
+
 -- An event whose name says type and config: generic, raw, or the two numbers themselves.
 local function encode_numeric(item, type, config, modifier_index, options)
   local attr = { type = type, config = config }
@@ -97,7 +102,7 @@ local function encode_numeric(item, type, config, modifier_index, options)
   local settings = term.apply(item.terms, attr)
   local event = {
     source = sources[attr.type] or "pmu", pmu = own_pmus[attr.type], attr = attr, settings = settings,
-    verified = is_generic_config(attr),
+    verified = is_verified(attr, options),
   }
   event.unit, event.scale = clock_unit(attr)
   return is_for_any_core(attr) and on_core_pmus(event, item, options) or { event }, modifiers
@@ -294,10 +299,13 @@ local function name_of(event, item, modifiers)
   return item.text
 end
 
-local function field_of(event, item)
-  if not item.label then return (event.name:gsub("-", "_")) end
-  local field = item.label.text:gsub("-", "_")
-  return event.terms and ("%s_%s"):format(event.pmu, field) or field
+-- Its name in formulae; and, of one of several events that a word stands for, the word as such a name.
+local function fields_of(event, item)
+  local base = item.label and item.label.text or event.terms and item.text
+  local field = (base or event.name):gsub("-", "_")
+  if not event.terms then return field end
+  if not item.label and not field:find "^[%w_.:]+$" then return (event.name:gsub("-", "_")), nil end
+  return ("%s_%s"):format(event.pmu, field), field
 end
 
 -- A breakpoint asked for by numbers: the same bytes have other names.
@@ -321,7 +329,7 @@ local function finish(event, item, modifiers)
   if attr then drop_zeros(attr) end
   event.spec = item.text
   event.name = name_of(event, item, modifiers)
-  event.field = field_of(event, item)
+  event.field, event.part_of = fields_of(event, item)
   event.unit, event.scale = event.unit or "", event.scale or 1
   if event.verified == nil then event.verified = true end
   event.period = event.period or settings.period

@@ -12,7 +12,10 @@ local M = {}
 ---@field fields { name: string, value: string, why: string }[] of the attr, in the order of the ABI
 ---@field notes string[] what to know of its numbers
 ---@field status string of trying it: "counted", "unsupported", "constant-zero"
----@field why string? of a status that is not "counted", and what would help
+---@field why string? of a status that is not "counted", and what would help, as one paragraph
+---@field reason string? why alone
+---@field hint string? what would help
+---@field opened table? the attr that opens
 ---@field note string? what opening it needed
 
 local types = {
@@ -177,16 +180,77 @@ local function target_of(event)
   return cpu and { pid = -1, cpu = cpu } or nil
 end
 
---- Explains an event, trying it on this thread (on a CPU where it counts CPUs).
+--- Tries an event on this thread; on a CPU where it counts CPUs.
 ---@param event pmclua.Event
+---@param leader? table the attr that its group's leader opened with
+---@return pmclua.event.Trial
+function M.try(event, leader)
+  return require("pmclua.event.try").event(event, target_of(event), leader)
+end
+
+-- Of a refusal why and what to do, apart; of a text all of it.
+local function reason_of(refusal)
+  if type(refusal) ~= "table" then return refusal and text.safe(refusal), nil end
+  return text.safe(refusal.reason or refusal.message), refusal.hint and text.safe(refusal.hint)
+end
+
+--- Explains an event, trying it.
+---@param event pmclua.Event
+---@param leader? table the attr that its group's leader opened with
 ---@return pmclua.event.Explanation
-function M.event(event)
-  local tried = require("pmclua.event.try").event(event, target_of(event))
+function M.event(event, leader)
+  local tried = M.try(event, leader)
   local counts = describe[event.source] and describe[event.source](event)
+  local reason, hint = reason_of(tried.why)
   return {
     event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
     status = tried.status, why = tried.why and text.safe(tostring(tried.why)) or nil, note = tried.note,
+    reason = reason, hint = hint, opened = tried.attr,
   }
+end
+
+-- Indices of the members of each {group} of a list, the leader first.
+local function groups_of(events)
+  local groups, of_leader = {}, {}
+  for i, event in ipairs(events) do
+    if event.leader then
+      if not of_leader[event.leader] then
+        of_leader[event.leader] = { event.leader }
+        groups[#groups + 1] = of_leader[event.leader]
+      end
+      table.insert(of_leader[event.leader], i)
+    end
+  end
+  return groups
+end
+
+local function group_note(explanations, indices)
+  local attrs = {}
+  for i, index in ipairs(indices) do
+    if explanations[index].status ~= "counted" then return nil end
+    attrs[i] = explanations[index].opened
+  end
+  local leader = explanations[indices[1]].event
+  local fits = require("pmclua.event.try").group(attrs, target_of(leader))
+  if fits then return ("its group of %d is on the PMU together"):format(#indices) end
+  local weak = leader.weak and "" or "; W after the group would have it split"
+  return ("its group of %d does not fit the PMU%s"):format(#indices, weak)
+end
+
+--- Explains the events of a list, and whether its groups fit.
+---@param events pmclua.Event[]
+---@return pmclua.event.Explanation[]
+function M.list(events)
+  local explanations = {}
+  for i, event in ipairs(events) do
+    local leader = explanations[event.leader]
+    explanations[i] = M.event(event, leader and leader.opened)
+  end
+  for _, indices in ipairs(groups_of(events)) do
+    local note = group_note(explanations, indices)
+    for _, index in ipairs(note and indices or {}) do table.insert(explanations[index].notes, note) end
+  end
+  return explanations
 end
 
 return M

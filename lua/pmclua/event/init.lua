@@ -17,6 +17,7 @@ local M = {}
 ---@field spec string as asked
 ---@field name string as shown; the label where one was given
 ---@field field string its name in formulae
+---@field part_of string? where a word stands for events of several PMUs: the word, as a name in formulae
 ---@field attr table? ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
 ---@field source "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"
 ---@field pmu string? its sysfs name, or libpfm4's; "cpu" is the core PMU, whatever its name is
@@ -38,6 +39,7 @@ local M = {}
 ---@field device string? the sysfs name of libpfm4's PMU, where this machine has it
 ---@field percore boolean?
 ---@field bpf boolean?
+---@field absent string? why there is no such event here: it stands in the place of one that a metric needs
 ---@field alias string? the event that sysfs names
 ---@field placed table[]? how the config words of a PMU's event came about
 ---@field snapshot boolean? the value is a level, not a count
@@ -135,11 +137,7 @@ end
 ---@param options pmclua.event.Options?
 ---@return pmclua.event.Explanation[]
 function M.explain(source, options)
-  local explanations = {}
-  for i, event in ipairs(parse_or_raise(source, options)) do
-    explanations[i] = require("pmclua.event.explain").event(event)
-  end
-  return explanations
+  return require("pmclua.event.explain").list(parse_or_raise(source, options))
 end
 
 --- Every event there is, by source.
@@ -170,15 +168,17 @@ function M.nearest(word)
   return require("pmclua.text").nearest(word, all)
 end
 
---- Whether the event that a spec stands for opens here (of several, one of them).
+--- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
 ---@param source string
 ---@return boolean
 function M.available(source)
-  local events = M.parse(source)
-  for _, event in ipairs(events or {}) do
-    if require("pmclua.event.explain").event(event).status == "counted" then return true end
+  local opened, any = {}, false
+  for i, event in ipairs(M.parse(source) or {}) do
+    local tried = require("pmclua.event.explain").try(event, opened[event.leader])
+    if tried.status ~= "counted" and event.leader then return false end
+    opened[i], any = tried.attr, any or tried.status == "counted"
   end
-  return false
+  return any
 end
 
 return M

@@ -226,6 +226,17 @@ local function is_verified(reading, pmu, attr)
   return sysfs.vouches(pmu, attr.config, encode_alias)
 end
 
+--- Whether the PMU of a CPU names an event of this config, so that a raw code is one that it has.
+---@param config number|ffi.cdata*
+---@param tree pmclua.event.Tree
+---@return boolean
+function M.vouches(config, tree)
+  for _, pmu in ipairs(tree:core_pmus()) do
+    if sysfs.vouches(pmu, config, encode_alias) then return true end
+  end
+  return false
+end
+
 ---@class pmclua.event.Encoding
 ---@field attr table ABI field to number or u64
 ---@field settings table name, period, percore: see pmclua.event.term

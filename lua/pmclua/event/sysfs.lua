@@ -163,19 +163,30 @@ end
 --- Whether it counts what runs on a CPU: not an uncore PMU, nor one of the OS kernel's own.
 ---@return boolean
 function Pmu:is_core()
-  return self.core_cpus ~= nil or self.name == "cpu"
+  return self.has_cpus or self.name == "cpu"
 end
 
-local function read_pmu(path, name)
+local function read_pmu(tree, name)
+  local path = tree.devices .. "/" .. name
   local type = tonumber(read_line(path .. "/type"))
   if not type then return nil end
   local cpus, core_cpus = read_line(path .. "/cpumask"), read_line(path .. "/cpus")
+  local has_cpus = core_cpus ~= nil and core_cpus ~= ""
+  local is_of_all = has_cpus and core_cpus == tree:online()
   return setmetatable({
-    name = name, path = path, type = type,
+    name = name, path = path, type = type, has_cpus = has_cpus,
     cpus = cpus ~= "" and cpus or nil,
-    core_cpus = core_cpus ~= "" and core_cpus or nil,
+    core_cpus = has_cpus and not is_of_all and core_cpus or nil,
     formats_read = {}, aliases_read = {},
   }, Pmu)
+end
+
+--- The CPUs that are online, as the OS kernel lists them: "0-3".
+---@return string?
+function Tree:online()
+  return remembered(self, "online_read", function()
+    return read_line(self.root .. "/devices/system/cpu/online")
+  end)
 end
 
 --- The PMU of that very name.
@@ -184,7 +195,7 @@ end
 function Tree:pmu(name)
   if not is_name(name) then return nil end
   return remembered(self.pmus_read, name, function()
-    return read_pmu(self.devices .. "/" .. name, name)
+    return read_pmu(self, name)
   end)
 end
 
@@ -278,11 +289,23 @@ function Tree:hybrid()
     if read_line(self.devices .. "/cpu_core/cpus") or read_line(self.devices .. "/cpu_atom/cpus") then
       for _, name in ipairs(self:names()) do
         local pmu = name:find("^cpu_") and self:pmu(name)
-        if pmu and pmu.core_cpus then table.insert(self.hybrid_read, pmu) end
+        if pmu and pmu.has_cpus then table.insert(self.hybrid_read, pmu) end
       end
     end
   end
   return self.hybrid_read
+end
+
+--- The PMUs of CPUs, in natural order: of each kind of core one.
+---@return pmclua.event.Pmu[]
+function Tree:core_pmus()
+  return remembered(self, "core_read", function()
+    local list = {}
+    for _, pmu in ipairs(self:pmus()) do
+      if pmu:is_core() then list[#list + 1] = pmu end
+    end
+    return list
+  end)
 end
 
 --- Whether some event that the PMU names is encoded as exactly `config`.

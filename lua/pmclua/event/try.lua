@@ -43,15 +43,20 @@ local function candidates(event, attr)
   return list
 end
 
+-- True, or nil and the failure. Some events open behind a certain leader alone (Intel's topdown-*: slots).
+local function opens_one(attr, target, leader)
+  local one, failure = core.open(attr, target)
+  if not one and leader and failure.code == "EINVAL" then one = core.group({ leader, attr }, target) end
+  if one then one:close() end
+  return one ~= nil, failure
+end
+
 --- The first of the attrs that opens on this thread (or where `target` says); nil and why the last does not.
-local function opens(attrs, target)
+local function opens(attrs, target, leader)
   local why
   for _, attr in ipairs(attrs) do
-    local event, failure = core.open(attr, target)
-    if event then
-      event:close()
-      return attr
-    end
+    local ok, failure = opens_one(attr, target, leader)
+    if ok then return attr end
     why = failure
   end
   return nil, why
@@ -84,18 +89,20 @@ end
 --- Tries an event.
 ---@param event pmclua.Event
 ---@param target? { pid?: integer, cpu?: integer } default: this thread
+---@param leader? table the attr that its group's leader opened with
 ---@return pmclua.event.Trial
-function try.event(event, target)
+function try.event(event, target, leader)
   if event.tool then return { status = "counted" } end
+  if event.absent then return { status = "unsupported", why = event.absent } end
   local zero = constant_zero(event, event.attr)
   if zero then return { status = "constant-zero", why = zero } end
   local asked = event.filter and with(event.attr, { filter = event.filter }) or event.attr
-  local attr, failure = opens(candidates(event, asked), target)
+  local attr, failure = opens(candidates(event, asked), target, leader)
   if attr then return counted(event, attr) end
   if failure.code ~= "EACCES" or has_exclusion(event.attr) then return refused(event, failure) end
 
   local of_user = with(asked, { exclude_kernel = 1, exclude_hv = false })
-  attr = opens(candidates(event, of_user), target)
+  attr = opens(candidates(event, of_user), target, leader)
   if not attr then return refused(event, failure) end
   if constant_zero(event, attr) then
     return { status = "constant-zero", why = refused(event, failure).why }

@@ -76,52 +76,6 @@ local function check_baseline(declaration, wrong)
   end
 end
 
---- Every formula of a declaration, with what it is called in messages.
-local function formulae(declaration)
-  local list = {}
-  local function add(what, formula) list[#list + 1] = { what = what, formula = formula } end
-  for _, metric in ipairs(declaration.metrics) do add("metric '" .. metric.name .. "'", metric) end
-  if declaration.reject_if then add("reject_if", declaration.reject_if) end
-  for _, kind in ipairs { "expect", "gate" } do
-    for _, formula in ipairs(declaration[kind] or {}) do add(kind .. " '" .. formula.formula .. "'", formula) end
-  end
-  return list
-end
-
-local function add_event(declaration, have, spec, field)
-  local list = require("pmclua.event").parse(spec)
-  if not list or #list ~= 1 then return false end
-  local event = list[1]
-  event.field, event.brought = field or event.field, true
-  if not have[event.field] then declaration.events[#declaration.events + 1] = event end
-  have[event.field] = true
-  return true
-end
-
---- What formulae may name besides events.
-local function known_names(declaration)
-  local have = { iterations = true }
-  for _, factor in ipairs(declaration.factors) do have[factor.name] = true end
-  for _, metric in ipairs(declaration.metrics) do have[metric.name] = true end
-  return have
-end
-
---- Events that formulae need and the script did not name are added, after its own.
-local function bring_events(declaration, wrong)
-  local have = known_names(declaration)
-  for _, event in ipairs(declaration.events) do have[event.field] = true end
-  for _, item in ipairs(formulae(declaration)) do
-    for _, spec in ipairs(item.formula.events or {}) do add_event(declaration, have, spec) end
-    for _, field in ipairs(item.formula.needs) do
-      if not have[field] and not add_event(declaration, have, field:gsub("_", "-"), field)
-        and not add_event(declaration, have, field) then
-        wrong("%s needs '%s', which is no event or factor here%s; an event can be given that label: \"%s = SPEC\"",
-          item.what, field, meant(field, sorted_keys(have)), field)
-      end
-    end
-  end
-end
-
 local function check_primary(declaration, wrong)
   local fields = {}
   for _, event in ipairs(declaration.events) do fields[#fields + 1] = event.field end
@@ -174,7 +128,7 @@ function declare.check(spec)
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
   check_baseline(declaration, wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)
-  bring_events(declaration, wrong)
+  require("pmclua.experiment.bring").events(declaration, wrong)
   check_primary(declaration, wrong)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)

@@ -99,7 +99,7 @@ function check.metrics(value, wrong)
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    if parsed then metrics[#metrics + 1] = parsed
+    if parsed then metrics[#metrics + 1] = require("pmclua.experiment.bring").variant(parsed)
     else wrong("metric '%s': %s%s", tostring(formula), problem.message, problem.hint and "; " .. problem.hint or "") end
   end
   return metrics

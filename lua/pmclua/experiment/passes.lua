@@ -23,14 +23,15 @@ local function is_anchor(event)
 end
 
 -- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
-local function try_on(event, target)
+-- `leader` is that of its group, tried before.
+local function try_on(event, target, leader)
   local why
   event.where = nil
   if target and not event.tool then
     event.where, why = target:trial(event)
     if not event.where then return { status = "unsupported", why = why } end
   end
-  return try.event(event, event.where)
+  return try.event(event, event.where, leader and leader.opened)
 end
 
 --- Tries each event alone and notes what came of it on the event: status, why, note, opened (its attr).
@@ -40,7 +41,7 @@ end
 function passes.try_each(events, target)
   local usable = {}
   for i, event in ipairs(events) do
-    local tried = try_on(event, target)
+    local tried = try_on(event, target, events[event.leader])
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
     if tried.status == "counted" and not event.tool then usable[#usable + 1] = i end

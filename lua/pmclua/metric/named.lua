@@ -23,9 +23,9 @@ local function per_second(name, event, meaning)
            kind = "ratio", events = { event, "duration_time" }, meaning = meaning }
 end
 
--- Intel since Ice Lake counts the four shares itself; before, they follow from slots and bubbles.
-local PERF_METRICS = { "slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound",
-                       "topdown-be-bound" }
+-- Intel since Ice Lake counts the four shares itself, in a group that slots leads; before, they follow from
+-- slots and bubbles.
+local PERF_METRICS = { "{slots,topdown-retiring,topdown-bad-spec,topdown-fe-bound,topdown-be-bound}" }
 local FOUR = "(topdown_retiring + topdown_bad_spec + topdown_fe_bound + topdown_be_bound)"
 local BUBBLES = { "topdown-total-slots", "topdown-slots-issued", "topdown-slots-retired",
                   "topdown-fetch-bubbles", "topdown-recovery-bubbles" }
