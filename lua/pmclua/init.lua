@@ -28,6 +28,7 @@ local PLACES = {
   machine    = { "pmclua.machine", "facts" },
   script     = { "pmclua.script.call", "call" },
   load       = { "pmclua.experiment.result", "load" },
+  stored     = { "pmclua.stored" },
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },
   events     = { "pmclua.event" },

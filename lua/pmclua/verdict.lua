@@ -12,7 +12,7 @@ local M = {}
 lazy.fields(M, {
   ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
     "pair" },
-  ["pmclua.verdict.check"] = { "expect", "gate", "together" },
+  ["pmclua.verdict.check"] = { "expect", "gate", "judge", "together" },
   ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
 })
 

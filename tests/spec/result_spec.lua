@@ -313,7 +313,8 @@ describe("a result", function()
     local more = r:with { metrics = { "ipc", "cpi" } }
     assert.equal(0.1, more:cells()().ipc.median)
     assert.matches("nothing here is called 'ipc'", message_of(function() return r:cells()().ipc end))
-    assert.matches("with takes metrics, not 'metric'", message_of(r.with, r, { metric = "ipc" }))
+    assert.matches("with takes metrics, baseline and primary, not 'metric'",
+      message_of(r.with, r, { metric = "ipc" }))
     assert.equal(0.1, more:where({ n = 512 }):cells()().ipc.median)
   end)
 
@@ -432,50 +433,24 @@ describe("a comparison", function()
   end)
 end)
 
-describe("several stored results", function()
-  local store, support = require "pmclua.store", require "tests.support"
-
-  local function stored(name, header, records)
-    local writer = store.create(("%s/%s.jsonl"):format(support.folder(), name), made.header(header))
-    for _, record in ipairs(records) do writer:add(record) end
-    writer:finish "complete"
-    return writer.path
+describe("a result with another baseline", function()
+  local function two_levels()
+    return of(made.records { { 100, 110, 105 }, {}, {} }, COMMAND)
   end
 
-  local function numbers(first)
-    local list = {}
-    for i = 1, 8 do list[i] = first + i end
-    return list
-  end
-
-  it("are one result with a factor that names the files", function()
-    local a = stored("before", command(), made.records { numbers(100), numbers(10), {} })
-    local events = { made.event "instructions", made.event "cycles" }
-    local b = stored("after", command { events = events, pass_events = { { 1, 2 } } },
-      made.records { numbers(20), numbers(200) })
-    local r = result.load(a, b)
-    assert.equal(104.5, r:where({ file = "before", n = 256 }):cells()().cycles.median)
-    assert.equal(204.5, r:where({ file = "after", n = 256 }):cells()().cycles.median)
-    assert.equal(24.5, r:where({ file = "after", n = 256 }):cells()().instructions.median)
-    assert.equal("complete", r.status)
+  it("compares with it, and does not change the one it was", function()
+    local r = two_levels()
+    assert.same({ n = 256 }, r:with({ baseline = "n=256" }).header.baseline)
+    assert.equal("rows", r:with({ baseline = "rows" }).header.baseline.workload)
+    assert.equal("instructions", r:with({ primary = "instructions" }).header.primary)
+    assert.is_nil(r.header.baseline)
   end)
 
-  it("are compared unpaired, as no block has both", function()
-    local a = stored("before", command(), made.records { numbers(1000), {}, {} })
-    local b = stored("after", command(), made.records { numbers(500), {}, {} })
-    local pair = result.load(a, b):compare({ baseline = { file = "before" }, names = { "cycles" } }).pairs[1]
-    assert.is_false(pair.paired)
-    assert.same({ "fewer", "Hodges-Lehmann" }, { pair.rows[1].verdict.verdict, pair.rows[1].verdict.method })
-  end)
-
-  it("have an event that one of them could not count, with the reason for that file", function()
-    local absent = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
-      made.event "instructions" }
-    local a = stored("here", command { events = absent, pass_events = { { 2 } } },
-      made.records { [2] = numbers(1) })
-    local b = stored("there", command(), made.records { numbers(7), {}, {} })
-    local r = result.load(a, b)
-    assert.equal(11.5, r:where({ file = "there", n = 256 }):cells()().cycles.median)
-    assert.equal("no PMU here", r:where({ file = "here", n = 256 }):cells()().cycles.why)
+  it("raises for what is no workload, factor or level", function()
+    local r = two_levels()
+    local function refused(baseline) return message_of(r.with, r, { baseline = baseline }) end
+    assert.matches("no workload is 'row': did you mean 'rows'?", refused "row", 1, true)
+    assert.matches("no n is '3': there are 256 and 512", refused { n = 3 }, 1, true)
+    assert.matches("no factor is called 'm'", refused { m = 3 }, 1, true)
   end)
 end)

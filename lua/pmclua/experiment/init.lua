@@ -225,12 +225,14 @@ local function report_expectations(result, quiet)
   return status
 end
 
-local function exit_status(result, quiet)
+local function exit_status(result, gating, quiet)
   local predicted = report_expectations(result, quiet)
+  local gated = require("pmclua.experiment.gating").conclude(gating, result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then return 128 + result.signal end
   if result.status == "failed" or result.problem then return STATUS.failed end
-  return predicted or (anything_counted(result) and STATUS.done or STATUS.nothing_counted)
+  return predicted == STATUS.not_held and predicted or gated or predicted
+    or (anything_counted(result) and STATUS.done or STATUS.nothing_counted)
 end
 
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
@@ -245,12 +247,13 @@ function M.main(experiment, args, script)
     output.write(experiment:plan())
     return STATUS.done
   end
+  local gating = require("pmclua.experiment.gating").prepare(experiment.declaration, overrides)
   local store = overrides.store
   if overrides.no_store then store = false end
   local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
   local to_terminal = not overrides.output or overrides.output == "-"
   output.write(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
-  return exit_status(result, overrides.quiet)
+  return exit_status(result, gating, overrides.quiet)
 end
 
 -- ---- one-liners ----

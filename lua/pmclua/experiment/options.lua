@@ -21,6 +21,8 @@ M.list = {
   { "store", value = "FILE", help = "where repetitions are stored" },
   { "resume", value = "FILE", help = "do what is missing from this stored result" },
   { "no-store", false, help = "store nothing" },
+  { "gate", value = "FILE", help = "check the experiment's limits against this stored result" },
+  { "any-host", false, help = "let --gate compare with another machine" },
   { "plan", false, help = "show what would run, and stop" },
   { "quiet", false, help = "no progress, no notes" },
 }
@@ -53,7 +55,9 @@ local function settings(words)
 end
 
 --- A partial cell: "rows" is { workload = "rows" }, "rows,n=256" also has a level.
-local function cell(text)
+---@param text string
+---@return table
+function M.cell(text)
   local parts = {}
   for part in text:gmatch "[^,]+" do
     local name, value = part:match "^([%a_][%w_]*)=(.+)$"
@@ -78,6 +82,8 @@ end
 ---@field store? string
 ---@field resume? string
 ---@field no_store? boolean
+---@field gate? string path of a stored result
+---@field any_host? boolean
 ---@field plan? boolean
 ---@field quiet? boolean
 
@@ -88,7 +94,7 @@ local function overrides(given)
   local out = {}
   for name, value in pairs(given) do out[name] = value end
   out.set = given.set and settings(given.set)
-  out.baseline = given.baseline and cell(given.baseline)
+  out.baseline = given.baseline and M.cell(given.baseline)
   return out
 end
 

@@ -3,7 +3,7 @@
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
--- compare, merge, warnings.
+-- compare, merge, files, warnings.
 
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
@@ -30,8 +30,8 @@ Result.__index = Result
 ---@param header table lua/README.md, "The header"
 ---@return pmclua.Result
 function M.new(header)
-  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {}, tools = {}, per_event = {},
-    event_by_field = {}, metric_by_name = {}, factor_by_name = {}, workload_by_name = {}, pass_events = {},
+  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
+    per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {}, workload_by_name = {}, pass_events = {},
     parts = {}, part_by_key = {}, status = "running", problems = {} }, Result)
   names.read(result)
   for number in ipairs(header.cells) do result:part(number) end
@@ -135,19 +135,42 @@ function Result:where(conditions)
   return result
 end
 
---- The result with more metrics (or others of the same name).
----@param changes { metrics: string|string[] }
+local function add_metrics(result, metrics)
+  result.metrics, result.metric_by_name = copy_list(result.metrics), copy_list(result.metric_by_name)
+  for _, source in ipairs(type(metrics) == "string" and { metrics } or metrics) do
+    local ok, problem = pcall(names.add_metric, result, source)
+    if not ok then explain.misuse(problem, 3) end
+  end
+end
+
+-- A header that is as it was but for one key.
+local function change_header(result, key, value)
+  result.header = setmetatable({ [key] = value }, { __index = result.header })
+end
+
+local CHANGES = { metrics = true, baseline = true, primary = true }
+
+--- The result with more metrics (or others of the same name), another baseline or primary quantity.
+---@param changes { metrics: string|string[]|nil, baseline: string|table|nil, primary: string? } baseline: a
+---  workload's name, "n=256", or a partial cell
 ---@return pmclua.Result
 function Result:with(changes)
   for key in pairs(changes) do
-    if key ~= "metrics" then explain.misuse(("with takes metrics, not '%s'"):format(tostring(key)), 2) end
+    if not CHANGES[key] then
+      explain.misuse(("with takes metrics, baseline and primary, not '%s'"):format(tostring(key)), 2)
+    end
   end
-  local result = view(self)
-  result.metrics, result.metric_by_name = copy_list(self.metrics), copy_list(self.metric_by_name)
-  local sources = type(changes.metrics) == "string" and { changes.metrics } or changes.metrics or {}
-  for _, source in ipairs(sources) do
-    local ok, problem = pcall(names.add_metric, result, source)
-    if not ok then explain.misuse(problem, 2) end
+  local result, baseline = view(self), changes.baseline
+  if changes.metrics then add_metrics(result, changes.metrics) end
+  if type(baseline) == "string" then baseline = require("pmclua.experiment.options").cell(baseline) end
+  if baseline then
+    change_header(result, "baseline", baseline)
+    require("pmclua.experiment.result.compare").check_baseline(result, baseline)
+  end
+  if changes.primary then
+    local name = changes.primary:gsub("-", "_")
+    if not (result.event_by_field[name] or result.metric_by_name[name]) then names.unknown(result, name) end
+    change_header(result, "primary", name)
   end
   local list = {}
   for cell in self:cells() do list[#list + 1] = cell end
@@ -177,6 +200,12 @@ function Result:compare(options)
   return require("pmclua.experiment.result.compare").new(self, options or {})
 end
 
+--- Checks the result against limits, absolute or relative to a baseline.
+---@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
+---  result, or a stored one's path), any_host
+---@return pmclua.Gate state: "pass", "fail" or "uncountable"; results; prints as what did not hold
+function Result:gate(options) return require("pmclua.experiment.result.gate").check(self, options or {}) end
+
 --- What to know before believing these numbers, the gravest first.
 ---@return pmclua.Warning[] each with kind, message, hint and cell
 function Result:warnings() return require("pmclua.experiment.result.warnings").of(self) end
@@ -192,42 +221,7 @@ function Result:__tostring() return self:report() end
 ---@param status "complete"|"interrupted"
 function Result:finish(status) self.status = status end
 
-local function load_one(path)
-  local stored = require("pmclua.store").open(path)
-  local result = M.new(stored.header)
-  for record in stored.records do result:add(record) end
-  result.status, result.problems, result.path = stored.status, stored.problems, path
-  return result
-end
-
-local function load_several(paths)
-  local store, merge = require "pmclua.store", require "pmclua.experiment.result.merge"
-  local files, headers = {}, {}
-  for i, path in ipairs(paths) do
-    files[i] = store.open(path)
-    headers[i] = files[i].header
-  end
-  local header, maps = merge.headers(headers, paths)
-  local result = M.new(header)
-  result.status = "complete"
-  for i, file in ipairs(files) do
-    for record in file.records do result:add(merge.record(record, maps[i], header)) end
-    if file.status ~= "complete" then result.status = file.status end
-    for _, problem in ipairs(file.problems) do
-      table.insert(result.problems, ("%s: %s"):format(paths[i], problem))
-    end
-  end
-  return result
-end
-
---- The result of stored files. Several are one result with a further factor, file: their names.
----@param path string
----@param ... string more paths
----@return pmclua.Result
-function M.load(path, ...)
-  if type(path) ~= "string" then explain.misuse("load takes paths of stored results", 2) end
-  if select("#", ...) == 0 then return load_one(path) end
-  return load_several { path, ... }
-end
+--- The result of stored files: result/files.lua.
+function M.load(...) return require("pmclua.experiment.result.files").load(...) end
 
 return M

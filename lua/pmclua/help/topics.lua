@@ -43,6 +43,8 @@ return {
     [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store", "--quiet")]] },
   { "load", "reads stored results back as one result",
     [[pmc.load "/path/of/a/result.jsonl"]] },
+  { "stored", "stored results: which there are, the last, removing old ones, merging",
+    [[pmc.stored.list()]] },
   { "events", "parses, explains and lists events",
     [[pmc.events.parse "cycles:u"]] },
   { "metrics", "parses formulae over counts, and lists those with a name",

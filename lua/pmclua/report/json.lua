@@ -10,7 +10,8 @@ local M = {}
 M.FORMAT = 1             -- of this object; changes with the meaning of any key
 
 local ORDER = {
-  "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started", "seed", "repetitions",
+  "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
+  "seed", "repetitions",
   "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
@@ -174,7 +175,8 @@ function M.render(result)
     host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
     metrics = map(result.metrics, metric_entry), cells = list(cells), comparisons = comparisons_of(result),
     warnings = map(result:warnings(), function(warning)
-      return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells), message = warning.message, hint = warning.hint }
+      return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells),
+        message = warning.message, hint = warning.hint }
     end),
   }, { order = ORDER, indent = 1 }) .. "\n"
 end

@@ -163,10 +163,18 @@ end
 ---@param comparison pmclua.Comparison
 ---@return string[]
 function M.of_sweep(result, comparison)
-  local primary = result.header.primary
-  if not primary or comparison.corrected == 0 then return {} end
-  return { ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
-    text.plural(comparison.corrected, "comparison")) }
+  local list, primary = {}, result.header.primary
+  if primary and comparison.corrected > 0 then
+    list[1] = ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
+      text.plural(comparison.corrected, "comparison"))
+  end
+  for _, pair in ipairs(comparison.pairs) do
+    if not pair.paired then
+      list[#list + 1] = "repetitions of different files were not interleaved"
+      break
+    end
+  end
+  return list
 end
 
 -- ---- notes on the whole result -------------------------------------------------------------------------
@@ -229,8 +237,8 @@ end
 local function warnings(result, list)
   for _, warning in ipairs(result:warnings()) do
     local said = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
-    local count = #warning.cells
-    add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, text.safe(warning.cell), said)
+    local count, cell = #warning.cells, text.safe(warning.cell)
+    add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, cell, said)
       or about(result, warning.cell, said)))
   end
 end

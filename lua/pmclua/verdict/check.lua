@@ -123,19 +123,28 @@ local function is_beyond(operator, low, high, bound)
   return high <= bound
 end
 
--- A relative limit fails only where the whole interval of new against old is beyond it.
-local function relative(limit, values, baseline, level)
-  local found, reason = compare.compare(values, baseline, { paired = false, level = level })
-  if not found then return uncountable(limit, reason) end
+--- Judges an estimate of new against old by a relative limit, which fails only where the whole interval is
+--- beyond it.
+---@param limit table of metric.limit
+---@param found pmclua.Verdict new against the baseline
+---@param observed number
+---@param before number the baseline
+---@return pmclua.GateResult
+function M.judge(limit, found, observed, before)
   local moved = found.ratio and found or found.difference
   if not moved.low then return uncountable(limit, found.reason) end
-  local before = median(baseline)
-  local result = { text = limit.formula, observed = median(values), baseline = before,
+  local result = { text = limit.formula, observed = observed, baseline = before,
                    allowed = before + limit.relative * math.abs(before),
                    ratio = found.ratio, low = found.low, high = found.high }
   local bound = found.ratio and 1 + limit.relative or limit.relative * math.abs(before)
   result.state = is_beyond(limit.operator, moved.low, moved.high, bound) and "fail" or "pass"
   return result
+end
+
+local function relative(limit, values, baseline, level)
+  local found, reason = compare.compare(values, baseline, { paired = false, level = level })
+  if not found then return uncountable(limit, reason) end
+  return M.judge(limit, found, median(values), median(baseline))
 end
 
 --- Whether a run stays within a limit, absolute at its median, or relative to a stored baseline.

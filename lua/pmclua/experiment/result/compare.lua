@@ -52,19 +52,42 @@ function Comparison:__tostring() return self:report() end
 
 -- ---- which cell is compared with which ---------------------------------------------------------------
 
+local function refuse(what, wanted, known)
+  local nearest = text.nearest(tostring(wanted), known)
+  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(known)
+  explain.misuse(("baseline: no %s '%s': %s"):format(what, tostring(wanted), hint), 5)
+end
+
+local function known_levels(result, name)
+  if name == "workload" then
+    local list = {}
+    for i, workload in ipairs(result.header.workloads) do list[i] = workload.name end
+    return list
+  end
+  local factor = result.factor_by_name[name]
+  return factor and factor[2]
+end
+
+--- Raises where a partial cell names what is no factor, or no level of it.
+---@param result pmclua.Result
+---@param baseline table<string, any>
+function M.check_baseline(result, baseline)
+  for name, wanted in pairs(baseline) do
+    local levels, found, words = known_levels(result, name), false, {}
+    if not levels then
+      for _, factor in ipairs(result.header.factors) do words[#words + 1] = factor[1] end
+      refuse("factor is called", name, { "workload", unpack(words) })
+    end
+    for i, level in ipairs(levels) do found, words[i] = found or level == wanted, tostring(level) end
+    if not found then refuse(("%s is"):format(name), wanted, words) end
+  end
+end
+
 local function partial_cell(result, baseline)
   baseline = baseline or result.header.baseline
   if baseline == nil then explain.misuse("compare needs a baseline: a workload or a partial cell", 4) end
   if type(baseline) == "string" then baseline = { workload = baseline } end
-  for name in pairs(baseline) do
-    if name ~= "workload" and not result.factor_by_name[name] then
-      local known = { "workload" }
-      for factor in pairs(result.factor_by_name) do known[#known + 1] = factor end
-      local nearest = text.nearest(tostring(name), known)
-      explain.misuse(("baseline: no factor is called '%s'%s"):format(tostring(name),
-        nearest and (": did you mean '%s'?"):format(nearest) or ""), 4)
-    end
-  end
+  M.check_baseline(result, baseline)
   return baseline
 end
 
@@ -189,14 +212,16 @@ function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)
   local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
-  local levels, corrected = verdict.levels(comparable(found, list), primary, #found, options.level)
+  -- A run that stopped by looking has a level of its own.
+  local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
+  local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
   local shared = { primary = primary, levels = levels, margin = margins_of(result, options.margin),
     floor = options.floor }
   for _, pair in ipairs(found) do
     for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
   end
   return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary,
-    corrected = corrected, level = options.level or verdict.DEFAULT_LEVEL }, Comparison)
+    corrected = corrected, level = level }, Comparison)
 end
 
 return M

@@ -1,11 +1,12 @@
---- merge.lua: several stored results as one, told apart by a factor called file.
+--- merge.lua: several stored results as one, told apart by a factor: file, rank or host.
 --
--- Invariant: no record is changed but for the numbers of its cell, pass and events. Repetitions of
--- different files did not run in one block: they are compared unpaired (header.unpaired).
+-- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
+-- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
+-- Where files share a level (the ranks of a host), their repetitions are those of one cell.
 
 local M = {}
 
--- ---- names of files ------------------------------------------------------------------------------------
+-- ---- what tells files apart ------------------------------------------------------------------------------
 
 local function short_names(paths)
   local names, seen = {}, {}
@@ -19,16 +20,50 @@ local function short_names(paths)
   return names
 end
 
-local function factor_name(headers)
-  for _, header in ipairs(headers) do
-    for _, factor in ipairs(header.factors) do
-      if factor[1] == "file" then return "result" end
-    end
+local function ranks(headers)
+  local list, seen = {}, {}
+  for i, header in ipairs(headers) do
+    local rank = header.rank
+    if rank == nil or seen[rank] then return nil end
+    list[i], seen[rank] = rank, true
   end
-  return "file"
+  return list
 end
 
--- ---- headers -------------------------------------------------------------------------------------------
+local function hosts(headers)
+  local list = {}
+  for i, header in ipairs(headers) do list[i] = header.host and header.host.hostname or "unknown" end
+  return list
+end
+
+local function has_factor(headers, name)
+  for _, header in ipairs(headers) do
+    for _, factor in ipairs(header.factors) do
+      if factor[1] == name then return true end
+    end
+  end
+  return false
+end
+
+-- A name that no factor has yet: file, file2, …
+local function free_name(headers, name)
+  local free, number = name, 1
+  while has_factor(headers, free) do
+    number = number + 1
+    free = name .. number
+  end
+  return free
+end
+
+-- By rank where each file has one of its own, unless something else was asked for.
+local function grouping(headers, paths, by)
+  local levels = by == "file" and short_names(paths) or by == "host" and hosts(headers) or ranks(headers)
+  if by == "rank" and not levels then error("not every file has a rank of its own", 0) end
+  local name = by or levels and "rank" or "file"
+  return free_name(headers, name), levels or short_names(paths)
+end
+
+-- ---- headers ---------------------------------------------------------------------------------------------
 
 local function copy(map)
   local out = {}
@@ -36,108 +71,162 @@ local function copy(map)
   return out
 end
 
+-- A header that grows, and where its parts are.
+local Merging = {}
+Merging.__index = Merging
+
 -- Adds the events of a file, by field; returns where each of its events now is. An event counts as
 -- absent only where no file could count it.
-local function add_events(merged, header, name)
-  local places = {}
+function Merging:add_events(header, name)
+  local events, places = self.header.events, {}
   for i, event in ipairs(header.events) do
-    local at = merged.event_at[event.field]
+    local at = self.event_at[event.field]
     if not at then
-      at = #merged.events + 1
-      merged.events[at], merged.event_at[event.field] = copy(event), at
-    elseif merged.events[at].status and not event.status then
-      local why = merged.events[at].why
-      merged.events[at] = copy(event)
-      merged.events[at].why = why
-    elseif event.status and not merged.events[at].status then
-      merged.events[at].why = ("in %s: %s"):format(name, event.why or event.status)
+      at = #events + 1
+      events[at], self.event_at[event.field] = copy(event), at
+    elseif events[at].status and not event.status then
+      local why = events[at].why
+      events[at] = copy(event)
+      events[at].why = why
+    elseif event.status and not events[at].status then
+      events[at].why = ("in %s: %s"):format(name, event.why or event.status)
     end
     places[i] = at
   end
   return places
 end
 
-local function add_passes(merged, header, places)
-  local offset = #merged.pass_events
-  for _, events in ipairs(header.pass_events) do
+-- Returns where each pass of a file now is. Files that were planned alike share passes.
+function Merging:add_passes(header, places)
+  local passes, list, seen = self.header.pass_events, {}, {}
+  for i, events in ipairs(header.pass_events) do
     local pass = {}
-    for i, event in ipairs(events) do pass[i] = places[event] end
-    merged.pass_events[#merged.pass_events + 1] = pass
+    for k, event in ipairs(events) do pass[k] = places[event] end
+    local key = table.concat(pass, ",")
+    seen[key] = (seen[key] or 0) + 1
+    key = ("%s/%d"):format(key, seen[key])
+    if not self.pass_at[key] then
+      passes[#passes + 1] = pass
+      self.pass_at[key] = #passes
+    end
+    list[i] = self.pass_at[key]
   end
-  return offset
+  return list
 end
 
-local function add_factors(merged, header)
-  for _, factor in ipairs(header.factors) do
-    local mine = merged.factor_at[factor[1]]
-    if not mine then
-      mine = { factor[1], {}, seen = {} }
-      merged.factor_at[factor[1]] = mine
-      merged.factors[#merged.factors + 1] = mine
-    end
-    for _, level in ipairs(factor[2]) do
-      if not mine.seen[level] then mine.seen[level], mine[2][#mine[2] + 1] = true, level end
-    end
+function Merging:add_factor(name, levels)
+  local mine = self.factor_at[name]
+  if not mine then
+    mine = { name, {} }
+    self.factor_at[name], self.levels_seen[name] = mine, {}
+    table.insert(self.header.factors, mine)
+  end
+  for _, level in ipairs(levels) do
+    local seen = self.levels_seen[name]
+    if not seen[level] then seen[level], mine[2][#mine[2] + 1] = true, level end
   end
 end
 
-local function add_workloads(merged, header)
+function Merging:add_workloads(header)
   for _, workload in ipairs(header.workloads) do
-    if not merged.workload_at[workload.name] then
-      merged.workloads[#merged.workloads + 1] = workload
-      merged.workload_at[workload.name] = true
+    if not self.workload_at[workload.name] then
+      table.insert(self.header.workloads, workload)
+      self.workload_at[workload.name] = true
     end
   end
 end
 
-local function add_cells(merged, header, factor, name)
-  local offset = #merged.cells
-  for _, cell in ipairs(header.cells) do
+local function cell_key(workload, levels)
+  local parts = {}
+  for name, level in pairs(levels) do
+    parts[#parts + 1] = ("%s=%s:%s"):format(name, type(level), tostring(level))
+  end
+  table.sort(parts)
+  return workload .. "\0" .. table.concat(parts, "\0")
+end
+
+-- Returns where each cell of a file now is.
+function Merging:add_cells(header, factor, level)
+  local cells, places = self.header.cells, {}
+  for i, cell in ipairs(header.cells) do
     local levels = copy(cell.levels)
-    levels[factor] = name
-    merged.cells[#merged.cells + 1] = { workload = cell.workload, levels = levels,
-      iterations = cell.iterations or header.iterations or false }
+    levels[factor] = level
+    local key = cell_key(cell.workload, levels)
+    local at = self.cell_at[key]
+    if not at then
+      at = #cells + 1
+      cells[at] = { workload = cell.workload, levels = levels,
+        iterations = cell.iterations or header.iterations or false }
+      self.cell_at[key] = at
+    end
+    places[i] = at
   end
-  return offset
+  return places
 end
 
-local function add_metrics(merged, header)
+function Merging:add_metrics(header)
   for _, source in ipairs(header.metrics or {}) do
-    if not merged.metric_at[source] then
-      merged.metrics[#merged.metrics + 1], merged.metric_at[source] = source, true
+    if not self.metric_at[source] then
+      table.insert(self.header.metrics, source)
+      self.metric_at[source] = true
     end
   end
 end
 
-local function new_merged(first)
-  return { name = first.name, question = first.question, events = {}, event_at = {}, pass_events = {},
-    factors = {}, factor_at = {}, workloads = {}, workload_at = {}, cells = {}, metrics = {}, metric_at = {},
-    per = first.per, primary = first.primary, margin = first.margin, repetitions = first.repetitions,
-    warmup = first.warmup, on_failure = first.on_failure, host = first.host, anchors = {} }
+local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
+  "gate", "expect" }
+
+local function new_merging(first)
+  local header = { events = {}, pass_events = {}, factors = {}, workloads = {}, cells = {}, metrics = {},
+    anchors = {} }
+  for _, name in ipairs(KEPT) do header[name] = first[name] end
+  return setmetatable({ header = header, event_at = {}, pass_at = {}, factor_at = {}, levels_seen = {},
+    workload_at = {}, cell_at = {}, metric_at = {} }, Merging)
 end
+
+-- The hosts that the files were made on, where they are several.
+local function several_hosts(headers)
+  local list, seen = {}, {}
+  for _, header in ipairs(headers) do
+    local host = header.host or {}
+    local name = host.hostname or "unknown"
+    if not seen[name] then list[#list + 1], seen[name] = host, true end
+  end
+  return #list > 1 and list or nil
+end
+
+---@class pmclua.MergeMap how the records of one file are renumbered
+---@field cells integer[]
+---@field passes integer[]
+---@field events integer[]
+---@field taken { most: integer } the highest repetition number so far of the files that share its cells
 
 --- One header of several, and how to renumber the records of each.
 ---@param headers table[]
 ---@param paths string[]
+---@param by? "file"|"rank"|"host" what tells them apart; nil: ranks where they have them, else files
 ---@return table header
----@return { cell: integer, pass: integer, events: integer[] }[] maps
-function M.headers(headers, paths)
-  local merged, maps, names = new_merged(headers[1]), {}, short_names(paths)
-  local factor = factor_name(headers)
+---@return pmclua.MergeMap[] maps
+function M.headers(headers, paths, by)
+  local merging, maps, names = new_merging(headers[1]), {}, short_names(paths)
+  local factor, levels = grouping(headers, paths, by)
+  local taken = {}
   for k, header in ipairs(headers) do
-    local places = add_events(merged, header, names[k])
-    maps[k] = { events = places, pass = add_passes(merged, header, places),
-      cell = add_cells(merged, header, factor, names[k]) }
-    add_factors(merged, header)
-    add_workloads(merged, header)
-    add_metrics(merged, header)
+    local places, level = merging:add_events(header, names[k]), levels[k]
+    taken[level] = taken[level] or { most = 0 }
+    maps[k] = { events = places, passes = merging:add_passes(header, places), taken = taken[level],
+      cells = merging:add_cells(header, factor, levels[k]) }
+    for _, own in ipairs(header.factors) do merging:add_factor(own[1], own[2]) end
+    merging:add_workloads(header)
+    merging:add_metrics(header)
   end
-  merged.factors[#merged.factors + 1] = { factor, names }
-  merged.unpaired = factor
-  return merged, maps
+  merging:add_factor(factor, levels)
+  merging.header.unpaired, merging.header.hosts = factor, several_hosts(headers)
+  if factor:find "^file" then merging.header.baseline = { [factor] = levels[1] } end
+  return merging.header, maps
 end
 
--- ---- records -------------------------------------------------------------------------------------------
+-- ---- records ---------------------------------------------------------------------------------------------
 
 local function renumbered(list, places)
   local out = {}
@@ -145,18 +234,28 @@ local function renumbered(list, places)
   return out
 end
 
---- A record of a file as one of the merged result. The record itself is changed.
----@param record table
----@param map { cell: integer, pass: integer, events: integer[] }
----@param header table merged
----@return table record
-function M.record(record, map, header)
-  record.cell, record.pass = record.cell + map.cell, record.pass + map.pass
-  record.levels = header.cells[record.cell].levels
+local function renumber_events(counted, places)
   for _, name in ipairs { "counts", "enabled", "running" } do
-    record[name] = renumbered(record[name], map.events)
+    counted[name] = renumbered(counted[name], places)
   end
-  return record
+end
+
+--- A function that makes each record of a file one of the merged result, changing it. Asked for when it is
+--- the file's turn: repetitions go on counting where those of a file with the same cells ended.
+---@param map pmclua.MergeMap
+---@param header table merged
+---@return fun(record: table): table
+function M.renumber(map, header)
+  local taken, before = map.taken, map.taken.most
+  return function(record)
+    record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
+    record.index = record.index + before
+    taken.most = math.max(taken.most, record.index)
+    record.levels = header.cells[record.cell].levels
+    renumber_events(record, map.events)
+    for _, thread in ipairs(record.threads or {}) do renumber_events(thread, map.events) end
+    return record
+  end
 end
 
 return M

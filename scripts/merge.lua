@@ -1,0 +1,32 @@
+#!/usr/bin/env pmclua
+-- Several stored results as one file: of the ranks of an MPI job, of several machines, of several days.
+--
+-- method: the repetitions are copied as they are; what told the files apart becomes a factor: rank where each
+--   file has one of its own, else file, by name. With --by host the ranks of a host are one cell.
+-- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE…
+-- example:
+--   pmclua merge -o all.jsonl rank0.jsonl rank1.jsonl
+-- reading: the new file is a stored result as any other: `pmclua report all.jsonl`.
+-- caveats: what was measured in different files was not interleaved: it is compared unpaired, and what
+--   changed between the files (the machine's state, the day) is in the difference.
+
+local pmc = require "pmclua"
+
+local opt = pmc.options {
+  { "output", short = "o", value = "FILE", help = "the new file" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells the files apart" },
+  { "files", argument = true, many = true },
+  experiment = false,
+}
+
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua merge: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(is_typed and 2 or status, true)
+end
+
+if not opt.output then fail(2, "where to? usage: pmclua merge -o OUTPUT FILE FILE…") end
+
+local ok, records = pcall(pmc.stored.merge, { by = opt.by, unpack(opt.files) }, opt.output)
+if not ok then fail(1, records) end
+print(("%d records of %d files in %s"):format(records, #opt.files, opt.output))

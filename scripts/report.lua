@@ -1,0 +1,83 @@
+#!/usr/bin/env pmclua
+-- What did an experiment find? Its stored result again, in any format.
+--
+-- method: everything is derived from the stored repetitions, so another machine, year, baseline or metric
+--   makes no difference. Several files are one result: by rank where each has one (mpirun, srun), by host
+--   with --by host, else by file, compared with the first.
+-- usage: pmclua report [FILE…] [--format F] [--output FILE]   |   pmclua report --list
+--   |   pmclua report --prune [--keep N] [--older-than AGE]
+-- example:
+--   pmclua report --list
+-- reading: as the report of the experiment itself. Without a file it is the one stored last.
+-- caveats: --prune is the only thing that deletes results: all but the newest 100 of the user's own folder
+--   of results, or what --keep and --older-than say; what is being written stays.
+
+local pmc = require "pmclua"
+
+local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
+
+local opt = pmc.options {
+  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
+  { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
+  { "baseline", value = "CELL", help = "what others are compared with: a workload, or n=256" },
+  { "primary", value = "NAME", help = "the quantity that decides" },
+  { "metrics", short = "M", many = true, value = "FORMULA", help = "more metrics, such as ipc" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
+  { "list", false, help = "name the stored results, the newest first" },
+  { "prune", false, help = "delete old stored results" },
+  { "keep", type = "integer", value = "N", help = "with --prune: the newest that stay (100)" },
+  { "older-than", value = "AGE", help = "with --prune: only what is as old as this, as 30d" },
+  { "files", {}, type = "string", argument = true, many = true, value = "FILE" },
+  experiment = false,
+}
+
+local STATUS = { failed = 1, usage = 2 }
+
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua report: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(is_typed and STATUS.usage or status, true)
+end
+
+local function size(bytes)
+  return bytes < 1e6 and ("%.1f kB"):format(bytes / 1e3) or ("%.1f MB"):format(bytes / 1e6)
+end
+
+local function list_stored()
+  for _, entry in ipairs(pmc.stored.list()) do
+    print(("%s  %10s  %s"):format(os.date("%Y-%m-%d %H:%M", entry.modified), size(entry.bytes), entry.path))
+  end
+end
+
+local function prune()
+  local keep = opt.keep
+  if not keep and not opt.older_than then keep = 100 end
+  local bytes, removed = 0, pmc.stored.prune { keep = keep, older_than = opt.older_than }
+  for _, entry in ipairs(removed) do bytes = bytes + entry.bytes end
+  print(("removed %d stored results, %s; %d are left"):format(#removed, size(bytes), #pmc.stored.list()))
+end
+
+local function load()
+  local files = { by = opt.by, unpack(opt.files) }
+  local result = #opt.files > 0 and pmc.load(files) or pmc.load()
+  return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
+    primary = opt.primary }
+end
+
+local function report()
+  local to_file = opt.output and opt.output ~= "-"
+  local text = load():report { format = opt.format, stream = not to_file and 1 or nil }
+  local file, why = io.stdout, nil
+  if to_file then file, why = io.open(opt.output, "w") end
+  local written = file and file:write(text) and file:flush()
+  if to_file and file then written = file:close() and written end
+  if not written then error("cannot write the report: " .. tostring(why or opt.output), 0) end
+end
+
+if (opt.keep or opt.older_than) and not opt.prune then
+  fail(STATUS.usage, "--keep and --older-than go with --prune")
+end
+if (opt.list or opt.prune) and #opt.files > 0 then fail(STATUS.usage, "--list and --prune take no files") end
+
+local ok, problem = pcall(opt.list and list_stored or opt.prune and prune or report)
+if not ok then fail(STATUS.failed, problem) end

@@ -1,0 +1,237 @@
+-- Gates: limits on a result, absolute and against a stored baseline, from scripts and the command line.
+
+local made = require "tests.support.results"
+local result = require "pmclua.experiment.result"
+local store = require "pmclua.store"
+local support = require "tests.support"
+
+local function header_of(more)
+  local header = { workloads = { { name = "rows", kind = "command", per = "run" } }, factors = {},
+    cells = { { workload = "rows", levels = {} } }, host = { hostname = "here", cpu = "made by hand" } }
+  for key, value in pairs(more or {}) do header[key] = value end
+  return made.header(header)
+end
+
+local function around(middle, step)
+  local list = {}
+  for i = 1, 22 do list[i] = middle + (i * 7 % 11 - 5) * (step or 0) end
+  return list
+end
+
+local function records_of(columns) return made.records(columns, { levels = {} }) end
+
+local function of(columns, more)
+  local r = result.new(header_of(more))
+  for _, record in ipairs(records_of(columns)) do r:add(record) end
+  r:finish "complete"
+  return r
+end
+
+local function stored(columns, more)
+  local writer = store.create(support.folder() .. "/r.jsonl", header_of(more))
+  for _, record in ipairs(records_of(columns)) do writer:add(record) end
+  writer:finish "complete"
+  return writer.path
+end
+
+local function gate(r, limit, baseline, more)
+  local options = { limits = { limit }, baseline = baseline }
+  for key, value in pairs(more or {}) do options[key] = value end
+  return r:gate(options)
+end
+
+local function message_of(...)
+  local ok, problem = pcall(...)
+  assert.is_false(ok)
+  return tostring(problem)
+end
+
+describe("a limit", function()
+  it("that is absolute is checked at the median", function()
+    local r = of { around(1000, 10), around(500), {} }
+    assert.equal("pass", gate(r, "cycles <= 1000").state)
+    local failed = gate(r, "cycles < 1000")
+    assert.equal("fail", failed.state)
+    assert.equal("gate: 'cycles < 1000', rows: fails: 1,000, allowed 1,000", tostring(failed))
+  end)
+
+  it("that is relative fails only where the whole interval is beyond it", function()
+    local before = of { around(1000, 10), around(500), {} }
+    assert.equal("pass", gate(of { around(1008, 10), {}, {} }, "cycles <= +1%", before).state)
+    assert.equal("pass", gate(of { around(1012, 10), {}, {} }, "cycles <= +1%", before).state)
+    local failed = gate(of { around(1050, 10), {}, {} }, "cycles <= +1%", before)
+    assert.equal("fail", failed.state)
+    assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 %(%+5 %%, interval %+",
+      tostring(failed))
+  end)
+
+  it("holds for what is exact to the last count", function()
+    local before = of { around(1000), around(500), {} }
+    assert.equal("pass", gate(of { around(1010), {}, {} }, "cycles <= +1%", before).state)
+    assert.equal("fail", gate(of { around(1011), {}, {} }, "cycles <= +1%", before).state)
+    assert.equal("pass", gate(of { around(1000), {}, {} }, "cycles <= +0%", before).state)
+  end)
+
+  it("takes formulae, named metrics and factors", function()
+    local r = of { around(1000), around(500), around(8) }
+    assert.equal("pass", gate(r, "ipc >= 0.5").state)
+    assert.equal("fail", gate(r, "ipc > 0.5").state)
+    assert.equal("pass", gate(r, "page_faults <= instructions / 60").state)
+    assert.equal("fail", gate(r, "page_faults < cycles / 125").state)
+  end)
+
+  it("on what was not counted, here or in the baseline, is uncountable and no pass", function()
+    local absent = { events = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
+      made.event "instructions", made.event "page-faults" }, pass_events = { { 2, 3 } } }
+    local with, without = of { around(1000), {}, {} }, of({ [2] = around(5), [3] = around(5) }, absent)
+    for _, checked in ipairs { gate(without, "cycles <= 5"), gate(without, "cycles <= +1%", with),
+        gate(with, "cycles <= +1%", without) } do
+      assert.equal("uncountable", checked.state)
+      assert.equal(1, #checked.results)
+    end
+    assert.equal("gate: 'cycles <= 5' cannot be checked, rows: no PMU here",
+      tostring(gate(without, "cycles <= 5")))
+    assert.matches("in the baseline", gate(with, "cycles <= +1%", without).results[1].reason, 1, true)
+  end)
+
+  it("that is relative cannot be checked without a baseline, or without its cell", function()
+    local r = of { around(1000), {}, {} }
+    assert.equal("uncountable", gate(r, "cycles <= +1%").state)
+    local other = of({ around(1000), {}, {} }, {
+      workloads = { { name = "rows", kind = "command", per = "run" },
+      { name = "columns", kind = "command", per = "run" } },
+      cells = { { workload = "columns", levels = {} } } })
+    assert.matches("no such cell", tostring(gate(r, "cycles <= +1%", other)), 1, true)
+  end)
+
+  it("on slopes is checked on slopes", function()
+    local function fitted(slope, overhead)
+      local r = result.new(header_of { iterations = "fit",
+        workloads = { { name = "rows", kind = "kernel", per = "iteration" } } })
+      for i = 1, 15 do
+        local iterations = 100 * (i % 5 + 1)
+        r:add(made.record({ overhead + slope * iterations + i % 3, 1, 1 },
+          { index = i, order = i, iterations = iterations, levels = {} }))
+      end
+      return r
+    end
+    assert.equal("pass", gate(fitted(100, 90000), "cycles <= +1%", fitted(100, 5)).state)
+    assert.equal("fail", gate(fitted(103, 5), "cycles <= +1%", fitted(100, 5)).state)
+    assert.equal("pass", gate(fitted(100, 90000), "cycles <= 101").state)
+    assert.equal("fail", gate(fitted(100, 0), "cycles <= 99").state)
+  end)
+
+  it("on a name that nothing has, or that is none, raises", function()
+    local r = of { around(1000), {}, {} }
+    assert.matches("did you mean 'cycles'?", message_of(gate, r, "cycle <= 5"), 1, true)
+    assert.matches("limit 'cycles <'", message_of(gate, r, "cycles <"), 1, true)
+    assert.matches("gate needs limits", message_of(r.gate, r, {}), 1, true)
+  end)
+
+  it("is that of the experiment where none is given", function()
+    local r = of({ around(1000), {}, {} }, { gate = { "cycles <= 900" } })
+    assert.equal("fail", r:gate().state)
+  end)
+end)
+
+describe("hosts", function()
+  local here = { around(1000), {}, {} }
+
+  it("that differ are not compared unless that is asked for", function()
+    local there = of(here, { host = { hostname = "there", cpu = "made by hand" } })
+    local said = message_of(gate, of(here), "cycles <= +1%", there)
+    assert.matches("its hostname is 'there', here it is 'here'", said, 1, true)
+    assert.equal("pass", gate(of(here), "cycles <= +1%", there, { any_host = true }).state)
+  end)
+end)
+
+describe("several cells", function()
+  it("make no more false alarms than one: intervals are corrected", function()
+    local cells = {}
+    for i = 1, 30 do cells[i] = { workload = "rows", levels = { n = i } } end
+    local more = { factors = { { "n", {} } }, cells = cells }
+    for i = 1, 30 do more.factors[1][2][i] = i end
+    local function noise(seed)
+      local r, random = result.new(header_of(more)), require("pmclua.stats").random(seed)
+      for i = 1, 20 do
+        for cell = 1, 30 do
+          r:add(made.record({ math.floor(10000 * math.exp(0.01 * random:normal())), 1, 1 },
+            { cell = cell, levels = { n = cell }, index = i, order = i * 30 + cell }))
+        end
+      end
+      return r
+    end
+    local alarms = 0
+    for seed = 1, 20 do
+      if gate(noise(seed), "cycles <= +0%", noise(100 + seed)).state == "fail" then alarms = alarms + 1 end
+    end
+    assert.is_true(alarms <= 3, alarms .. " of 20")     -- 2.5 % each; more than 3 of 20 by chance: 0.1 %
+  end)
+end)
+
+describe("pmclua gate", function()
+  local function run(...) return support.pmclua { "gate", ... } end
+
+  it("exits 0 where limits hold, 3 where one fails, with a short reason", function()
+    local before = stored { around(1000, 5), around(500), around(7) }
+    local after = stored { around(1050, 5), around(500), around(7) }
+    local held = run(before, after, "--limit", "instructions <= +1%", "--limit", "page_faults <= 7")
+    assert.same({ 0, "gate: all 2 limits hold\n", "" }, { held.status, held.out, held.err })
+    local failed = run(before, after, "--limit", "cycles <= +1%", "-l", "page_faults <= 7")
+    assert.equal(3, failed.status)
+    assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 [^\n]+\n$", failed.out)
+    assert.equal("", run(before, before, "-l", "cycles <= +1%", "--quiet").out)
+  end)
+
+  it("exits 77 where nothing fails but something was not counted", function()
+    local absent = { events = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
+      made.event "instructions", made.event "page-faults" }, pass_events = { { 2, 3 } } }
+    local path = stored({ [2] = around(5), [3] = around(5) }, absent)
+    assert.equal(77, run(path, path, "-l", "cycles <= +1%", "-l", "page_faults <= 5").status)
+    assert.equal(3, run(path, path, "-l", "cycles <= +1%", "-l", "page_faults <= 4").status)
+  end)
+
+  it("refuses other hosts, unless told otherwise, and what makes no sense", function()
+    local here, there = stored { around(1000), {}, {} },
+      stored({ around(1000), {}, {} }, { host = { hostname = "there" } })
+    assert.equal(1, run(there, here, "-l", "cycles <= +1%").status)
+    assert.equal(0, run(there, here, "-l", "cycles <= +1%", "--any-host").status)
+    assert.equal(2, run(here, here, "-l", "cycels <= +1%").status)
+    assert.equal(2, run(here, here).status)
+    assert.equal(2, run(here).status)
+    assert.equal(1, run(here, "/nowhere.jsonl", "-l", "cycles <= +1%").status)
+  end)
+end)
+
+describe("an experiment's own gate", function()
+  local SCRIPT = [[
+    return require("pmclua").experiment { workloads = { "true" }, events = "page-faults", repetitions = 6,
+      gate = { "page_faults <= +100%", "page_faults <= ENOUGH" } }
+  ]]
+
+  local function script(enough)
+    return support.write(support.folder() .. "/gated.lua", (SCRIPT:gsub("ENOUGH", enough)))
+  end
+
+  it("is checked after the run: absolute limits always, relative ones with --gate", function()
+    local folder = support.folder()
+    local before = folder .. "/before.jsonl"
+    local first = support.pmclua { script "1000000", "--store", before }
+    assert.equal(0, first.status)
+    assert.matches("1 of the limits need a baseline", first.err, 1, true)
+    assert.matches("gate: the limit holds", first.err, 1, true)
+    local again = support.pmclua { script "1000000", "--no-store", "--gate", before }
+    assert.same({ 0, true }, { again.status, again.err:find("all 2 limits hold", 1, true) ~= nil })
+    local failed = support.pmclua { script "1", "--no-store", "--gate", before }
+    assert.equal(3, failed.status)
+    assert.matches("'page_faults <= 1', true: fails: ", failed.err, 1, true)
+  end)
+
+  it("must be there for --gate", function()
+    local plain = support.write(support.folder() .. "/plain.lua",
+      [[return require("pmclua").experiment { workloads = { "true" }, events = "page-faults" }]])
+    local refused = support.pmclua { plain, "--no-store", "--gate", "x.jsonl" }
+    assert.equal(2, refused.status)
+    assert.matches("declares no limits", refused.err, 1, true)
+  end)
+end)

@@ -1,0 +1,219 @@
+-- Stored results read back: several as one, merged into one file, by `pmclua report` and `pmclua merge`.
+
+local made = require "tests.support.results"
+local pmc = require "pmclua"
+local result = require "pmclua.experiment.result"
+local store = require "pmclua.store"
+local support = require "tests.support"
+
+local COMMAND = { workloads = { { name = "rows", kind = "command", per = "run" } } }
+
+local function header_of(more)
+  local header = { workloads = COMMAND.workloads }
+  for key, value in pairs(more or {}) do header[key] = value end
+  return made.header(header)
+end
+
+local function stored(name, header, records)
+  local writer = store.create(("%s/%s.jsonl"):format(support.folder(), name), header_of(header))
+  for _, record in ipairs(records) do writer:add(record) end
+  writer:finish "complete"
+  return writer.path
+end
+
+local function numbers(first)
+  local list = {}
+  for i = 1, 8 do list[i] = first + i end
+  return list
+end
+
+local function message_of(...)
+  local ok, problem = pcall(...)
+  assert.is_false(ok)
+  return tostring(problem)
+end
+
+local function median(r, conditions)
+  conditions.n = 256
+  return r:where(conditions):cells()().cycles.median
+end
+
+describe("several stored results", function()
+  it("are one result with a factor that names the files, the first of them the baseline", function()
+    local a = stored("before", {}, made.records { numbers(100), numbers(10), {} })
+    local events = { made.event "instructions", made.event "cycles" }
+    local b = stored("after", { events = events, pass_events = { { 1, 2 } } },
+      made.records { numbers(20), numbers(200) })
+    local r = result.load(a, b)
+    assert.equal(104.5, median(r, { file = "before" }))
+    assert.equal(204.5, median(r, { file = "after" }))
+    assert.equal(24.5, r:where({ file = "after", n = 256 }):cells()().instructions.median)
+    assert.same({ file = "before" }, r.header.baseline)
+    assert.equal("complete", r.status)
+  end)
+
+  it("are compared unpaired, as no block has both", function()
+    local a = stored("before", {}, made.records { numbers(1000), {}, {} })
+    local b = stored("after", {}, made.records { numbers(500), {}, {} })
+    local pair = result.load(a, b):compare({ names = { "cycles" } }).pairs[1]
+    assert.is_false(pair.paired)
+    assert.same({ "fewer", "Hodges-Lehmann" }, { pair.rows[1].verdict.verdict, pair.rows[1].verdict.method })
+  end)
+
+  it("have an event that one of them could not count, with the reason for that file", function()
+    local absent = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
+      made.event "instructions" }
+    local a = stored("here", { events = absent, pass_events = { { 2 } } }, made.records { [2] = numbers(1) })
+    local b = stored("there", {}, made.records { numbers(7), {}, {} })
+    local r = result.load(a, b)
+    assert.equal(11.5, median(r, { file = "there" }))
+    assert.equal("no PMU here", r:where({ file = "here", n = 256 }):cells()().cycles.why)
+  end)
+
+  it("are told apart by rank where each has one of its own, without a baseline", function()
+    local a = stored("a", { rank = 0 }, made.records { numbers(100) })
+    local b = stored("b", { rank = 1 }, made.records { numbers(200) })
+    local r = result.load(a, b)
+    assert.equal(104.5, median(r, { rank = 0 }))
+    assert.equal(204.5, median(r, { rank = 1 }))
+    assert.is_nil(r.header.baseline)
+    assert.equal(104.5, median(result.load { a, b, by = "file" }, { file = "a" }))
+  end)
+
+  it("of one host are one cell where they are told apart by host", function()
+    local paths = {}
+    for i, host in ipairs { "one", "one", "two" } do
+      paths[i] = stored("rank" .. i, { rank = i - 1, host = { hostname = host } },
+        made.records { numbers(100 * i) })
+    end
+    paths.by = "host"
+    local r = result.load(paths)
+    local cell = r:where({ host = "one", n = 256 }):cells()()
+    assert.equal(16, cell.cycles.n)
+    assert.equal(154.5, cell.cycles.median)
+    assert.equal(304.5, median(r, { host = "two" }))
+    local blocks = {}
+    for block in pairs(cell:values_by_block "cycles") do blocks[#blocks + 1] = block end
+    assert.equal(16, #blocks)
+  end)
+
+  it("must be paths, told apart by what they have", function()
+    assert.matches("number 2 is a number", message_of(result.load, "x", 5), 1, true)
+    assert.matches("by is \"file\"", message_of(result.load, { "x", by = "day" }), 1, true)
+    local a, b = stored("a", {}, {}), stored("b", {}, {})
+    assert.matches("not every file has a rank", message_of(result.load, { a, b, by = "rank" }), 1, true)
+  end)
+end)
+
+describe("merged results", function()
+  it("are a stored result with all repetitions, as if loaded together", function()
+    local a = stored("a", {}, made.records { numbers(100), numbers(10), numbers(1) })
+    local b = stored("b", {}, made.records { numbers(200), numbers(20), numbers(2) })
+    local output = support.folder() .. "/both.jsonl"
+    assert.equal(16, pmc.stored.merge({ a, b }, output))
+    assert.equal(tostring(result.load(a, b)), tostring(result.load(output)))
+    assert.matches("it is there already", message_of(pmc.stored.merge, { a, b }, output), 1, true)
+  end)
+
+  it("can be merged again", function()
+    local paths = {}
+    for i = 1, 3 do paths[i] = stored("m" .. i, {}, made.records { numbers(100 * i), numbers(1), {} }) end
+    local folder = support.folder()
+    pmc.stored.merge({ paths[1], paths[2] }, folder .. "/two.jsonl")
+    pmc.stored.merge({ folder .. "/two.jsonl", paths[3] }, folder .. "/three.jsonl")
+    local r = result.load(folder .. "/three.jsonl")
+    assert.equal(204.5, median(r, { file = "m2", file2 = "two" }))
+    assert.equal(304.5, median(r, { file2 = "m3" }))
+  end)
+
+  it("leave nothing behind where a file cannot be read to its end", function()
+    local a, b = stored("a", {}, made.records { numbers(1) }), stored("b", {}, {})
+    support.write(b, support.read(b) .. "no line\n")
+    local output = support.folder() .. "/both.jsonl"
+    assert.matches("cannot read", message_of(pmc.stored.merge, { a, b }, output), 1, true)
+    assert.is_nil(io.open(output))
+  end)
+end)
+
+describe("pmclua report", function()
+  local function environment(folder) return { env = { XDG_STATE_HOME = folder, COLUMNS = "80" } } end
+
+  local function with_results(count)
+    local folder = support.folder()
+    local results = folder .. "/pmclua/results"
+    for i = 1, count do
+      local path = stored("r" .. i, {}, made.records { numbers(100 * i), {}, {} })
+      support.write(("%s/r%d.jsonl"):format(results, i), support.read(path))
+      os.execute(("touch -d '2024-01-0%d' '%s/r%d.jsonl'"):format(i, results, i))
+    end
+    return folder
+  end
+
+  it("without a file shows the result that was stored last", function()
+    local shown = support.pmclua({ "report" }, environment(with_results(2)))
+    assert.equal(0, shown.status)
+    assert.matches("256 +204.5 +201 … 208", shown.out)
+  end)
+
+  it("says where nothing is stored", function()
+    local shown = support.pmclua({ "report" }, environment(support.folder()))
+    assert.same({ 1, "" }, { shown.status, shown.out })
+    assert.matches("no result is stored yet", shown.err, 1, true)
+  end)
+
+  it("has every format, another baseline and more metrics, into a file too", function()
+    local path = stored("a", {}, made.records { numbers(100), numbers(50), numbers(1) })
+    local file = support.folder() .. "/out"
+    assert.equal(0, support.pmclua({ "report", path, "--format", "json", "-o", file, "-M", "ipc" }).status)
+    local decoded = require("dkjson").decode(support.read(file))
+    assert.equal("ipc", decoded.metrics[1].name)
+    for _, format in ipairs { "csv", "markdown", "html", "hyperfine", "benchmark" } do
+      assert.equal(0, support.pmclua({ "report", path, "--format", format }).status, format)
+    end
+    local other = support.pmclua { "report", path, "--baseline", "n=512" }
+    assert.matches("n = 256 against n = 512 (baseline)", other.out, 1, true)
+  end)
+
+  it("refuses what makes no sense", function()
+    local path = stored("a", {}, {})
+    for _, words in ipairs { { path, "--format", "xml" }, { path, "--baseline", "n=1" }, { "--keep", "3" },
+        { path, "--list" }, { "--prune", "--older-than", "soon" } } do
+      assert.equal(2, support.pmclua({ "report", unpack(words) }).status, table.concat(words, " "))
+    end
+    assert.equal(1, support.pmclua({ "report", "/nowhere.jsonl" }).status)
+  end)
+
+  it("lists what is stored, and prunes all but the newest", function()
+    local folder = with_results(3)
+    local listed = support.pmclua({ "report", "--list" }, environment(folder)).out
+    assert.matches("2024%-01%-03[^\n]*r3.jsonl\n[^\n]*r2.jsonl\n[^\n]*r1.jsonl\n", listed)
+    local pruned = support.pmclua({ "report", "--prune", "--keep", "2" }, environment(folder)).out
+    assert.matches("removed 1 stored results, [%d.]+ kB; 2 are left", pruned)
+    assert.is_nil(support.pmclua({ "report", "--list" }, environment(folder)).out:find "r1.jsonl")
+    support.pmclua({ "report", "--prune", "--older-than", "1d", "--keep", "1" }, environment(folder))
+    assert.matches("r3.jsonl\n$", support.pmclua({ "report", "--list" }, environment(folder)).out)
+  end)
+end)
+
+describe("pmclua merge", function()
+  it("writes one file of several", function()
+    local a, b = stored("a", {}, made.records { numbers(1) }), stored("b", {}, made.records { numbers(2) })
+    local output = support.folder() .. "/both.jsonl"
+    local merged = support.pmclua { "merge", "-o", output, a, b }
+    assert.same({ 0, ("16 records of 2 files in %s\n"):format(output) }, { merged.status, merged.out })
+    assert.equal(1, support.pmclua({ "merge", "-o", output, a, b }).status)
+    assert.equal(2, support.pmclua({ "merge", a, b }).status)
+  end)
+end)
+
+describe("pmclua compare", function()
+  it("of files compares each with the first", function()
+    local a = stored("before", {}, made.records { numbers(1000), {}, {} })
+    local b = stored("after", {}, made.records { numbers(500), {}, {} })
+    local compared = support.pmclua({ "compare", a, b }, { env = { COLUMNS = "80" } })
+    assert.equal(0, compared.status)
+    assert.matches("cycles · 8 repetitions · baseline file = before", compared.out, 1, true)
+    assert.matches("256 +1,005 +0.3 %% +504.5 +0.7 %% +0.502  fewer", compared.out)
+    assert.matches("different files were not interleaved", compared.out, 1, true)
+  end)
+end)
