@@ -161,13 +161,12 @@ void launch_release(struct held *held)
         ;
 }
 
-void launch_abandon(struct held *held)
+int launch_abandon(struct held *held, const char **stage)
 {
     kill(held->pid, SIGKILL);
     while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    const char *stage;
-    launch_end(held, &stage);
+    return launch_end(held, stage);
 }
 
 int launch_end(struct held *held, const char **stage)

@@ -29,8 +29,8 @@ struct held {
 int launch_hold(struct held *held, const struct launch *launch);
 /* Lets it execute. */
 void launch_release(struct held *held);
-/* Kills a child that was not released and reaps it. */
-void launch_abandon(struct held *held);
+/* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
+int launch_abandon(struct held *held, const char **stage);
 /* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was
  * about: "execute", "enter" (its folder), "pin", "start". Frees what held it. */
 int launch_end(struct held *held, const char **stage);

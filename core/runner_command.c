@@ -360,13 +360,23 @@ static void end_held(const struct command *command, struct held *held, struct an
         refuse_start(command, errnum, stage, answer);
 }
 
+/* What kept the child itself from going on is the cause, where it is that which kept its events from
+ * being opened. */
+static void abandon_held(const struct command *command, struct held *held, struct answer *answer)
+{
+    const char *stage;
+    int errnum = launch_abandon(held, &stage);
+    if (errnum)
+        refuse_start(command, errnum, stage, answer);
+}
+
 static void run_counted(const struct command *command, struct held *held, struct streams *streams,
                         const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct counters counters;
     if (counters_open(&counters, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
         answer->result.outcome = PMCLUA_NOT_COUNTED;
-        launch_abandon(held);
+        abandon_held(command, held, answer);
         return;
     }
     run_held(held, !command->foreground, streams, run, answer);
@@ -384,7 +394,7 @@ static void run_followed(const struct command *command, struct held *held, struc
     runner_defer_termination(1);
     int result = regions_open(&following, command->regions, set, held->pid, PMCLUA_ON_EXEC, answer);
     if (result < 0 || runner_is_terminated()) {
-        launch_abandon(held);
+        abandon_held(command, held, answer);
     } else {
         run_held(held, !command->foreground, streams, run, answer);
         end_held(command, held, answer);
