@@ -6,7 +6,7 @@
 --   so that nothing else differs. The command does the same work each time.
 -- usage: pmclua layout [--set environment_bytes=64,4096] [COMMAND]
 -- example:
---   pmclua layout --repetitions 10 --set environment_bytes=64,1024,4096 'sort /etc/services'
+--   pmclua layout --repetitions 10 --set environment_bytes=64,4096 'ls -l /etc'
 -- reading: a difference between rows is no property of the program, and an A/B comparison of two builds may
 --   be just that. `layout = "randomise"` in your own experiments draws the place anew.
 -- caveats: small effects need many repetitions.

@@ -150,7 +150,8 @@ local function run_script(word, args, scope)
     return STATUS.failed
   end
   if args[1] == "--help" and not script.takes_arguments(path) then
-    io.write(script.header(path).text, "\n")
+    local help = require "pmclua.help"
+    help.write(help.header(script.header(path)) .. "\n")
     return STATUS.done
   end
   script.enter(word, path, args)
@@ -194,9 +195,11 @@ function show.version()
 end
 
 function show.list()
-  local script = require "pmclua.script"
+  local core, help, script = require "pmclua.core", require "pmclua.help", require "pmclua.script"
+  local width = core.is_terminal(1) and core.columns(1)
   for _, entry in ipairs(script.all()) do
-    io.write(("%-16s %s\n"):format(entry.name, script.header(entry.path).question))
+    local line = ("%-16s %s"):format(entry.name, script.header(entry.path).question)
+    help.write((width and require("pmclua.text").cut(line, width) or line) .. "\n")
   end
 end
 

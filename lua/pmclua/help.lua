@@ -6,8 +6,8 @@ local M = {}
 
 M.COMMAND_LINE = [[
 usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
-  SCRIPT.lua   run a script; what it returns, if an experiment, is run and reported
-  NAME         the same for a reusable script, found by name (`pmclua NAME --help` explains it)
+  SCRIPT.lua   run a script; an experiment that it returns is run and reported
+  NAME         the same for a reusable script (`pmclua NAME --help` explains it)
   (nothing)    the REPL on a terminal; otherwise the script on standard input
   -            the script on standard input
   -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
@@ -21,6 +21,40 @@ usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
 
 local WIDTH = 80
 local MARGIN = 26      -- column in which explanations begin
+
+--- Prints a text on standard output, in the characters that it can show.
+---@param shown string
+function M.write(shown)
+  local place = require("pmclua.report.terminal").resolve { stream = 1 }
+  io.write(place.utf8 and shown or text.ascii(shown))
+end
+
+-- ---- a script ----
+
+--- A header's text in lines of 80 columns: parts are filled, but for examples, which stand as they are.
+---@param header pmclua.Header
+---@return string
+function M.header(header)
+  local lines, words, indent = {}, {}, ""
+  local verbatim = false
+  local function finish()
+    local filled = text.wrap(table.concat(words, " "), WIDTH - 2)
+    for i, line in ipairs(#words > 0 and filled or {}) do
+      lines[#lines + 1] = (i > 1 and indent or "") .. line
+    end
+    words = {}
+  end
+  for line in (header.text .. "\n"):gmatch "(.-)\n" do
+    local part = line:match "^(%l+):"
+    if part and not header.parts[part] then part = nil end
+    if part or line == "" then finish() end
+    if part then verbatim, indent = part == "example", "  " end
+    if line == "" or verbatim then lines[#lines + 1] = line
+    else words[#words + 1] = line:match "^%s*(.*)$" end
+  end
+  finish()
+  return table.concat(lines, "\n")
+end
 
 local VALUES = { string = "TEXT", number = "NUMBER", integer = "N", list = "LIST" }
 
@@ -100,7 +134,7 @@ end
 ---@param common pmclua.Option[] those of every experiment that it takes too
 function M.script(name, header, own, common)
   local blocks = {}
-  if header and header.text ~= "" then blocks[1] = header.text end
+  if header and header.text ~= "" then blocks[1] = M.header(header) end
   if not (header and header.parts.usage) then blocks[#blocks + 1] = M.usage(name, header, own) end
   if #own > 0 then blocks[#blocks + 1] = "options:\n" .. M.options(own) end
   if #common > 0 then blocks[#blocks + 1] = "options of every experiment:\n" .. M.options(common) end
@@ -124,7 +158,7 @@ local function print_list()
   for _, entry in ipairs(require "pmclua.help.topics") do
     local name = ("pmc.%-12s"):format(entry[1])
     local margin = "\n" .. (" "):rep(#name)
-    io.write(name, table.concat(text.wrap(entry[2], WIDTH - #name), margin), "\n")
+    M.write(name .. table.concat(text.wrap(entry[2], WIDTH - #name), margin) .. "\n")
   end
 end
 
@@ -133,7 +167,8 @@ end
 function M.print_topic(name)
   if name == nil then return print_list() end
   local entry = topic((tostring(name):gsub("^pmc%.", "")))
-  io.write(("pmc.%s: %s. For example:\n%s\n"):format(entry[1], entry[2], indented(entry[3])))
+  local lines = text.wrap(("pmc.%s: %s. For example:"):format(entry[1], entry[2]), WIDTH)
+  M.write(("%s\n%s\n"):format(table.concat(lines, "\n"), indented(entry[3])))
 end
 
 return M

@@ -219,7 +219,8 @@ function M.read(args, own, common, about)
   if #args == 0 and not required then return {} end
   local words = has_rest and with_end_of_options(args, by_name) or args
   if wants_help(words, by_name) then
-    io.write(require("pmclua.help").script(about.name, about.header, own, common))
+    local help = require "pmclua.help"
+    help.write(help.script(about.name, about.header, own, common))
     error(finished(), 0)
   end
   local given = require("pmclua.options.plain").read(words, options, by_name, PLAIN)

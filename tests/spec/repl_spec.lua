@@ -202,6 +202,7 @@ describe("the prompt in a pipe", function()
     end
     for _, topic in ipairs(require "pmclua.help.topics") do
       assert.is_function(loadstring("return " .. topic[3]), topic[1])
+      for line in topic[3]:gmatch "[^\n]+" do assert.is_true(#line <= 78, line) end
     end
   end)
 
@@ -215,7 +216,8 @@ describe("the prompt in a pipe", function()
         end
       end]] }
     assert.equal(0, result.status)
-    assert.matches("^pmc%.kernel: [^\n]*\n  pmc%.measure", result.out)      -- what the example of help prints
+    -- What the example of help prints.
+    assert.matches("^pmc%.kernel: [^\n]*\n[^\n]*For example:\n  pmc%.measure", result.out)
     assert.not_matches("\n%l+\t", result.out)
     assert.matches("no help on 'kernle', did you mean 'kernel'%?", run("pmc.help 'kernle'\n").err)
   end)

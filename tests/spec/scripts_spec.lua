@@ -32,6 +32,22 @@ local function shortened(command, name)
   return repeats and command:gsub("^pmclua " .. name, "%0 --repetitions 2") or command
 end
 
+local STORE = [[
+  local experiment = pmc.experiment { workloads = { "true", "ls /" }, baseline = "true", repetitions = 6,
+    events = { "page-faults", "task-clock", "instructions" } }
+  experiment:run { quiet = true, store = arg_path }]]
+
+--- Stored results for an example: the last one of its user, and those that it names.
+local function prepare(command, run)
+  local paths, before = { "nil" }, ""
+  for word in command:gmatch "%S+" do
+    local is_written = before == "-o" or before == "--output" or before == "--store"
+    if word:find "%.jsonl$" and not is_written then paths[#paths + 1] = ("%q"):format(word) end
+    before = word
+  end
+  for _, path in ipairs(paths) do run { support.program, "-e", (STORE:gsub("arg_path", path)) } end
+end
+
 for _, name in ipairs(names()) do
   describe("scripts/" .. name .. ".lua", function()
     it("has a header with a question and every part", function()
@@ -48,9 +64,11 @@ for _, name in ipairs(names()) do
     it("prints the header and its options by --help", function()
       local result = support.pmclua { name, "--help" }
       assert.same({ 0, "" }, { result.status, result.err })
-      assert.equal(header(name).text, result.out:sub(1, #header(name).text))
-      for line in result.out:sub(#header(name).text + 1):gmatch "[^\n]+" do
-        assert.is_true(require("pmclua.text").width(line) <= 80, line)
+      local said, shown = header(name).text:gsub("%s+", " "), result.out:gsub("%s+", " ")
+      assert.equal(said, shown:sub(1, #said))
+      for line in result.out:gmatch "[^\n]+" do
+        local is_example = line:find("  pmclua " .. name, 1, true)
+        assert.is_truthy(is_example or require("pmclua.text").width(line) <= 80, line)
       end
     end)
 
@@ -70,9 +88,12 @@ for _, name in ipairs(names()) do
       support.need(name ~= "regions" or support.have_root(), "probes take root")
       local folder = support.folder()
       local path = support.root .. "/build:" .. os.getenv "PATH"
+      local place = { folder = folder, limit_s = LIMIT_S,
+        env = { PATH = path, XDG_STATE_HOME = folder .. "/state" } }
       for _, command in ipairs(commands(name)) do
-        local result = support.run({ "sh", "-c", shortened(command, name) },
-          { env = { PATH = path, XDG_STATE_HOME = folder .. "/state" }, folder = folder, limit_s = LIMIT_S })
+        local is_of_results = command:find "%.jsonl" or name == "report" or name == "plot"
+        if is_of_results then prepare(command, function(words) support.run(words, place) end) end
+        local result = support.run({ "sh", "-c", shortened(command, name) }, place)
         local good = result.status == 0 or result.status == 77
         assert.is_true(good, ("%s: %d\n%s"):format(command, result.status, result.err))
       end

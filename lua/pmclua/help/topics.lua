@@ -2,13 +2,15 @@
 
 return {
   { "measure", "measures one workload: a command, a workload object or a Lua function; returns a result",
-    [[pmc.measure("ls /", { events = { "page-faults", "task-clock" }, repetitions = 5 })]] },
+    [[pmc.measure("ls /", { events = "page-faults,task-clock", repetitions = 5 })]] },
   { "compare", "measures several workloads interleaved, and compares them with the first; returns a result",
     [[pmc.compare("ls /", "ls -l /", { repetitions = 10 })]] },
   { "experiment", "declares an experiment, checked whole; a script returns it, the prompt calls :run()",
-    [[pmc.experiment { workloads = { "true", "ls /" }, events = "page-faults", repetitions = 3 }:run()]] },
+    [[pmc.experiment {
+  workloads = { "true", "ls /" }, events = "page-faults", repetitions = 3,
+}:run()]] },
   { "command", "a workload: a command run without a shell, counted from exec to exit, children in",
-    [[pmc.measure(pmc.command { "sort", stdin = "/etc/passwd", env = { LC_ALL = "C" } })]] },
+    [[pmc.measure(pmc.command { "sort", stdin = "/etc/passwd" })]] },
   { "kernel", "a workload: a C function called in a hot loop, counted per iteration",
     [[pmc.measure(pmc.kernel { symbol = "spin", code = [=[
   #include "pmclua_kernel.h"
@@ -24,7 +26,7 @@ return {
   { "snippet", "a workload: a line of assembly or C, unrolled in a loop, counted per execution",
     [[pmc.measure(pmc.snippet { c = "pmclua_keep(0);" })]] },
   { "group", "counts events around Lua code in this process",
-    [[pmc.group({ "page-faults", "task-clock" }):count(function() return ("x"):rep(1e6) end)]] },
+    [[pmc.group("page-faults"):count(function() return ("x"):rep(1e6) end)]] },
   { "self", "who is counted: this thread", [[pmc.self()]] },
   { "pid", "who is counted: a process, all its threads", [[pmc.pid(1)]] },
   { "thread", "who is counted: one thread", [[pmc.thread(1)]] },
@@ -34,13 +36,13 @@ return {
   { "targets", "targets on a script's command line: -p -t -a -C -G, and --per-cpu and its like",
     [[pmc.targets.from(pmc.options(pmc.targets.options {}))]] },
   { "monitor", "counts over time: a loop over intervals, each with counts, rates and metrics by name",
-    [[pmc.monitor({ command = "true", events = "page-faults", interval = "1s" }):next().page_faults]] },
+    [[pmc.monitor({ command = "true", events = "page-faults" }):next().page_faults]] },
   { "open", "perf_event_open as it is, every attr field by its name in the ABI",
     [[pmc.open { type = 1, config = 2, disabled = 1, exclude_kernel = 1 }:read()]] },
   { "options", "declares a script's own options; their types come from the defaults",
     [[pmc.options { { "size", 1024, help = "elements" }, { "verbose", false } }.size]] },
   { "script", "runs a script by its name, with its options; returns the result where it is an experiment",
-    [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store", "--quiet")]] },
+    [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store")]] },
   { "load", "reads stored results back as one result",
     [[pmc.load "/path/of/a/result.jsonl"]] },
   { "stored", "stored results: which there are, the last, removing old ones, merging",

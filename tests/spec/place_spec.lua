@@ -1,0 +1,107 @@
+-- What pmclua prints follows the place it prints to: colour, width, characters; and not the locale's
+-- numbers.
+
+local support = require "tests.support"
+local terminal = require "tests.support.terminal"
+
+local COMMANDS = {
+  { "stat", "-r", "2", "-e", "page-faults,cycles", "--", "true" },
+  { "compare", "--quiet", "--repetitions", "2", "-e", "page-faults,task-clock", "true", "ls /" },
+  { "pages", "--no-store", "--quiet", "--repetitions", "2", "--set", "pages=1" },
+  { "events", "branch" },
+  { "first", "--help" },
+  { "--list" },
+  { "-h" },
+  { "-e", "pmc.help()" },
+  { "-e", "pmc.help 'measure'" },
+}
+
+local function run(words, environment)
+  local folder = support.folder()
+  local variables = { XDG_STATE_HOME = folder, TERM = "xterm", NO_COLOR = false, COLUMNS = false }
+  for name, value in pairs(environment) do variables[name] = value end
+  local result = support.pmclua(words, { env = variables })
+  return result.out .. result.err
+end
+
+local function needs_cc(words) return words[1] == "pages" and not support.have "cc" end
+
+for _, words in ipairs(COMMANDS) do
+  describe("pmclua " .. table.concat(words, " "), function()
+    before_each(function() support.need(not needs_cc(words), "no C compiler") end)
+
+    it("prints no colour into a pipe", function()
+      assert.is_nil(run(words, { LC_ALL = "C.UTF-8" }):find("\27", 1, true))
+    end)
+
+    it("prints ASCII alone where the locale has no UTF-8", function()
+      local text = run(words, { LC_ALL = "C" })
+      assert.is_nil(text:match "[^\n]*[\128-\255][^\n]*")
+    end)
+
+    it("keeps to 80 columns where nobody says how wide the place is", function()
+      if words[1] == "--list" then return end         -- one line each, for programs
+      for line in run(words, { LC_ALL = "C.UTF-8" }):gmatch "[^\n]+" do
+        assert.is_true(require("pmclua.text").width(line) <= 80, line)
+      end
+    end)
+  end)
+end
+
+describe("a report", function()
+  local words = { "compare", "--quiet", "--repetitions", "2", "-e", "page-faults,task-clock", "true", "ls /" }
+
+  local function widest(text)
+    local most = 0
+    for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.text").width(line)) end
+    return most
+  end
+
+  it("is as narrow as COLUMNS says", function()
+    assert.is_true(widest(run(words, { COLUMNS = "60", LC_ALL = "C.UTF-8" })) <= 60)
+  end)
+
+  it("has points in its numbers in a locale that has commas", function()
+    support.need(support.have "localedef", "no localedef")
+    local folder = support.folder()
+    local made = support.run { "localedef", "-f", "UTF-8", "-i", "de_DE", folder .. "/de_DE.UTF-8" }
+    support.need(made.status <= 1 and require("lfs").attributes(folder .. "/de_DE.UTF-8"), "no German locale")
+    local german = { LOCPATH = folder, LC_ALL = "de_DE.UTF-8" }
+    local script = "print(1.5, tonumber '2.5', ('%.2f'):format(0.25), tostring(pmc.stats.median { 1, 2 }))"
+    assert.equal("1.5\t2.5\t0.25\t1.5\n", run({ "-e", script }, german))
+    local csv = run({ "compare", "--quiet", "--repetitions", "2", "-e", "task-clock", "--format", "csv",
+      "true", "ls /" }, german)
+    for line in csv:gmatch "\n([^\n]+)" do
+      assert.equal(select(2, csv:match "^[^\n]*":gsub(",", "")), select(2, line:gsub(",", "")), line)
+    end
+    assert.is_nil(run(words, german):match "%d,%d%d? ")
+  end)
+end)
+
+describe("on a terminal", function()
+  local screen
+
+  before_each(function() support.need(support.have "tmux", "tmux is not installed") end)
+  after_each(function()
+    if screen then screen:close() end
+    screen = nil
+  end)
+
+  --- The screen with its colours, once `pmclua` ended there.
+  local function shown(environment)
+    local command = { support.program, "compare", "--quiet", "--repetitions", "8", "-e", "page-faults",
+      "true", "ls /" }
+    if environment.NO_COLOR then command = { "env", "NO_COLOR=" .. environment.NO_COLOR, unpack(command) } end
+    screen = terminal.open(command, environment)
+    assert.equal(0, screen:wait_end())
+    return screen:tmux("capture-pane", "-p", "-e")
+  end
+
+  it("nothing is coloured where NO_COLOR is set", function()
+    assert.is_nil(shown({ NO_COLOR = "1" }):find("\27%[[%d;]*[34]%d"))
+  end)
+
+  it("the verdict stands out where it is not", function()
+    assert.is_truthy(shown({}):find "\27%[[%d;]+m")
+  end)
+end)
