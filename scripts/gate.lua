@@ -3,10 +3,13 @@
 --
 -- method: each limit is checked in each cell of the new result. `instructions <= +1%` is against the same
 --   cell of the baseline and fails only where the whole interval of the ratio is above it;
---   `page_faults <= 5000` is against the median. Without --limit the limits that the experiment declared are checked.
+--   `page_faults <= 5000` is against the median. Without --limit the limits that the experiment declared are
+--   checked.
 -- usage: pmclua gate BASELINE.jsonl NEW.jsonl [--limit LIMIT]… [--any-host]
 -- example:
---   pmclua gate before.jsonl after.jsonl --limit 'instructions <= +1%' --limit 'page_faults <= 5000'
+--   pmclua pages --store before.jsonl
+--   pmclua pages --store after.jsonl
+--   pmclua gate before.jsonl after.jsonl --limit 'page_faults <= +1%'
 -- reading: exits 0 where all limits hold, 3 where one fails, 77 where one could not be counted on either side
 --   (none fails): what was not counted is never a pass. 2: a limit that makes no sense.
 -- caveats: results of different hosts are refused (1) unless --any-host is given. Choose counts that do not

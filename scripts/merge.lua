@@ -5,7 +5,9 @@
 --   file has one of its own, else file, by name. With --by host the ranks of a host are one cell.
 -- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE…
 -- example:
---   pmclua merge -o all.jsonl rank0.jsonl rank1.jsonl
+--   pmclua pages --store monday.jsonl
+--   pmclua pages --store tuesday.jsonl
+--   pmclua merge -o all.jsonl monday.jsonl tuesday.jsonl
 -- reading: the new file is a stored result as any other: `pmclua report all.jsonl`.
 -- caveats: what was measured in different files was not interleaved: it is compared unpaired, and what
 --   changed between the files (the machine's state, the day) is in the difference.

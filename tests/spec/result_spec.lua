@@ -344,7 +344,7 @@ describe("a result", function()
     local writer = store.create(support.folder() .. "/r.jsonl", made.header(header))
     for _, record in ipairs(records) do writer:add(record) end
     writer:finish "complete"
-    local live, stored = of(records, header):cells()(), result.load(writer.path)
+    local live, stored = of(records, header):cells()(), require("pmclua").load(writer.path)
     assert.same({ "complete", writer.path }, { stored.status, stored.path })
     for _, name in ipairs { "cycles", "instructions", "ipc" } do
       local a, b = live[name], stored:cells()()[name]

@@ -2,7 +2,6 @@
 
 local made = require "tests.support.results"
 local pmc = require "pmclua"
-local result = require "pmclua.experiment.result"
 local store = require "pmclua.store"
 local support = require "tests.support"
 
@@ -44,7 +43,7 @@ describe("several stored results", function()
     local events = { made.event "instructions", made.event "cycles" }
     local b = stored("after", { events = events, pass_events = { { 1, 2 } } },
       made.records { numbers(20), numbers(200) })
-    local r = result.load(a, b)
+    local r = pmc.load(a, b)
     assert.equal(104.5, median(r, { file = "before" }))
     assert.equal(204.5, median(r, { file = "after" }))
     assert.equal(24.5, r:where({ file = "after", n = 256 }):cells()().instructions.median)
@@ -55,7 +54,7 @@ describe("several stored results", function()
   it("are compared unpaired, as no block has both", function()
     local a = stored("before", {}, made.records { numbers(1000), {}, {} })
     local b = stored("after", {}, made.records { numbers(500), {}, {} })
-    local pair = result.load(a, b):compare({ names = { "cycles" } }).pairs[1]
+    local pair = pmc.load(a, b):compare({ names = { "cycles" } }).pairs[1]
     assert.is_false(pair.paired)
     assert.same({ "fewer", "Hodges-Lehmann" }, { pair.rows[1].verdict.verdict, pair.rows[1].verdict.method })
   end)
@@ -65,7 +64,7 @@ describe("several stored results", function()
       made.event "instructions" }
     local a = stored("here", { events = absent, pass_events = { { 2 } } }, made.records { [2] = numbers(1) })
     local b = stored("there", {}, made.records { numbers(7), {}, {} })
-    local r = result.load(a, b)
+    local r = pmc.load(a, b)
     assert.equal(11.5, median(r, { file = "there" }))
     assert.equal("no PMU here", r:where({ file = "here", n = 256 }):cells()().cycles.why)
   end)
@@ -73,11 +72,11 @@ describe("several stored results", function()
   it("are told apart by rank where each has one of its own, without a baseline", function()
     local a = stored("a", { rank = 0 }, made.records { numbers(100) })
     local b = stored("b", { rank = 1 }, made.records { numbers(200) })
-    local r = result.load(a, b)
+    local r = pmc.load(a, b)
     assert.equal(104.5, median(r, { rank = 0 }))
     assert.equal(204.5, median(r, { rank = 1 }))
     assert.is_nil(r.header.baseline)
-    assert.equal(104.5, median(result.load { a, b, by = "file" }, { file = "a" }))
+    assert.equal(104.5, median(pmc.load { a, b, by = "file" }, { file = "a" }))
   end)
 
   it("of one host are one cell where they are told apart by host", function()
@@ -87,7 +86,7 @@ describe("several stored results", function()
         made.records { numbers(100 * i) })
     end
     paths.by = "host"
-    local r = result.load(paths)
+    local r = pmc.load(paths)
     local cell = r:where({ host = "one", n = 256 }):cells()()
     assert.equal(16, cell.cycles.n)
     assert.equal(154.5, cell.cycles.median)
@@ -98,10 +97,10 @@ describe("several stored results", function()
   end)
 
   it("must be paths, told apart by what they have", function()
-    assert.matches("number 2 is a number", message_of(result.load, "x", 5), 1, true)
-    assert.matches("by is \"file\"", message_of(result.load, { "x", by = "day" }), 1, true)
+    assert.matches("number 2 is a number", message_of(pmc.load, "x", 5), 1, true)
+    assert.matches("by is \"file\"", message_of(pmc.load, { "x", by = "day" }), 1, true)
     local a, b = stored("a", {}, {}), stored("b", {}, {})
-    assert.matches("not every file has a rank", message_of(result.load, { a, b, by = "rank" }), 1, true)
+    assert.matches("not every file has a rank", message_of(pmc.load, { a, b, by = "rank" }), 1, true)
   end)
 end)
 
@@ -111,7 +110,7 @@ describe("merged results", function()
     local b = stored("b", {}, made.records { numbers(200), numbers(20), numbers(2) })
     local output = support.folder() .. "/both.jsonl"
     assert.equal(16, pmc.stored.merge({ a, b }, output))
-    assert.equal(tostring(result.load(a, b)), tostring(result.load(output)))
+    assert.equal(tostring(pmc.load(a, b)), tostring(pmc.load(output)))
     assert.matches("it is there already", message_of(pmc.stored.merge, { a, b }, output), 1, true)
   end)
 
@@ -121,7 +120,7 @@ describe("merged results", function()
     local folder = support.folder()
     pmc.stored.merge({ paths[1], paths[2] }, folder .. "/two.jsonl")
     pmc.stored.merge({ folder .. "/two.jsonl", paths[3] }, folder .. "/three.jsonl")
-    local r = result.load(folder .. "/three.jsonl")
+    local r = pmc.load(folder .. "/three.jsonl")
     assert.equal(204.5, median(r, { file = "m2", file2 = "two" }))
     assert.equal(304.5, median(r, { file2 = "m3" }))
   end)

@@ -29,7 +29,7 @@ function M.prepare(declaration, overrides)
       "--gate: this experiment declares no limits; `pmclua gate` takes them as --limit"), 0)
   end
   if #limits == 0 then return nil end
-  local baseline = overrides.gate and require("pmclua.experiment.result").load(overrides.gate) or nil
+  local baseline = overrides.gate and require("pmclua.experiment.result.files").load(overrides.gate) or nil
   local list = usable(limits, baseline)
   return { limits = list, skipped = #limits - #list, baseline = baseline, any_host = overrides.any_host }
 end

@@ -221,7 +221,4 @@ function Result:__tostring() return self:report() end
 ---@param status "complete"|"interrupted"
 function Result:finish(status) self.status = status end
 
---- The result of stored files: result/files.lua.
-function M.load(...) return require("pmclua.experiment.result.files").load(...) end
-
 return M

@@ -78,7 +78,7 @@ end
 --- the result that was stored last.
 ---@param path? string|{ by: "file"|"rank"|"host"|nil } a path, or a list of paths; by: what tells files apart
 ---@param ... string more paths
----@return pmclua.Result raises an error object where a file cannot be read
+---@return pmclua.Result result raises an error object where a file cannot be read
 function M.load(path, ...)
   local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
   if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end

@@ -174,7 +174,7 @@ end
 ---@return pmclua.Gate
 function M.check(result, options)
   local baseline = options.baseline
-  if type(baseline) == "string" then baseline = require("pmclua.experiment.result").load(baseline) end
+  if type(baseline) == "string" then baseline = require("pmclua.experiment.result.files").load(baseline) end
   local limits = parsed_limits(options.limits or result.header.gate or {})
   result, baseline = with_metrics(result, limits), baseline and with_metrics(baseline, limits)
   check_names(result, limits)
