@@ -85,10 +85,11 @@ end
 
 local LIMIT_NS = 60e9
 
---- Runs a workload in a runner of its own, and hands back each repetition.
+--- Runs a workload in a runner of its own, and hands back each repetition; where `iterations` is a list,
+--- those of each in turn.
 ---@param workload fun(message) from M.kernel or M.command
 ---@param groups table[][] attr fields: groups of members
----@param options? { iterations?: integer, repetitions?: integer }
+---@param options? { iterations?: integer|integer[], repetitions?: integer }
 ---@return lab.Counts[]
 function M.count(workload, groups, options)
   options = options or {}
@@ -99,12 +100,14 @@ function M.count(workload, groups, options)
     events:group()
     for _, attr in ipairs(group) do events:attr(attr) end
   end
-  local repetitions = options.repetitions or 1
-  local run = core.message("run", 3):number("workload", 1):number("events", 2)
-    :number("iterations", options.iterations or 1):number("repetitions", repetitions)
-  for _, message in ipairs { define, events, run } do assert(runner:send(message)) end
+  assert(runner:send(define) and runner:send(events))
+  local iterations, repetitions = options.iterations or 1, options.repetitions or 1
   local list = {}
-  for i = 1, repetitions do list[i] = counts_of(assert(runner:receive(LIMIT_NS)), groups) end
+  for _, times in ipairs(type(iterations) == "table" and iterations or { iterations }) do
+    assert(runner:send(core.message("run", 3):number("workload", 1):number("events", 2)
+      :number("iterations", times):number("repetitions", repetitions)))
+    for _ = 1, repetitions do list[#list + 1] = counts_of(assert(runner:receive(LIMIT_NS)), groups) end
+  end
   runner:finish()
   return list
 end
