@@ -37,7 +37,8 @@ local function value_of(option)
   if value == "FILE" or name:find "^files?$" then return { kind = "files" } end
   if name:find "^events?$" or value == "SPEC" or name == "words" then return { kind = "events" } end
   if name == "command" or name == "workloads" then return { kind = "commands" } end
-  return { kind = "free" }
+  local is_file = (option.argument or option.rest) and name ~= "code"
+  return { kind = is_file and "files" or "free" }
 end
 
 local function is_argument(option) return option.argument or option.rest end
