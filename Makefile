@@ -37,6 +37,7 @@ CORE    := $(filter-out main $(RUNNER),$(SOURCES))
 # What the runner shares with the core.
 SHARED  := attr system group region userread message cpulist host padding ring samples calls calls_threads calls_spreads
 
+SCRIPTS := $(sort $(wildcard scripts/*.lua))
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 
 core_objects   := $(CORE:%=$(BUILD)/%.o)
@@ -89,8 +90,8 @@ $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h
 	mkdir -p $(@D)
 	{ echo 'return [==['; sed -n '/FFI-BEGIN \*/,/FFI-END \*/p' $<; echo ']==]'; } > $@
 
-$(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA)
-	@luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) > $@.new
+$(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
+	@luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS) > $@.new
 	mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.S

@@ -174,17 +174,21 @@ const char *pmclua_result_text(const struct pmclua_result *result)
     return (const char *)(pmclua_result_regions(result) + result->region_words);
 }
 
-/* Waits for the child within `limit_ns`: 1 when it was reaped. */
-static int reap(pid_t pid, int *status, uint64_t limit_ns)
+/* Waits for the runner to end within `limit_ns`: 1 when it was reaped. */
+static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_ns)
 {
     uint64_t deadline = pmclua_now_ns() + limit_ns;
     for (;;) {
-        pid_t got = waitpid(pid, status, WNOHANG);
-        if (got == pid || (got < 0 && errno != EINTR))
+        pid_t got = waitpid(runner->pid, status, WNOHANG);
+        if (got == runner->pid || (got < 0 && errno != EINTR))
             return 1;
-        if (pmclua_now_ns() >= deadline)
+        uint64_t now = pmclua_now_ns();
+        if (now >= deadline)
             return 0;
-        nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+        /* Where there is no descriptor that tells, it is looked for every 0.2 ms. */
+        uint64_t wait = runner->ended >= 0 ? deadline - now : 200000;
+        struct timespec left = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
+        ppoll(&(struct pollfd){ .fd = runner->ended, .events = POLLIN }, 1, &left, NULL);
     }
 }
 
@@ -195,7 +199,7 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)
         kill(runner->pid, SIGTERM);
-    if (!reap(runner->pid, &status, kill_it ? 100000000u : 2000000000u)) {
+    if (!reap(runner, &status, kill_it ? 100000000u : 2000000000u)) {
         kill(runner->pid, SIGKILL);
         waitpid(runner->pid, &status, 0);
     }

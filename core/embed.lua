@@ -1,7 +1,8 @@
--- embed.lua: makes the assembly file that holds pmclua's Lua modules, as source and as bytecode.
+-- embed.lua: makes the assembly file that holds pmclua's Lua modules and scripts, as source and as bytecode.
 --
 -- usage: luajit embed.lua BYTECODE CDEF.lua MODULE.lua… > embedded.S     (run from the folder that holds
--- lua/; BYTECODE is a file that is written)
+-- lua/ and scripts/; BYTECODE is a file that is written)
+-- Scripts are run from where they are found: their bytecode is for a file that has the very same text.
 -- Bytecode loads 16 times as fast as its source, but only the very compiler that made it may load it; it is
 -- not checked when loaded. So PROBE comes along in both forms: whoever compiles it to the same bytes is the
 -- same compiler, any other is given the sources. Line numbers and names stay in the bytecode: tracebacks are
@@ -43,11 +44,17 @@ end
 
 local files = { ... }
 local bytecode_path, cdef = table.remove(files, 1), table.remove(files, 1)
+-- A script's text begins with "#!", which only a file may.
+local function chunk_of(source) return (source:gsub("^#[^\n]*", "")) end
+
+local modules = {}
+
+local function add(name, chunk, source) modules[#modules + 1] = { name = name, chunk = chunk, source = source } end
+
 local entries, strings, codes, position = {}, {}, {}, 0
 
-local function add(name, chunk, source)
-  local n = #entries + 1
-  local code = string.dump(assert(loadstring(source, chunk)))
+local function emit(n, name, chunk, source)
+  local code = string.dump(assert(loadstring(chunk_of(source), chunk)))
   strings[n] = ('name%d: .asciz "%s"\nsource%d: .ascii "%s"\nsource_end%d: .byte 0\n'):format(n, name, n,
     source:gsub("[^%w ]", function(c) return ("\\%03o"):format(c:byte()) end), n)
   entries[n] = (".quad name%d, source%d, source_end%d - source%d, bytecode + %d, %d\n"):format(n, n, n, n,
@@ -57,12 +64,18 @@ end
 
 -- The chunk's name is in the bytecode: the compiler's version is compared along with its work.
 add("probe", "=" .. jit.version, PROBE)
-add("pmclua.cdef", "@pmclua.cdef", read(cdef))
-for _, path in ipairs(files) do add(module_name(path), "@" .. module_name(path), read(path)) end
+add("pmclua.cdef", "@pmclua.cdef", (read(cdef):gsub("/%*.-%*/", "")))      -- comments take longer than the rest
+for _, path in ipairs(files) do
+  local name = path:find "^scripts/" and path or module_name(path)
+  add(name, "@" .. name, read(path))
+end
+
+table.sort(modules, function(a, b) return a.name < b.name end)
+for n, module in ipairs(modules) do emit(n, module.name, module.chunk, module.source) end
 
 local file = assert(io.open(bytecode_path, "wb"))
 assert(file:write(table.concat(codes)))
 assert(file:close())
 io.write(".section .rodata\n", ('bytecode: .incbin "%s"\n'):format(bytecode_path), table.concat(strings),
   '.section .data.rel.ro,"aw"\n.balign 8\n.global pmclua_embedded\npmclua_embedded:\n',
-  table.concat(entries), ".quad 0, 0, 0, 0, 0\n", '.section .note.GNU-stack,"",%progbits\n')
+  table.concat(entries), ".global pmclua_embedded_count\npmclua_embedded_count: .quad ", #modules, "\n", '.section .note.GNU-stack,"",%progbits\n')

@@ -10,18 +10,21 @@
 #include <lua.h>
 #include <lualib.h>
 
-/* Made by embed.lua; ends with a name of NULL. */
+/* Made by embed.lua; sorted by name. */
 struct embedded { const char *name, *source; uint64_t bytes; const char *bytecode; uint64_t bytecode_bytes; };
 extern const struct embedded pmclua_embedded[];
+extern const uint64_t pmclua_embedded_count;
 
-enum { FAILED = 1 };
+enum { FAILED = 1, HEAP_KB = 16 * 1024 };
+
+static int by_name(const void *name, const void *module)
+{
+    return strcmp(name, ((const struct embedded *)module)->name);
+}
 
 static const struct embedded *find_embedded(const char *name)
 {
-    for (const struct embedded *module = pmclua_embedded; module->name; module++)
-        if (strcmp(module->name, name) == 0)
-            return module;
-    return NULL;
+    return bsearch(name, pmclua_embedded, pmclua_embedded_count, sizeof *pmclua_embedded, by_name);
 }
 
 /* What is left to be met of some bytes; NULL: others came. */
@@ -81,6 +84,29 @@ static int search(lua_State *L)
     return load_embedded(L, name, module);
 }
 
+/* pmclua.embedded.script(text): the chunk of one of our own scripts, by its very text; nil: it is none. */
+static int load_script(lua_State *L)
+{
+    size_t bytes;
+    const char *text = luaL_checklstring(L, 1, &bytes);
+    for (uint64_t i = 0; i < pmclua_embedded_count; i++) {
+        const struct embedded *script = &pmclua_embedded[i];
+        if (strncmp(script->name, "scripts/", 8) == 0 && script->bytes == bytes
+            && memcmp(script->source, text, bytes) == 0 && is_same_compiler(L)
+            && luaL_loadbuffer(L, script->bytecode, script->bytecode_bytes, script->name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int open_embedded(lua_State *L)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, load_script);
+    lua_setfield(L, -2, "script");
+    return 1;
+}
+
 static void prepend_path(lua_State *L, const char *folder)
 {
     lua_getglobal(L, "package");
@@ -94,6 +120,11 @@ static void prepend_path(lua_State *L, const char *folder)
 static int open_library(lua_State *L)
 {
     luaL_openlibs(L);
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "preload");
+    lua_pushcfunction(L, open_embedded);
+    lua_setfield(L, -2, "pmclua.embedded");
+    lua_pop(L, 2);
     if (getenv("PMCLUA_LIB"))
         prepend_path(L, getenv("PMCLUA_LIB"));
     lua_getglobal(L, "table");
@@ -130,6 +161,15 @@ static int run(lua_State *L)
     return 1;
 }
 
+/* Nothing is collected before the heap has grown to some 16 MB: a short run ends before that, and would
+ * spend a tenth of its time on it. LuaJIT takes -1 to mean: go on when it has grown by the pause. */
+static void delay_collector(lua_State *L)
+{
+    int pause = lua_gc(L, LUA_GCSETPAUSE, (int)(HEAP_KB * 100 / lua_gc(L, LUA_GCCOUNT, 0)));
+    lua_gc(L, LUA_GCRESTART, -1);
+    lua_gc(L, LUA_GCSETPAUSE, pause);
+}
+
 int main(int argc, char **argv)
 {
     lua_State *L = luaL_newstate();
@@ -137,6 +177,7 @@ int main(int argc, char **argv)
         fputs("pmclua: no memory for LuaJIT\n", stderr);
         return FAILED;
     }
+    delay_collector(L);
     lua_pushcfunction(L, run);
     push_arguments(L, argc, argv);
     int status = FAILED;

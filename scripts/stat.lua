@@ -208,4 +208,4 @@ if not opt.no_report then report() end
 if format == "csv" then note(result.remarks) end      -- the others have them in the report
 if result.problem then fail(STATUS.failed, result.problem) end
 signal = signal or result.signal
-os.exit(first_failure or signal and 128 + signal or 0, true)
+os.exit(first_failure or signal and 128 + signal or 0)      -- nothing is left to be closed

@@ -45,6 +45,8 @@ local function finished() return setmetatable({ message = "", quiet = true, stat
 -- ---- declarations ----
 
 local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", "help" }
+local IS_KEY = { true, true }
+for _, key in ipairs(KEYS) do IS_KEY[key] = true end
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 
 local function near(word, words)
@@ -67,9 +69,7 @@ local function problem_of(option, seen)
     return "an option is a table whose first value is its name: { \"name\", default, help = \"…\" }"
   end
   for key in pairs(option) do
-    local known = key == 1 or key == 2
-    for _, name in ipairs(KEYS) do known = known or key == name end
-    if not known then
+    if not IS_KEY[key] then
       return ("option '%s' has no key '%s'%s"):format(option[1], tostring(key), near(key, KEYS))
     end
   end
@@ -241,7 +241,12 @@ end
 ---@param script? pmclua.Script
 function M.about(script)
   if not script then return { name = "SCRIPT", word = "SCRIPT" } end
-  return { name = script.name, word = script.word, header = require("pmclua.script").header(script.path) }
+  local about = { name = script.name, word = script.word }
+  return setmetatable(about, { __index = function(_, key)
+    if key ~= "header" then return nil end
+    about.header = require("pmclua.script").header(script.path)
+    return about.header
+  end })
 end
 
 --- Options of all experiments, but for those that the script has itself.

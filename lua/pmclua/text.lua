@@ -76,6 +76,7 @@ end
 ---@param s string
 ---@return integer
 function M.width(s)
+  if not s:find "[\128-\255]" then return #s end
   local width = 0
   for _, point in points(s) do width = width + columns(point) end
   return width

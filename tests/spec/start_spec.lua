@@ -23,6 +23,16 @@ describe("starting", function()
     assert.same({ 0, "2\n", "" }, { result.status, result.out, result.err })
   end)
 
+  it("runs the text that a script's file has, though its own scripts come as bytecode", function()
+    local text = support.read(support.root .. "/scripts/stat.lua")
+    local same = support.write(support.folder() .. "/stat.lua", text)
+    local other = support.write(support.folder() .. "/stat.lua", (text:gsub("\n", "\nprint 'another'; ", 1)))
+    for path, printed in pairs { [same] = "", [other] = "another\n" } do
+      local result = support.pmclua { path, "-e", "page-faults", "--no-report", "--", "true" }
+      assert.same({ 0, printed, "" }, { result.status, result.out, result.err })
+    end
+  end)
+
   it("shows lines of the sources in tracebacks", function()
     local result = support.pmclua { "-e", "require('pmclua.text').nearest(nil)" }
     assert.is_truthy(result.err:find "pmclua%.text:%d+:", result.err)

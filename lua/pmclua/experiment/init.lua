@@ -145,6 +145,18 @@ local function prepare(self, options, session)
   return made, header, stored
 end
 
+--- The same while the runner gets ready, which is not left behind where this raises.
+local function prepare_beside_runner(self, options, session)
+  local declaration = self.declaration
+  for _, workload in ipairs(declaration.workloads) do
+    if not workload.in_process and not declaration.layout then session:warm_up() end
+  end
+  local ok, made, header, stored = pcall(prepare, self, options, session)
+  if ok then return made, header, stored end
+  if not options.session then session:close() end
+  error(made, 0)
+end
+
 local function execute(run, clear)
   local caught = core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)
@@ -164,7 +176,7 @@ function Experiment:run(options)
   options = options or {}
   local declaration = self.declaration
   local session = options.session or require("pmclua.workload.session").new()
-  local made, header, stored = prepare(self, options, session)
+  local made, header, stored = prepare_beside_runner(self, options, session)
   local result = require("pmclua.experiment.result").new(header)
   local expectations = require("pmclua.experiment.expect").new(declaration)
   local skip, iterations

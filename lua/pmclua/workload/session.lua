@@ -73,6 +73,9 @@ local function start(self, job)
   self.runner, self.sent, self.ready, self.layout = runner, {}, {}, layout
 end
 
+--- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
+function Session:warm_up() start(self, {}) end
+
 local function define(self, id)
   if not id or self.sent[id] then return true end
   self.sent[id] = true
