@@ -87,16 +87,16 @@ local function bash_kind(value)
 end
 
 local function bash_script(script, options, kinds)
-  local words = {}
+  local words, has_rest = {}, false
   for _, option in ipairs(all_options(script)) do
     local value, spelled = value_of(option), spellings(option)
     if is_argument(option) then
-      spelled = { "rest" }
+      spelled, has_rest = not has_rest and { "rest" } or {}, true     -- all arguments are as the first
     else
       for _, word in ipairs(spelled) do words[#words + 1] = word end
     end
     for i, word in ipairs(spelled) do spelled[i] = script.name .. ":" .. word end
-    if value then
+    if value and #spelled > 0 then
       local pattern = table.concat(spelled, " | ")
       kinds[#kinds + 1] = ("    %s) echo %s ;;"):format(pattern, quoted(bash_kind(value)))
     end

@@ -4,7 +4,7 @@
 
 _pmclua_list() {     # PREFIX WORD WORDS: those that begin so, PREFIX before each
   local IFS=$' \t\n'
-  COMPREPLY+=($(compgen -P "$1" -W "$3" -- "$2"))
+  _pmclua_add < <(compgen -P "$1" -W "$3" -- "$2")
 }
 
 _pmclua_add() {      # lines of standard input, each a word
@@ -37,7 +37,7 @@ _pmclua_first() {    # WORD: options, scripts by name, scripts by path
 }
 
 _pmclua() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i script= at=0 kind
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i script='' at=0 kind
   COMPREPLY=()
   [[ $cur == = ]] && cur=
   [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
