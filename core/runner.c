@@ -59,6 +59,7 @@ struct workload {
 struct set_entry {
     struct event_set set;
     int errnum;
+    uint64_t uses;                 /* runs of commands that it has counted */
     struct set_entry *next;
 };
 
@@ -222,6 +223,8 @@ static int run_message(const struct pmclua_message *message)
     if (workload->command)
         kernel_close_counters();       /* they would compete for the PMU */
     const struct event_set *set = entry ? &entry->set : NULL;
+    if (workload->command && entry && (run.repetitions > 1 || entry->uses++ > 0))
+        events_keep_quick(set);
     int result = memory_policy_set(&run);
     if (result < 0) {
         memory_policy_reset(&run);

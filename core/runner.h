@@ -63,6 +63,8 @@ int  counters_open(struct counters *counters, const struct event_set *set, int p
 int  counters_start(struct counters *counters);
 /* Reads every group, in order, into `words`. */
 int  counters_read(struct counters *counters, uint64_t *words);
+/* Makes opening and closing the set's events quick from now on (runner_keep.c). */
+void events_keep_quick(const struct event_set *set);
 /* One of PMCLUA_BY_*: how its groups are read where they all are read alike; else by system calls. */
 int  counters_method(const struct counters *counters);
 /* out = after - before. */
