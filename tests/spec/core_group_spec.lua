@@ -40,6 +40,13 @@ local function region(group, fn, ...)
   return words
 end
 
+--- The least page faults of some regions that touch n pages: the interpreter's own heap may add to one.
+local function least_faults(group, n)
+  local least = math.huge
+  for _ = 1, 5 do least = math.min(least, region(group, touch, n)[3]) end
+  return least
+end
+
 local function open_descriptors()
   local count = 0
   for _ in require("lfs").dir "/proc/self/fd" do count = count + 1 end
@@ -52,7 +59,7 @@ local function with_open(replacement, fn)
   local callback = ffi.cast("int (*)(const struct pmclua_attr *, int32_t, int32_t, int32_t, uint32_t)",
     function(...) return replacement(real, ...) end)
   ffi.C.pmclua_system.perf_event_open = callback
-  local ok, why = pcall(fn)
+  local ok, why = support.interpreted(fn)
   ffi.C.pmclua_system.perf_event_open = real
   callback:free()
   if not ok then error(why, 0) end
@@ -70,8 +77,7 @@ describe("a group", function()
     assert.is_true(ok >= 4)                      -- the interpreter may grow its heap once
     jit.off(touch)
     for _, n in ipairs { 1, 10, 100, 1000 } do
-      region(group, touch, n)
-      assert.equal(n, region(group, touch, n)[3])
+      assert.equal(n, least_faults(group, n))
     end
     group:close()
   end)
@@ -120,12 +126,11 @@ describe("a group", function()
     local group = assert(core.group { software(FAULTS) })
     jit.off(touch)
     group:start()
-    local first = region(group, touch, 10)
+    assert.equal(10, least_faults(group, 10))
     group:stop()
     assert.equal(0, region(group, touch, 10)[3])
     group:start()
-    assert.equal(10, region(group, touch, 10)[3])
-    assert.equal(10, first[3])
+    assert.equal(10, least_faults(group, 10))
     group:close()
   end)
 
@@ -135,7 +140,7 @@ describe("a group", function()
     local wanted = { group:fd(3), group:fd(2), group:fd(1) }
     local callback = ffi.cast("int (*)(int32_t)", function(fd) order[#order + 1] = fd return real(fd) end)
     ffi.C.pmclua_system.close = callback
-    group:close()
+    support.interpreted(function() group:close() end)
     ffi.C.pmclua_system.close = real
     callback:free()
     assert.same(wanted, order)

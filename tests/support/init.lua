@@ -129,6 +129,17 @@ function M.with_env(variables, fn)
   return unpack(results, 2)
 end
 
+--- Calls fn with nothing compiled: C may then call back into Lua, which compiled code does not survive.
+---@param fn fun()
+---@return boolean ok, any why as pcall
+function M.interpreted(fn)
+  jit.flush()
+  jit.off()
+  local ok, why = pcall(fn)
+  jit.on()
+  return ok, why
+end
+
 -- ---- what is here ----
 
 function M.have_root() return require("pmclua.core").uid() == 0 end
