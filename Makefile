@@ -43,7 +43,7 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint lab bench documents install uninstall clean help
+.PHONY: all run test lint check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -65,6 +65,11 @@ test: ## install what is missing, build, run all tests
 lint: ## check the sources with luacheck, cppcheck, clang and others
 	@tests/packages build lint
 	@tests/lint
+
+check-asan: ## specs under ASan and UBSan; check-tsan, check-valgrind: under these
+check-asan check-tsan check-valgrind:
+	@tests/packages build run test check
+	@tests/check $(@:check-%=%)
 
 lab: ## a prompt in an emulated machine that has a PMU
 	@tests/packages build run lab
@@ -138,7 +143,7 @@ clean: ## remove what was built
 	rm -rf build pmclua
 
 help: ## this
-	@sed -n 's/^\([a-z]*\):.* ## /make \1 /p' Makefile | while read -r _ target text; do \
+	@sed -n 's/^\([a-z-]*\):.* ## /make \1 /p' Makefile | while read -r _ target text; do \
 	  printf '  make %-10s %s\n' "$$target" "$$text"; done
 
 -include $(wildcard $(BUILD)/*.d)

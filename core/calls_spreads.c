@@ -191,7 +191,7 @@ struct block { uint64_t *words; size_t used; };
 
 static void put(struct block *block, const void *bytes, size_t count)
 {
-    if (block->words)
+    if (block->words && count > 0)
         memcpy(block->words + block->used, bytes, count);
     block->used += count / sizeof(uint64_t);
 }

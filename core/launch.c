@@ -16,6 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined __SANITIZE_THREAD__
+#define MUST_FORK 1
+#elif __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define MUST_FORK RUNNING_ON_VALGRIND
+#else
+#define MUST_FORK 0
+#endif
+
 #include "launch.h"
 #include "rawcall.h"
 
@@ -32,7 +41,7 @@ struct launch_shared {
 };
 
 /* Puts the standard descriptors in place. None of the sources is 0, 1 or 2. */
-static long place_standard(const struct launch *launch)
+UNSANITIZED static long place_standard(const struct launch *launch)
 {
     for (int fd = 0; fd < 3; fd++) {
         long result = rawcall3(SYS_dup3, launch->standard[fd], fd, 0);
@@ -43,20 +52,20 @@ static long place_standard(const struct launch *launch)
 }
 
 /* Only adds to what the task has: other bits of its personality are its own. */
-static long fix_addresses(void)
+UNSANITIZED static long fix_addresses(void)
 {
     long personality_now = rawcall3(SYS_personality, 0xffffffff, 0, 0);
     return personality_now < 0 ? personality_now : rawcall3(SYS_personality, personality_now | ADDR_NO_RANDOMIZE, 0, 0);
 }
 
-static void keep_descriptors(const struct launch *launch)
+UNSANITIZED static void keep_descriptors(const struct launch *launch)
 {
     for (int i = 0; i < launch->keep_count; i++)
         rawcall3(SYS_fcntl, launch->keep[i], F_SETFD, 0);
 }
 
 /* Everything before the gate; the stage that failed stays in shared->stage. */
-static long make_ready(struct launch_shared *shared)
+UNSANITIZED static long make_ready(struct launch_shared *shared)
 {
     const struct launch *launch = &shared->launch;
     long result = 0;
@@ -81,7 +90,7 @@ static long make_ready(struct launch_shared *shared)
     return result;
 }
 
-static long become(struct launch_shared *shared)
+UNSANITIZED static long become(struct launch_shared *shared)
 {
     const struct launch *launch = &shared->launch;
     /* Our copy of the gate's other end would keep the child waiting for itself. */
@@ -97,7 +106,7 @@ static long become(struct launch_shared *shared)
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
 
-static int child(void *argument)
+UNSANITIZED static int child(void *argument)
 {
     struct launch_shared *shared = argument;
     shared->errnum = (int)-become(shared);
@@ -124,6 +133,15 @@ static void give_back(struct launch_shared *shared)
     spare = shared;
 }
 
+/* valgrind and TSan, who keep books of one process's memory, do not allow that a child shares it. */
+static int make_child(struct launch_shared *shared)
+{
+    if (!MUST_FORK)
+        return clone(child, shared->stack + STACK_BYTES, CLONE_VM | SIGCHLD, shared);
+    int pid = fork();
+    return pid == 0 ? child(shared) : pid;
+}
+
 int launch_hold(struct held *held, const struct launch *launch)
 {
     int gate[2];
@@ -142,7 +160,7 @@ int launch_hold(struct held *held, const struct launch *launch)
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &shared->mask);
-    int pid = clone(child, shared->stack + STACK_BYTES, CLONE_VM | SIGCHLD, shared);
+    int pid = make_child(shared);
     int errnum = errno;
     sigprocmask(SIG_SETMASK, &shared->mask, NULL);
     close(gate[0]);

@@ -5,7 +5,10 @@
 #ifndef PMCLUA_RAWCALL_H
 #define PMCLUA_RAWCALL_H
 
-static inline long rawcall4(long number, long a, long b, long c, long d)
+/* Of a function that runs on memory, or with thread pointers, that a sanitizer's bookkeeping does not know. */
+#define UNSANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+
+UNSANITIZED static inline long rawcall4(long number, long a, long b, long c, long d)
 {
 #if defined __x86_64__
     long result;
@@ -34,7 +37,7 @@ static inline long rawcall4(long number, long a, long b, long c, long d)
 #endif
 }
 
-static inline long rawcall3(long number, long a, long b, long c)
+UNSANITIZED static inline long rawcall3(long number, long a, long b, long c)
 {
     return rawcall4(number, a, b, c, 0);
 }
