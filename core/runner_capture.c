@@ -9,14 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runner_capture.h"
 
-enum { CHUNK_BYTES = 65536 };
+/* A pipe holds one chunk unless its writer enlarges it; more than this is written as we read. */
+enum { CHUNK_BYTES = 65536, DRAIN_CHUNKS = 16, PAUSE_MS = 10 };
 
 int capture_open(struct capture *capture, uint64_t limit)
 {
@@ -46,11 +49,11 @@ static void keep(struct capture *capture, const char *bytes, size_t count)
     capture->used += (uint32_t)count;
 }
 
-/* Everything that is in the pipe now: 0, or -1 at its end. */
+/* What is in the pipe now: 0, or -1 at its end. Bounded: whoever outlives the command may write for ever. */
 static int drain(struct capture *capture)
 {
     static char chunk[CHUNK_BYTES];
-    for (;;) {
+    for (int i = 0; i < DRAIN_CHUNKS; i++) {
         ssize_t got = read(capture->ours, chunk, sizeof chunk);
         if (got > 0)
             keep(capture, chunk, (size_t)got);
@@ -59,6 +62,16 @@ static int drain(struct capture *capture)
         else if (errno != EINTR)
             return 0;
     }
+    return 0;
+}
+
+/* Asks the OS kernel where no descriptor says so (pidfd_open may be unknown or forbidden). */
+static int has_ended(int pid)
+{
+    siginfo_t info = { .si_pid = 0 };
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) < 0)
+        return errno != EINTR;
+    return info.si_pid == pid;
 }
 
 void capture_follow(struct capture captures[2], int pid)
@@ -72,13 +85,12 @@ void capture_follow(struct capture captures[2], int pid)
             close(captures[i].theirs);
         captures[i].theirs = -1;
     }
-    while (ended >= 0 && (poll(ready, 3, -1) >= 0 || errno == EINTR)) {
-        int is_over = ready[2].revents != 0;
+    for (int is_over = 0; !is_over;) {
+        int count = poll(ready, 3, ended >= 0 ? -1 : PAUSE_MS);
+        is_over = count > 0 && ended >= 0 ? ready[2].revents != 0 : has_ended(pid);
         for (int i = 0; i < 2; i++)
             if (ready[i].fd >= 0 && drain(&captures[i]) < 0)
                 ready[i].fd = -1;
-        if (is_over)
-            break;
     }
     if (ended >= 0)
         close(ended);
