@@ -159,7 +159,7 @@ describe("an experiment's key read", function()
 
   it("is stored with each record, packed or not, and read back", function()
     local folder = support.folder()
-    for _, repetitions in ipairs { 3, 30 } do
+    for _, repetitions in ipairs { 3, 300 } do
       local path = ("%s/%d.jsonl"):format(folder, repetitions)
       pmc.measure(function() end, { read = "toggle", repetitions = repetitions, warmup = 1,
         events = { "page-faults" }, store = path })

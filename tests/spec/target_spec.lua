@@ -459,6 +459,8 @@ describe("descriptors", function()
   local function run_limited(limits)
     support.need(support.have "cc", "no C compiler")
     local running = start(9, 0)
+    collectgarbage()                                 -- files that other specs left open are inherited
+    collectgarbage()
     local result = support.run { "sh", "-c", limits .. ' exec "$@"', "sh", support.program, "-e",
       SCRIPT:format(running.pid) }
     running.finish()
