@@ -7,7 +7,7 @@
 --   standard error.
 -- usage: pmclua regions [-e LIST] --function NAME… -- COMMAND [ARGS]
 -- example:
---   pmclua regions -e page-faults --function bfd_openr -- objdump -f /bin/true
+--   pmclua regions -e page-faults --function libc.so.6:setlocale -- ls /
 -- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per
 --   call` the mean. Quartiles, 99 % and max are of single calls. Where several functions are named,
 --   `itself` leaves out the calls of the others. Calls that no number holds are listed below the table.
@@ -17,7 +17,6 @@
 --   cannot be executed, 127 when there is none.
 
 local pmc = require "pmclua"
-local regions = require "pmclua.experiment.regions"
 
 local opt = pmc.options {
   { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
@@ -64,7 +63,7 @@ for i, from in ipairs(opt.from) do table.insert(asked, { from = from, to = opt.t
 local words = { unpack(opt.command) }
 words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
 
-local ok, result = pcall(regions.measure, pmc.command(words), {
+local ok, result = pcall(pmc.regions, pmc.command(words), {
   regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
 })
 if not ok then

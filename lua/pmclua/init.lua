@@ -23,6 +23,7 @@ local PLACES = {
   cpus       = { "pmclua.target", "cpus" },
   system     = { "pmclua.target", "system" },
   cgroup     = { "pmclua.target", "cgroup" },
+  regions    = { "pmclua.experiment.regions", "measure" },
   targets    = { "pmclua.target.options" },
   monitor    = { "pmclua.monitor", "new" },
   machine    = { "pmclua.machine", "facts" },

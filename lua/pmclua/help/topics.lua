@@ -25,6 +25,8 @@ return {
     [[pmc.buffer { "int32_t", count = 1024, fill = "random" }]] },
   { "snippet", "a workload: a line of assembly or C, unrolled in a loop, counted per execution",
     [[pmc.measure(pmc.snippet { c = "pmclua_keep(0);" })]] },
+  { "regions", "the calls of functions of an unmodified command: counts of each call",
+    [[pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })]] },
   { "group", "counts events around Lua code in this process",
     [[pmc.group("page-faults"):count(function() return ("x"):rep(1e6) end)]] },
   { "self", "who is counted: this thread", [[pmc.self()]] },
