@@ -15,7 +15,7 @@ local PROGRAM = here .. "/../build/pmclua"
 local PARTS = {
   { name = "specs", limit_s = 480,
     command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
-  { name = "lab", limit_s = 330, needs = here .. "/lab/lab.sh",
+  { name = "lab", limit_s = 480, needs = here .. "/lab/lab.sh",
     command = ("%s/lab/lab.sh test"):format(here) },
 }
 
