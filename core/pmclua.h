@@ -520,6 +520,11 @@ int32_t pmclua_line_write(char *out, size_t bytes, const char *form,
 int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form_bytes,
                          uint64_t *values, uint8_t *absent, size_t size);
 
+/* The same where the form is known, and has no '%' in its strings: a fifth of the work. -EINVAL: the line is
+ * of another form, or none. */
+int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint64_t *values, uint8_t *absent,
+                          size_t size);
+
 /* Creates a file of lines at `path` (mode 0600, -EEXIST) or, with `resume` nonzero, opens one and cuts
  * what follows its last newline (-ENODATA: it has none). Symlinks are not followed (-ELOOP), and one
  * process writes at a time (-EWOULDBLOCK). A descriptor for pmclua_lines_append and pmclua_close. */

@@ -206,8 +206,10 @@ static int take_word(struct scanner *s, const char *word)
 static int take_digits(struct scanner *s, uint64_t *value)
 {
     uint64_t sum = 0;
-    const char *first = s->at;
-    for (; s->at < s->end && is_digit(*s->at); s->at++)
+    const char *first = s->at, *at = first, *safe = s->end - first > 19 ? first + 19 : s->end;
+    for (; at < safe && is_digit(*at); at++)          /* 19 digits always fit */
+        sum = sum * 10 + (uint64_t)(*at - '0');
+    for (s->at = at; s->at < s->end && is_digit(*s->at); s->at++)
         if (__builtin_mul_overflow(sum, 10, &sum)
             || __builtin_add_overflow(sum, (uint64_t)(*s->at - '0'), &sum))
             return -ERANGE;
@@ -382,6 +384,41 @@ int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form
     if (!error)
         error = emit(&s, "", 1);
     return error ? error : (int32_t)s.count;
+}
+
+/* The values of "[%]": 0, -EINVAL where they are not there. */
+static int match_values(struct scanner *s)
+{
+    size_t length_at = s->count;
+    uint64_t length = 0;
+    int error = add_value(s, 0, 0);
+    while (!error && peek(s) != ']') {
+        if (length++ && !take_word(s, ","))
+            return -EINVAL;
+        error = take_plain(s);
+    }
+    if (!error)
+        s->values[length_at] = length;
+    return error;
+}
+
+int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint64_t *values, uint8_t *absent,
+                          size_t size)
+{
+    struct scanner s = { line, line + bytes, NULL, NULL, values, absent, 0, size };
+    const char *end = form + strlen(form), *text = form;
+    int error = bytes > INT32_MAX;
+    while (!error && text < end) {
+        const char *at = memchr(text, '%', (size_t)(end - text));
+        size_t literal = (size_t)((at ? at : end) - text);
+        if ((size_t)(s.end - s.at) < literal || memcmp(s.at, text, literal) != 0)
+            return -EINVAL;
+        s.at += literal;
+        if (at)
+            error = literal && at[-1] == '[' && at[1] == ']' ? match_values(&s) : take_plain(&s);
+        text = at ? at + 1 : end;
+    }
+    return error || s.at != s.end ? -EINVAL : (int32_t)s.count;
 }
 
 /* ---- files of lines -------------------------------------------------------------------------- */

@@ -39,20 +39,32 @@ function M.line_write(form, values, count)
   return M.line_write(form, values, count)
 end
 
+local last_form               -- of the line that was scanned before: most lines have it too
+
+-- Whether every '%' of a form stands for a value.
+local function is_plain(form)
+  local without_strings = form:gsub('\\.', ""):gsub('"[^"]*"', "")
+  return select(2, without_strings:gsub("%%", "")) == select(2, form:gsub("%%", ""))
+end
+
 --- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
 --- nil, errno name, number.
 ---@param line string
 ---@param values table
 function M.line_scan(line, values)
   grow_line_room(#line + 2)
-  local room = line_room
-  local count = C.pmclua_line_scan(line, #line, room.form, 2 * room.bytes + 1, room.values, room.absent,
-    room.bytes / 2 + 1)
-  if count < 0 then return refused(count) end
+  local room, size, form = line_room, line_room.bytes / 2 + 1, last_form
+  local count = form and C.pmclua_line_match(line, #line, form, room.values, room.absent, size) or -1
+  if count < 0 then
+    count = C.pmclua_line_scan(line, #line, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
+    if count < 0 then return refused(count) end
+    form = ffi.string(room.form)
+    last_form = is_plain(form) and form or nil
+  end
   for i = 0, count - 1 do
     if room.absent[i] ~= 0 then values[i + 1] = nil else values[i + 1] = exact(room.values[i]) end
   end
-  return ffi.string(room.form), count
+  return form, count
 end
 
 ---@class pmclua.core.Lines a file of whole lines

@@ -3,6 +3,7 @@
 -- Invariant: a line has passed every check against the plan of its own file, or it raises and nothing of
 -- it is used.
 
+local new_table = require "table.new"
 local shapes = require "pmclua.store.shape"
 
 local M = {}
@@ -100,7 +101,7 @@ local function read_counts(values, at, counted, events)
   local entries = values[enabled_at]
   local running_at = enabled_at + entries + 1
   if values[running_at] ~= entries then error("'enabled' and 'running' differ in length", 0) end
-  local numbers, on, ran = {}, {}, {}
+  local numbers, on, ran = new_table(n, 0), new_table(n, 0), new_table(n, 0)
   for i = 1, n do
     local event, own = events[i], values[times_at + i]
     numbers[event] = values[counts_at + i]
@@ -113,19 +114,30 @@ local function read_counts(values, at, counted, events)
   return running_at + entries
 end
 
-local function read_single(self, shape, values)
-  local cell, at = read_head(self, shape, values)
-  -- Made at once, in the order of shape.SCALARS: growing a table field by field costs three times this.
-  local record = {
-    workload = shape.workload, levels = cell.levels, cell = values[shape.cell_at],
-    pass = values[shape.cell_at + 1], warmup = shape.warmup, outcome = shape.outcome,
-    exit = values[at + 1], signal = values[at + 2], index = values[at + 3], order = values[at + 4],
-    start_ns = values[at + 5], wall_ns = values[at + 6], iterations = values[at + 7],
-    user_ns = values[at + 8], system_ns = values[at + 9], max_rss_bytes = values[at + 10],
-    minor_faults = values[at + 11], major_faults = values[at + 12],
-    voluntary_switches = values[at + 13], involuntary_switches = values[at + 14],
+-- A record with all its fields. A table that is born with them is copied whole; one that gets them one by one
+-- costs four times as much.
+local function blank_record()
+  return {
+    workload = false, levels = false, cell = 0, pass = 0, warmup = false, outcome = false, exit = 0, signal = 0,
+    index = 0, order = 0, start_ns = 0, wall_ns = 0, iterations = 0, user_ns = 0, system_ns = 0,
+    max_rss_bytes = 0, minor_faults = 0, major_faults = 0, voluntary_switches = 0, involuntary_switches = 0,
     counts = false, enabled = false, running = false,
   }
+end
+
+local function read_single(self, shape, values)
+  local cell, at = read_head(self, shape, values)
+  local record = blank_record()
+  record.workload, record.levels = shape.workload, cell.levels
+  record.cell, record.pass = values[shape.cell_at], values[shape.cell_at + 1]
+  record.warmup, record.outcome = shape.warmup, shape.outcome
+  -- In the order of shape.SCALARS.
+  record.exit, record.signal = values[at + 1], values[at + 2]
+  record.index, record.order = values[at + 3], values[at + 4]
+  record.start_ns, record.wall_ns, record.iterations = values[at + 5], values[at + 6], values[at + 7]
+  record.user_ns, record.system_ns, record.max_rss_bytes = values[at + 8], values[at + 9], values[at + 10]
+  record.minor_faults, record.major_faults = values[at + 11], values[at + 12]
+  record.voluntary_switches, record.involuntary_switches = values[at + 13], values[at + 14]
   if shape.has_optional then set_optional(record, shape, values) end
   check_place(record)
   local events = self.pass_events[record.pass]
@@ -194,8 +206,9 @@ local function pick(line, values, name, k)
 end
 
 local function unpack_counts(line, values, k)
-  local events, numbers, on, ran = line.events, {}, {}, {}
-  for i = 1, #events do
+  local events, n = line.events, #line.events
+  local numbers, on, ran = new_table(n, 0), new_table(n, 0), new_table(n, 0)
+  for i = 1, n do
     local event, own = events[i], line.own[i]
     numbers[event] = values[line.counts[i] + k]
     on[event], ran[event] = values[line.enabled[own] + k], values[line.running[own] + k]
@@ -204,20 +217,11 @@ local function unpack_counts(line, values, k)
 end
 
 local function unpack_record(line, shape, values, k)
-  local record = {
-    workload = shape.workload, levels = line.cell.levels, cell = values[shape.cell_at],
-    pass = values[shape.cell_at + 1], warmup = shape.warmup, outcome = shape.outcome,
-    exit = pick(line, values, "exit", k), signal = pick(line, values, "signal", k),
-    index = pick(line, values, "index", k), order = pick(line, values, "order", k),
-    start_ns = pick(line, values, "start_ns", k), wall_ns = pick(line, values, "wall_ns", k),
-    iterations = pick(line, values, "iterations", k), user_ns = pick(line, values, "user_ns", k),
-    system_ns = pick(line, values, "system_ns", k), max_rss_bytes = pick(line, values, "max_rss_bytes", k),
-    minor_faults = pick(line, values, "minor_faults", k),
-    major_faults = pick(line, values, "major_faults", k),
-    voluntary_switches = pick(line, values, "voluntary_switches", k),
-    involuntary_switches = pick(line, values, "involuntary_switches", k),
-    counts = false, enabled = false, running = false,
-  }
+  local record = blank_record()
+  record.workload, record.levels = shape.workload, line.cell.levels
+  record.cell, record.pass = values[shape.cell_at], values[shape.cell_at + 1]
+  record.warmup, record.outcome = shape.warmup, shape.outcome
+  for i = 1, #SCALARS do record[SCALARS[i]] = pick(line, values, SCALARS[i], k) end
   if shape.has_optional then set_optional(record, shape, values) end
   record.counts, record.enabled, record.running = unpack_counts(line, values, k)
   check_place(record)
@@ -228,15 +232,21 @@ end
 ---@param form string
 ---@param values (number|ffi.cdata*|nil)[]
 ---@return integer count of its records
----@return fun(k: integer): table record the k-th of them, while `values` stays as it is
+---@return table? record the only one; nil for a packed line
+---@return table? packed for `unpack`
 function Decoder:read(form, values)
   local shape = shape_of(self, form)
-  if shape.kind == "repetition" then
-    local record = read_single(self, shape, values)
-    return 1, function() return record end
-  end
+  if shape.kind == "repetition" then return 1, read_single(self, shape, values), nil end
   local line = lay_out(self, shape, values)
-  return line.n, function(k) return unpack_record(line, shape, values, k) end
+  line.shape = shape
+  return line.n, nil, line
 end
+
+--- A record of a packed line, while `values` stays as it is.
+---@param packed table of `read`
+---@param values (number|ffi.cdata*|nil)[]
+---@param k integer from 1
+---@return table record
+function Decoder.unpack(_, packed, values, k) return unpack_record(packed, packed.shape, values, k) end
 
 return M

@@ -56,7 +56,7 @@ local function read_records(reader, form, line)
   if kind == "end" then return read_end(reader, line) end
   if kind == "resume" then return read_resume(reader) end
   if reader.ended then error("it comes after the end", 0) end
-  reader.count, reader.record = reader.decoder:read(form, reader.values)
+  reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
   reader.taken = 0
 end
 
@@ -84,7 +84,7 @@ local function next_record(reader)
   while not reader.done do
     if reader.taken < reader.count then
       reader.taken = reader.taken + 1
-      return reader.record(reader.taken)
+      return reader.single or reader.decoder:unpack(reader.packed, reader.values, reader.taken)
     end
     local line = next_line(reader)
     if line then read_line(reader, line) else finish_reading(reader) end
