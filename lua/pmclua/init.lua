@@ -29,6 +29,7 @@ local PLACES = {
   machine    = { "pmclua.machine", "facts" },
   script     = { "pmclua.script.call", "call" },
   load       = { "pmclua.experiment.result.files", "load" },
+  plot       = { "pmclua.report.plot", "plot" },
   stored     = { "pmclua.stored" },
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },

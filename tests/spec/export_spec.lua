@@ -133,7 +133,7 @@ describe("the HTML report", function()
   it("escapes whatever names hold", function()
     local html = page(two_commands { "<script>alert(1)</script>", "\"><img src=x onerror='x()'>\27[2J" })
     assert.is_nil(html:find("<script", 1, true))
-    assert.is_nil(html:find("<img", 1, true))
+    assert.is_nil(html:find("<img src", 1, true))      -- plots have their text first
     assert.is_nil(html:find "[%z\1-\9\11-\31\127]")
     assert.matches("&lt;script&gt;alert(1)&lt;/script&gt;", html, 1, true)
   end)

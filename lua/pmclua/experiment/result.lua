@@ -31,7 +31,8 @@ Result.__index = Result
 ---@return pmclua.Result
 function M.new(header)
   local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
-    per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {}, workload_by_name = {}, pass_events = {},
+    per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {},
+    workload_by_name = {}, pass_events = {},
     parts = {}, part_by_key = {}, status = "running", problems = {} }, Result)
   names.read(result)
   for number in ipairs(header.cells) do result:part(number) end
@@ -214,6 +215,12 @@ function Result:warnings() return require("pmclua.experiment.result.warnings").o
 ---@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }
 ---@return string
 function Result:report(options) return require("pmclua.report").render(self, options) end
+
+--- A plot of the result by gnuplot; prints as text.
+---@param options? pmclua.PlotOptions|string a kind ("distribution", "ecdf", "factor", "regression", "order",
+---  "histogram"), or kind, name, output (a path that ends in .svg, .png or .txt), format, width, height
+---@return pmclua.Plot plot raises an error object where gnuplot is missing
+function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
 
 function Result:__tostring() return self:report() end
 

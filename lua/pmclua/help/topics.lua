@@ -47,6 +47,8 @@ return {
     [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store")]] },
   { "load", "reads stored results back as one result",
     [[pmc.load "/path/of/a/result.jsonl"]] },
+  { "plot", "a plot of a result or a file, by gnuplot: for the terminal, SVG or PNG",
+    [[pmc.plot("/path/of/a/result.jsonl", "ecdf")]] },
   { "stored", "stored results: which there are, the last, removing old ones, merging",
     [[pmc.stored.list()]] },
   { "events", "parses, explains and lists events",

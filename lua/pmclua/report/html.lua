@@ -130,6 +130,11 @@ local function plots(list)
   return table.concat(parts, "\n")
 end
 
+-- What gnuplot, where it is installed, draws of the result.
+local function drawn(result, options)
+  return options and options.plots or require("pmclua.report.plot").for_page(result)
+end
+
 -- ---- how it was made -----------------------------------------------------------------------------------
 
 local function plan(result)
@@ -192,7 +197,7 @@ end
 --- The result as an HTML page.
 ---@param result pmclua.Result
 ---@param _ table what the terminal can show: of no concern here
----@param options? { plots?: { title: string, svg: string }[] }
+---@param options? { plots?: { title: string, svg: string }[] } plots: instead of those that gnuplot draws
 ---@return string
 function M.render(result, _, options)
   local report = tables.of(result)
@@ -200,7 +205,7 @@ function M.render(result, _, options)
   local body = {
     element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
     section("tables", "Tables", all_tables(report)),
-    section("plots", "Plots", plots(options and options.plots)),
+    section("plots", "Plots", plots(drawn(result, options))),
     section("notes", "Notes and warnings", list_of(report.notes, "notes")),
     section("plan", "Plan", plan(result)), section("host", "Host", host(result)),
     section("obtained", "How each number was obtained", how_obtained(result)),

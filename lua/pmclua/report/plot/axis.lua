@@ -1,0 +1,83 @@
+--- axis.lua: the labels and scales of charts: values in a unit that suits them.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } }
+local BYTES = { { 2 ^ 30, "GiB" }, { 2 ^ 20, "MiB" }, { 2 ^ 10, "KiB" }, { 1, "B" } }
+
+local COUNTS = { { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
+
+local function scale_of(largest, scales)
+  for _, scale in ipairs(scales) do
+    if largest >= scale[1] then return scale end
+  end
+  return scales[#scales]
+end
+
+local function unit_of(unit, largest)
+  if unit == "ns" then return unpack(scale_of(largest, TIMES)) end
+  if unit == "B" then return unpack(scale_of(largest, BYTES)) end
+  if unit == "%" then return 0.01, "%" end
+  if unit == "" and largest >= 10000 then return unpack(scale_of(largest, COUNTS)) end
+  return 1, unit
+end
+
+---@class pmclua.ChartScale
+---@field divisor number
+---@field label string
+---@field log? boolean cells lie far apart
+
+--- The scale of values up to `largest`.
+---@param name string what they are
+---@param unit string of an event or metric
+---@param largest number
+---@return pmclua.ChartScale
+function M.scale(name, unit, largest)
+  local divisor, shown = unit_of(unit or "", largest)
+  return { divisor = divisor,
+    label = shown ~= "" and ("%s (%s)"):format(text.safe(name), shown) or text.safe(name) }
+end
+
+--- The scale of a quantity over some cells.
+---@param cells pmclua.Cell[] that have values of it
+---@param name string of an event or metric
+---@return pmclua.ChartScale
+function M.of_cells(cells, name)
+  local largest, least, summary, medians = 0, math.huge, nil, {}
+  for i, cell in ipairs(cells) do
+    local one = cell:summary(name)
+    largest, summary = math.max(largest, math.abs(tonumber(one.max))), one
+    least, medians[i] = math.min(least, tonumber(one.min)), tonumber(one.median)
+  end
+  local is_event = cells[1].result.event_by_field[summary.name] ~= nil
+  local per = is_event and cells[1].per == "iteration" and " per iteration" or ""
+  local scale = M.scale(summary.title .. per, summary.unit, largest)
+  scale.log = least > 0 and M.is_geometric(medians)
+  return scale
+end
+
+--- An axis of named places with some room at its ends.
+---@param label string
+---@param tics { [1]: string, [2]: number }[]
+---@param log boolean
+---@return pmclua.ChartAxis
+function M.around(label, tics, log)
+  local low, high = math.huge, -math.huge
+  for _, tic in ipairs(tics) do low, high = math.min(low, tic[2]), math.max(high, tic[2]) end
+  local room = (high - low) * 0.05
+  return { label = label, log = log, tics = tics, low = log and low / 1.2 or low - room,
+    high = log and high * 1.2 or high + room }
+end
+
+--- Whether levels are better told apart on a logarithmic axis.
+---@param levels number[]
+---@return boolean
+function M.is_geometric(levels)
+  local least, most = math.huge, 0
+  for _, level in ipairs(levels) do least, most = math.min(least, level), math.max(most, level) end
+  return least > 0 and #levels > 2 and most / least >= 16
+end
+
+return M

@@ -1,0 +1,334 @@
+--- charts.lua: what each kind of plot shows of a result, as charts that gnuplot.lua draws.
+--
+-- Invariant: every value that was summarised is in a chart, or the chart says how many cells it leaves out;
+-- axes name their quantity and unit.
+
+local explain = require "pmclua.explain"
+local order = require "pmclua.stats.order"
+local shape = require "pmclua.report.shape"
+local text = require "pmclua.text"
+local words = require "pmclua.report.words"
+local axis = require "pmclua.report.plot.axis"
+local gnuplot = require "pmclua.report.plot.gnuplot"
+
+local M = {}
+
+-- ---- which cells, under which names ----------------------------------------------------------------------
+
+local function refuse(message, hint)
+  error(explain.problem { code = "ENODATA", operation = "plot", message = message, hint = hint }, 0)
+end
+
+-- What tells cells apart: the workload and levels that vary.
+local function short_label(cell, varies)
+  local parts = varies.workload and { text.safe(cell.workload) } or {}
+  for _, factor in ipairs(cell.result.header.factors) do
+    local name = factor[1]
+    if varies[name] then parts[#parts + 1] = ("%s %s"):format(name, words.level(name, cell.levels[name])) end
+  end
+  for _, part in ipairs { "region", "thread", "cpu" } do
+    if cell[part] ~= nil then parts[#parts + 1] = text.safe(tostring(cell[part])) end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or text.safe(cell.workload)
+end
+
+local function varying(cells)
+  local varies, first = {}, cells[1]
+  for _, cell in ipairs(cells) do
+    varies.workload = varies.workload or cell.workload ~= first.workload
+    for name, level in pairs(cell.levels) do varies[name] = varies[name] or level ~= first.levels[name] end
+  end
+  return varies
+end
+
+-- Cells that have values of a quantity, with their labels; at most `most`, and how many there are.
+local function cells_with(result, name, most)
+  local cells, labels, count = {}, {}, 0
+  for cell in result:cells() do
+    if cell:summary(name).n > 0 then
+      count = count + 1
+      if count <= (most or math.huge) then cells[#cells + 1] = cell end
+    end
+  end
+  if count == 0 then
+    local cell = result:cells()()
+    local why = cell and cell:summary(name).why or "there is no repetition"
+    refuse(("there is nothing of %s to plot: %s"):format(name, words.brief(why)))
+  end
+  local varies = varying(cells)
+  for i, cell in ipairs(cells) do labels[i] = short_label(cell, varies) end
+  return cells, labels, count
+end
+
+-- Levels that all cells share.
+local function common_levels(cells)
+  local varies, parts = varying(cells), {}
+  for _, factor in ipairs(cells[1].result.header.factors) do
+    local name = factor[1]
+    if not varies[name] then
+      parts[#parts + 1] = ("%s = %s"):format(name, words.level(name, cells[1].levels[name]))
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+-- A chart, headed by the question and what is shown.
+local function chart_of(result, cells, count, said, panels)
+  local title = text.safe(result.header.question or result.header.name or "")
+  local place = #cells == 1 and cells[1]:label() or common_levels(cells)
+  if place ~= "" then said = ("%s · %s"):format(place, said) end
+  if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end
+  return { title = title, subtitle = said, panels = panels }
+end
+
+-- ---- distribution: every value beside its quartiles ------------------------------------------------------
+
+local SPREAD = 0.2              -- points stand at most so far beside the middle of their box
+
+local function points_beside(values, x, divisor)
+  local data = {}
+  -- Places beside the middle by the golden ratio: apart, and the same each time.
+  for i = 1, #values do
+    data[i] = { x + SPREAD * (2 * (i * 0.6180339887 % 1) - 1), values[i] / divisor }
+  end
+  return data
+end
+
+-- One colour a workload.
+local function colour_of(result, cell)
+  for i, workload in ipairs(result.header.workloads) do
+    if workload.name == cell.workload then return i end
+  end
+end
+
+function M.distribution(result, name)
+  local cells, labels, count = cells_with(result, name, 24)
+  local scale, series, tics = axis.of_cells(cells, name), {}, {}
+  for i, cell in ipairs(cells) do
+    local values = cell:values(name)
+    local sorted, d = order.sorted(values), scale.divisor
+    local box = { i }
+    for k, p in ipairs { 0, 0.25, 0.5, 0.75, 1 } do box[k + 1] = order.quantile_of(sorted, p) / d end
+    tics[i] = { labels[i], i }
+    local colour = colour_of(result, cell)
+    series[#series + 1] = { style = "boxes", colour = colour, data = { box }, width = 0.5 }
+    series[#series + 1] = { style = "points", colour = colour, data = points_beside(values, i, d) }
+  end
+  return chart_of(result, cells, count, "values, quartiles and extremes", { {
+    x = { label = "", tics = tics, low = 0.4, high = #cells + 0.6 },
+    y = { label = scale.label, log = scale.log }, series = series } })
+end
+
+-- ---- ECDF ------------------------------------------------------------------------------------------------
+
+function M.ecdf(result, name)
+  local cells, labels, count = cells_with(result, name, gnuplot.MOST_SERIES)
+  local scale, series = axis.of_cells(cells, name), {}
+  for i, cell in ipairs(cells) do
+    local sorted, data = order.sorted(cell:values(name)), {}
+    data[1] = { sorted[1] / scale.divisor, 0 }
+    for k = 1, #sorted do data[k + 1] = { sorted[k] / scale.divisor, k / #sorted } end
+    series[i] = { title = labels[i], style = "steps", colour = i, data = data }
+  end
+  return chart_of(result, cells, count, "share of repetitions up to a value", { {
+    x = { label = scale.label, log = scale.log },
+    y = { label = "share of repetitions", low = 0, high = 1 }, series = series } })
+end
+
+-- ---- a factor against a quantity -------------------------------------------------------------------------
+
+-- The factor with most levels that vary.
+local function swept_factor(result, cells)
+  local best, most
+  for _, factor in ipairs(result.header.factors) do
+    local seen, count = {}, 0
+    for _, cell in ipairs(cells) do
+      local level = cell.levels[factor[1]]
+      if not seen[level] then seen[level], count = true, count + 1 end
+    end
+    if count > 1 and (not most or count > most) then best, most = factor[1], count end
+  end
+  if not best then refuse("no factor has several levels to plot against", "try --kind distribution") end
+  return best
+end
+
+local function group_of(cell, varies, swept)
+  local rest = {}
+  for name, value in pairs(varies) do rest[name] = name ~= swept and value or nil end
+  return short_label(cell, rest)
+end
+
+-- Places of a factor's levels: themselves where they are numbers, else 1, 2, ….
+local function places_of(result, swept)
+  local levels, place, tics, numeric = result.factor_by_name[swept][2], {}, {}, true
+  for _, level in ipairs(levels) do numeric = numeric and type(level) == "number" end
+  for i, level in ipairs(levels) do
+    place[level] = numeric and level or i
+    tics[i] = { words.level(swept, level), place[level] }
+  end
+  return place, numeric and axis.is_geometric(levels), tics
+end
+
+local function interval_row(cell, name, x, divisor)
+  local summary = cell:summary(name)
+  local median = tonumber(summary.median) / divisor
+  return { x, median, summary.low and tonumber(summary.low) / divisor or median,
+    summary.high and tonumber(summary.high) / divisor or median }
+end
+
+function M.factor(result, name)
+  local cells, left_out = cells_with(result, name), 0
+  local swept, varies, scale = swept_factor(result, cells), varying(cells), axis.of_cells(cells, name)
+  local place, log, tics = places_of(result, swept)
+  local series, by_group = {}, {}
+  for _, cell in ipairs(cells) do
+    local group = group_of(cell, varies, swept)
+    if not by_group[group] and #series < gnuplot.MOST_SERIES then
+      series[#series + 1] = { title = group, style = "marks", colour = #series + 1, data = {} }
+      by_group[group] = series[#series]
+    end
+    if by_group[group] then
+      local row = interval_row(cell, name, place[cell.levels[swept]], scale.divisor)
+      table.insert(by_group[group].data, row)
+    else
+      left_out = left_out + 1
+    end
+  end
+  for _, one in ipairs(series) do table.sort(one.data, function(a, b) return a[1] < b[1] end) end
+  local said = "medians with 95 % intervals"
+  if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "cell")) end
+  return chart_of(result, cells, #cells, said, { { x = axis.around(text.safe(swept), tics, log),
+    y = { label = scale.label, log = scale.log }, series = series } })
+end
+
+-- ---- regression and its residuals ------------------------------------------------------------------------
+
+local function line_of(fit, divisor)
+  return { { fit.least, (fit.intercept + fit.slope * fit.least) / divisor },
+    { fit.most, (fit.intercept + fit.slope * fit.most) / divisor } }
+end
+
+local LINES = 4                 -- beside each other
+
+local function fitted_cells(result, name)
+  local cells, labels, count = cells_with(result, name, LINES)
+  for _, cell in ipairs(cells) do
+    local fit = cell:summary(name).fit
+    if not (fit and fit.intercept) then
+      refuse(("%s has no line of %s"):format(cell:label(), name),
+        'iterations = "fit", or a list, makes lines of events; metrics have none')
+    end
+  end
+  return cells, labels, count
+end
+
+local function largest_of(cells, name)
+  local largest = 0
+  for _, cell in ipairs(cells) do
+    for _, y in ipairs(cell:found(name).points.y) do largest = math.max(largest, math.abs(y)) end
+  end
+  return largest
+end
+
+-- The iteration counts that there are.
+local function tics_of(iterations)
+  local seen, tics = {}, {}
+  for _, count in ipairs(iterations) do
+    if not seen[count] then seen[count], tics[#tics + 1] = true, { text.short(count), count } end
+  end
+  return tics
+end
+
+-- Counts with their line, and what is left of them.
+local function line_panels(cell, name, label, scale, colour)
+  local points, fit = cell:found(name).points, cell:summary(name).fit
+  local counts, residuals, d = {}, {}, scale.divisor
+  for k = 1, #points.x do
+    counts[k] = { points.x[k], points.y[k] / d }
+    residuals[k] = { points.x[k], (points.y[k] - fit.intercept - fit.slope * points.x[k]) / d }
+  end
+  local x = axis.around("iterations", tics_of(points.x), false)
+  return { title = ("%s (R² %s)"):format(label, words.r_squared(fit.r2)), x = x,
+      y = { label = scale.label }, series = {
+        { style = "lines", colour = colour, data = line_of(fit, d) },
+        { style = "points", colour = colour, data = counts } } },
+    { x = x, y = { label = "residual", zero = true },
+      series = { { style = "points", colour = colour, data = residuals } } }
+end
+
+function M.regression(result, name)
+  local cells, labels, count = fitted_cells(result, name)
+  local summary, panels = cells[1]:summary(name), {}
+  local scale = axis.scale(summary.title, summary.unit, largest_of(cells, name))
+  for i, cell in ipairs(cells) do
+    panels[i], panels[#cells + i] = line_panels(cell, name, labels[i], scale, i)
+  end
+  local chart = chart_of(result, cells, count, "counts over iterations, and residuals", panels)
+  chart.columns = #cells
+  return chart
+end
+
+-- ---- order of measuring ----------------------------------------------------------------------------------
+
+function M.order(result, name)
+  local cells, labels, count = cells_with(result, name, gnuplot.MOST_SERIES)
+  local scale, series = axis.of_cells(cells, name), {}
+  for i, cell in ipairs(cells) do
+    local found, data = cell:found(name), {}
+    for k, row in ipairs(found.rows) do
+      data[k] = { found.block.order[row], found.list[k] / scale.divisor }
+    end
+    series[i] = { title = labels[i], style = "points", colour = i, data = data }
+  end
+  return chart_of(result, cells, count, "values in the order of measuring", { {
+    x = { label = "place in time, counted in repetitions of all cells" },
+    y = { label = scale.label, log = scale.log }, series = series } })
+end
+
+-- ---- histogram -------------------------------------------------------------------------------------------
+
+local BINS, FAR = 30, 64        -- bars; the largest is so many times the smallest: octaves
+
+local function logarithms(values)
+  local list = {}
+  for i = 1, #values do list[i] = math.log(values[i]) / math.log(2) end
+  return list
+end
+
+local function bars_of(values, log)
+  local list = log and logarithms(values) or values
+  local bins = math.min(BINS, math.max(5, math.ceil(2 * (#list) ^ (1 / 3))))
+  local counts, low, high = shape.histogram(list, bins)
+  if not counts then return { { values[1], #values, math.max(1e-3, math.abs(values[1]) * 0.1) } } end
+  local data = {}
+  for i, count in ipairs(counts) do
+    local from, to = low + (i - 1) * (high - low) / bins, low + i * (high - low) / bins
+    if log then from, to = 2 ^ from, 2 ^ to end
+    data[i] = { (from + to) / 2, count, to - from }
+  end
+  return data
+end
+
+local function histogram_panel(label, said, scale, values, colour)
+  local sorted = order.sorted(values)
+  local log = sorted[1] > 0 and sorted[#sorted] / sorted[1] >= FAR
+  return { title = label, x = { label = scale.label, log = log },
+    y = { label = said, low = 0, whole = true },
+    series = { { style = "bars", colour = colour, data = bars_of(values, log) } } }
+end
+
+local HISTOGRAMS = 4            -- below each other
+
+function M.histogram(result, name)
+  local cells, labels, count = cells_with(result, name, HISTOGRAMS)
+  local scale, panels = axis.of_cells(cells, name), {}
+  for i, cell in ipairs(cells) do
+    local values = {}
+    for k, value in ipairs(cell:values(name)) do values[k] = value / scale.divisor end
+    local said = cell.region and "calls" or "repetitions"
+    panels[i] = histogram_panel(#cells > 1 and labels[i] or nil, said, scale, values, i)
+  end
+  return chart_of(result, cells, count, "how often each value came", panels)
+end
+
+return M

@@ -1,0 +1,305 @@
+--- gnuplot.lua: charts as pictures, drawn by the gnuplot program.
+--
+-- Invariant: what gnuplot is given are numbers, and texts in single quotes, in which it substitutes nothing
+-- (double quotes would run what stands in backquotes) and which hold none themselves; no name is markup
+-- ("noenhanced"), the user's own start-up file is not read, and nothing is left behind.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
+
+local M = {}
+
+---@class pmclua.Chart
+---@field title string
+---@field subtitle string
+---@field panels pmclua.ChartPanel[] below each other, or in columns
+---@field columns? integer
+
+---@class pmclua.ChartPanel
+---@field title? string
+---@field x pmclua.ChartAxis
+---@field y pmclua.ChartAxis
+---@field series pmclua.ChartSeries[]
+
+---@class pmclua.ChartAxis
+---@field label string
+---@field log? boolean
+---@field low? number
+---@field high? number
+---@field tics? { [1]: string, [2]: number }[] names of places, in place of numbers
+---@field zero? boolean a line at 0
+
+---@class pmclua.ChartSeries
+---@field title? string none: not in the key
+---@field style "points"|"lines"|"steps"|"marks"|"boxes"|"bars" marks: points with intervals (x y low high);
+---  boxes: x, lowest, lower quartile, median, upper quartile, highest; bars: middle, height, width
+---@field colour integer which of the colours, from 1
+---@field data number[][]
+---@field width? number of boxes, in x
+
+-- Okabe and Ito's colours, which the colour-blind can tell ("Color Universal Design", 2008); yellow, which
+-- is faint on white, is left out.
+local COLOURS = { "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#7F7F7F" }
+local POINTS = { 7, 5, 9, 11, 13, 4, 6, 8 }          -- filled and open shapes of gnuplot
+M.MOST_SERIES = #COLOURS
+
+local WIDTH, HEIGHT = 860, 520
+
+local TERMINALS = {
+  svg = "set terminal svg size %d,%d font 'sans-serif,13' noenhanced rounded background '#FFFFFF'",
+  png = "set terminal pngcairo size %d,%d font 'sans,11' noenhanced rounded background '#FFFFFF'",
+  text = "set terminal dumb size %d,%d noenhanced",
+}
+
+-- ---- texts and numbers -----------------------------------------------------------------------------------
+
+local LONGEST = 100
+
+local function quoted(s)
+  return "'" .. text.cut(text.safe(s), LONGEST):gsub("'", "’") .. "'"
+end
+
+local function number(value)
+  if value ~= value or math.abs(value) == math.huge then return "NaN" end
+  return ("%.17g"):format(value)
+end
+
+local function rows(data)
+  local lines = {}
+  for i, row in ipairs(data) do
+    local fields = {}
+    for k, value in ipairs(row) do fields[k] = number(value) end
+    lines[i] = table.concat(fields, " ")
+  end
+  return table.concat(lines, "\n")
+end
+
+-- ---- a chart as commands ---------------------------------------------------------------------------------
+
+local function colour(series) return COLOURS[(series.colour - 1) % #COLOURS + 1] end
+local function dashes(series) return series.colour > 4 and series.colour or 1 end
+local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
+
+-- How each style is drawn, and the columns that it takes; a style may be drawn in two layers.
+local STYLES = {
+  points = function(series)
+    return { ("using 1:2 with points pt %d ps 0.6 lc rgb '%s'"):format(shape(series), colour(series)) }
+  end,
+  lines = function(series)
+    return { ("using 1:2 with lines lw 2 dt %d lc rgb '%s'"):format(dashes(series), colour(series)) }
+  end,
+  steps = function(series)
+    return { ("using 1:2 with steps lw 2 dt %d lc rgb '%s'"):format(dashes(series), colour(series)) }
+  end,
+  marks = function(series)
+    local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
+    return { ("using 1:2 with linespoints pt %d ps 0.9 %s"):format(shape(series), look),
+      ("using 1:2:3:4 with yerrorbars pt %d ps 0.9 %s"):format(shape(series), look) }
+  end,
+  boxes = function(series)
+    local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
+    return { ("using 1:3:2:6:5:(%s) with candlesticks whiskerbars 0.5 fs solid 0.25 %s"):format(
+        number(series.width or 0.5), look),
+      ("using 1:4:4:4:4:(%s) with candlesticks lw 3 lc rgb '%s'"):format(number(series.width or 0.5),
+        colour(series)) }
+  end,
+  bars = function(series)
+    return { ("using 1:2:3 with boxes fs solid 0.7 noborder lc rgb '%s'"):format(colour(series)) }
+  end,
+}
+
+-- A character terminal has neither boxes nor bars of its own worth reading.
+local TEXT_STYLES = {
+  marks = function() return { "using 1:2:3:4 with yerrorbars" } end,
+  boxes = function() return { "using 1:4:3:5 with yerrorbars" } end,
+  bars = function() return { "using 1:2 with impulses" } end,
+  points = function() return { "using 1:2 with points" } end,
+  lines = function() return { "using 1:2 with lines" } end,
+  steps = function() return { "using 1:2 with steps" } end,
+}
+
+local function tics_of(axis, largest)
+  if not axis.tics then return axis.whole and largest < 8 and "1" or "norotate autofreq" end
+  local tics, longest = {}, 0
+  for i, tic in ipairs(axis.tics) do
+    tics[i] = ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
+    longest = math.max(longest, text.width(tic[1]))
+  end
+  local turned = longest * #axis.tics > 80 and "rotate by -30 " or "norotate "
+  return ("%s(%s)"):format(turned, table.concat(tics, ", "))
+end
+
+local function add_axis(out, name, axis, largest)
+  local function add(form, ...) out[#out + 1] = form:format(...) end
+  add("set %slabel %s", name, quoted(axis.label))
+  add(axis.log and "set logscale %s" or "unset logscale %s", name)
+  add("set format %s '%%g'", name)
+  add("set %srange [%s:%s]", name, axis.low and number(axis.low) or "*",
+    axis.high and number(axis.high) or "*")
+  add("set %stics %s", name, tics_of(axis, largest))
+  if name == "y" then add(axis.zero and "set xzeroaxis lt -1 lc rgb '#888888'" or "unset xzeroaxis") end
+end
+
+local function largest_y(panel)
+  local most = 0
+  for _, series in ipairs(panel.series) do
+    for _, row in ipairs(series.data) do most = math.max(most, row[2] == row[2] and row[2] or 0) end
+  end
+  return most
+end
+
+local function plot_command(panel, number_of, format)
+  local parts = {}
+  for _, series in ipairs(panel.series) do
+    local styles = format == "text" and TEXT_STYLES or STYLES
+    for layer, look in ipairs(styles[series.style](series)) do
+      local title = series.title and layer == 1 and "title " .. quoted(series.title) or "notitle"
+      parts[#parts + 1] = ("$d%d %s %s"):format(number_of[series], look, title)
+    end
+  end
+  return "plot " .. table.concat(parts, ", ")
+end
+
+local function add_data(out, chart)
+  local number_of, count = {}, 0
+  for _, panel in ipairs(chart.panels) do
+    for _, series in ipairs(panel.series) do
+      count = count + 1
+      number_of[series] = count
+      out[#out + 1] = ("$d%d << EOD\n%s\nEOD"):format(count, rows(series.data))
+    end
+  end
+  return number_of
+end
+
+local function has_key(panel)
+  local titles = 0
+  for _, series in ipairs(panel.series) do titles = titles + (series.title and 1 or 0) end
+  return titles > 1
+end
+
+local function add_panel(out, chart, index, number_of, format)
+  local panel, is_text = chart.panels[index], format == "text"
+  out[#out + 1] = not has_key(panel) and "unset key"
+    or is_text and "set key bmargin left horizontal" or "set key tmargin center horizontal"
+  local title = panel.title and quoted(panel.title)
+  if index == 1 and #chart.panels == 1 and not is_text then
+    title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
+  end
+  out[#out + 1] = title and "set title " .. title or "unset title"
+  add_axis(out, "x", panel.x)
+  add_axis(out, "y", panel.y, largest_y(panel))
+  out[#out + 1] = plot_command(panel, number_of, format)
+end
+
+local function multiplot(chart)
+  local columns = chart.columns or 1
+  return ('set multiplot layout %d,%d title %s."\\n".%s'):format(math.ceil(#chart.panels / columns), columns,
+    quoted(chart.title), quoted(chart.subtitle))
+end
+
+--- The gnuplot commands that draw a chart.
+---@param chart pmclua.Chart
+---@param format "svg"|"png"|"text"
+---@param output string path of the picture
+---@param size { width: integer, height: integer } pixels, or characters
+---@return string
+function M.commands(chart, format, output, size)
+  local panels, is_text = #chart.panels, format == "text"
+  local height = is_text and math.floor(size.height / panels) or size.height
+  local out = { TERMINALS[format]:format(size.width, height), "set encoding utf8",
+    ("set output '%s'"):format(output), "set tics out nomirror", "set border 3",
+    is_text and "unset grid" or "set grid lc rgb '#DDDDDD'", "set style fill solid 0.25 border" }
+  local number_of = add_data(out, chart)
+  local together = panels > 1 and not is_text
+  if together then out[#out + 1] = multiplot(chart) end
+  for index in ipairs(chart.panels) do add_panel(out, chart, index, number_of, format) end
+  if together then out[#out + 1] = "unset multiplot" end
+  out[#out + 1] = "set output"
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- ---- the program -----------------------------------------------------------------------------------------
+
+--- The path of gnuplot; nil where it is not installed.
+---@return string?
+function M.program()
+  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+    local path = folder .. "/gnuplot"
+    if core.stat(path) then return path end
+  end
+end
+
+local function refuse(code, message, hint)
+  error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
+end
+
+local function shell_word(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  local content = file and file:read "*a"
+  if file then file:close() end
+  return content
+end
+
+local function write(path, content)
+  local file, why = io.open(path, "wb")
+  if not file or not file:write(content) or not file:close() then
+    refuse("EWRITE", "cannot write " .. tostring(why or path))
+  end
+end
+
+-- Runs gnuplot on a file of commands; what it complains of.
+local function run(program, script)
+  local pipe = io.popen(("%s -d %s 2>&1 </dev/null"):format(shell_word(program), shell_word(script)))
+  local said = pipe:read "*a"
+  pipe:close()
+  return said
+end
+
+-- Texts that a character terminal has no place for, and no trailing blanks.
+local function with_words(chart, drawn, width)
+  local lines = { text.cut(chart.title, width), text.cut(chart.subtitle, width), "" }
+  local panel = 0
+  for picture in (drawn .. "\f"):gmatch "(.-)\f" do
+    if picture:find "%S" then
+      panel = panel + 1
+      local shown = chart.panels[panel]
+      lines[#lines + 1] = text.cut(text.safe(shown and shown.y.label or ""), width)
+      for line in (picture:gsub("^%s*\n", ""):gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
+        lines[#lines + 1] = (line:gsub("%s+$", ""))
+      end
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+--- Draws a chart.
+---@param chart pmclua.Chart
+---@param format "svg"|"png"|"text"
+---@param size? { width: integer?, height: integer? } pixels, or characters for text
+---@return string picture raises an error object where gnuplot is missing or fails
+function M.draw(chart, format, size)
+  local program = M.program()
+  if not program then
+    refuse("ENOENT", "plots need gnuplot, which is not installed", "apt-get install gnuplot-nox, or its like")
+  end
+  local is_text, asked = format == "text", size or {}
+  local down = is_text and #chart.panels or math.ceil(#chart.panels / (chart.columns or 1))
+  local wide = math.max(1, (chart.columns or 1) / 2) ^ 0.7
+  local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
+    height = asked.height or is_text and 22 * down or HEIGHT + 180 * (down - 1) }
+  local script, picture = os.tmpname(), os.tmpname()
+  write(script, M.commands(chart, format, picture, whole))
+  local said, drawn = run(program, script), read(picture)
+  os.remove(script)
+  os.remove(picture)
+  if not drawn or drawn == "" then
+    refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((said:gsub("%s+", " "):sub(1, 300))))
+  end
+  return is_text and with_words(chart, drawn, whole.width) or drawn
+end
+
+return M

@@ -1,0 +1,203 @@
+--- stream.lua (plot): charts of what `pmclua monitor --json` and `pmclua regions --json` write.
+--
+-- Invariant: the file is data that anyone may have written: what is not of these shapes is refused. What was
+-- not counted is a gap in a line, never 0.
+
+local explain = require "pmclua.explain"
+local text = require "pmclua.text"
+local axis = require "pmclua.report.plot.axis"
+local gnuplot = require "pmclua.report.plot.gnuplot"
+
+local M = {}
+
+local PANELS = 4                -- below each other
+
+local function refuse(path, why)
+  error(explain.problem { code = "EFILE", operation = "plot",
+    message = ("cannot plot %s: %s"):format(text.safe(path), why),
+    hint = "plots are of stored results, and of what `pmclua monitor --json` and `regions --json` write" }, 0)
+end
+
+local function decode(line)
+  local ok, value = pcall(require("dkjson").decode, line, 1, nil)
+  return ok and type(value) == "table" and value or nil
+end
+
+-- ---- monitor: quantities over time -----------------------------------------------------------------------
+
+-- What a line has of a quantity: per second for counts, else the value; NaN where nothing was counted.
+local function value_of(entry, name)
+  local found = type(entry.events) == "table" and entry.events[name]
+    or type(entry.metrics) == "table" and entry.metrics[name]
+  if type(found) ~= "table" then return 0 / 0 end
+  local value = found.per_second or found.value
+  return type(value) == "number" and value or 0 / 0, found
+end
+
+local function names_of(entry, asked)
+  if asked then return { (asked:gsub("-", "_")) } end
+  local names = {}
+  for _, kind in ipairs { "events", "metrics" } do
+    local list = {}
+    for name in pairs(type(entry[kind]) == "table" and entry[kind] or {}) do list[#list + 1] = name end
+    table.sort(list)
+    for _, name in ipairs(list) do
+      if name ~= "duration_time" then names[#names + 1] = name end
+    end
+  end
+  return names
+end
+
+local function largest(values)
+  local most = 0
+  for i = 1, #values do
+    if values[i] == values[i] then most = math.max(most, math.abs(values[i])) end
+  end
+  return most
+end
+
+-- Times and values of one quantity, by part of the target.
+local function collect(entries, name)
+  local parts, order, all, example = {}, {}, {}, nil
+  for _, entry in ipairs(entries) do
+    local part, value, found = tostring(entry.part or ""), value_of(entry, name)
+    example = example or found
+    if not parts[part] then parts[part], order[#order + 1] = {}, part end
+    table.insert(parts[part], { tonumber(entry.time_s) or 0 / 0, value })
+    all[#all + 1] = value
+  end
+  return parts, order, largest(all), example
+end
+
+local function time_panel(entries, name)
+  local parts, order, most, example = collect(entries, name)
+  local is_rate = example and example.per_second ~= nil
+  local unit = not is_rate and example and example.unit or ""
+  local scale = axis.scale(name .. (is_rate and " per second" or ""), unit, most)
+  local series = {}
+  for i, part in ipairs(order) do
+    if i > gnuplot.MOST_SERIES then break end
+    local data = {}
+    for k, point in ipairs(parts[part]) do data[k] = { point[1], point[2] / scale.divisor } end
+    series[i] = { title = #order > 1 and part or nil, style = "lines", colour = i, data = data }
+  end
+  return { x = { label = "time (s)" }, y = { label = scale.label, low = 0 }, series = series }, #order
+end
+
+local function time_chart(path, entries, options)
+  local names, panels, parts = names_of(entries[1], options.name), {}, 0
+  for _, name in ipairs(names) do
+    if #panels < PANELS then
+      panels[#panels + 1], parts = time_panel(entries, name)
+    end
+  end
+  if #panels == 0 then refuse(path, "it has no events") end
+  local said = "counts over time"
+  if #names > #panels then said = ("%s · the first %d of %d quantities"):format(said, #panels, #names) end
+  if parts > gnuplot.MOST_SERIES then
+    said = ("%s · the first %d of %d parts"):format(said, gnuplot.MOST_SERIES, parts)
+  end
+  return { title = path:match "[^/]+$", subtitle = said, panels = panels }
+end
+
+-- ---- regions: how often calls took how much --------------------------------------------------------------
+
+local BINS, FAR = 30, 64
+local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock = true }
+
+local function edges(bars)
+  local low, high = bars[1].low, bars[#bars].high + 1
+  local log = high / math.max(1, low) >= FAR
+  if log then low = math.max(1, low) end
+  return low, high, log
+end
+
+-- The bars that a file has are fine: BINS of them, of equal width or of equal ratio.
+local function rebinned(bars, divisor)
+  local low, high, log = edges(bars)
+  local function place(value)
+    if log then return math.log(math.max(value, low) / low) / math.log(high / low) end
+    return (value - low) / (high - low)
+  end
+  local function edge(bin)
+    return log and low * (high / low) ^ (bin / BINS) or low + (high - low) * bin / BINS
+  end
+  local counts, data = {}, {}
+  for _, bar in ipairs(bars) do
+    local bin = math.min(BINS - 1, math.floor(BINS * place((bar.low + bar.high) / 2)))
+    counts[bin] = (counts[bin] or 0) + bar.count
+  end
+  for bin = 0, BINS - 1 do
+    local from, to = edge(bin) / divisor, edge(bin + 1) / divisor
+    data[#data + 1] = { (from + to) / 2, counts[bin] or 0, to - from }
+  end
+  return data, log
+end
+
+local function bars_of(path, region, name)
+  local event = type(region.events) == "table" and region.events[name]
+  local bars = type(event) == "table" and event.histogram
+  if type(bars) ~= "table" or #bars == 0 then
+    refuse(path, ("there are no calls with %s"):format(text.safe(name)))
+  end
+  for _, bar in ipairs(bars) do
+    if type(bar.low) ~= "number" or type(bar.high) ~= "number" or type(bar.count) ~= "number" then
+      refuse(path, "a histogram of it is none")
+    end
+  end
+  return bars
+end
+
+local function regions_chart(path, file, options)
+  local name, panels = (options.name or "duration"):gsub("-", "_"), {}
+  if type(file.regions) ~= "table" or #file.regions == 0 then refuse(path, "it has no regions") end
+  for i, region in ipairs(file.regions) do
+    if i > PANELS then break end
+    local bars = bars_of(path, region, name)
+    local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", bars[#bars].high)
+    local data, log = rebinned(bars, scale.divisor)
+    panels[i] = { title = tostring(region.name), x = { label = scale.label, log = log },
+      y = { label = "calls", low = 0, whole = true },
+      series = { { style = "bars", colour = i, data = data } } }
+  end
+  local said = "calls by what they took"
+  if #file.regions > #panels then said = ("%s · the first %d of %d"):format(said, #panels, #file.regions) end
+  return { title = tostring(file.command or path), subtitle = said, panels = panels }
+end
+
+-- ---- which of them ---------------------------------------------------------------------------------------
+
+local function read_lines(path)
+  local file, why = io.open(path, "rb")
+  if not file then refuse(path, tostring(why)) end
+  local entries = {}
+  for line in file:lines() do
+    if line:find "%S" then entries[#entries + 1] = decode(line) or refuse(path, "it is not JSON") end
+  end
+  file:close()
+  return entries
+end
+
+--- Whether a file is one of these; its first line tells.
+---@param path string
+---@return "time"|"histogram"|nil kind
+function M.kind_of(path)
+  local file = io.open(path, "rb")
+  local line = file and file:read "*l"
+  if file then file:close() end
+  if line and line:find '^{"time_s":' then return "time" end
+  if line and line:find '^{' and line:find '"kind":"regions"' then return "histogram" end
+end
+
+--- The chart of a file.
+---@param path string
+---@param options pmclua.PlotOptions
+---@return string kind
+---@return pmclua.Chart
+function M.chart(path, options)
+  local kind, entries = M.kind_of(path), read_lines(path)
+  if kind == "time" then return kind, time_chart(path, entries, options) end
+  return kind, regions_chart(path, entries[1], options)
+end
+
+return M

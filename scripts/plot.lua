@@ -1,0 +1,67 @@
+#!/usr/bin/env pmclua
+-- What do the repetitions look like? Plots of stored results, of counts over time, and of a function's calls.
+--
+-- method: gnuplot draws what is stored: `distribution` every value beside quartiles and extremes, `ecdf` the
+--   share of repetitions up to a value, `factor` medians with 95 % intervals against a factor, `regression`
+--   counts over iterations with their line and residuals, `order` values as they came, `histogram` how often
+--   each value came. Files of `pmclua monitor --json` are plotted over `time`, those of
+--   `pmclua regions --json` as a `histogram` of calls.
+-- usage: pmclua plot [FILE…] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
+-- example:
+--   pmclua pages --store pages.jsonl
+--   pmclua plot pages.jsonl --kind ecdf
+-- reading: without -o the plot is text, for the terminal. Without a file it is of the result stored last.
+--   Where cells lie far apart the axis is logarithmic.
+-- caveats: needs gnuplot (gnuplot-nox will do). A chart has room for some cells only and says how many it
+--   left out: --where n=512 chooses.
+
+local pmc = require "pmclua"
+
+local KINDS = { "distribution", "ecdf", "factor", "regression", "order", "histogram", "time" }
+
+local opt = pmc.options {
+  { "kind", short = "k", choices = KINDS, value = "K", help = "of plot" },
+  { "name", short = "n", value = "EVENT", help = "event or metric (default: the one that decides)" },
+  { "output", short = "o", value = "FILE", help = "write the picture there: .svg, .png or .txt" },
+  { "format", choices = { "text", "svg", "png" }, value = "F", help = "whatever FILE is called" },
+  { "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
+  { "metrics", short = "M", many = true, value = "FORMULA", help = "more metrics, such as ipc" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
+  { "width", type = "integer", value = "N", help = "pixels, or characters of text" },
+  { "height", type = "integer", value = "N", help = "pixels, or characters of text" },
+  { "files", {}, type = "string", argument = true, many = true, value = "FILE" },
+  experiment = false,
+}
+
+local function conditions()
+  local list = {}
+  for _, word in ipairs(opt.where) do
+    local name, level = word:match "^([%a_][%w_]*)=(.+)$"
+    if not name then error({ misuse = true, message = "--where takes NAME=LEVEL, not " .. word }, 0) end
+    list[name] = tonumber(level) or level
+  end
+  return list
+end
+
+-- Monitors and regions are not results: they are plotted as they are.
+local function source()
+  local files = { by = opt.by, unpack(opt.files) }
+  if #files == 1 and #opt.where + #opt.metrics == 0 then return files[1] end
+  local result = pmc.load(files)
+  if #opt.metrics > 0 then result = result:with { metrics = opt.metrics } end
+  return #opt.where > 0 and result:where(conditions()) or result
+end
+
+local function draw()
+  local plot = pmc.plot(source(),
+    { kind = opt.kind, name = opt.name, width = opt.width, height = opt.height })
+  if opt.output and opt.output ~= "-" then return plot:write(opt.output, opt.format) end
+  io.write(plot:render(opt.format or "text"))
+end
+
+local ok, problem = pcall(draw)
+if not ok then
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua plot: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(is_typed and 2 or 1, true)
+end

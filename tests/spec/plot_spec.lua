@@ -1,0 +1,323 @@
+-- Plots: what charts hold, and that gnuplot draws them, whatever names are in them.
+
+local gnuplot = require "pmclua.report.plot.gnuplot"
+local made = require "tests.support.results"
+local plot = require "pmclua.report.plot"
+local pmc = require "pmclua"
+local result = require "pmclua.experiment.result"
+local store = require "pmclua.store"
+local support = require "tests.support"
+
+local REPETITIONS = 15
+local STEPS = { 300, 100, 500, 200, 400 }
+
+local function sizes_header(more)
+  local header = { factors = { { "n", { 8, 64, 512 } } }, repetitions = REPETITIONS, question = "What grows?",
+    workloads = { { name = "rows", kind = "kernel", per = "iteration" },
+      { name = "columns", kind = "kernel", per = "iteration" } }, cells = {}, primary = "cycles" }
+  for _, n in ipairs { 8, 64, 512 } do
+    for _, name in ipairs { "rows", "columns" } do
+      header.cells[#header.cells + 1] = { workload = name, levels = { n = n } }
+    end
+  end
+  for key, value in pairs(more or {}) do header[key] = value end
+  return made.header(header)
+end
+
+-- Cycles grow with n; in columns twice as fast.
+local function each_record(header, take)
+  local order = 0
+  for i = 1, REPETITIONS do
+    for c, cell in ipairs(header.cells) do
+      order = order + 1
+      local iterations = header.iterations == "fit" and STEPS[i % #STEPS + 1] or 10
+      local slope = (cell.levels.n or 8) * (c % 2 == 0 and 2 or 1) * 10
+      take(made.record({ 900 + iterations * slope + i * 7 % 11, 50, 0 }, { cell = c, index = i, order = order,
+        iterations = iterations, workload = cell.workload, levels = cell.levels }))
+    end
+  end
+end
+
+local function sizes(more)
+  local r = result.new(sizes_header(more))
+  each_record(r.header, function(record) r:add(record) end)
+  r:finish "complete"
+  return r
+end
+
+local function stored(more)
+  local header = sizes_header(more)
+  local writer = store.create(support.folder() .. "/r.jsonl", header)
+  each_record(header, function(record) writer:add(record) end)
+  writer:finish "complete"
+  return writer.path
+end
+
+local function chart(r, kind, options)
+  options = options or {}
+  options.kind = kind
+  return plot.new(r, options).chart
+end
+
+local function message_of(...)
+  local ok, problem = pcall(...)
+  assert.is_false(ok)
+  return tostring(problem)
+end
+
+describe("a chart", function()
+  it("of a distribution has every value, and quartiles and extremes, one colour a workload", function()
+    local panel = chart(sizes(), "distribution").panels[1]
+    assert.equal(12, #panel.series)                  -- a box and points for each cell
+    assert.equal(6, #panel.x.tics)
+    assert.same({ "rows, n 8", 1 }, panel.x.tics[1])
+    local box, points = panel.series[1], panel.series[2]
+    assert.equal(REPETITIONS, #points.data)
+    assert.is_true(box.data[1][2] < box.data[1][3] and box.data[1][4] < box.data[1][6])
+    assert.equal(panel.series[1].colour, panel.series[5].colour)
+    assert.are_not.equal(panel.series[1].colour, panel.series[3].colour)
+  end)
+
+  it("of an ECDF rises to 1 at the largest value", function()
+    for _, series in ipairs(chart(sizes(), "ecdf").panels[1].series) do
+      assert.equal(0, series.data[1][2])
+      assert.equal(1, series.data[#series.data][2])
+    end
+  end)
+
+  it("of a factor has medians with intervals, logarithmic where levels are", function()
+    local panel = chart(sizes(), "factor").panels[1]
+    assert.equal("n", panel.x.label)
+    assert.is_true(panel.x.log)
+    assert.same({ "rows", "columns" }, { panel.series[1].title, panel.series[2].title })
+    local x, median, low, high = unpack(panel.series[1].data[2])
+    assert.equal(64, x)
+    assert.is_true(low <= median and median <= high)
+  end)
+
+  it("of a regression has counts, their line, and residuals about 0", function()
+    local fit = chart(sizes({ iterations = "fit" }):where { n = 8 }, "regression")
+    assert.equal(2, fit.columns)
+    local line, points, residuals = fit.panels[1].series[1], fit.panels[1].series[2], fit.panels[3].series[1]
+    assert.same({ REPETITIONS, 2 }, { #points.data, #line.data })
+    assert.is_true(fit.panels[3].y.zero)
+    local below, above = 0, 0
+    for _, point in ipairs(residuals.data) do
+      if point[2] < 0 then below = below + 1 elseif point[2] > 0 then above = above + 1 end
+    end
+    assert.is_true(below > 3 and above > 3)
+  end)
+
+  it("in the order of measuring has the place in time", function()
+    local data = chart(sizes(), "order").panels[1].series[2].data
+    assert.same({ 2, 8 }, { data[1][1], data[2][1] })
+  end)
+
+  it("of a histogram counts each value once", function()
+    local count = 0
+    for _, bar in ipairs(chart(sizes():where { n = 8 }, "histogram").panels[1].series[1].data) do
+      count = count + bar[2]
+    end
+    assert.equal(REPETITIONS, count)
+  end)
+
+  it("names quantity and unit on its axes", function()
+    local header = { events = { made.event("time", { unit = "ns" }), made.event "instructions",
+      made.event "page-faults" }, primary = "time" }
+    assert.equal("time per iteration (µs)", chart(sizes(header), "distribution").panels[1].y.label)
+    assert.equal("instructions per iteration",
+      chart(sizes(), "ecdf", { name = "instructions" }).panels[1].x.label)
+  end)
+
+  it("says how many cells it has no room for", function()
+    local cells, levels = {}, {}
+    for i = 1, 20 do cells[i], levels[i] = { workload = "rows", levels = { n = i } }, i end
+    local many = sizes { cells = cells, factors = { { "n", levels } } }
+    assert.matches("the first 8 of 20 cells", chart(many, "ecdf").subtitle, 1, true)
+  end)
+
+  it("is of the kind that fits, where none is asked for", function()
+    assert.equal("factor", plot.new(sizes()).kind)
+    assert.equal("regression", plot.new(sizes({ iterations = "fit", factors = { { "n", { 8 } } },
+      cells = { { workload = "rows", levels = { n = 8 } } } })).kind)
+    local one = sizes { factors = {}, cells = { { workload = "rows", levels = {} } } }
+    assert.equal("distribution", plot.new(one).kind)
+  end)
+
+  it("that cannot be is refused with the reason", function()
+    local r = sizes()
+    assert.matches("did you mean 'ecdf'", message_of(r.plot, r, "ecfd"), 1, true)
+    assert.matches("has no line", message_of(r.plot, r, "regression"), 1, true)
+    assert.matches("nothing here is called 'cycle'", message_of(r.plot, r, { name = "cycle" }), 1, true)
+    local absent = sizes { events = { made.event("cycles", { status = "unsupported", why = "no PMU here" }),
+      made.event "instructions", made.event "page-faults" }, pass_events = { { 2, 3 } } }
+    assert.matches("no PMU here", message_of(absent.plot, absent, { name = "cycles" }), 1, true)
+    assert.is_truthy(plot.new(absent).chart)           -- of what was counted instead
+  end)
+end)
+
+describe("gnuplot's commands", function()
+  local NAMES = { "`touch broken`", "'; system('touch broken'); '", "$(touch broken)",
+    "a\nset output 'broken'\n",
+    "EOD", "@A", "x^{2}_{3}", "<script>alert(1)</script>", "\27[31mred" }
+
+  it("hold names only in single quotes, on one line", function()
+    for _, name in ipairs(NAMES) do
+      local header = sizes_header { question = name,
+        workloads = { { name = name, kind = "command", per = "run" } }, factors = {},
+        cells = { { workload = name, levels = {} } } }
+      local r = result.new(header)
+      each_record(header, function(record) r:add(record) end)
+      local shown = plot.new(r, "distribution").chart
+      local commands = gnuplot.commands(shown, "svg", "out", { width = 9, height = 9 })
+      local bare = commands:gsub("'[^'\n]*'", "")
+      assert.is_nil(bare:find("touch", 1, true), name)
+      assert.is_nil(bare:find("broken", 1, true), name)
+      assert.is_nil(bare:find("[`@\27]"), name)
+    end
+  end)
+
+  it("run nothing that names say", function()
+    support.need(gnuplot.program(), "no gnuplot")
+    local folder = support.folder()
+    for _, name in ipairs(NAMES) do
+      local header = { question = name, factors = {}, cells = { { workload = name, levels = {} } },
+        workloads = { { name = name, kind = "command", per = "run" } } }
+      local path = stored(header)
+      local drawn = support.pmclua({ "plot", path, "--format", "svg" }, { folder = folder })
+      assert.same({ 0, "" }, { drawn.status, drawn.err })
+      assert.is_nil(io.open(folder .. "/broken"))
+      assert.is_nil(drawn.out:find("<script", 1, true))
+    end
+  end)
+end)
+
+describe("a plot", function()
+  before_each(function() support.need(gnuplot.program(), "no gnuplot") end)
+
+  it("is SVG, PNG or text", function()
+    for _, kind in ipairs { "distribution", "ecdf", "factor", "order", "histogram" } do
+      local drawn = sizes():plot(kind)
+      assert.matches("^<%?xml.-</svg>%s*$", drawn:render "svg")
+      assert.equal("\137PNG", drawn:render("png"):sub(1, 4))
+      assert.matches("^What grows%?\n", drawn:render "text")
+    end
+    assert.matches("residual", tostring(sizes({ iterations = "fit" }):where({ n = 8 }):plot "regression"))
+  end)
+
+  it("is written to a file by the end of its name", function()
+    local folder = support.folder()
+    for _, name in ipairs { "a.svg", "a.png", "a.txt" } do
+      local drawn = sizes():plot { kind = "ecdf", output = folder .. "/" .. name }
+      assert.equal("written to " .. folder .. "/" .. name, tostring(drawn))
+    end
+    assert.matches("<svg", support.read(folder .. "/a.svg"), 1, true)
+    assert.equal("\137PNG", support.read(folder .. "/a.png"):sub(1, 4))
+    local r, nowhere = sizes(), folder .. "/no/a.svg"
+    assert.matches("cannot write", message_of(r.plot, r, { output = nowhere }), 1, true)
+  end)
+
+  it("as text is no wider than asked for", function()
+    for line in sizes():plot({ kind = "ecdf", width = 60 }):render("text"):gmatch "[^\n]+" do
+      assert.is_true(require("pmclua.text").width(line) <= 60, line)
+    end
+  end)
+
+  it("leaves nothing in the temporary folder", function()
+    local function count()
+      local n = 0
+      for name in require("lfs").dir "/tmp" do n = n + (name:find "^lua_" and 1 or 0) end
+      return n
+    end
+    local before = count()
+    sizes():plot("ecdf"):render "svg"
+    assert.equal(before, count())
+  end)
+
+  it("is in an HTML page, as data", function()
+    local page = sizes():report { format = "html" }
+    assert.equal(3, select(2, page:gsub('src="data:image/svg%+xml', "")))
+    assert.matches("medians with 95 % intervals", page, 1, true)
+  end)
+end)
+
+describe("without gnuplot", function()
+  local function without(fn) return support.with_env({ PATH = "/nowhere" }, fn) end
+
+  it("one line says what to install", function()
+    without(function()
+      local r = sizes()
+      assert.equal("plots need gnuplot, which is not installed; apt-get install gnuplot-nox, or its like",
+        message_of(function() return r:plot("ecdf"):render() end))
+    end)
+  end)
+
+  it("an HTML page has no plots, and all else", function()
+    without(function()
+      local page = sizes():report { format = "html" }
+      assert.is_nil(page:find("data:image", 1, true))
+      assert.matches("Tables", page, 1, true)
+    end)
+  end)
+end)
+
+describe("pmclua plot", function()
+  before_each(function() support.need(gnuplot.program(), "no gnuplot") end)
+
+  local function monitored(time, faults, ipc)
+    return require("pmclua.json").encode({ time_s = time, seconds = 0.1, missed = 0,
+      events = { page_faults = { value = faults, per_second = faults, status = "counted" } },
+      metrics = { ipc = { value = ipc, status = "counted" } } }, { order = { "time_s" } }) .. "\n"
+  end
+  local absent = require("pmclua.json").null
+  local MONITOR = monitored(0.1, 750, 1.5) .. monitored(0.2, absent, absent) .. monitored(0.3, 200, 1.25)
+  local REGIONS = [[{"kind":"regions","schema":1,"command":"./parse","regions":[{"name":"lex","calls":5,]]
+    .. [["events":{"duration":{"histogram":[{"count":3,"low":100,"high":110},]]
+    .. [[{"count":2,"low":9000,"high":9100}]}}}]}]]
+
+  local function file(name, content) return support.write(support.folder() .. "/" .. name, content) end
+
+  it("shows a stored result in the terminal, or writes a picture", function()
+    local path = stored()
+    local shown = support.pmclua { "plot", path, "--kind", "ecdf", "--where", "n=8" }
+    assert.same({ 0, "" }, { shown.status, shown.err })
+    assert.matches("^What grows%?\nn = 8 · share of repetitions", shown.out)
+    local picture = support.folder() .. "/p.png"
+    assert.equal(0, support.pmclua({ "plot", path, "-o", picture }).status)
+    assert.equal("\137PNG", support.read(picture):sub(1, 4))
+  end)
+
+  it("draws what pmclua monitor wrote over time, with gaps where nothing was counted", function()
+    local path = file("monitor.json", MONITOR)
+    local time = pmc.plot(path).chart
+    assert.same({ "page_faults per second", "ipc" }, { time.panels[1].y.label, time.panels[2].y.label })
+    local gap = time.panels[1].series[1].data[2][2]
+    assert.is_true(gap ~= gap)
+    assert.equal(0, support.pmclua({ "plot", path, "--kind", "time", "--format", "svg" }).status)
+  end)
+
+  it("draws the calls that pmclua regions wrote", function()
+    local path, calls = file("regions.json", REGIONS), 0
+    local histogram = pmc.plot(path).chart
+    for _, bar in ipairs(histogram.panels[1].series[1].data) do calls = calls + bar[2] end
+    assert.equal(5, calls)
+    assert.equal("duration per call (µs)", histogram.panels[1].x.label)
+    assert.equal(0, support.pmclua({ "plot", path, "--format", "svg" }).status)
+  end)
+
+  it("refuses what makes no sense", function()
+    local path = stored()
+    assert.equal(2, support.pmclua({ "plot", path, "--kind", "pie" }).status)
+    assert.equal(2, support.pmclua({ "plot", path, "--kind", "time" }).status)
+    assert.equal(2, support.pmclua({ "plot", path, "--name", "cylces" }).status)
+    assert.equal(2, support.pmclua({ "plot", path, "--where", "n" }).status)
+    assert.equal(1, support.pmclua({ "plot", "/nowhere.jsonl" }).status)
+    assert.equal(1, support.pmclua({ "plot", path, "--kind", "regression" }).status)
+    for _, content in ipairs { '{"time_s":1}', '{"time_s":', '{"kind":"regions","regions":[{}]}',
+        '{"kind":"regions","regions":[{"name":"x","events":{"duration":{"histogram":[{}]}}}]}' } do
+      local refused = support.pmclua { "plot", file("odd.json", content) }
+      assert.equal(1, refused.status, content)
+      assert.is_nil(refused.err:find("traceback", 1, true), refused.err)
+    end
+  end)
+end)
