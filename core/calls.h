@@ -15,7 +15,8 @@ struct spread {
 
 enum {
     BUCKETS = 128 + 57 * 64,       /* of all u64: 128 exact ones, and 64 for each octave above */
-    ROWS_MAX = 4096                /* threads with a row of their own; the others share one */
+    ROWS_MAX = 4096,               /* threads with a row of their own; the others share one */
+    KEPT_CHUNK = 1024
 };
 
 /* A region's sums in one thread. */
@@ -31,7 +32,10 @@ struct region {
     struct pmclua_region facts;
     uint64_t flags;
     char *name;
-    struct spread *spreads;        /* 2 * (values + 1) */
+    /* 2 * (values + 1): with callees, and itself alone. As long as no call had a callee that is a region
+     * the second half is not filled in: it would be the first. */
+    struct spread *spreads;
+    int has_callees;
     uint64_t *outermost, *tails;   /* values + 1 each */
 };
 
@@ -43,8 +47,8 @@ struct pmclua_calls {
     uint32_t thread_count, thread_slots, threads_seen;
     struct row *rows;
     uint32_t row_count, row_size;
-    uint64_t *kept;                /* struct pmclua_region_call and 2 * (values + 1) values each */
-    uint64_t kept_count, kept_size, keep;
+    uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
+    uint64_t kept_count, keep;
     uint64_t *scratch;             /* 2 * (values + 1) */
 };
 

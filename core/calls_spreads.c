@@ -104,27 +104,68 @@ static size_t kept_words(const struct pmclua_calls *calls)
     return sizeof(struct pmclua_region_call) / sizeof(uint64_t) + 2 * (size_t)call_words(calls);
 }
 
+/* Where call `index` is kept: a struct pmclua_region_call and 2 * call_words values. */
+static uint64_t *kept_place(const struct pmclua_calls *calls, uint64_t index)
+{
+    return calls->kept[index / KEPT_CHUNK] + index % KEPT_CHUNK * kept_words(calls);
+}
+
+static uint64_t kept_chunks(const struct pmclua_calls *calls)
+{
+    return (calls->keep + KEPT_CHUNK - 1) / KEPT_CHUNK;
+}
+
+/* In chunks that never move: one that grew would be copied while the rings fill up. */
 static int keep_call(struct pmclua_calls *calls, const struct call_end *end)
 {
     if (calls->kept_count >= calls->keep)
         return 0;
-    if (calls->kept_count == calls->kept_size) {
-        uint64_t size = calls->kept_size ? 2 * calls->kept_size : 256;
-        uint64_t *kept = realloc(calls->kept, size * kept_words(calls) * sizeof *kept);
-        if (!kept)
-            return -ENOMEM;
-        calls->kept = kept;
-        calls->kept_size = size;
-    }
+    uint64_t **chunk = &calls->kept[calls->kept_count / KEPT_CHUNK];
+    if (!*chunk && !(*chunk = malloc(KEPT_CHUNK * kept_words(calls) * sizeof **chunk)))
+        return -ENOMEM;
     struct pmclua_region_call call = { end->region, end->tid, end->start_ns, end->level };
-    uint64_t *place = calls->kept + calls->kept_count++ * kept_words(calls);
+    uint64_t *place = kept_place(calls, calls->kept_count++), *values = place + sizeof call / sizeof *place;
     memcpy(place, &call, sizeof call);
-    memcpy(place + sizeof call / sizeof *place, end->total, call_words(calls) * sizeof *place);
-    memcpy(place + sizeof call / sizeof *place + call_words(calls), end->self, call_words(calls) * sizeof *place);
+    memcpy(values, end->total, call_words(calls) * sizeof *values);
+    memcpy(values + call_words(calls), end->self, call_words(calls) * sizeof *values);
     return 0;
 }
 
 /* ---- a call ---- */
+
+/* From now on itself alone is something else than with callees. */
+static int split_spreads(struct pmclua_calls *calls, struct region *region)
+{
+    uint32_t words = call_words(calls);
+    for (uint32_t i = 0; i < words; i++) {
+        const struct spread *from = &region->spreads[i];
+        struct spread *to = &region->spreads[words + i];
+        to->facts = from->facts;
+        if (!from->buckets)
+            continue;
+        to->buckets = malloc(BUCKETS * sizeof *to->buckets);
+        if (!to->buckets)
+            return -ENOMEM;
+        memcpy(to->buckets, from->buckets, BUCKETS * sizeof *to->buckets);
+    }
+    region->has_callees = 1;
+    return 0;
+}
+
+static int add_values(struct spread *spreads, const uint64_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (add_value(&spreads[i], values[i]) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* The spread of a value; from values + 1 on: of itself alone. */
+static const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value)
+{
+    uint32_t words = call_words(calls);
+    return &region->spreads[region->has_callees || value < words ? value : value - words];
+}
 
 enum { ENABLED = 1, RUNNING = 2 };     /* places in a call's words */
 
@@ -141,10 +182,12 @@ int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
         region->facts.partial++;
         return 0;
     }
-    for (uint32_t i = 0; i < words; i++)
-        if (add_value(&region->spreads[i], end->total[i]) < 0 ||
-            add_value(&region->spreads[words + i], end->self[i]) < 0)
-            return -ENOMEM;
+    int differs = memcmp(end->total, end->self, words * sizeof *end->total) != 0;
+    if (differs && !region->has_callees && split_spreads(calls, region) < 0)
+        return -ENOMEM;
+    if (add_values(region->spreads, end->total, words) < 0 ||
+        (region->has_callees && add_values(region->spreads + words, end->self, words) < 0))
+        return -ENOMEM;
     return keep_call(calls, end);
 }
 
@@ -153,7 +196,8 @@ int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
 int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
 {
     uint32_t words = call_words(calls);
-    calls->region = calloc(calls->regions, sizeof *calls->region);
+    calls->kept = calloc(kept_chunks(calls) + 1, sizeof *calls->kept);
+    calls->region = calls->kept ? calloc(calls->regions, sizeof *calls->region) : NULL;
     for (uint32_t i = 0; calls->region && i < calls->regions; i++) {
         struct region *region = &calls->region[i];
         region->flags = setup->flags ? setup->flags[i] : 0;
@@ -181,6 +225,8 @@ void spreads_free(struct pmclua_calls *calls)
         free(calls->rows[i].sums);
     free(calls->region);
     free(calls->rows);
+    for (uint64_t i = 0; calls->kept && i < kept_chunks(calls); i++)
+        free(calls->kept[i]);
     free(calls->kept);
 }
 
@@ -201,7 +247,7 @@ static void put_region(struct block *block, const struct pmclua_calls *calls, co
     uint32_t words = call_words(calls);
     put(block, &region->facts, sizeof region->facts);
     for (uint32_t i = 0; i < 2 * words; i++)
-        put(block, &region->spreads[i].facts, sizeof region->spreads[i].facts);
+        put(block, &spread_of(calls, region, i)->facts, sizeof(struct pmclua_spread));
     put(block, region->outermost, 2 * words * sizeof *region->outermost);
 }
 
@@ -219,7 +265,7 @@ static uint64_t put_buckets(struct block *block, const struct pmclua_calls *call
     uint64_t count = 0;
     for (uint32_t i = 0; i < calls->regions; i++) {
         for (uint32_t value = 0; value < 2 * call_words(calls); value++) {
-            const uint64_t *buckets = calls->region[i].spreads[value].buckets;
+            const uint64_t *buckets = spread_of(calls, &calls->region[i], value)->buckets;
             for (uint32_t k = 0; buckets && k < BUCKETS; k++) {
                 if (buckets[k] == 0)
                     continue;
@@ -254,7 +300,8 @@ static void put_all(struct block *block, const struct pmclua_calls *calls, struc
         put_region(block, calls, &calls->region[i]);
     for (uint32_t i = 0; i < calls->row_count; i++)
         put_row(block, calls, &calls->rows[i]);
-    put(block, calls->kept, calls->kept_count * kept_words(calls) * sizeof *calls->kept);
+    for (uint64_t i = 0; i < calls->kept_count; i++)
+        put(block, kept_place(calls, i), kept_words(calls) * sizeof(uint64_t));
     header->histogram = put_buckets(block, calls);
     put(block, names, header->name_bytes);
 }

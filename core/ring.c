@@ -74,6 +74,7 @@ void ring_step(struct ring *ring, const struct perf_event_header *record)
 void ring_release(struct ring *ring)
 {
     __atomic_store_n(&ring->page->data_tail, ring->place, __ATOMIC_RELEASE);
+    ring->released = ring->place;
 }
 
 void ring_close(struct ring *ring)

@@ -13,6 +13,7 @@ struct ring {
     struct perf_event_mmap_page *page;
     uint8_t *data, *whole;         /* `whole`: where a record that wraps around is put together */
     uint64_t bytes, place, limit;  /* `place` is where we read; `limit` where the OS kernel had written to */
+    uint64_t released;             /* what was read before it has been given back */
 };
 
 /* Maps the ring of `fd`: `bytes`, a power of two of pages, or less where the limit on locked memory

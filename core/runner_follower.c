@@ -19,7 +19,10 @@
 #include "runner_regions.h"
 #include "samples.h"
 
-enum { POLL_MS = 100 };            /* a ring that is a quarter full wakes us earlier */
+enum {
+    POLL_MS = 100,                 /* a ring that is a quarter full wakes us earlier */
+    RELEASE_PARTS = 16             /* so much of a ring is given back at once */
+};
 
 struct follower {
     struct probes *probes;
@@ -108,15 +111,13 @@ static void take_lost(struct follower *follower, const void *body, int ring)
     pmclua_calls_lost(follower->calls, (uint32_t)cpu, lost->lost);
 }
 
-static int take_record(struct follower *follower, int ring, const struct perf_event_header *record)
+static int take_record(struct follower *follower, int ring, const struct perf_event_header *record,
+                       struct sample *sample)
 {
-    struct sample sample;
     const void *body = record + 1;
-    if (sample_base(record, &sample) < 0)
-        return -EPROTO;
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
-        return take_sample(follower, record, &sample);
+        return take_sample(follower, record, sample);
     case PERF_RECORD_LOST:
         take_lost(follower, body, ring);
         return 0;
@@ -137,18 +138,17 @@ static int take_record(struct follower *follower, int ring, const struct perf_ev
 
 /* ---- all rings ---- */
 
-static const struct perf_event_header *peek(struct follower *follower, int index, uint64_t *time_ns)
+/* The record of a ring that is next; NULL: none. */
+struct next { const struct perf_event_header *record; struct sample base; };
+
+static void look_next(struct follower *follower, int ring, struct next *next)
 {
-    struct sample sample;
     int broken = 0;
-    const struct perf_event_header *record = ring_record(&follower->probes->ring[index], &broken);
-    if (broken || (record && sample_base(record, &sample) < 0)) {
+    next->record = ring_record(&follower->probes->ring[ring], &broken);
+    if (broken || (next->record && sample_base(next->record, &next->base) < 0)) {
         follower->errnum = EPROTO;
-        return NULL;
+        next->record = NULL;
     }
-    if (record)
-        *time_ns = sample.time_ns;
-    return record;
 }
 
 /* The time before which every record is in order: that of the earliest which the first look did not show. */
@@ -157,12 +157,14 @@ static uint64_t safe_time(struct follower *follower)
     uint64_t safe_ns = UINT64_MAX;
     for (int i = 0; i < follower->probes->rings; i++) {
         struct ring *ring = &follower->probes->ring[i];
-        uint64_t place = ring->place, time_ns;
+        uint64_t place = ring->place;
+        struct next next;
         if (follower->second[i] == follower->first[i])
             continue;
         ring->place = follower->first[i];
-        if (peek(follower, i, &time_ns) && time_ns < safe_ns)
-            safe_ns = time_ns;
+        look_next(follower, i, &next);
+        if (next.record && next.base.time_ns < safe_ns)
+            safe_ns = next.base.time_ns;
         ring->place = place;
     }
     return safe_ns;
@@ -177,36 +179,34 @@ static void look_twice(struct follower *follower)
 }
 
 /* The ring whose next record is the earliest; -1: none is left. */
-static int earliest(struct follower *follower, uint64_t *next_ns)
+static int earliest(const struct follower *follower, const struct next *next)
 {
     int found = -1;
     for (int i = 0; i < follower->probes->rings; i++)
-        if (next_ns[i] != UINT64_MAX && (found < 0 || next_ns[i] < next_ns[found]))
+        if (next[i].record && (found < 0 || next[i].base.time_ns < next[found].base.time_ns))
             found = i;
     return found;
 }
 
 static void read_rings(struct follower *follower)
 {
-    struct probes *probes = follower->probes;
-    uint64_t next_ns[probes->rings];
+    struct ring *ring = follower->probes->ring;
+    int rings = follower->probes->rings, i;
+    struct next next[rings];
     look_twice(follower);
     uint64_t safe_ns = safe_time(follower);
-    for (int i = 0; i < probes->rings; i++)
-        if (!peek(follower, i, &next_ns[i]))
-            next_ns[i] = UINT64_MAX;
-    int i;
-    while (follower->errnum == 0 && (i = earliest(follower, next_ns)) >= 0 && next_ns[i] < safe_ns) {
-        int broken = 0;
-        const struct perf_event_header *record = ring_record(&probes->ring[i], &broken);
-        follower->errnum = -take_record(follower, i, record);
-        /* Reading a record that wraps around overwrites the one before: step by what it said. */
-        ring_step(&probes->ring[i], record);
-        if (!peek(follower, i, &next_ns[i]))
-            next_ns[i] = UINT64_MAX;
+    for (i = 0; i < rings; i++)
+        look_next(follower, i, &next[i]);
+    while (follower->errnum == 0 && (i = earliest(follower, next)) >= 0 && next[i].base.time_ns < safe_ns) {
+        follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
+        ring_step(&ring[i], next[i].record);
+        /* The OS kernel may go on writing where we are done, and not only after all of it. */
+        if (ring[i].place - ring[i].released > ring[i].bytes / RELEASE_PARTS)
+            ring_release(&ring[i]);
+        look_next(follower, i, &next[i]);
     }
-    for (i = 0; i < probes->rings; i++)
-        ring_release(&probes->ring[i]);
+    for (i = 0; i < rings; i++)
+        ring_release(&ring[i]);
 }
 
 /* ---- the thread ---- */

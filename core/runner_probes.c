@@ -35,7 +35,7 @@ enum { STACK_POINTER = PERF_REG_RISCV_SP };
 #endif
 
 enum {
-    RING_LARGEST = 4 << 20, RING_SMALLEST = 128 << 10,     /* bytes of one ring */
+    RING_LARGEST = 8 << 20, RING_SMALLEST = 128 << 10,     /* bytes of one ring */
     RINGS_TOGETHER = 64 << 20
 };
 
