@@ -7,7 +7,10 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cpulist.h"
@@ -75,6 +78,7 @@ struct crew *crew_new(int threads, const cpu_set_t *cpus)
         return NULL;
     }
     crew->own_threads = 1;
+    crew->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? 10000 : 0;
     crew->seat = seats;
     pthread_mutex_init(&crew->mutex, NULL);
     pthread_cond_init(&crew->changed, NULL);
@@ -111,14 +115,20 @@ void crew_do(struct crew *crew, crew_step step, void *argument)
     pthread_mutex_unlock(&crew->mutex);
 }
 
+/* Spinning lets all go within nanoseconds, where each thread has a CPU. Where they have not, they sleep: a
+ * thousand that spin in turn take a hundred times as long to meet. */
 void crew_meet(struct seat *seat)
 {
     struct crew *crew = seat->crew;
-    __atomic_add_fetch(&crew->arrived, 1, __ATOMIC_ACQ_REL);
-    /* Spinning lets all go within nanoseconds; yielding keeps it live with fewer CPUs than threads. */
-    for (unsigned spins = 0; __atomic_load_n(&crew->arrived, __ATOMIC_ACQUIRE) < crew->count; spins++)
-        if (spins > 10000)
-            sched_yield();
+    int arrived = __atomic_add_fetch(&crew->arrived, 1, __ATOMIC_ACQ_REL);
+    if (arrived == crew->count)
+        syscall(SYS_futex, &crew->arrived, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    unsigned spins = crew->spins;
+    while ((arrived = __atomic_load_n(&crew->arrived, __ATOMIC_ACQUIRE)) < crew->count)
+        if (spins > 0)
+            spins--;
+        else
+            syscall(SYS_futex, &crew->arrived, FUTEX_WAIT_PRIVATE, arrived, NULL, NULL, 0);
 }
 
 /* ---- counters ---- */

@@ -33,6 +33,7 @@ struct crew {
     int working, ending;
     crew_step step;
     void *argument;
+    unsigned spins;                        /* at the barrier, before a seat sleeps */
     int arrived;                           /* at the barrier of the running step */
 };
 
@@ -43,7 +44,7 @@ struct crew *crew_of_self(void);
 struct crew *crew_new(int threads, const cpu_set_t *cpus);
 /* Runs a step on every seat and waits for all. */
 void crew_do(struct crew *crew, crew_step step, void *argument);
-/* In a step: waits, spinning, until every seat of the crew has come here. Once a step. */
+/* In a step: waits until every seat of the crew has come here. Once a step. */
 void crew_meet(struct seat *seat);
 /* Makes every seat count `set` (NULL: nothing), kept open until another set, crew or `options` (as for
  * counters_open) are asked for. The first seat that failed, or NULL. */

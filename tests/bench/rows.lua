@@ -135,6 +135,28 @@ local function prepare_reading()
     .. "); in the lab: `--only user,user-read` there" or nil
 end
 
+-- ---- functions of a program ----
+
+local function calls(short) return short and 500 or 10000 end
+
+-- Mean ns of a call, start and end of the program among them.
+local function followed_call(short)
+  local result = require("pmclua.experiment.regions").measure(
+    { programs.compile "probe", "plain", tostring(calls(short)) },
+    { regions = { "probed" }, events = EVENTS, calibrate = false, timeout = 60 })
+  assert(result[1].calls == calls(short) and result.lost == 0)
+  return result.wall_ns / calls(short)
+end
+
+local function probed_call(short)
+  return programs.number { programs.compile "probe", "bare", tostring(calls(short)) }
+end
+
+local function prepare_probes()
+  local ok, why = pcall(function() return probed_call(true) + followed_call(true) end)
+  return not ok and "no uprobes here: " .. tostring(why):gsub("\n", " ") or nil
+end
+
 ---@type bench.Row[]
 return {
   { name = "region", what = "a region in the runner's hot loop", against = "two read(2) by hand",
@@ -165,4 +187,7 @@ return {
   { name = "memory", what = "peak memory of `pmclua stat -- true`", against = "`perf stat`", goal = 0.7,
     unit = "bytes", turns = 20, needs = "perf", mine = peak { programs.PMCLUA, "stat", "--", "true" },
     other = peak { "perf", "stat", "--", "true" } },
+  { name = "call", what = "a call of a probed function (its region: two hits, two samples of a group)",
+    against = "two bare uprobe hits", goal = 1.2, unit = "ns", turns = 15, prepare = prepare_probes,
+    mine = followed_call, other = probed_call },
 }
