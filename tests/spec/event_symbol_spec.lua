@@ -118,7 +118,15 @@ describe("a probe of a function", function()
       ("returns = %s:work%%return"):format(path) })
     assert.same({ BY_ALL, BY_ALL }, { cell.calls.min, cell.calls.max })
     assert.same({ BY_ALL, BY_ALL }, { cell.returns.min, cell.returns.max })
-    for name in pairs(left_behind()) do assert.is_true(before[name], name) end
+    -- Another pmclua on this machine may have definitions for a moment: ours are gone at once, its soon.
+    local name
+    for _ = 1, 100 do
+      name = nil
+      for one in pairs(left_behind()) do name = not before[one] and one or name end
+      if not name then break end
+      os.execute "sleep 0.05"
+    end
+    assert.is_nil(name)
   end)
 
   it("says so where it counts the first thread alone", function()
