@@ -23,6 +23,7 @@ local opt = pmc.options {
   { "margin", "1%", value = "SHARE", help = "what counts as the same" },
   { "primary", value = "EVENT", help = "what is decided (default: the first event)" },
   { "until", value = "WIDTH", help = "repeat until the ratio is known as narrowly as this, as 0.5%" },
+  { "control", false, help = "measure the first once more, to see what equals differ by" },
   { "layout", value = "HOW", choices = { "fixed", "randomise" }, help = "where programs lie in memory" },
   { "seed", type = "integer", value = "N", help = "of the order" },
   { "timeout", value = "T", help = "limit of one run" },
@@ -66,7 +67,7 @@ else
   end
   workloads[#workloads + 1] = {
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions,
-    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, layout = opt.layout, seed = opt.seed,
+    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, quiet = opt.quiet,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },

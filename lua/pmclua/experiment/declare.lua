@@ -127,6 +127,9 @@ function declare.check(spec)
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
   check_baseline(declaration, wrong)
+  if declaration.control and not declaration.baseline then
+    wrong "control runs the baseline once more: there is no baseline"
+  end
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.experiment.bring").events(declaration, wrong)
   check_primary(declaration, wrong)

@@ -196,6 +196,11 @@ end
 
 check.primary = take_text
 
+function check.control(value, wrong)
+  if type(value) ~= "boolean" then wrong("control is true or false, not %s", tostring(value)) end
+  return value
+end
+
 local function whole(least)
   return function(value, wrong, key)
     if not is_count(value, least) then wrong("%s must be a whole number of at least %d, not %s", key, least, tostring(value)) end

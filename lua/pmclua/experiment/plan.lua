@@ -38,6 +38,7 @@ function plan.cells(declaration)
       end
     end
   end)
+  require("pmclua.experiment.control").add(declaration, cells)
   return cells
 end
 
@@ -166,8 +167,8 @@ function plan.header(declaration, made)
     events = map(declaration.events, plain_event),
     metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
     factors = map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
-    workloads = map(declaration.workloads, function(workload)
-      return { name = workload.name, kind = workload.kind, per = workload.per }
+    workloads = map(require("pmclua.experiment.control").workloads(declaration, made.cells), function(workload)
+      return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
     end),
     cells = map(made.cells, function(cell) return { workload = cell.workload.name, levels = cell.levels } end),
     pass_events = map(made.passes, function(pass) return pass.events end),

@@ -88,14 +88,25 @@ local function make_cells(result)
 end
 
 --- Iterates over the cells in the order of the plan.
+---@param with_controls? boolean those of the A/A control too
 ---@return fun(): pmclua.Cell?
-function Result:cells()
+function Result:cells(with_controls)
   self.cell_list = self.cell_list or make_cells(self)
   local list, i = self.cell_list, 0
   return function()
-    i = i + 1
+    repeat i = i + 1 until not list[i] or with_controls or not list[i].control
     return list[i]
   end
+end
+
+-- Cells that are chosen, and the controls, which no choice leaves out.
+local function with_controls_of(result, list)
+  local all, is_there = {}, {}
+  for i, cell in ipairs(list) do all[i], is_there[cell] = cell, true end
+  for cell in result:cells(true) do
+    if cell.control and not is_there[cell] then all[#all + 1] = cell end
+  end
+  return all
 end
 
 -- The same data seen otherwise.
@@ -132,7 +143,7 @@ function Result:where(conditions)
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.words(conditions), 2) end
   local result = view(self)
-  result.cell_list = adopt(result, list)
+  result.cell_list = adopt(result, with_controls_of(self, list))
   return result
 end
 
@@ -174,7 +185,7 @@ function Result:with(changes)
     change_header(result, "primary", name)
   end
   local list = {}
-  for cell in self:cells() do list[#list + 1] = cell end
+  for cell in self:cells(true) do list[#list + 1] = cell end
   result.cell_list = adopt(result, list)
   return result
 end

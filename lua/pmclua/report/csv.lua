@@ -135,7 +135,7 @@ function M.render(result)
   local columns = columns_of(result)
   local lines = new_lines()
   lines:add(line_of(columns, #columns))
-  for cell in result:cells() do
+  for cell in result:cells(true) do
     for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
       for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end
     end

@@ -123,7 +123,7 @@ end
 local function cell_entry(result, cell)
   local values = json.object {}
   for _, name in ipairs(cell_names(result)) do values[name] = summary_entry(cell, name) end
-  return { workload = cell.workload, levels = copy(cell.levels), kind = cell.kind, per = cell.per,
+  return { workload = cell.workload, control = cell.control, levels = copy(cell.levels), kind = cell.kind, per = cell.per,
     region = cell.region, thread = cell.thread, cpu = cell.cpu, interval = cell.interval,
     repetitions = cell.repetitions, warmups = cell.warmups, rejected = cell.rejected,
     failed = copy(cell.failed), values = values, passes = passes_of(result, cell) }
@@ -139,7 +139,7 @@ local function verdict_entry(row)
   return { name = row.name, primary = row.primary, kind = row.kind, verdict = verdict.verdict,
     ratio = or_null(verdict.ratio), low = or_null(verdict.low), high = or_null(verdict.high),
     difference = verdict.difference and copy(verdict.difference) or nil, level = verdict.level,
-    coverage = or_null(verdict.coverage), margin = verdict.margin, floor = verdict.floor,
+    coverage = or_null(verdict.coverage), margin = verdict.margin, floor = or_null(verdict.floor),
     method = verdict.method, n = verdict.n, why = or_null(verdict.reason) }
 end
 
@@ -164,7 +164,7 @@ end
 ---@return string
 function M.render(result)
   local header, cells = result.header, {}
-  for cell in result:cells() do cells[#cells + 1] = cell_entry(result, cell) end
+  for cell in result:cells(true) do cells[#cells + 1] = cell_entry(result, cell) end
   return json.encode({
     format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
     question = or_null(header.question), status = result.status, problems = list(result.problems),

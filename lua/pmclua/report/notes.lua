@@ -138,17 +138,34 @@ local function corrections(comparison)
   return said
 end
 
+-- The noise floor of the primary quantity (or the first that has one), where there is an A/A control.
+local function noise_floor(comparison, compared)
+  local least, most, has_control
+  for _, pair in ipairs(compared) do
+    has_control = has_control or pair.control
+    for _, row in ipairs(pair.rows) do
+      local floor = row.verdict and row.verdict.floor
+      if floor and (row.primary or not comparison.primary) then
+        least, most = math.min(least or floor, floor), math.max(most or floor, floor)
+      end
+    end
+  end
+  if not has_control then return nil end
+  if not least then return "no noise floor: the A/A control has too few repetitions" end
+  local said = "noise floor (A/A) " .. text.percent(least)
+  return least == most and said or said .. " … " .. text.percent(most)
+end
+
 --- Footnotes of a comparison.
 ---@param comparison pmclua.Comparison
 ---@param pair pmclua.ComparedPair
 ---@return string[]
 function M.of_comparison(comparison, pair)
-  local parts, list, floor = {}, {}, nil
+  local parts, list = {}, {}
   for _, row in ipairs(pair.rows) do
     if row.primary then parts[1] = corrections(comparison) end
-    floor = floor or row.verdict and row.verdict.floor
   end
-  if floor then parts[#parts + 1] = "noise floor (A/A) " .. text.percent(floor) end
+  add(parts, noise_floor(comparison, { pair }))
   add(list, table.concat(parts, " · "))
   for _, row in ipairs(pair.rows) do
     if row.verdict and row.verdict.reason then
@@ -168,6 +185,7 @@ function M.of_sweep(result, comparison)
     list[1] = ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
       text.plural(comparison.corrected, "comparison"))
   end
+  add(list, noise_floor(comparison, comparison.pairs))
   for _, pair in ipairs(comparison.pairs) do
     if not pair.paired then
       list[#list + 1] = "repetitions of different files were not interleaved"

@@ -26,6 +26,7 @@ local M = {}
 ---@field failed table<string, integer> by outcome ("exit": ended with a status but 0); left out, or kept
 ---  where the experiment says so
 ---@field fitted boolean repetitions have several iteration counts: values are slopes
+---@field control string? the workload that this A/A control is a copy of
 ---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
 ---@field first_failure table? outcome, exit, signal and why of the first that failed
 ---@field [string] pmclua.Summary of an event or metric
@@ -96,7 +97,7 @@ end
 ---@return pmclua.Estimate
 function Cell:estimate(name) return values.estimate(self:found(name)) end
 
-local FIELDS = { thread = true, cpu = true, interval = true, region = true, first_failure = true }
+local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true, first_failure = true }
 
 local function cell_index(cell, name)
   if Cell[name] then return Cell[name] end
@@ -141,7 +142,7 @@ function M.new(result, part)
   for outcome, count in pairs(data.failed) do failed[outcome] = count end
   local per = workload.per or "run"
   return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
-    kind = workload.kind, per = per, lines = {},
+    control = workload.control, kind = workload.kind, per = per, lines = {},
     fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
     region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},

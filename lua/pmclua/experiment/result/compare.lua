@@ -27,6 +27,7 @@ local M = {}
 ---@field cell pmclua.Cell
 ---@field baseline pmclua.Cell
 ---@field rows pmclua.ComparedRow[]
+---@field control pmclua.Cell? the baseline's A/A control
 ---@field paired boolean repetitions of one block are compared; those of different files have none
 ---@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
 
@@ -183,6 +184,33 @@ local function values_of(pair, name)
   return pair.cell:values(name), pair.baseline:values(name)
 end
 
+local function compare_values(pair, name, asked)
+  local ours, theirs = values_of(pair, name)
+  pair.pairs = math.max(pair.pairs, math.min(#ours, #theirs))
+  if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
+    return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
+  end
+  return verdict.compare(ours, theirs, asked)
+end
+
+-- The A/A control of a baseline: the same workload and levels once more; nil where there is none.
+local function control_of(result, baseline)
+  for cell in result:cells(true) do
+    if cell.control == baseline.workload and is_baseline_of(cell, baseline, { workload = baseline.workload }) then
+      return cell
+    end
+  end
+end
+
+-- How far apart equals are here: the baseline against its control; nil where that cannot be said.
+local function noise_floor(pair, name, options)
+  if not pair.control then return nil end
+  local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
+  local found = compare_values(equals, name, { kind = "count", margin = options.margin(name),
+    level = options.level, paired = true })
+  return found and verdict.noise_floor(found)
+end
+
 -- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
 local function compare_one(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
@@ -192,15 +220,9 @@ local function compare_one(pair, name, options)
     row.why = why_absent { cell = a, baseline = b }
     return row
   end
-  local ours, theirs = values_of(pair, name)
-  pair.pairs = math.max(pair.pairs, math.min(#ours, #theirs))
-  local asked = { kind = a.kind, margin = options.margin(name), level = options.levels[name],
-    floor = options.floor, paired = pair.paired }
-  if pair.cell.fitted and pair.baseline.fitted then
-    row.verdict, row.why = fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
-  else
-    row.verdict, row.why = verdict.compare(ours, theirs, asked)
-  end
+  row.verdict, row.why = compare_values(pair, name, { kind = a.kind, margin = options.margin(name),
+    level = options.levels[name], floor = options.floor or noise_floor(pair, name, options),
+    paired = pair.paired })
   return row
 end
 
@@ -215,7 +237,8 @@ function M.new(result, options)
   -- A run that stopped by looking has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
-  local shared = { primary = primary, levels = levels, margin = margins_of(result, options.margin),
+  for _, pair in ipairs(found) do pair.control = control_of(result, pair.baseline) end
+  local shared = { primary = primary, levels = levels, level = level, margin = margins_of(result, options.margin),
     floor = options.floor }
   for _, pair in ipairs(found) do
     for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end

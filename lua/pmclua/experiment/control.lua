@@ -1,0 +1,63 @@
+--- control.lua: the A/A control: the baseline once more under another label, to see what the machine shows
+--- between equals.
+
+local M = {}
+
+local LABEL = " (A/A)"
+
+local function taken(workloads, name)
+  for _, workload in ipairs(workloads) do
+    if workload.name == name then return true end
+  end
+  return false
+end
+
+local function copy_of(workload, name)
+  local copy = {}
+  for key, value in pairs(workload) do copy[key] = value end
+  copy.name, copy.control = name, workload.name
+  return setmetatable(copy, getmetatable(workload))
+end
+
+local function is_baseline(cell, baseline)
+  for key, wanted in pairs(baseline) do
+    local level = cell.levels[key]
+    if key == "workload" then level = cell.workload.name end
+    if level ~= wanted then return false end
+  end
+  return true
+end
+
+--- Adds a cell for each that is a baseline, of the same workload under another name.
+---@param declaration pmclua.Declaration
+---@param cells pmclua.Cell[]
+function M.add(declaration, cells)
+  if not declaration.control then return end
+  local copies = {}
+  for i = 1, #cells do
+    local workload = cells[i].workload
+    if is_baseline(cells[i], declaration.baseline or {}) then
+      if not copies[workload] then
+        local name = workload.name .. LABEL
+        while taken(declaration.workloads, name) do name = name .. LABEL end
+        copies[workload] = copy_of(workload, name)
+      end
+      cells[#cells + 1] = { index = #cells + 1, workload = copies[workload], levels = cells[i].levels }
+    end
+  end
+end
+
+--- The workloads of a plan: those declared, and their controls.
+---@param declaration pmclua.Declaration
+---@param cells pmclua.Cell[]
+---@return table[]
+function M.workloads(declaration, cells)
+  local list, seen = { unpack(declaration.workloads) }, {}
+  for _, cell in ipairs(cells) do
+    local workload = cell.workload
+    if workload.control and not seen[workload] then seen[workload], list[#list + 1] = true, workload end
+  end
+  return list
+end
+
+return M
