@@ -34,6 +34,7 @@ local PLACES = {
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },
   events     = { "pmclua.event" },
+  doctor     = { "pmclua.doctor" },
   help       = { "pmclua.help", "print_topic" },
   version    = { "pmclua.core", "version" },
 }

@@ -14,6 +14,7 @@ local TASK_CLOCK = 1
 ---@class support.Pmu
 ---@field counters integer how many hardware events a group may have
 ---@field precise? integer the highest precise_ip; default 0
+---@field own? table<integer, boolean> configs that have a counter of their own, one each
 ---@field led? table<integer, integer> configs that open only in a group whose leader has this config
 
 local function fields_of(attr)
@@ -38,7 +39,9 @@ end
 local function refusal(pmu, fields, group)
   local leader = pmu.led and pmu.led[fields.config]
   if fields.precise_ip > (pmu.precise or 0) then return -EOPNOTSUPP end
-  if group.members >= pmu.counters then return -EINVAL end
+  local has_own = pmu.own and pmu.own[fields.config]
+  if has_own and group.own[fields.config] then return -EINVAL end
+  if not has_own and group.members >= pmu.counters then return -EINVAL end
   return leader and group.leader ~= leader and -EINVAL or 0
 end
 
@@ -49,13 +52,15 @@ local function opener(pmu, real, real_close, groups)
     if fields.type ~= 0 then return real(attr, pid, cpu, group_fd, flags) end
     local fd = real(as_task_clock(attr), pid, cpu, group_fd, flags)     -- permission is checked first
     if fd < 0 then return fd end
-    local group = groups[group_fd] or { members = 0, leader = group_fd < 0 and fields.config or nil }
+    local group = groups[group_fd]
+      or { members = 0, own = {}, leader = group_fd < 0 and fields.config or nil }
     local why = refusal(pmu, fields, group)
     if why < 0 then
       real_close(fd)
       return why
     end
-    group.members = group.members + 1
+    if pmu.own and pmu.own[fields.config] then group.own[fields.config] = true
+    else group.members = group.members + 1 end
     groups[group_fd >= 0 and group_fd or fd] = group
     return fd
   end

@@ -55,6 +55,10 @@ end
 local Edit = {}
 Edit.__index = Edit
 
+--- Whether libedit is here.
+---@return boolean
+function M.available() return (pcall(ffi.load, "libedit.so.2")) end
+
 --- libedit, ready to read; nil where it is not installed.
 ---@param complete fun(line: string, word: string): string[]? words that may stand where `word` ends `line`;
 ---   nil: files

@@ -53,6 +53,8 @@ return {
     [[pmc.stored.list()]] },
   { "events", "parses, explains and lists events",
     [[pmc.events.parse "cycles:u"]] },
+  { "doctor", "what this machine can count, what stands in the way, and whether its figures are true",
+    [[pmc.doctor.examine()]] },
   { "metrics", "parses formulae over counts, and lists those with a name",
     [[pmc.metrics.parse "ipc = instructions / cycles"]] },
   { "stats", "medians with intervals, ranks, lines: the numbers behind the reports",

@@ -1,0 +1,81 @@
+--- doctor/: what this machine can count, what stands in the way, and whether its figures are true.
+--
+--     print(pmc.doctor.examine())
+--
+-- Invariant: what is said to count was tried; every finding that limits something comes with what to do.
+
+local counters = require "pmclua.doctor.counters"
+local machine_of = require "pmclua.doctor.machine"
+
+local M = {}
+
+---@class pmclua.Examination
+---@field machine table pmc.machine()'s facts
+---@field kinds pmclua.doctor.Kind[]
+---@field pmus pmclua.doctor.Pmu[]
+---@field findings pmclua.doctor.Finding[] in the order in which they are told
+---@field can_count boolean anything at all
+local Examination = {}
+Examination.__index = Examination
+
+--- The same as plain data, for JSON.
+---@return table
+function Examination:object()
+  return { format = 1, machine = self.machine, kinds = self.kinds, pmus = self.pmus, findings = self.findings,
+    can_count = self.can_count }
+end
+
+--- One screen, of at most 80 columns.
+function Examination:__tostring() return require("pmclua.doctor.screen").examination(self) end
+
+local ROOMS = { "pmclua.doctor.rights", "pmclua.doctor.surroundings", "pmclua.doctor.tools" }
+
+local function take(findings, name, finding)
+  if not finding then return end
+  finding.name = name
+  findings[#findings + 1] = finding
+end
+
+--- What the files of a machine say: what limits counting, and what does not.
+---@param machine pmclua.doctor.Machine
+---@param found { has_pmu: boolean } what was tried before
+---@return pmclua.doctor.Finding[]
+function M.findings(machine, found)
+  local findings = {}
+  for _, room in ipairs(ROOMS) do
+    for _, row in ipairs(require(room).checks) do take(findings, row.name, row.check(machine, found)) end
+  end
+  return findings
+end
+
+local function has_core_pmu(pmus)
+  for _, pmu in ipairs(pmus) do
+    if pmu.kind == "core" then return true end
+  end
+  return false
+end
+
+--- Looks at this machine, as this user.
+---@return pmclua.Examination
+function M.examine()
+  local machine = machine_of.new()
+  local self = setmetatable({ machine = require("pmclua.machine").facts(), kinds = counters.kinds(),
+    pmus = counters.pmus(require("pmclua.event.sysfs").tree()) }, Examination)
+  local has_pmu = has_core_pmu(self.pmus)
+  self.findings = M.findings(machine, { has_pmu = has_pmu })
+  take(self.findings, "user-space reads", counters.user_reads(machine, has_pmu))
+  self.can_count = false
+  for _, kind in ipairs(self.kinds) do self.can_count = self.can_count or kind.status == "counted" end
+  return self
+end
+
+--- Runs every ground truth that this machine can.
+---@param each? fun(truth: pmclua.doctor.Truth) gets each as it is known
+---@return pmclua.doctor.Truths
+function M.truths(each) return require("pmclua.doctor.truths").run(each) end
+
+--- Measures what measuring costs, by each way in which counts are read.
+---@return pmclua.doctor.Overheads
+function M.overhead() return require("pmclua.doctor.overhead").run() end
+
+return M

@@ -1,0 +1,152 @@
+--- machine.lua: what the doctor asks of a machine: its files, this process's rights, what can be loaded.
+--
+-- Nothing is concluded here. `root` stands before every path, so that a tree of files can play a machine.
+
+local M = {}
+
+---@class pmclua.doctor.Machine
+---@field root string before every path; "": this machine
+local Machine = {}
+Machine.__index = Machine
+
+-- Bit numbers of linux/capability.h.
+local CAPABILITIES = { CAP_DAC_OVERRIDE = 1, CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21,
+  CAP_SYSLOG = 34, CAP_PERFMON = 38 }
+local LARGEST_BYTES = 1e6
+
+--- A file without its last newline; nil where it cannot be read.
+---@param path string
+---@return string?
+function Machine:text(path)
+  local file = io.open(self.root .. path)
+  local text = file and file:read(LARGEST_BYTES)
+  if file then file:close() end
+  return text and (text:gsub("%s+$", ""))
+end
+
+--- The first line of a file.
+---@param path string
+---@return string?
+function Machine:line(path)
+  local text = self:text(path)
+  return text and text:match "^[^\n]*"
+end
+
+---@param path string
+---@return number?
+function Machine:number(path) return tonumber(self:line(path) or "") end
+
+--- What a path is ("file", "directory", …); nil: nothing that this user may see.
+---@param path string
+---@return string?
+function Machine:kind(path) return require("lfs").attributes(self.root .. path, "mode") end
+
+--- Whether a file can be opened so by this user, in a way that changes nothing of it.
+---@param path string
+---@param mode "r"|"r+"
+---@return boolean
+function Machine:can_open(path, mode)
+  local file = io.open(self.root .. path, mode)
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- The names in a folder, sorted; none where it cannot be read.
+---@param path string
+---@return string[]
+function Machine:names(path)
+  local list = {}
+  local ok, iterator, state = pcall(require("lfs").dir, self.root .. path)
+  for name in (ok and iterator or function() end), state do
+    if name:sub(1, 1) ~= "." then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+local function field(text, name) return (text or ""):match("\n?" .. name .. ":%s*([^\n]*)") end
+
+--- Whether this process has a capability now.
+---@param name string
+---@return boolean
+function Machine:capability(name)
+  local bit = CAPABILITIES[name] or error(name)
+  local hex = field(self:text "/proc/self/status", "CapEff") or "0"
+  local digit = tonumber(hex:sub(-1 - math.floor(bit / 4), -1 - math.floor(bit / 4)), 16) or 0
+  return math.floor(digit / 2 ^ (bit % 4)) % 2 == 1
+end
+
+--- Whether it may count what it likes.
+---@return boolean
+function Machine:is_privileged()
+  return self:capability "CAP_PERFMON" or self:capability "CAP_SYS_ADMIN"
+end
+
+--- Whether system calls of this process are filtered, as in most containers.
+---@return boolean
+function Machine:is_filtered() return field(self:text "/proc/self/status", "Seccomp") == "2" end
+
+--- A limit of this process: soft and hard, in the unit of the limit; nil: not known.
+---@param name string as /proc/self/limits has it
+---@return number? soft, number? hard math.huge: none
+function Machine:limit(name)
+  local soft, hard = (self:text "/proc/self/limits" or ""):match(name .. "%s+(%S+)%s+(%S+)")
+  if not soft then return nil end
+  return tonumber(soft) or math.huge, tonumber(hard) or math.huge
+end
+
+--- Whether a program of that name is in PATH.
+---@param name string
+---@return boolean
+function Machine:has_program(name)
+  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+    if self:kind(folder .. "/" .. name) == "file" then return true end
+  end
+  return false
+end
+
+--- Whether perf_event_open takes an attr: true, or the name of the errno.
+---@param attr table
+---@param target? { pid: integer, cpu: integer }
+---@return true|string
+function Machine.opens(_, attr, target)
+  local event, failure = require("pmclua.core").open(attr, target)
+  if not event then return failure.code end
+  event:close()
+  return true
+end
+
+local loads = {}
+
+function loads.pfm() return #require("pmclua.core").pfm.pmus() > 0 end
+
+-- Any program will do: what is asked is whether it can be asked.
+local function symbols_of_self() return require("pmclua.core.symbols").open "/proc/self/exe" end
+
+function loads.dw()
+  local list, code = symbols_of_self()
+  if list then list:close() end
+  return code ~= "ELIBACC"
+end
+
+function loads.capstone()
+  local list = symbols_of_self()
+  if not list then return true end
+  local _, code = list:exits(1)
+  list:close()
+  return code ~= "ELIBACC"
+end
+
+function loads.edit() return require("pmclua.core.edit").available() end
+
+--- Whether a library that pmclua loads when first needed is here: "pfm", "dw", "capstone", "edit".
+---@param name string
+---@return boolean
+function Machine.loads(_, name) return loads[name]() end
+
+--- A machine of files.
+---@param root string? default: this machine
+---@return pmclua.doctor.Machine
+function M.new(root) return setmetatable({ root = root or "" }, Machine) end
+
+return M

@@ -1,0 +1,156 @@
+--- rights.lua: what this user may count, and what limits it: settings of the OS kernel and of this process.
+--
+-- Each check is a function of the machine that gives a finding, or nothing where there is nothing to say.
+
+local finding = require "pmclua.doctor.finding"
+local text = require "pmclua.text"
+
+local good, obstacle = finding.good, finding.obstacle
+
+local M = {}
+
+local SYSCTL = "/proc/sys/kernel/"
+
+-- What each level forbids those without CAP_PERFMON: Documentation/admin-guide/sysctl/kernel.rst; levels
+-- above 2 are patches of distributions.
+local function forbidden_at(level)
+  if level > 2 then return "blocks", "ordinary users may count nothing (a distribution's patch)" end
+  if level == 2 then return "limits", "ordinary users count user space alone (:u), and no whole CPU" end
+  if level == 1 then return "limits", "ordinary users count no whole CPU" end
+  return "good", "everybody may count everything"
+end
+
+local function paranoid(machine)
+  local level = machine:number(SYSCTL .. "perf_event_paranoid")
+  if not level then
+    return obstacle("blocks", nil, "there is no perf_event_paranoid: this OS kernel cannot count", nil,
+      "use an OS kernel with CONFIG_PERF_EVENTS")
+  end
+  local brief = ("perf_event_paranoid %d"):format(level)
+  if machine:is_privileged() then
+    local by = machine:capability "CAP_PERFMON" and "CAP_PERFMON" or "CAP_SYS_ADMIN"
+    return good(level, ("%s, with %s"):format(brief, by),
+      ("perf_event_paranoid is %d, which does not bind this user (%s)"):format(level, by))
+  end
+  local state, meaning = forbidden_at(level)
+  local said = ("perf_event_paranoid is %d: %s"):format(level, meaning)
+  if state == "good" then return good(level, brief, said) end
+  return obstacle(state, level, said, "sudo sysctl kernel.perf_event_paranoid=0",
+    "or run as root, or with CAP_PERFMON; to stay: /etc/sysctl.d")
+end
+
+local DUMMY = { type = 1, config = 9, exclude_kernel = 1, exclude_hv = 1 }
+
+local function system_call(machine)
+  local outcome = machine:opens(DUMMY)
+  if outcome == true then return good(true, "perf_event_open", "perf_event_open can be called") end
+  if outcome == "ENOSYS" then
+    return obstacle("blocks", outcome, "this OS kernel has no perf_event_open (or is an emulation of one)")
+  elseif outcome == "EPERM" and machine:is_filtered() then
+    return obstacle("blocks", outcome, "perf_event_open is filtered away (seccomp, as in a container)",
+      { "docker run --cap-add PERFMON …", "docker run --security-opt seccomp=unconfined …" })
+  elseif outcome == "EACCES" and (machine:number(SYSCTL .. "perf_event_paranoid") or 0) > 2 then
+    return nil                      -- has been said
+  end
+  local said = "perf_event_open refuses even what counts nothing (%s)"
+  return obstacle("blocks", outcome, said:format(outcome), "sudo dmesg | tail",
+    "a security module may forbid it")
+end
+
+local function lockdown(machine)
+  local mode = (machine:line "/sys/kernel/security/lockdown" or ""):match "%[(.-)%]"
+  if mode ~= "confidentiality" then return nil end
+  return obstacle("limits", mode, "the OS kernel is locked down (confidentiality): probes of it are closed",
+    nil, "boot with lockdown=integrity, or without")
+end
+
+-- ---- tracefs -------------------------------------------------------------------------------------
+
+local TRACEFS = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" }
+
+local function readable_tracefs(machine)
+  for _, folder in ipairs(TRACEFS) do
+    if #machine:names(folder .. "/events") > 0 then return folder end
+  end
+end
+
+local function is_mounted(machine)
+  local mounts = "\n" .. (machine:text "/proc/self/mounts" or "")
+  return mounts:find("\n%S+ /sys/kernel/tracing ") ~= nil
+end
+
+local function tracefs(machine)
+  local folder = readable_tracefs(machine)
+  if not folder and is_mounted(machine) then
+    return obstacle("limits", nil, "tracefs may not be read by this user: no tracepoints by name",
+      "sudo mount -o remount,mode=755 /sys/kernel/tracing")
+  elseif not folder then
+    return obstacle("limits", nil, "tracefs is not mounted: no tracepoints by name",
+      "sudo mount -t tracefs nodev /sys/kernel/tracing")
+  end
+  if machine:can_open(folder .. "/uprobe_events", "r+") then
+    return good(folder, "tracefs, probes too",
+      "tracefs can be read, and probes be defined there, which threads and children inherit")
+  end
+  return good(folder, "tracefs",
+    "tracefs can be read; probes cannot be defined there: they count the first thread alone")
+end
+
+local function pointers(machine)
+  local level = machine:number(SYSCTL .. "kptr_restrict")
+  if not level then return nil end
+  local is_hidden = level >= 2 or level == 1 and not machine:capability "CAP_SYSLOG"
+  local said = ("kptr_restrict is %d: "):format(level)
+  if not is_hidden then
+    return good(level, ("kptr_restrict %d"):format(level), said .. "this user sees the OS kernel's addresses")
+  end
+  return obstacle("limits", level, said .. "the OS kernel's addresses are hidden, so none can be watched",
+    "sudo sysctl kernel.kptr_restrict=0")
+end
+
+-- ---- limits --------------------------------------------------------------------------------------
+
+local LEAST_MLOCK_KB = 516      -- the default: one ring of 128 pages and its head, for each CPU
+
+local function locked_memory(machine)
+  local kilobytes = machine:number(SYSCTL .. "perf_event_mlock_kb")
+  if not kilobytes then return nil end
+  local brief = ("perf_event_mlock_kb %d"):format(kilobytes)
+  local said = ("perf_event_mlock_kb is %d"):format(kilobytes)
+  if machine:capability "CAP_IPC_LOCK" then
+    return good(kilobytes, brief, said .. ", which does not bind this user (CAP_IPC_LOCK)")
+  elseif kilobytes >= LEAST_MLOCK_KB then
+    return good(kilobytes, brief, said .. ": so much for rings on each CPU")
+  end
+  return obstacle("limits", kilobytes, said .. ": rings are small, which loses records of fast probes",
+    ("sudo sysctl kernel.perf_event_mlock_kb=%d"):format(LEAST_MLOCK_KB))
+end
+
+local function shown(limit) return limit == math.huge and "any number" or text.count(limit) end
+
+local FEW_FILES = 4096
+
+local function open_files(machine)
+  local soft, hard = machine:limit "Max open files"
+  if not soft then return nil end
+  local form = "%s files may be open, raised as needed up to %s: an event takes one for each CPU and thread"
+  local said = form:format(shown(soft), shown(hard))
+  local value = hard < math.huge and hard or nil
+  if hard >= FEW_FILES then return good(value, ("open files up to %s"):format(shown(hard)), said) end
+  return obstacle("limits", value, said,
+    "echo '* hard nofile 65536' | sudo tee /etc/security/limits.d/pmclua.conf", "then log in anew")
+end
+
+--- The checks, in the order in which they are told.
+---@type { name: string, check: fun(machine: pmclua.doctor.Machine): table? }[]
+M.checks = {
+  { name = "perf_event_paranoid", check = paranoid },
+  { name = "perf_event_open", check = system_call },
+  { name = "lockdown", check = lockdown },
+  { name = "tracefs", check = tracefs },
+  { name = "kptr_restrict", check = pointers },
+  { name = "perf_event_mlock_kb", check = locked_memory },
+  { name = "RLIMIT_NOFILE", check = open_files },
+}
+
+return M

@@ -1,0 +1,241 @@
+--- screen.lua: what the doctor found, as a person reads it on a terminal of 80 columns.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local WIDTH = 80
+
+local function paragraph(lines, head, body, margin)
+  local indent = (" "):rep(margin)
+  for i, line in ipairs(text.wrap(body, WIDTH - margin)) do
+    lines[#lines + 1] = (i == 1 and text.pad(head, margin) or indent) .. line
+  end
+end
+
+local function heading(lines, machine)
+  local cpus = text.plural(machine.cpus, "CPU")
+  lines[1] = text.cut(("%s: %s, %s, Linux %s"):format(text.safe(machine.hostname or "this machine"),
+    text.safe(machine.cpu), cpus, machine.os_kernel or "?"), WIDTH)
+end
+
+-- ---- what counts ---------------------------------------------------------------------------------
+
+local MARGIN = 16
+
+local function names_by(kinds, wanted)
+  local names = {}
+  for _, kind in ipairs(kinds) do
+    local is_limited = (kind.note or ""):find "^user space"
+    local group = kind.status ~= "counted" and "none" or is_limited and "user" or "all"
+    if group == wanted then names[#names + 1] = kind.name end
+  end
+  return names
+end
+
+-- Kinds that do not count, those of one reason together.
+local function add_refused(lines, kinds)
+  local by_reason, order = {}, {}
+  for _, kind in ipairs(kinds) do
+    if kind.status ~= "counted" then
+      local why = kind.why or kind.status
+      if not by_reason[why] then order[#order + 1], by_reason[why] = why, {} end
+      table.insert(by_reason[why], kind.name)
+    end
+  end
+  for i, why in ipairs(order) do
+    paragraph(lines, i == 1 and "does not" or "", ("%s: %s"):format(text.list(by_reason[why]), why), MARGIN)
+  end
+end
+
+local function add_kinds(lines, kinds)
+  local all, user = names_by(kinds, "all"), names_by(kinds, "user")
+  if #all > 0 then paragraph(lines, "counts here", table.concat(all, "; "), MARGIN) end
+  if #user > 0 then paragraph(lines, "user space only", table.concat(user, "; "), MARGIN) end
+  if #all + #user == 0 then paragraph(lines, "counts here", "nothing", MARGIN) end
+  add_refused(lines, kinds)
+end
+
+-- ---- PMUs ----------------------------------------------------------------------------------------
+
+local function counters_of(pmu)
+  local counters = pmu.counters
+  if not counters then return "no generic event opens" end
+  local said = text.plural(counters.any, "counter")
+  if #counters.own == 0 then return said end
+  local each = #counters.own > 1 and " each" or ""
+  return ("%s, and one%s for %s alone"):format(said, each, text.list(counters.own))
+end
+
+local function add_pmus(lines, pmus)
+  local others = {}
+  for _, pmu in ipairs(pmus) do
+    if pmu.kind == "core" then
+      local cpus = pmu.cpus and (" on CPUs " .. pmu.cpus) or ""
+      paragraph(lines, "PMU", ("%s%s: %s; %s named"):format(pmu.name, cpus, counters_of(pmu),
+        text.plural(pmu.events, "event")), MARGIN)
+    else
+      local events = pmu.events > 0 and (" (%d)"):format(pmu.events) or ""
+      others[#others + 1] = pmu.name .. events
+    end
+  end
+  if #others > 0 then paragraph(lines, "other PMUs", table.concat(others, ", "), MARGIN) end
+end
+
+-- ---- findings ------------------------------------------------------------------------------------
+
+local SIGNS = { limits = "! ", blocks = "x " }
+
+local function add_obstacle(lines, finding)
+  paragraph(lines, SIGNS[finding.state], finding.said, 2)
+  for _, command in ipairs(finding.commands or {}) do lines[#lines + 1] = "    $ " .. command end
+  if finding.help then paragraph(lines, "    ", finding.help, 4) end
+end
+
+local function of_state(findings, state)
+  local list = {}
+  for _, finding in ipairs(findings) do
+    if finding.state == state then list[#list + 1] = finding end
+  end
+  return list
+end
+
+local function add_obstacles(lines, findings)
+  local blocking, limiting = of_state(findings, "blocks"), of_state(findings, "limits")
+  if #blocking + #limiting > 0 then lines[#lines + 1] = "" end
+  for _, finding in ipairs(blocking) do add_obstacle(lines, finding) end
+  for _, finding in ipairs(limiting) do add_obstacle(lines, finding) end
+end
+
+local function add_good(lines, findings)
+  local good = {}
+  for i, finding in ipairs(of_state(findings, "good")) do good[i] = finding.brief or finding.said end
+  if #good == 0 then return end
+  lines[#lines + 1] = ""
+  paragraph(lines, "fine  ", table.concat(good, "; "), 6)
+end
+
+--- The examination of a machine.
+---@param examination pmclua.Examination
+---@return string lines, ended by a newline
+function M.examination(examination)
+  local lines = {}
+  heading(lines, examination.machine)
+  add_kinds(lines, examination.kinds)
+  add_pmus(lines, examination.pmus)
+  add_obstacles(lines, examination.findings)
+  add_good(lines, examination.findings)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---- truths --------------------------------------------------------------------------------------
+
+local function said_truth(found)
+  if found.verdict == "wrong" then return found.why end
+  if found.verdict == "close" then
+    local form = "%s: %s counted, %s done"
+    return form:format(found.truth, text.value(found.least, ""), text.count(found.expected))
+  end
+  if found.verdict == "true" then
+    local form = "%s; in %d of %d up to %s"
+    return form:format(found.truth, found.disturbed, found.repetitions, text.count(found.most))
+  end
+  return found.truth
+end
+
+local NAME_MARGIN = 22
+
+-- "page faults, tracepoint and function": those of some verdicts, without what is of nothing or filtered.
+local function names_of(list, is_wanted)
+  local names, seen = {}, {}
+  for _, found in ipairs(list) do
+    local name = found.name:match "^[^,]*"
+    local says_much = found.expected ~= 0 or found.verdict == "wrong"
+    if is_wanted[found.verdict] and says_much and not seen[name] then
+      names[#names + 1] = name
+      seen[name] = true
+    end
+  end
+  return names
+end
+
+-- Those that were not tested, of one reason together.
+local function add_untested(lines, list)
+  local by_reason, order = {}, {}
+  for _, found in ipairs(list) do
+    if found.verdict == "untested" then
+      if not by_reason[found.why] then order[#order + 1], by_reason[found.why] = found.why, {} end
+      table.insert(by_reason[found.why], found)
+    end
+  end
+  for _, why in ipairs(order) do
+    local names = names_of(by_reason[why], { untested = true })
+    paragraph(lines, "untested", ("%s: %s"):format(text.list(names), why), 10)
+  end
+end
+
+local function add_summary(lines, truths)
+  local trusted = names_of(truths.list, { exact = true, ["true"] = true, close = true })
+  local wrong = names_of(truths.list, { wrong = true })
+  lines[#lines + 1] = ""
+  if #trusted > 0 then paragraph(lines, "", "can be trusted here: " .. text.list(trusted), 0) end
+  if #wrong > 0 then paragraph(lines, "", "NOT to be trusted here: " .. text.list(wrong), 0) end
+  if truths.tested == 0 then lines[#lines + 1] = "nothing could be tested here" end
+end
+
+--- What came of the ground truths: a line each, and which figures can be trusted.
+---@param truths pmclua.doctor.Truths
+---@return string lines
+function M.truths(truths)
+  local lines = {}
+  for _, found in ipairs(truths.list) do
+    if found.verdict ~= "untested" then
+      local head = text.pad(found.verdict == "wrong" and "WRONG" or found.verdict, 10)
+      local line = ("%s%s  %s"):format(head, text.pad(found.name, NAME_MARGIN), said_truth(found))
+      lines[#lines + 1] = text.cut(line, WIDTH)
+    end
+  end
+  add_untested(lines, truths.list)
+  add_summary(lines, truths)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---- overhead -----------------------------------------------------------------------------------
+
+local function said_cost(row)
+  if row.below then return ("under %s %s"):format(text.time(row.below), row.what) end
+  if not row.ns then return "not here" end
+  return ("%s %s"):format(text.time(row.ns), row.what)
+end
+
+-- Of the event that was counted first.
+local function said_counts(row)
+  local count = row.counts and row.counts[row.first]
+  return count and ("%s %s"):format(text.count(count), row.first) or ""
+end
+
+--- What measuring costs, a line each.
+---@param overheads pmclua.doctor.Overheads
+---@return string lines
+function M.overhead(overheads)
+  local lines = { overheads.hardware and "with hardware events; medians, and what an empty region shows"
+    or "with events of the OS kernel alone, as there is no PMU; medians" }
+  for _, row in ipairs(overheads.list) do
+    local events = row.events and text.plural(row.events, "event") or ""
+    local line = text.pad(row.way, 26) .. text.pad(events, 10) .. text.pad(said_cost(row), 22)
+    lines[#lines + 1] = text.cut(((line .. said_counts(row)):gsub("%s+$", "")), WIDTH)
+  end
+  local why, order = {}, {}
+  for _, row in ipairs(overheads.list) do
+    if row.why and not why[row.way] then
+      order[#order + 1] = row.way
+      why[row.way] = row.why
+    end
+  end
+  for _, way in ipairs(order) do
+    paragraph(lines, "", ("not here: %s: %s"):format(way, text.safe(why[way])), 0)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return M

@@ -1,0 +1,137 @@
+--- surroundings.lua: what stands between a program and the PMU's numbers: virtual machines and containers,
+--- who else holds counters, and what makes the same program's numbers differ from run to run.
+
+local finding = require "pmclua.doctor.finding"
+
+local good, obstacle = finding.good, finding.obstacle
+
+local M = {}
+
+local CPU = "/sys/devices/system/cpu/"
+
+-- ---- virtual machines and containers -------------------------------------------------------------
+
+-- What DMI calls the maker, or the product, and what passes a PMU on there.
+local HYPERVISORS = {
+  { "VMware", "VMware", "in the machine's settings: vpmc.enable = \"TRUE\"" },
+  { "Microsoft", "Hyper-V", "on its host: Set-VMProcessor NAME -Perfmon @(\"pmu\",\"lbr\",\"pebs\")" },
+  { "innotek", "VirtualBox", "VirtualBox passes no PMU on" },
+  { "Amazon", "Amazon EC2", "a metal instance, or a size that takes a whole socket" },
+  { "Google", "Google Compute Engine",
+    "gcloud compute instances create NAME --performance-monitoring-unit=standard" },
+  { "Xen", "Xen", "on its host: vpmu=true on the hypervisor's command line" },
+  { "QEMU", "QEMU", "on its host: qemu -cpu host,pmu=on, or with libvirt <cpu mode='host-passthrough'/>" },
+  { "KVM", "KVM", "on its host: qemu -cpu host,pmu=on, or with libvirt <cpu mode='host-passthrough'/>" },
+}
+
+--- Which hypervisor this machine runs under, and how it passes a PMU on; nil: none that says so.
+---@param machine pmclua.doctor.Machine
+---@return string? name, string? help
+function M.hypervisor(machine)
+  local dmi = ("%s %s %s"):format(machine:line "/sys/class/dmi/id/sys_vendor" or "",
+    machine:line "/sys/class/dmi/id/product_name" or "", machine:line "/sys/hypervisor/type" or "")
+  for _, known in ipairs(HYPERVISORS) do
+    if dmi:lower():find(known[1]:lower(), 1, true) then return known[2], known[3] end
+  end
+  if (machine:text "/proc/cpuinfo" or ""):find "[%s]hypervisor[%s]" then
+    return "", "ask who runs its host to pass the PMU on"
+  end
+end
+
+--- Which kind of container this is; nil: none that shows.
+---@param machine pmclua.doctor.Machine
+---@return string?
+function M.container(machine)
+  if machine:kind "/.dockerenv" then return "Docker" end
+  if machine:kind "/run/.containerenv" then return "Podman" end
+  local named = machine:line "/run/systemd/container"
+  if named then return named end
+  local groups = machine:text "/proc/1/cgroup" or ""
+  return groups:match "kubepods" or groups:match "/lxc" and "LXC" or nil
+end
+
+local function virtual(machine, found)
+  local hypervisor, help = M.hypervisor(machine)
+  if not hypervisor then return nil end
+  local kind = hypervisor == "" and "a virtual machine" or ("a virtual machine (%s)"):format(hypervisor)
+  if found.has_pmu then
+    return obstacle("limits", hypervisor, kind .. ": others share its host", nil,
+      "for small differences measure on a machine of your own")
+  end
+  return obstacle("blocks", hypervisor, kind .. " without a PMU: no hardware and cache events", nil, help)
+end
+
+local function no_pmu(machine, found)
+  if found.has_pmu or M.hypervisor(machine) then return nil end
+  return obstacle("blocks", nil, "the OS kernel knows no PMU here: no hardware and cache events",
+    "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or the OS kernel lack its driver")
+end
+
+local function container(machine)
+  local kind = M.container(machine)
+  if not kind then return nil end
+  local said = "a container (%s): it sees its own processes alone, and its settings are the host's"
+  return obstacle("limits", kind, said:format(kind), nil, "settings are changed on the host")
+end
+
+-- ---- who else holds counters ---------------------------------------------------------------------
+
+local function watchdog(machine, found)
+  local is_on = machine:number "/proc/sys/kernel/nmi_watchdog"
+  if is_on ~= 1 then return good(is_on, "no NMI watchdog", "the NMI watchdog is off") end
+  if not found.has_pmu then return good(1, "NMI watchdog", "the NMI watchdog is on, and holds no counter") end
+  return obstacle("limits", 1, "the NMI watchdog is on: it may hold a counter of each CPU",
+    "sudo sysctl kernel.nmi_watchdog=0")
+end
+
+local function threads_of_a_core(machine)
+  local is_on = machine:number(CPU .. "smt/active")
+  if is_on == nil then return nil end
+  if is_on == 0 then return good(false, "no SMT", "a core has one thread (no SMT)") end
+  return obstacle("limits", true, "two threads share each core (SMT), its caches and maybe its counters",
+    ("echo off | sudo tee %ssmt/control"):format(CPU))
+end
+
+-- ---- the clock -----------------------------------------------------------------------------------
+
+local function governor(machine)
+  local name = machine:line(CPU .. "cpu0/cpufreq/scaling_governor")
+  if not name then return good(nil, "no governor", "the OS kernel leaves the frequency alone") end
+  if name == "performance" then
+    return good(name, "governor performance", "the frequency governor is performance")
+  end
+  local said = "the frequency governor is %s: times, and cycles of memory-bound code, vary with it"
+  return obstacle("limits", name, said:format(name), "sudo cpupower frequency-set -g performance")
+end
+
+-- The switch of each driver, and what it says when turbo is on.
+local TURBO = {
+  { CPU .. "intel_pstate/no_turbo", on = 0, off = 1 },
+  { CPU .. "cpufreq/boost", on = 1, off = 0 },
+}
+
+local function turbo(machine)
+  for _, switch in ipairs(TURBO) do
+    local value = machine:number(switch[1])
+    if value == switch.off then return good(false, "no turbo", "turbo is off") end
+    if value == switch.on then
+      return obstacle("limits", true, "turbo is on: the frequency depends on heat and on neighbours",
+        ("echo %d | sudo tee %s"):format(switch.off, switch[1]))
+    end
+  end
+end
+
+--- The checks, in the order in which they are told; `found.has_pmu`: this machine has the PMU of a CPU.
+---@alias pmclua.doctor.Check fun(machine: pmclua.doctor.Machine, found: { has_pmu: boolean }): table?
+---@type { name: string, check: pmclua.doctor.Check }[]
+M.checks = {
+  { name = "virtual machine", check = virtual },
+  { name = "PMU", check = no_pmu },
+  { name = "container", check = container },
+  { name = "NMI watchdog", check = watchdog },
+  { name = "SMT", check = threads_of_a_core },
+  { name = "governor", check = governor },
+  { name = "turbo", check = turbo },
+}
+
+return M

@@ -1,0 +1,65 @@
+--- tools.lua: programs and libraries that pmclua uses where they are, and what is missing without them.
+
+local finding = require "pmclua.doctor.finding"
+local text = require "pmclua.text"
+
+local M = {}
+
+-- What it is for; how it is found; its packages by package manager.
+local TOOLS = {
+  { "a C compiler", "kernels, calls and snippets", program = "cc",
+    apt = "gcc libc6-dev", dnf = "gcc glibc-devel", pacman = "gcc" },
+  { "gnuplot", "plots", program = "gnuplot", apt = "gnuplot-nox", dnf = "gnuplot", pacman = "gnuplot" },
+  { "libpfm4", "events by their vendors' names", library = "pfm",
+    apt = "libpfm4", dnf = "libpfm", pacman = "libpfm" },
+  { "libdw", "functions and variables by name", library = "dw",
+    apt = "libdw1", dnf = "elfutils-libs", pacman = "libelf" },
+  { "Capstone", "regions of functions", library = "capstone",
+    apt = "libcapstone4", dnf = "capstone", pacman = "capstone" },
+  { "libedit", "editing at the prompt", library = "edit",
+    apt = "libedit2", dnf = "libedit", pacman = "libedit" },
+  { "QEMU for Arm", "the lab", program = "qemu-system-aarch64",
+    apt = "qemu-system-arm", dnf = "qemu-system-aarch64", pacman = "qemu-system-aarch64" },
+}
+
+local INSTALL = {
+  { "apt", program = "apt-get", command = "sudo apt-get install " },
+  { "dnf", program = "dnf", command = "sudo dnf install " },
+  { "pacman", program = "pacman", command = "sudo pacman -S " },
+}
+
+local function is_here(machine, tool)
+  if tool.program then return machine:has_program(tool.program) end
+  return machine:loads(tool.library)
+end
+
+-- The command that installs tools, where the package manager is known.
+local function command_for(machine, tools)
+  for _, manager in ipairs(INSTALL) do
+    if machine:has_program(manager.program) then
+      local packages = {}
+      for i, tool in ipairs(tools) do packages[i] = tool[manager[1]] end
+      return manager.command .. table.concat(packages, " ")
+    end
+  end
+end
+
+local function tools(machine)
+  local missing, said = {}, {}
+  for _, tool in ipairs(TOOLS) do
+    if not is_here(machine, tool) then
+      missing[#missing + 1] = tool
+      said[#said + 1] = ("%s (%s)"):format(tool[1], tool[2])
+    end
+  end
+  if #missing == 0 then return finding.good({}, "all tools", "every optional tool is here") end
+  local names = {}
+  for i, tool in ipairs(missing) do names[i] = tool[1] end
+  local what = "not installed: " .. text.list(said)
+  return finding.obstacle("limits", names, what, command_for(machine, missing))
+end
+
+---@type { name: string, check: fun(machine: pmclua.doctor.Machine): table }[]
+M.checks = { { name = "tools", check = tools } }
+
+return M
