@@ -159,7 +159,7 @@ enum pmclua_field {
     PMCLUA_F_ERRORS,           /* u64, enum pmclua_output: standard error */
     PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
     /* … or a kernel */
-    PMCLUA_F_LIBRARY,          /* text: path of a shared object */
+    PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */
     PMCLUA_F_SYMBOL,           /* text */
     PMCLUA_F_PARAMETER,        /* text "NAME=VALUE", one each */
     PMCLUA_F_THREADS,          /* u64: 0 or absent: the runner's own thread alone */

@@ -182,3 +182,21 @@ describe("a group's way of reading", function()
     group:close()
   end)
 end)
+
+describe("the overhead of counting", function()
+  it("is found out for each pass with kernels, and said where what is measured is small beside it", function()
+    local kernel = pmc.kernel { symbol = "empty", code = "#include <pmclua_kernel.h>\n"
+      .. "void empty(void *state, uint64_t iterations) { (void)state; (void)iterations; }" }
+    local small = pmc.measure(kernel, { events = { "task-clock" }, iterations = 1 })
+    local overhead = small.header.overhead[1]
+    assert.equal("syscall", overhead.read)
+    assert.is_true(overhead.minimum[1] > 0 and overhead.minimum[1] <= overhead.median[1])
+    local kinds = {}
+    for _, warning in ipairs(small:warnings()) do kinds[warning.kind] = true end
+    assert.is_true(kinds.small)
+  end)
+
+  it("is not asked for where there are no kernels", function()
+    assert.is_nil(pmc.measure("true", { events = { "page-faults" }, repetitions = 1 }).header.overhead)
+  end)
+end)

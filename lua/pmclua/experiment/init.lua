@@ -142,6 +142,9 @@ local function prepare(self, options, session)
   local header = plan.header(declaration, made)
   if stored then resume.check(options.resume, stored, header) end
   check_workloads(made.cells, session)
+  if not declaration.regions and not declaration.target then
+    header.overhead = require("pmclua.experiment.calibrate").passes(declaration, made, session)
+  end
   return made, header, stored
 end
 

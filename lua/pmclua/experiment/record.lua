@@ -64,6 +64,15 @@ function record.new(step, result, pass, events, why)
   return made
 end
 
+--- The exact counts of a result's first thread, by event index; nil where it has none.
+---@param result table of Session:run
+---@param pass { groups: table[], events: integer[] }
+---@return table<integer, number|ffi.cdata*>?
+function record.counts(result, pass)
+  if #result.words == 0 then return nil end
+  return (thread_counts(result.words, 1, pass)).counts
+end
+
 --- Records of the parts of a repetition: of CPUs, threads or regions, each with the field that says which.
 ---@param step table
 ---@param result table with `parts`, each a result and its `field` and `value`

@@ -15,10 +15,20 @@ local function numeric(summary)
   return plain
 end
 
+-- What counting adds to each value of an event, where that was found out and is not taken off by a fit.
+local function overhead_of(cell, event)
+  if not event or cell.fitted or cell.kind ~= "kernel" then return nil end
+  for _, pass in ipairs(event.passes) do
+    local block, found = cell.columns.passes[pass], (cell.result.header.overhead or {})[pass]
+    local median = block and found and found.median[event.index]
+    if median then return median * (event.scale or 1) / tonumber(block.iterations[1]) end
+  end
+end
+
 local function event_of(cell, name)
-  local summary = cell:summary(name)
+  local summary, event = cell:summary(name), cell.result.event_by_field[name]
   return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
-    summary = summary.n > 0 and numeric(summary) or nil }
+    summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event) }
 end
 
 local function events_of(result, cell)

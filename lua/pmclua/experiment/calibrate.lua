@@ -1,0 +1,63 @@
+--- calibrate.lua: what counting itself adds to the counts of a kernel: those of empty regions.
+--
+-- Invariant: they are counted by the same groups, read in the same way, in the same runner as the kernels'.
+
+local record = require "pmclua.experiment.record"
+local stats = require "pmclua.stats"
+
+local M = {}
+
+local REGIONS = 101
+
+---@class pmclua.Overhead of one pass
+---@field read "syscall"|"user"|"toggle"
+---@field median (number|false)[] by index of the event; false: not counted here
+---@field minimum (number|false)[]
+
+local function summary_of(lists, count)
+  local overhead = { median = {}, minimum = {} }
+  for index = 1, count do
+    local list = lists[index]
+    overhead.median[index] = list and stats.median(list) or false
+    overhead.minimum[index] = list and math.min(unpack(list)) or false
+  end
+  return overhead
+end
+
+-- Counts of empty regions by event; nil where they cannot be counted, which the first repetition will say.
+local function overhead_of(session, workload, pass, events)
+  local lists, method = {}, nil
+  local job = { workload = workload, events = session:events(pass.groups), repetitions = REGIONS, in_runner = true }
+  session:run_each(job, function(result)
+    local counts = record.counts(result, pass)
+    for index, count in pairs(counts or {}) do
+      lists[index] = lists[index] or {}
+      table.insert(lists[index], tonumber(count))
+    end
+    method = result.method
+  end)
+  if not next(lists) then return false end
+  local overhead = summary_of(lists, #events)
+  overhead.read = method
+  return overhead
+end
+
+--- The overhead of each pass; nil for experiments without kernels.
+---@param declaration pmclua.Declaration
+---@param made table of plan.make
+---@param session pmclua.Session
+---@return (pmclua.Overhead|false)[]?
+function M.passes(declaration, made, session)
+  local has_kernel = false
+  for _, workload in ipairs(declaration.workloads) do has_kernel = has_kernel or workload.in_runner end
+  if not has_kernel then return nil end
+  local empty = session:workload(function(message) message:text("library", ""):text("symbol", "") end)
+  local overheads = {}
+  for i, pass in ipairs(made.passes) do
+    overheads[i] = #pass.groups > 0 and overhead_of(session, empty, pass, declaration.events)
+  end
+  session:forget(empty)
+  return overheads
+end
+
+return M
