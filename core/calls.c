@@ -297,6 +297,7 @@ static int to(struct pmclua_calls *calls, struct thread *thread, const struct pm
 
 /* ---- what comes in ---- */
 
+/* The thread of a sample; NULL and *result: none (0: this sample is not to be taken). */
 static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample, int *result)
 {
     *result = -EINVAL;
@@ -308,6 +309,10 @@ static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclu
     if (thread && calls->lost > 0 && thread_is_another(thread, sample)) {
         pmclua_calls_end(calls, sample->tid);
         thread = thread_of(calls, sample->pid, sample->tid);
+    }
+    if (thread && thread->is_counted && thread->source != sample->source) {
+        *result = 0;
+        return NULL;
     }
     if (thread)
         *result = thread_take(calls, thread, sample);
@@ -363,6 +368,13 @@ int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid)
     return 0;
 }
 
+void pmclua_calls_pause(struct pmclua_calls *calls)
+{
+    struct thread *thread;
+    while ((thread = thread_next(calls, NULL)))
+        pmclua_calls_end(calls, thread->tid);
+}
+
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records)
 {
     calls->lost += records;
@@ -371,12 +383,6 @@ void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t record
         if (cpu < calls->cpus && thread->last[cpu])
             thread->last[cpu]->is_stale = 1;
     }
-}
-
-void calls_leave_all(struct pmclua_calls *calls)
-{
-    for (struct thread *thread = thread_next(calls, NULL); thread; thread = thread_next(calls, thread))
-        leave_all(calls, thread);
 }
 
 /* ---- beginning and end ---- */

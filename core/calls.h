@@ -78,6 +78,8 @@ struct last { int is_stale; uint64_t values[]; };
 struct thread {
     struct thread *next;
     uint32_t pid, tid, cpu;        /* cpu: of its last sample */
+    uint32_t source;               /* of its first sample */
+    int is_counted;                /* it has had one */
     uint32_t cuts;                 /* grows when open calls become useless */
     char name[16];
     uint64_t *counts;              /* values: sums over CPUs */
@@ -123,10 +125,5 @@ int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t row, const char *name);
 /* The row of a thread and region, made when first needed: its index, or -ENOMEM. */
 int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name);
-
-/* ---- calls.c ---- */
-
-/* Counts what is still open as unfinished. */
-void calls_leave_all(struct pmclua_calls *calls);
 
 #endif

@@ -80,6 +80,9 @@ void spreads_rename_row(struct pmclua_calls *calls, uint32_t index, const char *
 
 int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name)
 {
+    struct row *known = find_row(calls, region, tid);
+    if (known && known->pid == pid)
+        return (int32_t)(known - calls->rows);
     /* Beyond the limit all threads share a row of tid 0. */
     int is_shared = calls->row_count >= ROWS_MAX;
     struct row *shared = is_shared ? find_row(calls, region, 0) : NULL;
@@ -308,7 +311,7 @@ static void put_all(struct block *block, const struct pmclua_calls *calls, struc
 
 int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count)
 {
-    calls_leave_all(calls);
+    pmclua_calls_pause(calls);
     size_t name_bytes;
     char *names = join_names(calls, &name_bytes);
     struct pmclua_regions header = {

@@ -165,6 +165,8 @@ int thread_take(struct pmclua_calls *calls, struct thread *thread, const struct 
     if (!*place && !(*place = calloc(1, sizeof **place + calls->values * sizeof(uint64_t))))
         return -ENOMEM;
     struct last *last = *place;
+    thread->source = sample->source;
+    thread->is_counted = 1;
     take_times(thread, last, sample);
     for (uint32_t i = FIRST_EVENT; i < calls->values; i++)
         thread->counts[i] += sample->values[i] - last->values[i];

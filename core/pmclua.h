@@ -356,6 +356,7 @@ struct pmclua_calls_setup {
 struct pmclua_calls_sample {
     uint64_t time_ns, stack_pointer;
     uint32_t pid, tid, cpu, region, kind;
+    uint32_t source;               /* of the events: of two that count one thread the first seen holds */
     const uint64_t *values;        /* this thread's on this CPU, since it was first counted there */
 };
 
@@ -368,6 +369,8 @@ int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sam
 int pmclua_calls_switch(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample);
 int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, const char *name, int32_t executed);
 int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
+/* All threads end, as far as is seen: the events will be others when samples come again. */
+void pmclua_calls_pause(struct pmclua_calls *calls);
 /* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
 /* What came of it: a block of u64, freed by the caller with pmclua_calls_free_words. Calls that are still

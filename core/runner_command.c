@@ -392,7 +392,7 @@ static void run_followed(const struct command *command, struct held *held, struc
 {
     struct following *following;
     runner_defer_termination(1);
-    int result = regions_open(&following, command->regions, set, held->pid, PMCLUA_ON_EXEC, answer);
+    int result = regions_open(&following, command->regions, set, held->pid, answer);
     if (result < 0 || runner_is_terminated()) {
         abandon_held(command, held, answer);
     } else {

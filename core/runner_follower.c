@@ -25,11 +25,14 @@ enum {
 };
 
 struct follower {
-    struct probes *probes;
+    struct probes *probes;         /* those of this time */
     struct pmclua_calls *calls;
     pthread_t thread;
     int stop, errnum;              /* stop: an eventfd; errnum: what ended the reading early */
-    uint64_t written, lost, threads;   /* samples taken; records the OS kernel had no room for; started */
+    uint64_t taken;                /* samples, in all; read by another thread, too */
+    uint64_t before, lost;         /* taken before this time; records of this time that found no room */
+    uint64_t threads, rings, ring_bytes;   /* threads: that were started */
+    enum pmclua_region_path path;
     uint64_t *values;
     uint64_t *first, *second;      /* by ring: the ends of the two looks */
     struct pollfd *ready;          /* rings, then `stop` */
@@ -62,8 +65,8 @@ static const struct point *point_of(const struct probes *probes, const struct me
 {
     uint32_t number = (uint32_t)member->point;
     if (member->role == MEMBER_PLAIN || member->role == MEMBER_BACK) {
-        const struct tracefs_event *event = member->role == MEMBER_PLAIN ? &probes->tracefs.plain
-                                                                         : &probes->tracefs.back;
+        const struct tracefs_probes *tracefs = &probes->regions->tracefs;
+        const struct tracefs_event *event = member->role == MEMBER_PLAIN ? &tracefs->plain : &tracefs->back;
         if (!sample->raw || sample->raw_bytes < event->field + sizeof number)
             return NULL;
         memcpy(&number, sample->raw + event->field, sizeof number);
@@ -81,10 +84,11 @@ static int take_sample(struct follower *follower, const struct perf_event_header
     int result = put_values(follower, group, sample);
     if (result < 0)
         return result;
-    follower->written++;
+    __atomic_fetch_add(&follower->taken, 1, __ATOMIC_RELAXED);
     struct pmclua_calls_sample call = {
         .time_ns = sample->time_ns, .stack_pointer = sample->stack_pointer, .pid = sample->pid,
-        .tid = sample->tid, .cpu = group->cpu < 0 ? 0 : (uint32_t)group->cpu, .values = follower->values };
+        .tid = sample->tid, .cpu = group->cpu < 0 ? 0 : (uint32_t)group->cpu,
+        .source = (uint32_t)group->source, .values = follower->values };
     if (member->role == MEMBER_SWITCH)
         return pmclua_calls_switch(follower->calls, &call);
     const struct point *point = point_of(probes, member, sample);
@@ -103,12 +107,9 @@ struct comm_record { uint32_t pid, tid; char name[]; };
 static void take_lost(struct follower *follower, const void *body, int ring)
 {
     const struct lost_record *lost = body;
-    int cpu = 0;
-    for (int i = 0; i < follower->probes->groups; i++)
-        if (follower->probes->group[i].ring == ring && follower->probes->group[i].cpu >= 0)
-            cpu = follower->probes->group[i].cpu;
+    int cpu = follower->probes->ring_cpu[ring];
     follower->lost += lost->lost;
-    pmclua_calls_lost(follower->calls, (uint32_t)cpu, lost->lost);
+    pmclua_calls_lost(follower->calls, cpu < 0 ? 0 : (uint32_t)cpu, lost->lost);
 }
 
 static int take_record(struct follower *follower, int ring, const struct perf_event_header *record,
@@ -236,25 +237,67 @@ static int start_thread(struct follower *follower)
     return result;
 }
 
-static void free_follower(struct follower *follower)
+static int make_room(struct follower *follower)
 {
-    if (follower->stop >= 0)
-        close(follower->stop);
-    pmclua_calls_free(follower->calls);
-    free(follower->values);
+    size_t rings = (size_t)follower->probes->rings;
     free(follower->first);
     free(follower->second);
     free(follower->ready);
-    free(follower);
+    follower->first = calloc(rings, sizeof *follower->first);
+    follower->second = calloc(rings, sizeof *follower->second);
+    follower->ready = calloc(rings + 1, sizeof *follower->ready);
+    if (!follower->first || !follower->second || !follower->ready)
+        return -ENOMEM;
+    for (size_t i = 0; i < rings; i++)
+        follower->ready[i] = (struct pollfd){ follower->probes->ring_fd[i], POLLIN, 0 };
+    follower->ready[rings] = (struct pollfd){ follower->stop, POLLIN, 0 };
+    return 0;
 }
 
-static int new_calls(struct follower *follower)
+int follower_start(struct follower *follower, struct probes *probes)
 {
-    const struct probes *probes = follower->probes;
-    const struct region_set *regions = probes->regions;
+    follower->probes = probes;
+    follower->path = probes->path;
+    follower->rings = (uint64_t)probes->rings;
+    follower->ring_bytes = probes->ring[0].bytes;
+    follower->before = follower->taken;
+    follower->lost = 0;
+    int result = make_room(follower);
+    return result < 0 ? result : start_thread(follower);
+}
+
+uint64_t follower_taken(const struct follower *follower)
+{
+    return __atomic_load_n(&follower->taken, __ATOMIC_RELAXED);
+}
+
+int follower_stop(struct follower *follower)
+{
+    uint64_t one = 1;
+    while (write(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(follower->thread, NULL);
+    while (read(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    /* Before the last reading, which must find what is counted here. */
+    uint64_t wanted = probes_written(follower->probes);
+    if (follower->errnum == 0)
+        read_rings(follower);
+    /* The last records that found no room are in no ring: only the events themselves know of them. */
+    uint64_t known = follower->taken - follower->before + follower->lost;
+    if (wanted > known)
+        pmclua_calls_lost(follower->calls, 0, wanted - known);
+    pmclua_calls_pause(follower->calls);
+    return -follower->errnum;
+}
+
+/* ---- from beginning to end ---- */
+
+static int new_calls(struct follower *follower, const struct region_set *regions, uint32_t events)
+{
     struct pmclua_calls_setup setup = {
-        .regions = (uint32_t)regions->regions, .cpus = (uint32_t)probes->cpus,
-        .values = 2 + (uint32_t)probes->events, .keep = (uint32_t)regions->keep, .flags = regions->flags,
+        .regions = (uint32_t)regions->regions, .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+        .values = 2 + events, .keep = (uint32_t)regions->keep, .flags = regions->flags,
         .names = (const char *const *)regions->names,
 #if defined __x86_64__ || defined __i386__
         .return_bytes = sizeof(void *),
@@ -265,34 +308,19 @@ static int new_calls(struct follower *follower)
     return pmclua_calls_new(&follower->calls, &setup);
 }
 
-static int prepare(struct follower *follower)
-{
-    const struct probes *probes = follower->probes;
-    size_t rings = (size_t)probes->rings;
-    follower->stop = eventfd(0, EFD_CLOEXEC);
-    follower->values = calloc(2 + (size_t)probes->events, sizeof *follower->values);
-    follower->first = calloc(rings, sizeof *follower->first);
-    follower->second = calloc(rings, sizeof *follower->second);
-    follower->ready = calloc(rings + 1, sizeof *follower->ready);
-    if (follower->stop < 0 || !follower->values || !follower->first || !follower->second || !follower->ready)
-        return -ENOMEM;
-    for (int i = 0; i < probes->groups; i++)
-        follower->ready[probes->group[i].ring] = (struct pollfd){ probes->group[i].member[0].fd, POLLIN, 0 };
-    follower->ready[rings] = (struct pollfd){ follower->stop, POLLIN, 0 };
-    return new_calls(follower);
-}
-
-int follower_start(struct follower **out, struct probes *probes)
+int follower_new(struct follower **out, const struct region_set *regions, const struct event_set *set)
 {
     struct follower *follower = calloc(1, sizeof *follower);
     if (!follower)
         return -ENOMEM;
-    follower->probes = probes;
-    int result = prepare(follower);
-    if (result == 0)
-        result = start_thread(follower);
+    uint32_t events = 0;
+    for (int i = 0; set && i < set->groups; i++)
+        events += (uint32_t)set->group[i].count;
+    follower->stop = eventfd(0, EFD_CLOEXEC);
+    follower->values = calloc(2 + (size_t)events, sizeof *follower->values);
+    int result = follower->stop < 0 ? -errno : follower->values ? new_calls(follower, regions, events) : -ENOMEM;
     if (result < 0)
-        free_follower(follower);
+        follower_free(follower);
     else
         *out = follower;
     return result;
@@ -300,27 +328,25 @@ int follower_start(struct follower **out, struct probes *probes)
 
 int follower_finish(struct follower *follower, uint64_t **words, uint32_t *count)
 {
-    uint64_t one = 1;
-    while (write(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
-        ;
-    pthread_join(follower->thread, NULL);
-    /* Before the last reading, which must find what is counted here. */
-    uint64_t wanted = probes_written(follower->probes), missing = 0;
-    if (follower->errnum == 0)
-        read_rings(follower);
-    /* The last records that found no room are in no ring: only the events themselves know of them. */
-    if (wanted > follower->written + follower->lost)
-        missing = wanted - follower->written - follower->lost;
-    if (missing > 0)
-        pmclua_calls_lost(follower->calls, 0, missing);
-    int result = follower->errnum ? -follower->errnum : pmclua_calls_finish(follower->calls, words, count);
-    if (result == 0) {
-        struct pmclua_regions *header = (struct pmclua_regions *)*words;
-        header->threads_seen = follower->threads;
-        header->threads_followed = follower->probes->path == PMCLUA_REGIONS_ALL_THREADS ? follower->threads : 0;
-        header->rings = (uint64_t)follower->probes->rings;
-        header->ring_bytes = follower->probes->rings > 0 ? follower->probes->ring[0].bytes : 0;
-    }
-    free_follower(follower);
-    return result;
+    int result = pmclua_calls_finish(follower->calls, words, count);
+    if (result < 0)
+        return result;
+    struct pmclua_regions *header = (struct pmclua_regions *)*words;
+    header->threads_seen = follower->threads;
+    header->threads_followed = follower->path == PMCLUA_REGIONS_ALL_THREADS ? follower->threads : 0;
+    header->rings = follower->rings;
+    header->ring_bytes = follower->ring_bytes;
+    return 0;
+}
+
+void follower_free(struct follower *follower)
+{
+    if (follower->stop >= 0)
+        close(follower->stop);
+    pmclua_calls_free(follower->calls);
+    free(follower->values);
+    free(follower->first);
+    free(follower->second);
+    free(follower->ready);
+    free(follower);
 }

@@ -1,9 +1,15 @@
 /*
  * runner_points.c: regions as a message defines them: names, and the points where each begins and ends.
+ *
+ * Their files are opened and their probes defined by the first run that needs them, and stay until the
+ * regions are freed: unregistering a tracepoint takes the OS kernel some 70 ms.
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runner_regions.h"
 
@@ -110,29 +116,105 @@ int region_set_take(struct region_set **out, const struct message_field *field)
     struct region_set *set = *out ? *out : calloc(1, sizeof *set);
     if (!set)
         return -ENOMEM;
-    if (!*out)
+    if (!*out) {
         set->keep = KEEP_DEFAULT;
+        set->held[0] = set->held[1] = -1;
+    }
     *out = set;
     int result = take(set, field);
     return result < 0 ? result : 1;
+}
+
+/* ---- files and definitions ---- */
+
+int region_set_open_files(struct region_set *set)
+{
+    if (set->file)
+        return 0;
+    int *file = malloc(((size_t)set->files + 1) * sizeof *file), result = file ? 0 : -ENOMEM, count = 0;
+    while (result == 0 && count < set->files) {
+        file[count] = open(set->paths[count], O_RDONLY | O_CLOEXEC);
+        result = file[count] < 0 ? -errno : 0;
+        count += result == 0;
+    }
+    if (result == 0) {
+        set->file = file;
+        return 0;
+    }
+    while (count-- > 0)
+        close(file[count]);
+    free(file);
+    return result;
+}
+
+static void remove_probes(struct region_set *set)
+{
+    for (int i = 0; i < 2; i++)
+        if (set->held[i] >= 0)
+            pmclua_close(set->held[i]);
+    set->held[0] = set->held[1] = -1;
+    tracefs_remove(&set->tracefs);
+}
+
+/* An event that is never enabled keeps a tracepoint registered. */
+static int hold(const struct tracefs_event *event)
+{
+    if (!event->is_defined)
+        return -1;
+    struct pmclua_attr attr = attr_of_tracepoint(event, 0);
+    pmclua_attr_set(&attr, "disabled", 1);
+    return pmclua_open(&attr, 0, -1, -1, 0);       /* without it everything is as right, and slower */
+}
+
+static int define_all(struct region_set *set)
+{
+    int result = 0;
+    tracefs_clean();
+    for (int i = 0; result == 0 && i < set->points; i++) {
+        const struct point *point = &set->point[i];
+        int is_return = point->kind == PMCLUA_POINT_RETURN_PROBE;
+        if (point->file >= 0)
+            result = tracefs_add(&set->tracefs, set->file[point->file], point->offset, is_return, (uint32_t)i);
+    }
+    return result < 0 ? result : tracefs_finish(&set->tracefs);
+}
+
+int region_set_define(struct region_set *set)
+{
+    if (set->is_defined)
+        return 0;
+    runner_defer_termination(1);
+    int result = define_all(set);
+    if (result < 0) {
+        remove_probes(set);
+        runner_defer_termination(0);
+        return result;
+    }
+    set->held[0] = hold(&set->tracefs.plain);
+    set->held[1] = hold(&set->tracefs.back);
+    set->is_defined = 1;
+    return 0;
 }
 
 void region_set_free(struct region_set *set)
 {
     if (!set)
         return;
+    int was_defined = set->is_defined;
+    remove_probes(set);
     for (int i = 0; i < set->regions; i++)
         free(set->names[i]);
-    for (int i = 0; i < set->files; i++)
+    for (int i = 0; i < set->files; i++) {
+        if (set->file)
+            close(set->file[i]);
         free(set->paths[i]);
+    }
+    free(set->file);
     free(set->names);
     free(set->paths);
     free(set->flags);
     free(set->point);
     free(set);
-}
-
-int point_has_stack(const struct point *point)
-{
-    return point->kind != PMCLUA_POINT_FROM && point->kind != PMCLUA_POINT_TO;
+    if (was_defined)
+        runner_defer_termination(0);
 }

@@ -28,14 +28,35 @@ struct region_set {
     uint64_t *flags;
     struct point *point;
     uint64_t one_thread, keep, ring_bytes;
+    /* From the first run until it is freed: */
+    int *file;                     /* descriptors of the files; NULL: not open */
+    int is_defined;                /* `tracefs` has their places as tracepoints */
+    struct tracefs_probes tracefs;
+    int held[2];                   /* events that keep these tracepoints registered between runs; -1: none */
 };
 
 /* Whether a field is of regions: takes it into *set, which is made when first needed. 1: taken; 0: it is
  * another's; -errno. */
 int  region_set_take(struct region_set **set, const struct message_field *field);
+/* Takes definitions away, too. */
 void region_set_free(struct region_set *set);
-/* Whether a point's event samples the stack pointer. */
-int  point_has_stack(const struct point *point);
+/* Opens the files of its points, once. */
+int  region_set_open_files(struct region_set *set);
+/* Defines its places through tracefs, once; on failure none is. SIGTERM is deferred until they are freed. */
+int  region_set_define(struct region_set *set);
+
+/* ---- attrs (runner_probe_attrs.c) ---- */
+
+/* What all members of a group must share. */
+void attr_set_common(struct pmclua_attr *attr, int inherit);
+struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes);
+struct pmclua_attr attr_of_switches(int inherit);
+struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit);
+/* A point as an event of its own. -ENOENT: the OS kernel has no uprobe PMU. */
+int  attr_of_point(const struct region_set *regions, const struct point *point, int inherit,
+                   struct pmclua_attr *attr);
+/* The uprobe PMU's number; -1: there is none. */
+long long uprobe_type(void);
 
 /* ---- probes (runner_probes.c) ---- */
 
@@ -48,59 +69,78 @@ struct member {
     uint64_t id, sample_type;      /* sample_type 0: it writes no samples */
 };
 
-/* The events of one target on one CPU (-1: on any). */
+/* The events of one thread on one CPU (-1: on any). */
 struct probe_group {
-    int cpu, members, ring;        /* ring: index of the one it writes to */
+    int source, cpu, members, ring;    /* source: index of the thread; ring: of the one it writes to */
     struct member *member;
+};
+
+/* Threads whose calls are followed, and with them those that they start. */
+struct probe_target {
+    const int *tids;
+    int count;
+    uint32_t options;              /* PMCLUA_ON_EXEC */
 };
 
 /* All of them: everything is open, or nothing is. */
 struct probes {
-    const struct region_set *regions;
+    struct region_set *regions;
     const struct event_set *set;   /* NULL: only durations */
-    int pid, events;               /* events: of the set */
+    struct probe_target target;
+    int events;                    /* of the set */
     enum pmclua_region_path path;
-    uint32_t options;
-    int *file;                     /* descriptors of the set's files */
-    struct tracefs_probes tracefs;
     struct probe_group *group;
     int groups, cpus;
     struct ring *ring;
-    int rings;
+    int rings, *ring_cpu, *ring_fd;    /* ring_fd: of the event that has it */
     struct id_slot { uint64_t id; int group, member; } *ids;
     uint32_t id_mask;
 };
 
-/* Opens probes and counting events on `pid`, to be enabled when it executes. On failure nothing is open,
- * and either `failure` is filled (its event was refused) or *why says what was being done. */
-int  probes_open(struct probes *probes, const struct region_set *regions, const struct event_set *set, int pid,
-                 uint32_t options, struct pmclua_failure *failure, const char **why);
+/* Opens probes and counting events, stopped. On failure nothing is open, and either `failure` is filled
+ * (its event was refused) or *why says what was being done. Threads that end meanwhile are left out. */
+int  probes_open(struct probes *probes, struct region_set *regions, const struct event_set *set,
+                 const struct probe_target *target, struct pmclua_failure *failure, const char **why);
 /* Which event wrote a record; NULL: none of ours. */
 const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group);
-/* The set's counts so far, all groups and threads together, as counters_read lays them out. */
+/* Adds the set's counts so far, of all groups and threads, as counters_read lays them out. */
 int  probes_read(const struct probes *probes, uint64_t *words);
 /* How many samples the members that write some were to write. */
 uint64_t probes_written(const struct probes *probes);
-/* Stops counting and sampling. */
-void probes_stop(struct probes *probes);
+/* Starts or stops counting and sampling. */
+void probes_switch(struct probes *probes, int on);
 void probes_close(struct probes *probes);
 
 /* ---- following the calls (runner_follower.c) ---- */
 
 struct follower;
 
-/* Starts following the calls of what `probes` are on, by a thread that reads the rings. */
-int  follower_start(struct follower **follower, struct probes *probes);
-/* Reads what is left, and writes the block of words. Ends and frees the follower. */
+/* A follower of these regions' calls. Freed by follower_free. */
+int  follower_new(struct follower **follower, const struct region_set *regions, const struct event_set *set);
+/* Starts following what `probes` are on, by a thread that reads the rings. */
+int  follower_start(struct follower *follower, struct probes *probes);
+/* Samples taken since it was made. May be asked while it follows. */
+uint64_t follower_taken(const struct follower *follower);
+/* Ends the thread, after it has read all that is left. Calls that are open are unfinished. It may be
+ * started again. */
+int  follower_stop(struct follower *follower);
+/* Writes the block of words. */
 int  follower_finish(struct follower *follower, uint64_t **words, uint32_t *count);
+void follower_free(struct follower *follower);
 
 /* ---- all together (runner_regions.c) ---- */
 
 struct following;
 
-/* Probes on `pid` and a follower. On failure nothing is open and `answer` says why. */
-int  regions_open(struct following **following, const struct region_set *regions, const struct event_set *set,
-                  int pid, uint32_t options, struct answer *answer);
+/* Probes on the held child `pid` and a follower. On failure nothing is open and `answer` says why. */
+int  regions_open(struct following **following, struct region_set *regions, const struct event_set *set,
+                  int pid, struct answer *answer);
+/* Says what kept regions from being followed (`why` NULL: an event of the set, in the answer's failure). */
+void regions_refuse(struct answer *answer, int errnum, const char *why);
+/* Adds what the events counted to the answer's words. */
+int  regions_totals(const struct probes *probes, struct answer *answer);
+/* Puts a follower's calls into the answer, or that they could not be read. `result`: what went wrong so far. */
+int  regions_answer(struct follower *follower, int result, struct answer *answer);
 /* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. */
 void regions_close(struct following *following, struct answer *answer);
 /* The runner as a program of its own, whose only work is to call an empty function: what probing it reads
