@@ -24,8 +24,8 @@ local function measured(middles, spread, repetitions)
     for cell, middle in ipairs(middles) do
       local share = cell == 3 and spread or 0.001
       local cycles = math.floor(middle * math.exp(share * random:normal()))
-      r:add(made.record({ cycles, 7, 1 }, { cell = cell, workload = r.header.cells[cell].workload, levels = {},
-        index = i, order = 3 * i + cell, iterations = 1 }))
+      r:add(made.record({ cycles, 7, 1 }, { cell = cell, levels = {},
+        workload = r.header.cells[cell].workload, index = i, order = 3 * i + cell, iterations = 1 }))
     end
   end
   r:finish "complete"
@@ -92,7 +92,8 @@ describe("an experiment with a control", function()
     local r = experiment():run { store = path, quiet = true }
     local controls = {}
     for cell in pmc.load(path):cells(true) do
-      if cell.control then controls[#controls + 1] = { cell.workload, cell.control, cell.n, cell.repetitions } end
+      local is_it = { cell.workload, cell.control, cell.n, cell.repetitions }
+      if cell.control then controls[#controls + 1] = is_it end
     end
     assert.same({ { "true (A/A)", "true", 1, 6 }, { "true (A/A)", "true", 2, 6 } }, controls)
     assert.is_number(r:compare({}).pairs[1].rows[1].verdict.floor)

@@ -171,7 +171,8 @@ describe("a table", function()
   it("over a factor has a column of it for each group", function()
     local text = shown(elements { baseline = { workload = "rows" } })
     for _, name in ipairs { "cycles", "duration_time", "instructions" } do
-      assert.matches(name .. " per iteration[^\n]*\n n +rows +± +/element +columns +± +/element +ratio", text)
+      local head = "\n n +rows +± +/element +columns +± +/element +ratio"
+      assert.matches(name .. " per iteration[^\n]*" .. head, text)
     end
     assert.matches("10 +900 += +9 +900 += +9 +1.000  same", text)
     assert.matches("20 +900 += +2.25 ", text)
@@ -252,9 +253,53 @@ describe("a table", function()
     local r = one_cell()
     r.status, r.problem = "failed", "./parse: exited with status 3"
     r.remarks = { "CPU 3 went offline" }
-    for _, said in ipairs { "! ./parse: exited with status 3", "stopped at a failure", "CPU 3 went offline" } do
+    for _, said in ipairs { "! ./parse: exited with status 3", "stopped at a failure",
+        "CPU 3 went offline" } do
       assert.matches(said, shown(r), 1, true)
     end
+  end)
+
+  it("says how much of the spread is between drawn layouts, and how much between runs", function()
+    local values, groups = {}, {}
+    for layout = 1, 10 do
+      groups[layout] = {}
+      for run = 1, 2 do
+        local value = 1e6 + (layout * 7 % 10 - 5) * 1e4 + (run == 1 and 3e3 or -3e3)
+        values[#values + 1], groups[layout][run] = value, value
+      end
+    end
+    local header = { repetitions = 20, layouts = {}, factors = {},
+      cells = { { workload = "rows", levels = {} } },
+      workloads = { { name = "rows", kind = "command", per = "run" } } }
+    local r = build(header, { { values, same(7, 20), same(1, 20) } })
+    local expected = require("pmclua.stats").components(groups)
+    assert.same(expected, r:cells()():components "cycles")
+    local percent = require("pmclua.text").percent
+    assert.matches(("cycles: layout %s, run %s"):format(percent(expected.between_share),
+      percent(expected.within_share)), shown(r), 1, true)
+    assert.is_nil(shown(r):find("instructions: layout", 1, true))
+    local decoded = require("dkjson").decode(shown(r, { format = "json" }))
+    assert.near(expected.between_share, decoded.cells[1].values.cycles.components.layout, 1e-15)
+    header.layouts = nil
+    assert.is_nil(shown(build(header, { { values, same(7, 20), same(1, 20) } })):find "layout")
+  end)
+
+  it("over a factor stands beside the group that it is compared with alone", function()
+    local cells, values = {}, {}
+    for _, n in ipairs { 1, 2, 3 } do
+      for _, file in ipairs { "old", "new" } do
+        for _, name in ipairs { "rows", "columns" } do
+          cells[#cells + 1] = { workload = name, levels = { n = n, file = file } }
+          values[#values + 1] = { same(n * 10, 8), same(1, 8), same(1, 8) }
+        end
+      end
+    end
+    local text = shown(build({ repetitions = 8, baseline = { file = "old" }, cells = cells,
+      factors = { { "n", { 1, 2, 3 } }, { "file", { "old", "new" } } },
+      workloads = { { name = "rows", kind = "kernel", per = "iteration" },
+        { name = "columns", kind = "kernel", per = "iteration" } } }, values))
+    assert.matches("n   rows, file old  ±   rows, file new  ±  ratio", text, 1, true)
+    assert.matches("n   columns, file old  ±   columns, file new  ±  ratio", text, 1, true)
   end)
 
   it("moves no cursor, whatever names hold", function()

@@ -1,5 +1,6 @@
 --- plan.lua: from a declaration to what will be run: cells, passes, order.
 
+local control = require("pmclua.lazy").module "pmclua.experiment.control"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.experiment.passes"
 local random = require "pmclua.stats.random"
@@ -38,7 +39,7 @@ function plan.cells(declaration)
       end
     end
   end)
-  require("pmclua.experiment.control").add(declaration, cells)
+  control.add(declaration, cells)
   return cells
 end
 
@@ -167,7 +168,7 @@ function plan.header(declaration, made)
     events = map(declaration.events, plain_event),
     metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
     factors = map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
-    workloads = map(require("pmclua.experiment.control").workloads(declaration, made.cells), function(workload)
+    workloads = map(control.workloads(declaration, made.cells), function(workload)
       return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
     end),
     cells = map(made.cells, function(cell) return { workload = cell.workload.name, levels = cell.levels } end),

@@ -15,7 +15,8 @@ local ORDER = {
   "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
-  "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran", "fit", "slope",
+  "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
+  "components", "layout", "run", "layouts", "fit", "slope",
   "intercept", "r2", "linear", "pattern", "least", "most", "smallest", "outliers", "values",
   "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
 }
@@ -58,6 +59,14 @@ local function fit_entry(fit)
     smallest = or_null(fit.smallest) }
 end
 
+-- Of drawn layouts: how much of the spread is between them.
+local function components_entry(cell, name)
+  local found = cell:components(name)
+  if not found then return nil end
+  return { layout = or_null(found.between_share), run = or_null(found.within_share), layouts = found.groups,
+    n = found.n }
+end
+
 local function summary_entry(cell, name)
   local summary, found = cell:summary(name), cell:found(name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
@@ -65,6 +74,7 @@ local function summary_entry(cell, name)
     missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
     values = list(found.raw or found.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
+  entry.components = components_entry(cell, name)
   entry.fit = summary.fit and fit_entry(summary.fit)
   return entry
 end
@@ -123,7 +133,8 @@ end
 local function cell_entry(result, cell)
   local values = json.object {}
   for _, name in ipairs(cell_names(result)) do values[name] = summary_entry(cell, name) end
-  return { workload = cell.workload, control = cell.control, levels = copy(cell.levels), kind = cell.kind, per = cell.per,
+  return { workload = cell.workload, control = cell.control,
+    levels = copy(cell.levels), kind = cell.kind, per = cell.per,
     region = cell.region, thread = cell.thread, cpu = cell.cpu, interval = cell.interval,
     repetitions = cell.repetitions, warmups = cell.warmups, rejected = cell.rejected,
     failed = copy(cell.failed), values = values, passes = passes_of(result, cell) }

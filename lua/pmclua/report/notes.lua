@@ -175,6 +175,30 @@ function M.of_comparison(comparison, pair)
   return list
 end
 
+local function shares(list)
+  table.sort(list)
+  local least, most = text.percent(list[1]), text.percent(list[#list])
+  return least == most and most or least .. " … " .. most
+end
+
+--- How much of the spread of a quantity is between layouts and how much between runs, as a footnote:
+--- "cycles: layout 3.1 %, run 0.4 %"; of several cells from the least to the most.
+---@param cells pmclua.Cell[]
+---@param name string
+---@return string? nil where layouts were not drawn, or nothing varies
+function M.of_layouts(cells, name)
+  local layout, run, title, varies = {}, {}, nil, false
+  for _, cell in ipairs(cells) do
+    local found = cell:components(name)
+    if found and found.between_share then
+      layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
+      title, varies = cell:summary(name).title, varies or found.between_share + found.within_share > 0
+    end
+  end
+  if not varies then return nil end
+  return ("%s: layout %s, run %s"):format(text.safe(title), shares(layout), shares(run))
+end
+
 --- Footnotes of the first table over a factor that compares.
 ---@param result pmclua.Result
 ---@param comparison pmclua.Comparison

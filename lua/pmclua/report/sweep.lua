@@ -130,18 +130,21 @@ local function side_by_side(result, grid, swept, about)
   return list, group_columns(result, grid, swept, about)
 end
 
--- The compared row of each cell that has a baseline, and which groups have any.
+-- The compared row of each cell that has a baseline; and of each group that has any, the groups of its
+-- baselines.
 local function verdicts_of(grid, comparison, name)
   if not comparison then return nil end
-  local found = { groups = {} }
+  local found, group_of = { groups = {} }, {}
+  for _, level in ipairs(grid.levels) do
+    for group, cell in pairs(grid.cells[level]) do group_of[cell] = group end
+  end
   for _, pair in ipairs(comparison.pairs) do
     for _, row in ipairs(pair.rows) do
-      if row.name == name then found[pair.cell] = row end
-    end
-  end
-  for _, level in ipairs(grid.levels) do
-    for group, cell in pairs(grid.cells[level]) do
-      if found[cell] then found.groups[group] = true end
+      local group = row.name == name and group_of[pair.cell]
+      if group then
+        found[pair.cell], found.groups[group] = row, found.groups[group] or {}
+        found.groups[group][group_of[pair.baseline] or group] = true
+      end
     end
   end
   return found
@@ -170,42 +173,56 @@ end
 -- What 80 columns have room for; fewer groups where each has a column for its elements.
 local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
--- Parts of a grid that fit side by side: groups that are baselines stand beside each that is compared.
-local function split(grid, about)
-  local verdicts = about.verdicts
-  local baselines, others = {}, {}
+-- The groups of a part: those compared, each beside its baseline, in the order of the plan.
+local function part_of(grid, chosen, verdicts)
+  local wanted, groups = {}, {}
+  for _, group in ipairs(chosen) do
+    wanted[group] = true
+    for baseline in pairs(verdicts and verdicts.groups[group] or {}) do wanted[baseline] = true end
+  end
   for _, group in ipairs(grid.groups) do
-    table.insert(verdicts and not verdicts.groups[group] and baselines or others, group)
+    if wanted[group] then groups[#groups + 1] = group end
+  end
+  return { levels = grid.levels, cells = grid.cells, groups = groups }
+end
+
+-- Parts of a grid that fit side by side.
+local function split(grid, about)
+  local verdicts, others, parts = about.verdicts, {}, {}
+  for _, group in ipairs(grid.groups) do
+    if not verdicts or verdicts.groups[group] then others[#others + 1] = group end
   end
   local abreast = verdicts and next(verdicts.groups) and VERDICTS_ABREAST
     or about.per and WITH_ELEMENTS_ABREAST or GROUPS_ABREAST
-  if not verdicts then baselines, others = {}, grid.groups end
-  local parts = {}
-  for first = 1, math.max(1, #others), abreast do
-    local groups = {}
-    for _, group in ipairs(baselines) do groups[#groups + 1] = group end
-    for k = first, math.min(#others, first + abreast - 1) do groups[#groups + 1] = others[k] end
-    parts[#parts + 1] = { levels = grid.levels, cells = grid.cells, groups = groups }
+  if #others == 0 then others = grid.groups end
+  for first = 1, #others, abreast do
+    local chosen = { unpack(others, first, math.min(#others, first + abreast - 1)) }
+    parts[#parts + 1] = part_of(grid, chosen, verdicts)
   end
   return parts
 end
 
--- Summaries of one quantity in these groups.
-local function summaries_of(grid, name)
+local function cells_of(grid)
   local list = {}
   for _, level in ipairs(grid.levels) do
-    for _, group in ipairs(grid.groups) do
-      local cell = grid.cells[level][group]
-      if cell then list[#list + 1] = cell:summary(name) end
-    end
+    for _, group in ipairs(grid.groups) do list[#list + 1] = grid.cells[level][group] end
   end
+  return list
+end
+
+-- Footnotes of one quantity in these groups: where there is no line, and what varies between layouts.
+local function footnotes(grid, name, say)
+  local cells, summaries, list = cells_of(grid), {}, {}
+  for i, cell in ipairs(cells) do summaries[i] = cell:summary(name) end
+  list[1] = say(summaries)
+  list[#list + 1] = notes.of_layouts(cells, name)
   return list
 end
 
 -- One quantity in one group of cells.
 local function lay_out_alone(result, grid, swept, name)
   local list, columns = alone_table(result, grid, swept, name)
-  return { { rows = list, columns = columns, notes = { rows.region_note(summaries_of(grid, name)) } } }
+  return { { rows = list, columns = columns, notes = footnotes(grid, name, rows.region_note) } }
 end
 
 ---@class pmclua.Swept a quantity whose tables are laid out
@@ -219,7 +236,7 @@ local function lay_out(result, grid, swept, about)
   local laid = {}
   for i, part in ipairs(split(grid, about)) do
     local list, columns = side_by_side(result, part, swept, about)
-    laid[i] = { rows = list, columns = columns, notes = { rows.note(summaries_of(part, about.name)) } }
+    laid[i] = { rows = list, columns = columns, notes = footnotes(part, about.name, rows.note) }
   end
   return laid
 end

@@ -42,9 +42,10 @@ local function cell_table(result, cell)
     list[i] = rows.row(text.safe(summary.title), summary, cell.fitted, element,
       per and cell:summary(per.name))
   end
-  return { title = notes.cell_title(cell), rows = list,
-    columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) },
-    notes = { cell.fitted and rows.region_note(summaries) or nil } }
+  local said = { cell.fitted and rows.region_note(summaries) or nil }
+  for _, name in ipairs(M.names(result)) do said[#said + 1] = notes.of_layouts({ cell }, name) end
+  return { title = notes.cell_title(cell), rows = list, notes = said,
+    columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) } }
 end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------
@@ -103,6 +104,7 @@ local function compared_table(result, comparison, pair)
     end
   end
   local said = notes.of_comparison(comparison, pair)
+  said[#said + 1] = notes.of_layouts({ pair.baseline, pair.cell }, result.header.primary)
   if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
   return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = list,
     notes = said }

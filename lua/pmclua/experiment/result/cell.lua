@@ -97,7 +97,29 @@ end
 ---@return pmclua.Estimate
 function Cell:estimate(name) return values.estimate(self:found(name)) end
 
-local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true, first_failure = true }
+local REPETITIONS_OF_A_LAYOUT = 2       -- header.layouts has them: lua/README.md
+
+--- How much of the spread of an event or metric is between drawn layouts, and how much between runs of one.
+---@param name string
+---@return pmclua.Components? components between_share and within_share of the mean; nil where layouts were
+---  not drawn, or where there are too few values
+---@return string? reason
+function Cell:components(name)
+  if not self.result.header.layouts then return nil, "layouts were not drawn" end
+  local found, groups, by_layout = self:found(name), {}, {}
+  for k, row in ipairs(found.rows) do
+    local layout = math.ceil(found.block.index[row] / REPETITIONS_OF_A_LAYOUT)
+    if not by_layout[layout] then
+      groups[#groups + 1] = {}
+      by_layout[layout] = groups[#groups]
+    end
+    table.insert(by_layout[layout], found.list[k])
+  end
+  return require("pmclua.stats").components(groups)
+end
+
+local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
+  first_failure = true }
 
 local function cell_index(cell, name)
   if Cell[name] then return Cell[name] end

@@ -195,10 +195,9 @@ end
 
 -- The A/A control of a baseline: the same workload and levels once more; nil where there is none.
 local function control_of(result, baseline)
+  local itself = { workload = baseline.workload }
   for cell in result:cells(true) do
-    if cell.control == baseline.workload and is_baseline_of(cell, baseline, { workload = baseline.workload }) then
-      return cell
-    end
+    if cell.control == baseline.workload and is_baseline_of(cell, baseline, itself) then return cell end
   end
 end
 
@@ -238,8 +237,8 @@ function M.new(result, options)
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
   for _, pair in ipairs(found) do pair.control = control_of(result, pair.baseline) end
-  local shared = { primary = primary, levels = levels, level = level, margin = margins_of(result, options.margin),
-    floor = options.floor }
+  local shared = { primary = primary, levels = levels, level = level,
+    margin = margins_of(result, options.margin), floor = options.floor }
   for _, pair in ipairs(found) do
     for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
   end

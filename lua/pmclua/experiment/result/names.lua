@@ -12,7 +12,8 @@ local M = {}
 local cell_fields = {}
 for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
   "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "exits", "result", "columns",
-  "summaries", "summary", "fitted", "control", "lines", "estimate", "values", "values_by_block", "found", "label" } do
+  "summaries", "summary", "fitted", "control", "components",
+  "lines", "estimate", "values", "values_by_block", "found", "label" } do
   cell_fields[name] = true
 end
 
