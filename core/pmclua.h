@@ -174,6 +174,10 @@ enum pmclua_field {
     PMCLUA_F_ONE_THREAD,       /* u64 1: only the command's first thread */
     PMCLUA_F_KEEP_CALLS,       /* u64: calls that are kept one by one; absent: 100,000 */
     PMCLUA_F_RING_BYTES,       /* u64 of each CPU's ring, a power of two; absent: by the number of CPUs */
+    /* … or of a process that runs already, in place of a command. RUN's time limit ends it, or a message */
+    PMCLUA_F_PID,              /* u64 */
+    PMCLUA_F_DUTY,             /* u64 parts per million of the time that following may cost; absent: no bound */
+    PMCLUA_F_HIT_NS,           /* u64 ns that one sample costs the target, as it was measured */
     /* EVENTS */
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
@@ -389,6 +393,8 @@ struct pmclua_regions {
     uint64_t samples, lost;        /* records that were read; records that found no room in a ring */
     uint64_t threads_seen, threads_followed;
     uint64_t ring_bytes, rings;
+    uint64_t observed_ns;          /* of a process that ran already: how long probes were on */
+    uint64_t target_ended;         /* 1: it ended meanwhile */
     uint64_t name_bytes;           /* texts, each with its NUL, filled up to whole words */
 };
 

@@ -38,6 +38,11 @@ uint64_t ring_look(struct ring *ring)
     return ring->limit;
 }
 
+uint64_t ring_written(const struct ring *ring)
+{
+    return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
 /* `count` bytes at our place, in one piece. */
 static const void *piece(struct ring *ring, size_t count)
 {

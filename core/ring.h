@@ -25,6 +25,8 @@ uint64_t ring_look(struct ring *ring);
  * ring holds what is no record: then nothing more can be read. */
 const struct perf_event_header *ring_record(struct ring *ring, int *broken);
 void ring_step(struct ring *ring, const struct perf_event_header *record);
+/* Bytes that were ever written to it. May be asked by another thread. */
+uint64_t ring_written(const struct ring *ring);
 /* Gives what was read back to the OS kernel. */
 void ring_release(struct ring *ring);
 void ring_close(struct ring *ring);

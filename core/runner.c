@@ -50,8 +50,9 @@ static int keep_standard(void)
 
 struct workload {
     uint64_t id;
-    struct command *command;       /* one of the two, */
+    struct command *command;       /* one of the three, */
     struct kernel *kernel;
+    struct attachment *attachment;
     int errnum;                    /* or why there is neither */
     struct workload *next;
 };
@@ -88,8 +89,12 @@ static void define_workload(const struct pmclua_message *message)
     if (!workload)
         return;
     workload->id = message_header(message)->id;
-    int is_kernel = fields_count(message, PMCLUA_F_LIBRARY) > 0;
-    workload->errnum = is_kernel ? -kernel_new(&workload->kernel, message) : -command_new(&workload->command, message);
+    if (fields_count(message, PMCLUA_F_LIBRARY) > 0)
+        workload->errnum = -kernel_new(&workload->kernel, message);
+    else if (fields_count(message, PMCLUA_F_PID) > 0)
+        workload->errnum = -attachment_new(&workload->attachment, message);
+    else
+        workload->errnum = -command_new(&workload->command, message);
     workload->next = workloads;
     workloads = workload;
 }
@@ -116,6 +121,8 @@ static void forget_workload(uint64_t id)
             command_free(workload->command);
         if (workload->kernel)
             kernel_free(workload->kernel);
+        if (workload->attachment)
+            attachment_free(workload->attachment);
         free(workload);
         return;
     }
@@ -201,6 +208,15 @@ static int run_command(struct command *command, const struct event_set *set, con
     return result;
 }
 
+static int run_attachment(struct attachment *attachment, const struct event_set *set, const struct run *run)
+{
+    struct answer answer = { .result.sequence = run->id };
+    attachment_run(attachment, set, run, &answer);
+    int result = answer_send(channel, &answer);
+    answer_free(&answer);
+    return result;
+}
+
 static int answer_stop(uint64_t id)
 {
     struct answer answer = { .result.sequence = id };
@@ -220,11 +236,13 @@ static int run_message(const struct pmclua_message *message)
         return refuse(&run, workload->errnum, "the workload's definition");
     if (entry && entry->errnum)
         return refuse(&run, entry->errnum, "the event set's definition");
-    if (workload->command)
+    if (!workload->kernel)
         kernel_close_counters();       /* they would compete for the PMU */
     const struct event_set *set = entry ? &entry->set : NULL;
     if (workload->command && entry && (run.repetitions > 1 || entry->uses++ > 0))
         events_keep_quick(set);
+    if (workload->attachment)
+        return run_attachment(workload->attachment, set, &run);
     int result = memory_policy_set(&run);
     if (result < 0) {
         memory_policy_reset(&run);

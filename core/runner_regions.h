@@ -143,6 +143,15 @@ int  regions_totals(const struct probes *probes, struct answer *answer);
 int  regions_answer(struct follower *follower, int result, struct answer *answer);
 /* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. */
 void regions_close(struct following *following, struct answer *answer);
+/* ---- a process that runs already (runner_attach.c) ---- */
+
+struct attachment;
+
+int  attachment_new(struct attachment **attachment, const struct pmclua_message *message);
+void attachment_run(struct attachment *attachment, const struct event_set *set, const struct run *run,
+                    struct answer *answer);
+void attachment_free(struct attachment *attachment);
+
 /* The runner as a program of its own, whose only work is to call an empty function: what probing it reads
  * is the cost of probing. */
 int  empty_calls(unsigned long count);

@@ -6,6 +6,7 @@
 --   are followed (Linux 6.12 and later). The command's input and output are untouched; the report goes to
 --   standard error.
 -- usage: pmclua regions [-e LIST] --function NAME… -- COMMAND [ARGS]
+--   pmclua regions [-e LIST] --function NAME… -p PID [--duration T] [--duty P%]
 -- example:
 --   pmclua regions -e page-faults --function libc.so.6:setlocale -- ls /
 -- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per
@@ -25,6 +26,11 @@ local opt = pmc.options {
   { "from", many = true, value = "POINT",
     help = "begin a region at a tracepoint, function, f+0x10, f%return or 0xADDRESS …" },
   { "to", many = true, value = "POINT", help = "… and end it here (as many as --from)" },
+  { "pid", short = "p", type = "integer", value = "PID",
+    help = "follow a process that runs already, until Ctrl-C, its end or --duration" },
+  { "duration", value = "T", help = "with -p: so long, as 10s" },
+  { "duty", value = "P%", help = "with -p: probes on and off in turns: it loses at most P % of its time" },
+  { "subtract", false, help = "take what probing reads of an empty function from each call's numbers" },
   { "return-probes", false, help = "find returns by return probes: not for C++ that throws" },
   { "one-thread", false, help = "follow the first thread alone" },
   { "keep", 100000, type = "integer", value = "N", help = "calls that are kept one by one" },
@@ -47,9 +53,10 @@ end
 
 -- ---- what is asked for ----
 
-if #opt.command == 0 then
-  fail(STATUS.failed, "which command? usage: pmclua regions --function NAME -- COMMAND [ARGS]")
+if #opt.command == 0 and not opt.pid then
+  fail(STATUS.failed, "which command? usage: pmclua regions --function NAME -- COMMAND [ARGS], or -p PID")
 end
+if #opt.command > 0 and opt.pid then fail(STATUS.failed, "a command or -p PID, not both") end
 if #opt.from ~= #opt.to then fail(STATUS.failed, "each --from has its --to") end
 if #opt["function"] + #opt.from == 0 then fail(STATUS.failed, "which function? --function NAME") end
 
@@ -63,9 +70,12 @@ for i, from in ipairs(opt.from) do table.insert(asked, { from = from, to = opt.t
 local words = { unpack(opt.command) }
 words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
 
-local ok, result = pcall(pmc.regions, pmc.command(words), {
-  regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
-})
+local ok, result = pcall(function()
+  return pmc.regions(opt.pid and pmc.pid(opt.pid) or pmc.command(words), {
+    regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
+    duration = opt.duration, duty = opt.duty, subtract = opt.subtract,
+  })
+end)
 if not ok then
   local code = type(result) == "table" and result.operation == "execute" and result.code
   fail(code == "ENOENT" and STATUS.not_found or (code == "EACCES" or code == "ENOEXEC")

@@ -314,6 +314,76 @@ describe("probes", function()
   end)
 end)
 
+describe("a process that runs already", function()
+  lazy_setup(need_probes)
+
+  local pmc = require "pmclua"
+
+  --- Starts pages.c in the background; it is ended with the test. Its pid.
+  local function start(shape, n)
+    local pipe = io.popen(("%s %s %d >/dev/null 2>&1 & echo $!"):format(program "pages.c", shape, n))
+    local pid = tonumber(pipe:read "*l")
+    pipe:close()
+    finally(function() os.execute(("kill -9 %d 2>/dev/null"):format(pid)) end)
+    -- The shell's child becomes it only now.
+    for _ = 1, 1000 do
+      if lfs.symlinkattributes(("/proc/%d/exe"):format(pid), "target") == program "pages.c" then break end
+      os.execute "sleep 0.01"
+    end
+    return pid
+  end
+
+  it("is followed in all its threads, for as long as is asked", function()
+    local pid = start("serves", 3)
+    local result = pmc.regions(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
+      duration = "0.7s" })
+    local touch = result[1]
+    assert.is_true(touch.calls > 0)
+    assert.is_true(touch.orphans <= 3 and touch.unfinished <= 3)
+    for _, thread in ipairs(touch.threads) do
+      local each = touch:of_thread(thread, FAULTS) / thread.calls
+      assert.is_true(each >= 1 and each < 3.1 and (each % 1 < 0.1 or each % 1 > 0.9), each)
+    end
+    assert.is_true(result.observed > 0 and result.observed <= 1)
+    assert.is_false(result.target_ended)
+    assert.truthy(result:report { width = 200 }:find "followed for [%d.]+ %% of")
+  end)
+
+  it("may end while it is followed", function()
+    local pid = start("serves", 1)
+    local result = pmc.regions(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
+      duration = 20 })
+    assert.is_true(result.target_ended)
+    assert.is_true(tonumber(result.wall_ns) < 15e9)
+    assert.truthy(result:report { width = 200 }:find("it has ended", 1, true))
+  end)
+
+  it("loses no more of its time than is allowed", function()
+    local pid = start("hurries", 10)
+    local result = pmc.regions(pmc.pid(pid), { regions = { "empty" }, events = { FAULTS }, duration = 1.5,
+      duty = "4%" })
+    local empty, cost = result[1], result.cost
+    assert.is_true(empty.calls > 0)
+    assert.is_true(result.observed < 0.6, result.observed)
+    -- Twice the bound: an emulated or busy machine measures the cost of a sample badly.
+    assert.is_true(empty.calls * cost.period_ns / tonumber(result.wall_ns) < 0.08)
+  end)
+
+  it("is refused, with the reason, where there is none or what is asked makes no sense", function()
+    local function refusal(...)
+      local ok, why = pcall(pmc.regions, ...)
+      assert.is_false(ok)
+      return tostring(why)
+    end
+    assert.truthy(refusal(pmc.pid(2 ^ 22 + 1), { regions = "f" }):find("there is no process", 1, true))
+    assert.truthy(refusal("true", { regions = "f", duty = "5%" }):find("for a process", 1, true))
+    local pid = start("waits", 1)
+    assert.truthy(refusal(pmc.pid(pid), { regions = "f", duty = "150%" }):find("duty is a share", 1, true))
+    assert.truthy(refusal(pmc.pid(pid), { regions = "tuoch" }):find("did you mean 'touch'?", 1, true))
+    assert.truthy(refusal(pmc.cpus "0", { regions = "f" }):find("a command or one process", 1, true))
+  end)
+end)
+
 describe("an experiment's regions", function()
   lazy_setup(need_probes)
 
@@ -398,6 +468,16 @@ describe("pmclua regions", function()
     assert.equal(4, #lines)
     assert.truthy(lines[1]:find "^region,tid,start_ns,level,duration,cpu_time,page_faults$")
     assert.truthy(lines[4]:find "^touch,%d+,%d+,0,%d+,%d+,3$")
+  end)
+
+  it("takes off what probing itself reads where that is asked for, and keeps single calls raw", function()
+    local pmc = require "pmclua"
+    local spec = { regions = { "empty" }, events = { FAULTS }, subtract = true }
+    local result = pmc.regions({ program "pages.c", "many", "2000" }, spec)
+    local empty, cost = result[1], result.cost
+    local raw = require("pmclua.stats").median(empty:list "duration")
+    assert.equal(math.max(0, raw - cost:quantile("duration", 0.5)), (empty:quantile("duration", 0.5)))
+    assert.truthy(result:report { width = 200 }:find("taken off each call", 1, true))
   end)
 
   it("says why a function cannot be followed, and what may be done", function()

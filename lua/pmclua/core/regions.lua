@@ -62,7 +62,8 @@ end
 
 local U64 = 8
 local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial" }
-local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings" }
+local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings",
+  "observed_ns", "target_ended" }
 
 --- A place in the block: takes structs and lists of words one after the other.
 local function reader(words)

@@ -85,6 +85,18 @@ local function fill_sums(values, raw, column, calls)
   values.mean = calls > 0 and values.sum / calls or nil
 end
 
+--- What probing reads of one call; 0 where it is not to be taken off, or not known.
+local function probing(self, name) return self.empty and self.empty:quantile(name, 0.5) or 0 end
+
+local function take_off(self, values, name, calls)
+  local each = probing(self, name)
+  if each == 0 or not values.sum then return end
+  values.sum = math.max(0, values.sum - each * calls)
+  values.mean = values.mean and math.max(0, values.mean - each)
+  values.min, values.max = values.min and math.max(0, values.min - each),
+    values.max and math.max(0, values.max - each)
+end
+
 --- What the calls took of an event, with their callees or by themselves.
 ---@param name string an event's field, "duration" or "cpu_time"
 ---@param is_self? boolean without the callees that are regions, too
@@ -102,7 +114,9 @@ function RegionCalls:values(name, is_self)
     raw = {}
     for i = 1, run.regions.width do raw[i] = self:self_sum(run, i) end
   end
-  fill_sums(values, raw, column, region.calls - (is_self and 0 or region.nested))
+  local calls = region.calls - (is_self and 0 or region.nested)
+  fill_sums(values, raw, column, calls)
+  take_off(self, values, name, calls)
   local whole = run.whole[column]
   if values.sum and whole and whole > 0 then values.share = values.sum / whole end
   return values
@@ -166,8 +180,8 @@ function RegionCalls:quantile(name, p, is_self)
   local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
   if spread.n == 0 then return nil end
   local list = kept(self, run, column, is_self)
-  if list then return order.quantile_of(list, p), true end
-  return from_buckets(spread, p), false
+  local value = list and order.quantile_of(list, p) or from_buckets(spread, p)
+  return math.max(0, value - probing(self, name)), list ~= nil
 end
 
 --- The calls' values that were kept, in the order of their ends.
@@ -230,6 +244,9 @@ end
 ---@field threads_seen number threads and children that were started
 ---@field events pmclua.Event[]
 ---@field cost? pmclua.RegionCalls of an empty function, probed in the same way
+---@field observed? number of a process that ran already: the share of the time that it was followed
+---@field target_ended boolean such a process ended meanwhile
+---@field subtracted? boolean numbers of calls are without what an empty function's are
 local RegionResult = {}
 RegionResult.__index = RegionResult
 
@@ -244,6 +261,10 @@ function M.new(about, runs)
   for _, name in ipairs { "path", "samples", "lost", "threads_seen", "threads_followed" } do
     self[name] = first.regions[name]
   end
+  self.target_ended = first.regions.target_ended ~= 0
+  if first.regions.observed_ns ~= 0 then
+    self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
+  end
   for _, run in ipairs(runs) do
     run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
     for i, word in ipairs(run.result.words) do run.whole[i + 1] = tonumber(word) end
@@ -255,6 +276,14 @@ function M.new(about, runs)
     self[i] = setmetatable(calls, RegionCalls)
   end
   return setmetatable(self, RegionResult)
+end
+
+--- From now on numbers of calls are without what probing reads of an empty function; single calls and
+--- histograms stay as they were counted. Nothing is done where that is not known.
+function RegionResult:subtract()
+  if not self.cost then return end
+  self.subtracted = true
+  for _, region in ipairs(self) do region.empty = self.cost end
 end
 
 --- The region of that name; raises where there is none.

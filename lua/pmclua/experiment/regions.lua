@@ -11,7 +11,8 @@ local M = {}
 M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
 local OPTIONS = { regions = "table|string", events = "table|string", timeout = "number|string",
-  pin = "string", calibrate = "boolean", session = "table" }
+  pin = "string", calibrate = "boolean", subtract = "boolean", duration = "number|string",
+  duty = "number|string", session = "table" }
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ local function run_passes(session, workload, passes, events, options)
   local runs = {}
   for i, pass in ipairs(passes) do
     runs[i] = run_pass(session, id, pass, events, workload, options.timeout_ns)
-    if core.interrupts() > 0 then break end
+    if core.interrupts() > 0 or runs[i].result.regions.target_ended ~= 0 then break end
   end
   session:forget(id)
   return runs
@@ -114,41 +115,113 @@ end
 
 -- ---- the whole -----------------------------------------------------------------------------------------
 
+local MILLION = 1e6
+local SAMPLES = 2                   -- of one call
+
+--- A bound in parts per million, of "5%" or 0.05.
+local function duty_of(value)
+  local share = type(value) == "number" and value
+    or type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
+  if type(value) == "string" and share then share = share / 100 end
+  if not share or share <= 0 or share > 1 then
+    explain.misuse(("pmc.regions: duty is a share such as \"5%%\", not %s"):format(tostring(value)), 4)
+  end
+  return math.max(1, math.floor(share * MILLION))
+end
+
+-- Ends the run of a process at the first interrupt: nothing else would.
+local function stop_at_interrupt(session)
+  local idle, asked = session.idle, false
+  session.idle = function()
+    if core.interrupts() > 0 and not asked then
+      asked = true
+      session.runner:send(core.message("stop", 0))
+    end
+    return idle()
+  end
+  return function() session.idle = idle end
+end
+
+local function run_process(session, workload, passes, events, options)
+  local release = stop_at_interrupt(session)
+  local ok, runs = pcall(run_passes, session, workload, passes, events, options)
+  release()
+  if not ok then error(runs, 0) end
+  return runs
+end
+
 local function run_all(session, workload, passes, events, options)
-  local runs = run_passes(session, workload, passes, events, options)
+  local cost, unknown
+  if options.calibrate ~= false then cost, unknown = calibrate(session, workload.spec, passes, events) end
+  if workload.duty then workload.hit_ns = cost and cost.period_ns and cost.period_ns / SAMPLES end
+  local run = workload.kind == "process" and run_process or run_passes
+  local runs = run(session, workload, passes, events, options)
   local result = require("pmclua.experiment.calls").new({ command = workload.name,
     regions = workload:regions {}, events = events }, runs)
-  if options.calibrate ~= false then
-    result.cost, result.cost_unknown = calibrate(session, workload.spec, passes, events)
-  end
+  result.cost, result.cost_unknown = cost, unknown
+  if options.subtract then result:subtract() end
   return result
 end
 
---- Runs a command and follows the calls of its regions.
----@param command string|table a command string, or pmc.command{…}
----@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
----   calibrate?: boolean, session?: pmclua.Session }  calibrate: false leaves the cost of probing unmeasured
----@return pmclua.RegionResult  raises where something cannot be followed or counted
-function M.measure(command, options)
-  local region = require "pmclua.workload.region"
-  require("pmclua.workload.check").options("pmc.regions", options, OPTIONS)
+--- The command, or the process, with its regions.
+local function workload_of(command, spec, options)
+  local target = require "pmclua.target"
+  if target.is(command) then
+    if command.kind ~= "process" or #command.ids > 1 then
+      explain.misuse("pmc.regions follows a command or one process, pmc.pid(N)", 3)
+    end
+    local workload = require("pmclua.workload.region_process").of(command.ids[1], spec)
+    workload.duty = options.duty and duty_of(options.duty)
+    return workload
+  end
+  if options.duty or options.duration then
+    explain.misuse("pmc.regions: duty and duration are for a process that runs already, pmc.pid(N)", 3)
+  end
   local workload, why = require("pmclua.workload").from(command)
-  if not workload then explain.misuse(why, 2) end
+  if not workload then explain.misuse(why, 3) end
+  return require("pmclua.workload.region").of(workload, spec)
+end
+
+local function check_spec(value)
   local mistakes = {}
-  local spec = region.check(options.regions or {}, function(form, ...)
+  local spec = require("pmclua.workload.region").check(value or {}, function(form, ...)
     mistakes[#mistakes + 1] = form:format(...)
   end)
-  if #mistakes > 0 then explain.misuse(table.concat(mistakes, "\n"), 2) end
-  workload = region.of(workload, spec)
+  if #mistakes > 0 then explain.misuse(table.concat(mistakes, "\n"), 3) end
+  return spec
+end
+
+local function seconds_of(options, key)
+  if options[key] == nil then return nil end
+  local seconds = require("pmclua.experiment.keys").seconds(options[key])
+  if not seconds then
+    explain.misuse(("pmc.regions: %s is seconds or a string such as \"500ms\", not %s"):format(key,
+      tostring(options[key])), 3)
+  end
+  return seconds
+end
+
+--- Runs a command and follows the calls of its regions; or those of a process that runs already, for a
+--- while (`duration`; else until an interrupt, or its end).
+---@param command string|table a command string, pmc.command{…}, or pmc.pid(N)
+---@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
+---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: number|string,
+---   session?: pmclua.Session }  calibrate: false leaves the cost of probing unmeasured; subtract: what
+---   probing reads of an empty function is taken from each call's numbers; duty: the share of its time that
+---   a process may lose by being followed, as "5%"
+---@return pmclua.RegionResult  raises where something cannot be followed or counted
+function M.measure(command, options)
+  require("pmclua.workload.check").options("pmc.regions", options, OPTIONS)
+  local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
   local events = parse_events(options.events or M.DEFAULT_EVENTS)
   local passes = plan_passes(events)
-  local seconds = options.timeout and require("pmclua.experiment.keys").seconds(options.timeout)
+  local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
   local session = options.session or require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"
-  local ok, result = pcall(run_all, session, workload, passes, events,
-    { pin = options.pin, timeout_ns = seconds and seconds * 1e9, calibrate = options.calibrate })
+  local ok, result = pcall(run_all, session, workload, passes, events, { pin = options.pin,
+    timeout_ns = seconds and seconds * 1e9, calibrate = options.calibrate, subtract = options.subtract })
   core.catch_interrupts(caught)
   if not options.session then session:close() end
   if not ok then error(result, 0) end

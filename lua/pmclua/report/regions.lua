@@ -131,7 +131,9 @@ local function cost_note(result)
   end
   local slower = cost.period_ns and ("; a probed call takes the program about %s longer")
     :format(text.time(cost.period_ns)) or ""
-  return ("in each call, of probing itself: %s%s"):format(text.list(parts), slower)
+  local said = result.subtracted and "taken off each call, for probing itself: %s%s"
+    or "in each call, of probing itself: %s%s"
+  return said:format(text.list(parts), slower)
 end
 
 local function absent_notes(result)
@@ -146,10 +148,18 @@ local function absent_notes(result)
   return notes
 end
 
+local function observed_note(result)
+  if not result.observed then return nil end
+  local ended = result.target_ended and "; it has ended" or ""
+  return ("followed for %s of %s%s"):format(text.percent(result.observed),
+    text.duration(tonumber(result.wall_ns) / 1e9), ended)
+end
+
 --- What concerns the whole run, what matters most last.
 local function run_notes(result)
   local notes = absent_notes(result)
   notes[#notes + 1] = cost_note(result)
+  notes[#notes + 1] = observed_note(result)
   notes[#notes + 1] = path_note(result)
   if result.lost ~= 0 then
     notes[#notes + 1] = ("%s lost: the rings were full; calls around them are not counted")

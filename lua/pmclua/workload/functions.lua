@@ -81,12 +81,22 @@ local function known_to_loader()
   return paths
 end
 
+-- A path as the process has it, which may be in another mount namespace.
+local function path_in(pid, path)
+  local lfs = require "lfs"
+  local there = ("/proc/%d/root%s"):format(pid, path)
+  local own = lfs.attributes(path)
+  local its = lfs.attributes(there)
+  if own and its and own.ino == its.ino and own.dev == its.dev then return path end
+  return its and there or path
+end
+
 local function mapped_by(pid)
   local paths, seen = {}, {}
   local maps = io.open(("/proc/%d/maps"):format(pid))
   for line in maps and maps:lines() or function() end do
     local path = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
-    if path and not seen[path] then paths[#paths + 1], seen[path] = path, true end
+    if path and not seen[path] then paths[#paths + 1], seen[path] = path_in(pid, path), true end
   end
   if maps then maps:close() end
   return paths
@@ -124,16 +134,23 @@ local function find_library(name, place)
       or "it is linked statically; a path will do, for what it loads later")
 end
 
+-- The program's file; of a process that runs, also when it is no longer on the disk.
+local function program_file(place)
+  if not place.pid then return place.program end
+  local path = path_in(place.pid, place.program)
+  return require("lfs").attributes(path, "mode") and path or ("/proc/%d/exe"):format(place.pid)
+end
+
 --- The path of the file that the part of a name before ":" means. Raises a problem.
 ---@param name string?
 ---@param place pmclua.functions.Place
 ---@return string
 function M.file(name, place)
-  if not name then return place.program end
+  if not name then return program_file(place) end
   if name:find("/", 1, true) then
     return name:sub(1, 1) ~= "/" and place.cwd and place.cwd .. "/" .. name or name
   end
-  if is_called(place.program, name) then return place.program end
+  if is_called(place.program, name) then return program_file(place) end
   return find_library(name, place)
 end
 

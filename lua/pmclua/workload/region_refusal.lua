@@ -38,6 +38,11 @@ function rules.ring(errnum, code)
   return core.errno_text(errnum) .. " while a ring was mapped"
 end
 
+function rules.target(errnum, code)
+  if code == "ESRCH" then return "the process has ended" end
+  return core.errno_text(errnum)
+end
+
 function rules.reading(errnum) return "the rings could not be read: " .. core.errno_text(errnum) end
 
 function rules.inherit()

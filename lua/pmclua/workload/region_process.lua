@@ -1,0 +1,79 @@
+--- region_process.lua: functions of a process that runs already, followed for a while: what
+--- `pmc.regions(pmc.pid(N), …)` runs.
+--
+-- Its files are taken from where the process has them, also in another mount namespace, and also when they
+-- were replaced on the disk since.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local region = require "pmclua.workload.region"
+local regions = require "pmclua.core.regions"
+
+local M = {}
+
+---@class pmclua.RegionProcess
+---@field pid integer
+---@field name string
+---@field spec pmclua.RegionSpec
+---@field duty integer? parts per million of the time that following may cost
+---@field hit_ns number? what a sample costs it, as measured
+local RegionProcess = { kind = "process" }
+RegionProcess.__index = RegionProcess
+
+local function command_name(pid)
+  local file = io.open(("/proc/%d/comm"):format(pid))
+  local name = file and file:read "*l"
+  if file then file:close() end
+  return name
+end
+
+--- A process whose regions are followed.
+---@param pid integer
+---@param spec pmclua.RegionSpec from region.check
+---@return pmclua.RegionProcess  raises where there is no such process
+function M.of(pid, spec)
+  local name = command_name(pid)
+  if not name then
+    error(explain.problem { code = "ESRCH", operation = "find",
+      message = ("there is no process %d"):format(pid) }, 0)
+  end
+  return setmetatable({ pid = pid, spec = spec, name = ("%s (process %d)"):format(name, pid) }, RegionProcess)
+end
+
+--- The regions, found once. Raises a problem.
+---@return pmclua.Region[]
+function RegionProcess:regions()
+  if self.found then return self.found end
+  local program = require("lfs").symlinkattributes(("/proc/%d/exe"):format(self.pid), "target")
+  if not program then
+    error(explain.problem { code = "EACCES", operation = "find",
+      message = ("the program of process %d may not be seen"):format(self.pid),
+      hint = "it is another user's, or a thread of the OS kernel" }, 0)
+  end
+  self.found = region.find(self.spec, { pid = self.pid, program = program })
+  return self.found
+end
+
+--- Why its regions cannot be followed, as far as can be seen now: an error object, or nil.
+function RegionProcess:problem()
+  local ok, why = pcall(self.regions, self)
+  if not ok then return why end
+end
+
+--- Adds it to a definition.
+function RegionProcess:define(message)
+  local spec = self.spec
+  message:number("pid", self.pid)
+  if self.duty then message:number("duty", self.duty):number("hit_ns", math.ceil(self.hit_ns or 0)) end
+  regions.define(message, self:regions(),
+    { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
+end
+
+--- What went wrong, in words; nil when nothing did.
+function RegionProcess.complaint(_, result)
+  local refusal = region.refusal(result)
+  if refusal then return tostring(refusal) end
+  return result.outcome ~= "done" and core.errno_text(result.errnum or 0) or nil
+end
+
+return M
