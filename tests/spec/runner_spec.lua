@@ -307,6 +307,8 @@ describe("the runner", function()
 
   it("leaves no child and no descriptor when it is closed", function()
     local function descriptors()
+      collectgarbage()
+      collectgarbage()
       local count = 0
       for _ in require("lfs").dir "/proc/self/fd" do count = count + 1 end
       return count
