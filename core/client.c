@@ -43,6 +43,7 @@ static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
     sigemptyset(&none);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGCHLD);     /* who ignores it is not told how a child ended */
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -72,11 +73,20 @@ static int spawn_with_layout(pid_t *pid, const char *path, int theirs, uint32_t 
     return result;
 }
 
+/* Where our parent has us ignore SIGCHLD, the OS kernel takes children away without a word. */
+static void notice_children(void)
+{
+    struct sigaction now, standard = { .sa_handler = SIG_DFL };
+    if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+        sigaction(SIGCHLD, &standard, NULL);
+}
+
 int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t padding, int32_t fixed_addresses)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
     if (!runner)
         return -ENOMEM;
+    notice_children();
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         free(runner);
@@ -174,7 +184,9 @@ const char *pmclua_result_text(const struct pmclua_result *result)
     return (const char *)(pmclua_result_regions(result) + result->region_words);
 }
 
-/* Waits for the runner to end within `limit_ns`: 1 when it was reaped. */
+enum { NOT_KNOWN = 0x7f };             /* a status that is neither an exit nor a signal's */
+
+/* Waits for the runner to end within `limit_ns`: 1 when it was reaped, *status untouched where that fails. */
 static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_ns)
 {
     uint64_t deadline = pmclua_now_ns() + limit_ns;
@@ -194,7 +206,7 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
 
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
 {
-    int status = 0;
+    int status = NOT_KNOWN;
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)

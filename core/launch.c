@@ -163,20 +163,27 @@ int launch_hold(struct held *held, const struct launch *launch)
     int pid = make_child(shared);
     int errnum = errno;
     sigprocmask(SIG_SETMASK, &shared->mask, NULL);
-    close(gate[0]);
     if (pid < 0) {
+        close(gate[0]);
         close(gate[1]);
         give_back(shared);
         return -errnum;
     }
-    *held = (struct held){ pid, gate[1], shared };
+    *held = (struct held){ pid, { gate[0], gate[1] }, shared };
     return 0;
 }
 
 void launch_release(struct held *held)
 {
-    while (write(held->gate, "g", 1) < 0 && errno == EINTR)
-        ;
+    /* A child that has ended before reads nothing: our own end keeps the pipe from breaking. */
+    ssize_t written;
+    do
+        written = write(held->gate[1], "g", 1);
+    while (written < 0 && errno == EINTR);
+    if (written == 1)
+        return;
+    held->shared->errnum = written < 0 ? errno : EIO;
+    kill(held->pid, SIGKILL);
 }
 
 int launch_abandon(struct held *held, const char **stage)
@@ -191,7 +198,8 @@ int launch_end(struct held *held, const char **stage)
 {
     int errnum = held->shared->errnum;
     *stage = held->shared->stage;
-    close(held->gate);
+    close(held->gate[0]);
+    close(held->gate[1]);
     give_back(held->shared);
     return errnum;
 }

@@ -21,13 +21,13 @@ struct launch {
 
 /* The child and what holds it. */
 struct held {
-    int pid, gate;
+    int pid, gate[2];                /* the pipe whose byte releases it; we hold both ends */
     struct launch_shared *shared;
 };
 
 /* Makes the held child; -errno. Signals stay blocked in it until it executes. */
 int launch_hold(struct held *held, const struct launch *launch);
-/* Lets it execute. */
+/* Lets it execute. Where that fails it is killed, and launch_end says why. */
 void launch_release(struct held *held);
 /* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
 int launch_abandon(struct held *held, const char **stage);

@@ -452,13 +452,20 @@ static int check_file(int fd)
         return -errno;
     if (!S_ISREG(status.st_mode))
         return -EINVAL;
-    return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+    int locked;
+    do
+        locked = flock(fd, LOCK_EX | LOCK_NB);
+    while (locked && errno == EINTR);
+    return locked ? -errno : 0;
 }
 
 int32_t pmclua_lines_open(const char *path, int32_t resume)
 {
-    int fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    int fd;
+    do
+        fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
                     : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return -errno;
     int error = check_file(fd);

@@ -267,11 +267,11 @@ static void take_status(struct pmclua_result *result, int status)
         result->outcome = runner_limit_hit() ? PMCLUA_TIMED_OUT : PMCLUA_SIGNALLED;
 }
 
-/* Waits for the child. With a time limit it stays a zombie until the limit is disarmed, so that the
- * limit never strikes a stranger who got its pid. */
-static int wait_for(int pid, uint64_t timeout_ns, struct rusage *usage, uint64_t *end_ns)
+/* Waits for the child: 0, or -errno: how it ended is not known. With a time limit it stays a zombie until
+ * the limit is disarmed, so that the limit never strikes a stranger who got its pid. */
+static int wait_for(int pid, uint64_t timeout_ns, int *status, struct rusage *usage, uint64_t *end_ns)
 {
-    int status = 0;
+    int got;
     siginfo_t info;
     if (timeout_ns > 0) {
         while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
@@ -279,11 +279,13 @@ static int wait_for(int pid, uint64_t timeout_ns, struct rusage *usage, uint64_t
         *end_ns = pmclua_now_ns();
         runner_disarm();
     }
-    while (wait4(pid, &status, 0, usage) < 0 && errno == EINTR)
-        ;
+    do
+        got = wait4(pid, status, 0, usage);
+    while (got < 0 && errno == EINTR);
+    int result = got < 0 ? -errno : 0;
     if (timeout_ns == 0)
         *end_ns = pmclua_now_ns();
-    return status;
+    return result;
 }
 
 static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
@@ -292,17 +294,22 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     struct pmclua_result *result = &answer->result;
     struct rusage usage;
     uint64_t end_ns;
+    int status;
     runner_watch(own_group ? -held->pid : held->pid);
     runner_limit(run->timeout_ns);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
     if (captures_any(streams))
         capture_follow(streams->capture, held->pid);
-    int status = wait_for(held->pid, run->timeout_ns, &usage, &end_ns);
+    int waited = wait_for(held->pid, run->timeout_ns, &status, &usage, &end_ns);
     runner_watch(0);
     if (runner_limit_hit())
         runner_end_descendants();
     result->wall_ns = end_ns - result->start_ns;
+    if (waited < 0) {
+        answer_refuse(answer, -waited, "wait for\nthe command");
+        return;
+    }
     take_status(result, status);
     take_usage(result, &usage);
 }

@@ -140,6 +140,10 @@ local first_failure, signal
 local function watch(record)
   -- That it is there was seen before.
   if record.outcome == "not-started" then fail(STATUS.not_executable, record.why) end
+  if record.outcome == "quit" and not first_failure then
+    first_failure = STATUS.failed
+    io.stderr:write("pmclua stat: a run was lost: ", record.why or "the runner ended", "\n")
+  end
   local status = status_of { signal = record.signal, exit = record.exit or 0 }
   if status ~= 0 then first_failure = first_failure or status end
 end

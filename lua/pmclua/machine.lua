@@ -39,10 +39,12 @@ local function pmus()
   local root = (os.getenv "SYSFS_PATH" or "/sys") .. "/bus/event_source/devices"
   local ok, lfs = pcall(require, "lfs")
   local list = {}
-  if ok and lfs.attributes(root, "mode") == "directory" then
-    for name in lfs.dir(root) do
-      if name:sub(1, 1) ~= "." then list[#list + 1] = name end
-    end
+  local may_read, entries, folder
+  if ok then may_read, entries, folder = pcall(lfs.dir, root) end      -- it raises where it may not
+  while may_read do
+    local name = entries(folder)
+    if not name then break end
+    if name:sub(1, 1) ~= "." then list[#list + 1] = name end
   end
   table.sort(list)
   return list

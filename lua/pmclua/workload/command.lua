@@ -147,7 +147,8 @@ function Command:define(message, levels, options)
 end
 
 -- The runner's words for what could not be done, in words that say more.
-local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs", start = "start" }
+local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs", start = "start",
+  ["wait for"] = "learn the end of" }
 
 local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it gains rights, "
   .. "and the OS kernel shows nothing of such a program; make it readable, or run as root"
@@ -156,6 +157,7 @@ local DROPPED = "its counters were dropped when it was executed: it may be execu
 ---@param result table of Session:run
 ---@return string?
 function Command:complaint(result)
+  if result.lost then return result.lost end
   if result.outcome == "done" and result.errnum ~= 0 then return DROPPED end
   if result.outcome == "done" then
     return result.exit ~= 0 and ("exit status %d"):format(result.exit) or nil

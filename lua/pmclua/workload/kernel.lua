@@ -132,6 +132,7 @@ end
 --- What ended a repetition, in words; nil when it went well.
 function Kernel:complaint(result)
   local what = "the kernel " .. self.name
+  if result.lost then return ("%s was cut off: %s"):format(what, result.lost) end
   if result.outcome == "signalled" then return ("%s was ended by %s"):format(what, core.signal_name(result.signal))
   elseif result.outcome == "quit" then return ("%s called exit(%d)"):format(what, result.exit)
   elseif result.outcome == "timed-out" then return what .. " ran into its time limit"

@@ -82,15 +82,25 @@ local function define(self, id)
   return self.runner:send(self.definitions[id])
 end
 
---- How a run ended whose runner did: by a signal of its own, or by exit.
-local function death(self, outcome, kill)
+-- What a runner's own end says where it is none of the workload's doing.
+local function end_of_runner(exit, signal)
+  if signal ~= 0 then return "the runner was ended by " .. core.signal_name(signal) end
+  return ("the runner ended with status %d"):format(exit)
+end
+
+--- How a run ended whose runner did: by a signal of its own, or by exit. A kernel does that to its runner;
+--- of a command nothing is known then, nor where we ended the runner because of `lost`.
+local function death(self, job, outcome, kill, lost)
   local exit, signal = self.runner:finish(kill)
   self.runner = nil
   -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
+  if not outcome and (lost or not job.in_runner) then
+    lost, exit, signal = lost or end_of_runner(exit, signal), -1, 0
+  end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
-  return { outcome = outcome, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
+  return { outcome = outcome, lost = lost, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
 end
 
 local LAYOUT_NUMBERS = { "padding", "stack_offset", "cold_bytes", "node" }
@@ -163,9 +173,12 @@ local function receive(self, job, left)
       self.sequence = self.stopping
       return { outcome = "stopped" }
     end
-    if why == "timeout" and core.now_ns() >= deadline then return death(self, "timed-out", true) end
-    if why == "EINTR" and core.interrupts() > 1 then return death(self, "interrupted", true) end
-    if why and why ~= "EINTR" and why ~= "timeout" then return death(self, nil, why ~= "EPIPE") end
+    if why == "timeout" and core.now_ns() >= deadline then return death(self, job, "timed-out", true) end
+    if why == "EINTR" and core.interrupts() > 1 then return death(self, job, "interrupted", true) end
+    if why == "EPIPE" then return death(self, job, nil, false) end
+    if why and why ~= "EINTR" and why ~= "timeout" then
+      return death(self, job, nil, true, "the runner cannot be heard: " .. why)
+    end
     self.idle()
   end
 end
@@ -175,7 +188,7 @@ end
 local function set_up(self, job)
   if not job.in_runner or not job.timeout_ns or self.ready[job.workload] then return nil end
   local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout }
-  local result = send(self, only, 0) and receive(self, only, 1) or death(self, nil, false)
+  local result = send(self, only, 0) and receive(self, only, 1) or death(self, job, nil, false)
   if result.outcome ~= "done" then return result end
   self.ready[job.workload] = true
 end
@@ -191,7 +204,7 @@ end
 local function run_some(self, job, repetitions, take)
   start(self, job)
   local refusal = set_up(self, job)
-  if not refusal and not send(self, job, repetitions) then refusal = death(self, nil, false) end
+  if not refusal and not send(self, job, repetitions) then refusal = death(self, job, nil, false) end
   local started_ns = core.now_ns()
   self.pace_ns, self.stopping = nil, nil
   for done = 0, repetitions - 1 do
