@@ -43,7 +43,7 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-faults check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -65,6 +65,10 @@ test: ## install what is missing, build, run all tests
 lint: ## check the sources with luacheck, cppcheck, clang and others
 	@tests/packages build lint
 	@tests/lint
+
+check-faults: all ## every system call made to fail in every way, some minutes
+	@tests/packages build run test
+	@./pmclua tests/faults/run.lua
 
 check-asan: ## specs under ASan and UBSan; check-tsan, check-valgrind: under these
 check-asan check-tsan check-valgrind:
