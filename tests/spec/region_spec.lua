@@ -310,7 +310,19 @@ describe("probes", function()
     done = support.pmclua({ "regions", "--function", "touch", "--", path, "calls", "1" }, { user = true })
     assert.equal(125, done.status)
     assert.truthy(done.err:find("this user may not set probes", 1, true), done.err)
-    assert.truthy(done.err:find("CAP_PERFMON", 1, true))
+    assert.truthy(done.err:find("CAP_SYS_ADMIN", 1, true))
+  end)
+
+  it("are set for one thread by a user who has the one capability that they take", function()
+    support.need(support.have "setpriv", "no setpriv")
+    local path = program "pages.c"
+    os.execute(("chmod -R a+rX '%s'"):format(path:match "^(.*)/"))
+    local done = support.run { "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+      "--inh-caps=+sys_admin", "--ambient-caps=+sys_admin", support.program, "regions", "-e", FAULTS,
+      "-f", "touch", "--", path, "calls", "4" }
+    assert.equal(0, done.status)
+    assert.truthy(done.err:find("touch · 4 calls", 1, true), done.err)
+    assert.truthy(done.err:find("only the first thread was followed", 1, true))
   end)
 end)
 
@@ -501,6 +513,25 @@ describe("pmclua regions", function()
     assert.truthy(done.err:find("is a script", 1, true), done.err)
     done = support.pmclua { "regions", "-f", "f", "--", "no-such-command" }
     assert.equal(127, done.status)
+  end)
+
+  it("says what is missing where a library is not installed", function()
+    local folder, path = support.folder(), program "pages.c"
+    local function run(...)
+      local words = { "regions", "-e", FAULTS, "-f", "touch", ... }
+      for _, word in ipairs { "--", path, "calls", "3" } do words[#words + 1] = word end
+      return support.pmclua(words, { env = { LD_LIBRARY_PATH = folder } })
+    end
+    support.write(folder .. "/libcapstone.so.4", "")
+    local done = run()
+    assert.equal(125, done.status)
+    assert.truthy(done.err:find("takes Capstone, which is not installed", 1, true), done.err)
+    assert.truthy(done.err:find("abort C++ programs that throw", 1, true))
+    done = run "--return-probes"
+    assert.equal(0, done.status)
+    assert.truthy(done.err:find("touch · 3 calls", 1, true), done.err)
+    support.write(folder .. "/libdw.so.1", "")
+    assert.truthy(run().err:find("install libdw1", 1, true))
   end)
 
   it("finds functions of libraries by their short names", function()

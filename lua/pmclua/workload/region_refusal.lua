@@ -5,8 +5,8 @@ local explain = require "pmclua.explain"
 
 local M = {}
 
-local RIGHTS = "probes need root, or CAP_PERFMON (for one thread), or a tracefs that this user may write to "
-  .. "(for threads and children)"
+local RIGHTS = "probes take root, or CAP_SYS_ADMIN (before Linux 6.16 CAP_PERFMON): with that alone one "
+  .. "thread is followed; threads and children take a tracefs that this user may write to, too"
 
 local rules = {}
 
