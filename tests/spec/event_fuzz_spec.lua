@@ -74,7 +74,7 @@ local function mutated(text)
 end
 
 local corpus = {}
-for _, file in ipairs({ "perf-events.tsv", "perf-more.tsv" }) do
+for _, file in ipairs({ "perf-events.tsv", "perf-more.tsv", "perf-thin.tsv" }) do
   for _, case in ipairs(oracle.read(perf .. "/" .. file)) do corpus[#corpus + 1] = case.spec end
 end
 

@@ -52,7 +52,7 @@ local function check(cases)
   if count == #cases then pending("not on this machine") end
 end
 
-for _, file in ipairs({ "perf-events.tsv", "perf-more.tsv" }) do
+for _, file in ipairs({ "perf-events.tsv", "perf-more.tsv", "perf-thin.tsv" }) do
   describe("on the specs of " .. file, function()
     local keys, lists = by_kind(perf .. "/" .. file)
     for _, key in ipairs(keys) do

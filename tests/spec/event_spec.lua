@@ -151,6 +151,9 @@ describe("a spec that stands for several events", function()
       column(parse("sched:sched_process_*"), "name"))
     assert.same({ "raw_syscalls:sys_exit:k" }, column(parse("raw*:*exit:k"), "name"))
     assert.same({ "raw_syscalls:sys_enter" }, column(parse("*:sys_enter"), "tracepoint"))
+    assert.same({ "sched:sched_process_exec", "sched:sched_process_exit" },
+      column(parse("sched:sched_process_[a-e]*"), "name"))
+    assert.same({ "sched:sched_process_fork" }, column(parse("sched:sched_process_[!e]*:"), "tracepoint"))
   end)
 
   it("cannot have one label for tracepoints", function()
@@ -258,6 +261,7 @@ describe("a breakpoint", function()
   end)
 
   it("is never of no length", function()
+    assert.same(one("mem:0x1000:rw:u").attr, one("mem:0x1000:rwu").attr)
     assert.equal(12, rejected("mem:0x1000/0:w").position)
     assert.equal(12, rejected("mem:0x1000/1000:w").position)
   end)
@@ -354,7 +358,7 @@ describe("a mistake", function()
     points("cpu/event=1", 4, 1)
     points("cpu/name='x/", 10, 1)
     points("cycles;", 7, 1)
-    points("mem:0x1000:rwu", 14, 1)
+    points("mem:0x1000:rwz", 14, 1)
     points("L1-dcache-loads-stores", 17, 6)
     points("L1-icache-stores", 11, 6)
     points("4294967296:0", 1, 10)
@@ -453,6 +457,26 @@ describe("as JSON", function()
     assert.is_nil(made[3].type)
     assert.same({ "Joules", 2.3283064365386963e-10, "power", "0" },
       { made[4].unit, made[4].scale, made[4].pmu, made[4].cpus })
+  end)
+end)
+
+describe("blanks", function()
+  it("may stand between any two parts, and not inside one", function()
+    for spaced, plain in pairs {
+      [" { cycles , instructions } : u "] = "{cycles,instructions}:u",
+      ["cpu / event = 0x3c , umask=1 / u"] = "cpu/event=0x3c,umask=1/u",
+      ["LLC-loads : k"] = "LLC-loads:k", ["tsc  =  msr / tsc /"] = "tsc=msr/tsc/",
+    } do
+      local one_list, other = parse(spaced), parse(plain)
+      assert.equal(#other, #one_list)
+      for i, event_of_plain in ipairs(other) do
+        assert.same(event_of_plain.attr, one_list[i].attr)
+        assert.equal(event_of_plain.leader, one_list[i].leader)
+      end
+    end
+    assert.equal(8, rejected("cycles u").position)
+    assert.equal(11, rejected("cpu/event 1/").position)
+    assert.equal(12, rejected("mem:0x1000 :w").position)
   end)
 end)
 

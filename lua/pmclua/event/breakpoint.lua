@@ -49,12 +49,22 @@ local function read_length(token, bits)
   return length
 end
 
+-- "rwu" is "rw:u", as for perf, where no other modifiers follow.
+local function split_word(word)
+  local access, rest = word.text:match "^([rwx]+)(%a*)$"
+  if not access or rest == "" or not modifier.plausible(rest) then return word end
+  return { text = access, position = word.position }, { text = rest, position = word.position + #access }
+end
+
 --- Splits the words after the address into accesses and modifiers: "rw:u", "u" or ":".
 local function split(words)
   local first, second = words[1], words[2]
   if words[3] then problem.at(words[3], "expected nothing after the modifiers") end
   if not first then return nil, nil end
-  if first.text:find("[rwx]") then return first, second end
+  if first.text:find("[rwx]") then
+    if second then return first, second end
+    return split_word(first)
+  end
   if second then problem.at(second, "expected nothing after the modifiers") end
   return nil, first
 end

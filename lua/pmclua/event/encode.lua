@@ -170,7 +170,7 @@ local function encode_on(one, terms, position, tree)
   if alias then
     event.unit, event.scale = alias.unit, alias.scale
     event.snapshot, event.per_package = alias.snapshot or nil, alias.per_package or nil
-  else
+  elseif #terms == 0 then
     event.unit, event.scale = clock_unit(attr)
   end
   probe.place(event, taken, position)
@@ -209,6 +209,7 @@ local function encode_with_terms(item, options)
     local events = encode_on_each(pmus, item.terms, item, tree)
     for _, event in ipairs(events) do
       if event.pmu ~= head.text then event.terms = terms_for_pmu(item, false) end
+      event.is_alone = #events == 1
     end
     return events, modifiers
   end
@@ -291,7 +292,7 @@ end
 local function name_of(event, item, modifiers)
   local base = item.label and item.label.text or event.settings and event.settings.name
   local letters = modifiers and modifiers.text or ""
-  if event.terms then
+  if event.terms and not (base and event.is_alone) then
     return base and ("%s/%s/"):format(event.pmu, base) or ("%s/%s/%s"):format(event.pmu, event.terms, letters)
   end
   if base then return base end
@@ -301,9 +302,10 @@ end
 
 -- Its name in formulae; and, of one of several events that a word stands for, the word as such a name.
 local function fields_of(event, item)
-  local base = item.label and item.label.text or event.terms and item.text
+  local is_one = not event.terms or event.is_alone
+  local base = item.label and item.label.text or not is_one and item.text
   local field = (base or event.name):gsub("-", "_")
-  if not event.terms then return field end
+  if is_one then return field, nil end
   if not item.label and not field:find "^[%w_.:]+$" then return (event.name:gsub("-", "_")), nil end
   return ("%s_%s"):format(event.pmu, field), field
 end
@@ -334,7 +336,7 @@ local function finish(event, item, modifiers)
   if event.verified == nil then event.verified = true end
   event.period = event.period or settings.period
   event.percore = settings.percore or nil
-  event.settings, event.terms = nil, nil
+  event.settings, event.terms, event.is_alone = nil, nil, nil
   return event
 end
 

@@ -8,8 +8,8 @@
 --   terms  = "/" [term *("," term)] "/" [modifiers]
 --   term   = name ["=" value]
 --
--- Blanks may stand around items, "," "{" "}" and a label's "=", and nowhere else. Where a part cannot be
--- what it must be, a problem is raised on the spot, so the first mistake is the one that is told.
+-- Blanks may stand between any two of these, but not inside a word. Where a part cannot be what it must be, a
+-- problem is raised on the spot, so the first mistake is the one that is told.
 
 local lpeg = require "lpeg"
 local problem = require "pmclua.event.problem"
@@ -61,22 +61,29 @@ local slash_unclosed = at_end * unclosed("slash", "/")
 local bare_value = Cg(C((1 - S ",/'\"= \t\r\n") ^ 1), "text")
 local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value))
 local term_name = slash_unclosed + token((alphanumeric + S "_*?.:@-") ^ 1)
-local term = Ct(Cg(expect(term_name, "a term"), "name") * Cg("=" * expect(value, "a value"), "value") ^ -1)
-local terms = Cg(Cp(), "slash") * "/" * Cg(Ct(#P "/" + term * ("," * term) ^ 0), "terms") *
-  (P "/" + slash_unclosed + fail("expected ',' or '/' instead of")) * Cg(token(letter ^ 0), "modifiers")
+local assigned = blank * "=" * blank * expect(value, "a value")
+local term = blank * Ct(Cg(expect(term_name, "a term"), "name") * Cg(assigned, "value") ^ -1) * blank
+local closing_slash = P "/" + slash_unclosed + fail("expected ',' or '/' instead of")
+local terms = blank * Cg(Cp(), "slash") * "/" * Cg(Ct(blank * #P "/" + term * ("," * term) ^ 0), "terms") *
+  closing_slash * (blank * Cg(token(letter ^ 1), "modifiers") + Cg(token(P(true)), "modifiers"))
 
 -- items --------------------------------------------------------------------------------------------
 
-local modifier_words = Cg(Ct((":" * token(letter ^ 0)) ^ 0), "words")
+local colon = blank * ":" * blank
+local modifier_words = Cg(Ct((colon * token(letter ^ 0)) ^ 0), "words")
 local number = token(alphanumeric ^ 1)
 
-local word = alphanumeric + S "_*?.=-"
+-- "[ef]", "[a-c]", "[!x]" in the name of a tracepoint.
+local one_of = "[" * S "!^" ^ -1 * (alphanumeric + S "_-") ^ 1 * "]"
+local word = alphanumeric + S "_*?.=-" + one_of
 local words = Cg(Cc "words", "form") *
-  Cg(Ct(token((alphanumeric + S "_*?") * word ^ 0) * (":" * token(word ^ 0)) ^ 0), "words") * terms ^ -1
+  Cg(Ct(token((alphanumeric + S "_*?" + one_of) * word ^ 0) * (colon * token(word ^ 0)) ^ 0), "words") *
+  terms ^ -1
 
 local breakpoint = Cg(Cc "breakpoint", "form") * "mem:" *
   Cg(expect(token((alphanumeric + S "_.$") ^ 1), "an address"), "address") *
-  ("/" * Cg(expect(number, "a length in bytes"), "length")) ^ -1 * modifier_words
+  ("/" * Cg(expect(number, "a length in bytes"), "length")) ^ -1 *
+  Cg(Ct((":" * token(letter ^ 0)) ^ 0), "words")
 
 local function maybe_quoted(characters)
   return Ct(Cg(Cp(), "position") * (quote + Cg(C(characters ^ 1), "text")))
@@ -98,7 +105,9 @@ local probes = probe(P "uprobe:", "uprobe", path * place)
   + probe(P "kretprobe:" * returning, "kprobe", place)
   + probe(#(P "/" + "./" + "../"), "uprobe", path * place)
 
-local label = Cg(token((letter + "_") * (alphanumeric + S "_-") ^ 0), "label") * blank * "=" * blank
+local label_end = alphanumeric + "_"
+local label_word = (letter + "_") * (P "-" ^ 0 * label_end) ^ 0
+local label = Cg(token(label_word), "label") * blank * "=" * blank
 local item = Ct(label ^ -1 * Cg(Cp(), "position") * expect(breakpoint + probes + words, "an event") *
   Cg(Cp(), "stop")) * blank * (#(S ",}" + at_end) + fail("unexpected"))
 
@@ -110,7 +119,7 @@ local nested = group_ahead * Cmt(Cp(), function(_, _, position)
   problem.raise(position, 1, "groups cannot be nested")
 end)
 local member = blank * (nested + item)
-local group_modifiers = (":" * Cg(expect(token(letter ^ 1), "modifiers"), "modifiers")) ^ -1
+local group_modifiers = (colon * Cg(expect(token(letter ^ 1), "modifiers"), "modifiers")) ^ -1
 local group = Ct(Cg(Cc "group", "form") * Cg(token(name), "name") ^ -1 * Cg(Cp(), "brace") * "{" *
   Cg(Ct(member * ("," * member) ^ 0), "members") * (P "}" + unclosed("brace", "{")) * group_modifiers)
   * blank * (#(P "," + at_end) + fail("unexpected"))

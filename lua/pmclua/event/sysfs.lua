@@ -250,12 +250,21 @@ local function is_instance(name, stem)
   return name:sub(#stem + 1):match("^_?%d+$") ~= nil
 end
 
-local function glob_pattern(glob)
-  local pattern = glob:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".")
-  return "^" .. pattern .. "$"
+-- "[!a-c]" to Lua's "[^a-c]"; what stands between the brackets means the same.
+local function class_pattern(class)
+  return (class:gsub("^%[[!^]", "[^"):gsub("([%w_])%-([%w_])", "%1\0%2"):gsub("%-", "%%-"):gsub("%z", "-"))
 end
 
---- Whether `text` matches a glob of "*" and "?".
+local function glob_pattern(glob)
+  local pattern = {}
+  for before, class in (glob .. "[]"):gmatch "([^%[]*)(%[[^%]]*%])" do
+    local plain = before:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".")
+    pattern[#pattern + 1] = plain .. (class == "[]" and "" or class_pattern(class))
+  end
+  return ("^%s$"):format(table.concat(pattern))
+end
+
+--- Whether `text` matches a glob of "*", "?" and "[…]".
 ---@param glob string
 ---@param text string
 ---@return boolean
