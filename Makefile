@@ -79,8 +79,8 @@ lab: ## a prompt in an emulated machine that has a PMU
 	@tests/packages build run lab
 	@tests/lab/lab.sh
 
-bench: all ## what pmclua itself costs
-	@./pmclua tests/bench/run.lua
+bench: all ## what pmclua itself costs, beside its peers (BENCH=--install: which are installed)
+	@./pmclua tests/bench/run.lua $(BENCH)
 
 $(BUILD)/pmclua: $(BUILD)/main.o $(BUILD)/embedded.o $(core_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $^ $(LIBS)
@@ -95,9 +95,10 @@ $(BUILD)/pmclua-runner: $(runner_objects)
 $(BUILD)/%.o: core/%.c Makefile | $(BUILD)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h
-	mkdir -p $(@D)
-	{ echo 'return [==['; sed -n '/FFI-BEGIN \*/,/FFI-END \*/p' $<; echo ']==]'; } > $@
+$(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h core/cdef.lua
+	@mkdir -p $(@D)
+	@luajit core/cdef.lua $< > $@.new
+	mv $@.new $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
 	@luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS) > $@.new

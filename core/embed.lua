@@ -64,7 +64,7 @@ end
 
 -- The chunk's name is in the bytecode: the compiler's version is compared along with its work.
 add("probe", "=" .. jit.version, PROBE)
-add("pmclua.cdef", "@pmclua.cdef", (read(cdef):gsub("/%*.-%*/", "")))      -- comments take longer than the rest
+add("pmclua.cdef", "@pmclua.cdef", read(cdef))
 for _, path in ipairs(files) do
   local name = path:find "^scripts/" and path or module_name(path)
   add(name, "@" .. name, read(path))

@@ -2,7 +2,8 @@
  * pmclua.h: the whole C API of pmclua, and the text of its FFI declaration.
  *
  * Nothing here is mirrored in Lua: the build hands this very text to ffi.cdef (the lines between
- * FFI-BEGIN and FFI-END), so it holds only enums, structs and prototypes, and no macros.
+ * FFI-BEGIN and FFI-END; a part with a name when that is first needed), so it holds only enums, structs and
+ * prototypes, and no macros.
  *
  * Conventions, unless a function says otherwise:
  *   - a function returns 0 or a count, and -errno on failure; on failure its outputs are unchanged
@@ -121,6 +122,8 @@ void pmclua_group_close(struct pmclua_group *group);
 int pmclua_groups_measure(struct pmclua_group *const *groups, int32_t count, void (*fn)(void *, uint64_t),
                           void *state, uint64_t iterations, uint64_t *before, uint64_t *after);
 
+/* FFI-BEGIN pfm */
+
 /* ---- libpfm4, loaded when first needed ------------------------------------------------------- */
 
 struct pmclua_pfm_pmu   { const char *name, *description; int32_t pmu, present, events; };
@@ -136,6 +139,8 @@ int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu);
 int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *event);
 /* The `position`-th attribute (umask or modifier) of an event: name, description; is_umask. */
 int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, const char **description, int32_t *is_umask);
+
+/* FFI-BEGIN */
 
 /* ---- messages: what pmclua and its runner say to each other ----------------------------------- */
 
@@ -313,6 +318,8 @@ uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 
+/* FFI-BEGIN regions */
+
 /* ---- regions: calls of functions of unmodified programs, counted by probes ----------------------- */
 
 /* Where a region is entered or left. */
@@ -421,6 +428,8 @@ struct pmclua_region_bucket { uint64_t region, value, bucket, count; };
 /* Buckets are 64 to an octave, exact below 128: the smallest value that falls into one. */
 uint64_t pmclua_bucket_low(uint64_t bucket);
 
+/* FFI-BEGIN symbols */
+
 /* ---- symbols: the functions of ELF files, by elfutils, which is loaded when first needed --------- */
 
 /* Functions of one file, sorted by address. */
@@ -509,6 +518,8 @@ struct pmclua_body {
  * -ENODATA: its size is not known. */
 int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, struct pmclua_exit *exits,
                              int32_t size, struct pmclua_body *body);
+
+/* FFI-BEGIN lines */
 
 /* ---- record lines (DESIGN: repetition lines are written and scanned by C) ----------------------- */
 

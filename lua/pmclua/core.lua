@@ -4,7 +4,8 @@
 -- u64 into Lua numbers in one place, `exact`. States facts: refusals are failure tables, not sentences.
 
 local ffi = require "ffi"
-ffi.cdef(require "pmclua.cdef")
+local declarations = require "pmclua.cdef"
+ffi.cdef(declarations.base)
 
 --- The library: PMCLUA_SO; PREFIX/lib/pmclua, where this file is in PREFIX/share/lua/5.1/pmclua; where
 --- modules in C are; wherever the loader looks.
@@ -32,7 +33,12 @@ for _, name in ipairs { "attr", "failure", "message", "result" } do
 end
 
 --- The core's own functions, for the other files of this layer (lua/pmclua/core/) alone.
-function core.private_C() return C end
+---@param part? string of pmclua.h that is declared now, once: "pfm", "regions", "symbols", "lines"
+function core.private_C(part)
+  if declarations[part] then ffi.cdef(declarations[part]) end
+  declarations[part or ""] = nil
+  return C
+end
 
 -- ---- numbers ----
 

@@ -3,7 +3,7 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
-local C = core.private_C()
+local C = core.private_C "pfm"
 
 local M = {}
 

@@ -6,7 +6,7 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
-local C = core.private_C()
+local C = core.private_C "regions"
 local exact = core.exact
 
 local M = {}

@@ -4,7 +4,7 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
-local C = core.private_C()
+local C = core.private_C "symbols"
 
 local M = {}
 
