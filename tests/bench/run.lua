@@ -4,7 +4,7 @@
 -- method: the two sides of a row are measured in turn, A B A B …, so that what disturbs one disturbs the
 --   other; the ratio is the median of neighbouring turns' ratios, with its 95 % interval. The references
 --   in C are compiled here.
--- usage: pmclua tests/bench/run.lua [--only NAME,…] [--short] [--install] [--growth]
+-- usage: pmclua tests/bench/run.lua [--only NAME,…] [--wait MINUTES] [--short] [--install] [--growth]
 -- reading: a ratio at most the goal is what is wanted. Ratios carry over to another machine; what stands in
 --   brackets, the median of each side, does not.
 -- caveats: a row whose peer is missing is left out and says so; --install installs them (Debian).
@@ -16,10 +16,12 @@ local opt = pmc.options {
   { "only", type = "list", value = "NAMES", help = "these rows alone" },
   { "short", false, help = "a few turns of small workloads: shows that it works, not how fast" },
   { "install", false, help = "install the peers first: linux-perf, hyperfine, libpapi-dev" },
+  { "wait", type = "number", value = "MINUTES", help = "wait before each turn until nobody else uses the machine" },
   { "growth", false, help = "what grows with events, threads, CPUs, repetitions and records, instead" },
 }
 
 local programs = require "programs"
+local quiet = require "quiet"
 local text = require "pmclua.text"
 local turns = require "turns"
 
@@ -61,7 +63,7 @@ local function measure(row)
   local why = obstacle(row)
   if why then return "–", why, "–" end
   local outcome = turns.compare(opt.short and 2 or row.turns, function() return row.mine(opt.short) end,
-    function() return row.other(opt.short) end)
+    function() return row.other(opt.short) end, opt.wait and function() quiet.wait(opt.wait) end)
   return outcome_cells(row, outcome)
 end
 

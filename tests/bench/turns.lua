@@ -17,10 +17,12 @@ local M = {}
 ---@param turns integer that count
 ---@param mine fun(): number
 ---@param other fun(): number
+---@param before? fun() called before each turn
 ---@return bench.Outcome
-function M.compare(turns, mine, other)
+function M.compare(turns, mine, other, before)
   local a, b = {}, {}
   for turn = 0, turns do
+    if before then before() end
     a[turn], b[turn] = mine(), other()
   end
   a[0], b[0] = nil, nil
