@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
 -- Are the intervals and verdicts honest? Simulated experiments whose truth is known.
 --
--- usage: pmclua tests/bench/honesty.lua [EXPERIMENTS]      (10000; A/A and power take a tenth)
--- Prints a table in Markdown for tests/README.md. Exit 1 where a figure is outside what is promised.
+-- usage: pmclua tests/bench/honesty.lua [EXPERIMENTS]      (10000; slopes, A/A and power take a tenth)
+-- Prints tables in Markdown for tests/bench/README.md. Exit 1 where a figure is outside what is promised.
 
 local simulate = require "simulate"
 
@@ -64,7 +64,22 @@ local function power()
   end
 end
 
+local function slopes()
+  local title = "\n### Coverage of 95 %% intervals of slopes, %d experiments each (promised: 93 %% at least)\n"
+  print(title:format(tenth))
+  print "| counts over five iteration counts | n | slope | ratio of two slopes |"
+  print "|---|---|---|---|"
+  for i, model in ipairs(simulate.counts) do
+    for _, n in ipairs { 10, 20, 30 } do
+      local held = simulate.slopes(model, n, tenth, 100 * i + n)
+      print(("| %s | %d | %s | %s |"):format(model.name, n, promised(held.slope, 0.93, 1),
+        promised(held.ratio, 0.93, 1)))
+    end
+  end
+end
+
 coverage()
+slopes()
 equals()
 power()
 os.exit(failed and 1 or 0)

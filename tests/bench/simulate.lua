@@ -51,6 +51,47 @@ function M.coverage(shape, n, experiments, seed)
   return count
 end
 
+-- Counts of `iterations` that cost `slope` each: noise that is constant, in proportion, and in proportion
+-- with one repetition in ten delayed.
+M.counts = {
+  { name = "constant noise", draw = function(random, iterations, slope)
+    return 100 + slope * iterations + 20 * random:normal()
+  end },
+  { name = "noise in proportion", draw = function(random, iterations, slope)
+    return (100 + slope * iterations) * math.exp(0.02 * random:normal())
+  end },
+  { name = "in proportion, one in ten delayed", draw = function(random, iterations, slope)
+    local count = (100 + slope * iterations) * math.exp(0.02 * random:normal())
+    return random:uniform() < 0.1 and count - 200 * math.log(1 - random:uniform()) or count
+  end },
+}
+
+local function ratio_of_slopes(slopes) return slopes[2] ~= 0 and slopes[1] / slopes[2] or nil end
+
+--- Shares of experiments of `n` repetitions over five iteration counts whose 95 % interval holds the truth: of
+--- the slope (2), and of the ratio of two slopes from the same blocks (1.02).
+---@return { slope: number, ratio: number }
+function M.slopes(model, n, experiments, seed)
+  local random, count = stats.random(seed, "slopes"), { slope = 0, ratio = 0 }
+  for experiment = 1, experiments do
+    local base, other = { x = {}, y = {} }, { x = {}, y = {} }
+    for i = 1, n do
+      local iterations, block = 200 * (i % 5 + 1), math.exp(0.03 * random:normal())
+      base.x[i], other.x[i] = iterations, iterations
+      base.y[i] = model.draw(random, iterations, 2)
+      other.y[i] = model.draw(random, iterations, 2.04) * block
+      base.shared = base.shared or {}
+      base.shared[i] = base.y[i] * block
+    end
+    local slope = stats.slope(base.x, base.y)
+    local low, high = stats.slopes({ other, { x = base.x, y = base.shared } }, ratio_of_slopes,
+      { seed = experiment, resamples = 1000 })
+    if holds(slope, 2) then count.slope = count.slope + 1 end
+    if holds({ low = low, high = high }, 1.02) then count.ratio = count.ratio + 1 end
+  end
+  return { slope = count.slope / experiments, ratio = count.ratio / experiments }
+end
+
 -- Pairs whose log ratio has the deviation `spread` about ln(ratio); what a block does to both is large.
 local function draw_pairs(random, n, spread, ratio)
   local a, b = {}, {}

@@ -22,6 +22,13 @@ describe("of simulated experiments", function()
     end
   end)
 
+  it("95 % intervals of slopes, and of their ratios, hold the truth in 93 % at least", function()
+    for i, model in ipairs(simulate.counts) do
+      local held = simulate.slopes(model, 15, 200, i)
+      for name, share in pairs(held) do within(share, 0.93, 1, model.name .. ", " .. name) end
+    end
+  end)
+
   it("at most 5 % of A against A come out as different, stopped early or not", function()
     local options = { n = 30, spread = 0.2, ratio = 1, margin = 0.01 }
     within(simulate.found(options, EXPERIMENTS, 1), 0, 0.05, "30 pairs")

@@ -267,7 +267,8 @@ function M.main(experiment, args, script)
   if overrides.no_store then store = false end
   local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
   local to_terminal = not overrides.output or overrides.output == "-"
-  output.write(result:report { format = overrides.format or "table", stream = to_terminal and 1 or nil }, overrides.output)
+  local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
+  output.write(function(put) result:write(put, options) end, overrides.output)
   return exit_status(result, gating, overrides.quiet)
 end
 

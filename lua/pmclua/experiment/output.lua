@@ -10,20 +10,30 @@ local function refuse(path, why)
     message = ("cannot write the report to %s: %s"):format(path, tostring(why or "the disk may be full")) }, 0)
 end
 
---- Writes text. Raises an error object where it could not be written.
----@param text string
+-- Writes a text, or what a function gives in pieces.
+local function put_all(file, content)
+  if type(content) == "string" then return file:write(content) end
+  local ok, why = true, nil
+  content(function(piece)
+    if ok then ok, why = file:write(piece) end
+  end)
+  return ok, why
+end
+
+--- Writes a report. Raises an error object where it could not be written.
+---@param content string|fun(put: fun(piece: string)) text, or what writes it in pieces
 ---@param path? string nil or "-": standard output
 ---@param mode? "w"|"a"
-function M.write(text, path, mode)
+function M.write(content, path, mode)
   if not path or path == "-" then
-    local ok, why = io.stdout:write(text)
+    local ok, why = put_all(io.stdout, content)
     if ok then ok, why = io.stdout:flush() end
     if not ok then refuse("standard output", why) end
     return
   end
   local file, why = io.open(path, mode or "w")
   local ok = file
-  if ok then ok, why = file:write(text) end
+  if ok then ok, why = put_all(file, content) end
   if ok then ok, why = file:close() end
   if not ok then refuse(path, why) end
 end

@@ -227,6 +227,21 @@ function Result:warnings() return require("pmclua.experiment.result.warnings").o
 ---@return string
 function Result:report(options) return require("pmclua.report").render(self, options) end
 
+--- Writes the result in pieces: a million repetitions as CSV need not be one text.
+---@param file file*|fun(piece: string) an open file, or what takes each piece
+---@param options? pmclua.ReportOptions format, width, colour, utf8, stream
+---@return boolean? ok nil where the file could not be written
+---@return string? why
+function Result:write(file, options)
+  local ok, why = true, nil
+  local put = type(file) == "function" and file or function(piece)
+    if ok then ok, why = file:write(piece) end
+  end
+  require("pmclua.report").write(self, put, options)
+  if not ok then return nil, why end
+  return true
+end
+
 --- A plot of the result by gnuplot; prints as text.
 ---@param options? pmclua.PlotOptions|string a kind ("distribution", "ecdf", "factor", "regression", "order",
 ---  "histogram"), or kind, name, output (a path that ends in .svg, .png or .txt), format, width, height

@@ -42,16 +42,36 @@ end
 local RESERVED = {}
 for _, name in ipairs(ORDER) do RESERVED[name] = true end
 
--- Values of events and metrics by repetition.
-local function counters(cell)
-  local found = {}
-  for _, list in ipairs { cell.result.events, cell.result.metrics } do
-    for _, item in ipairs(list) do
-      local name = item.field or item.name
-      found[RESERVED[name] and name .. "_count" or name] = cell:values_by_block(name)
+-- A function that gives a value of each repetition of the block that times are of: of the same block in
+-- its order, else looked up.
+local function by_row(cell, name, block)
+  local found = cell:found(name)
+  if found.block == block then
+    local value_of_row = {}
+    for k, row in ipairs(found.rows) do value_of_row[row] = found.list[k] end
+    return function(row) return value_of_row[row] end, found.list
+  end
+  local by_block = cell:values_by_block(name)
+  return function(row) return by_block[block.index[row]] end, found.list
+end
+
+---@class pmclua.BenchmarkCounter
+---@field name string
+---@field at fun(row: integer): number?
+---@field list number[]
+
+-- Counters of a cell, by name.
+local function counters(cell, block)
+  local list = {}
+  for _, group in ipairs { cell.result.events, cell.result.metrics } do
+    for _, item in ipairs(group) do
+      local field = item.field or item.name
+      local at, values = by_row(cell, field, block)
+      list[#list + 1] = { name = RESERVED[field] and field .. "_count" or field, at = at, list = values }
     end
   end
-  return found
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
 end
 
 local function base_entry(cell, number, count)
@@ -59,19 +79,28 @@ local function base_entry(cell, number, count)
     repetitions = count, threads = 1, time_unit = "ns" }
 end
 
-local function repetition_entry(cell, number, found, i, extra)
-  local entry = base_entry(cell, number, #found.wall)
-  entry.name, entry.run_type, entry.repetition_index = entry.run_name, "iteration", i - 1
-  entry.iterations = found.iterations[i] == 0 and 1 or found.iterations[i]
-  entry.real_time, entry.cpu_time = found.wall[i], found.cpu[i] or found.wall[i]
-  for name, by_block in pairs(extra) do entry[name] = by_block[found.index[i]] end
-  return entry
+-- An entry a repetition differs from the one before in numbers alone: they are put between texts that are
+-- made once. Keys stand in the order of ORDER, then counters by name.
+local function repetition_texts(cell, number, count, extra)
+  local name = json.string(run_name(cell))
+  local head = ('{"name":%s,"family_index":%d,"per_family_instance_index":0,"run_name":%s,'
+    .. '"run_type":"iteration","repetitions":%d,"repetition_index":'):format(name, number - 1, name, count)
+  local keys = {}
+  for i, counter in ipairs(extra) do keys[i] = "," .. json.string(counter.name) .. ":" end
+  return head, keys
 end
 
-local function cpu_times(found)
-  local list = {}
-  for i = 1, #found.wall do list[i] = found.cpu[i] or found.wall[i] end
-  return list
+local function repetition_entry(found, k, head, keys, extra)
+  local iterations, wall, row = found.iterations(k), found.wall(k), found.rows[k]
+  local parts = { head, json.number(k - 1), ',"threads":1,"iterations":',
+    json.number(iterations == 0 and 1 or iterations), ',"real_time":', json.number(wall), ',"cpu_time":',
+    json.number(found.cpu(k) or wall), ',"time_unit":"ns"' }
+  for i, counter in ipairs(extra) do
+    local value = counter.at(row)
+    if value then parts[#parts + 1], parts[#parts + 2] = keys[i], json.number(value) end
+  end
+  parts[#parts + 1] = "}"
+  return table.concat(parts)
 end
 
 local AGGREGATES = {
@@ -84,44 +113,64 @@ local AGGREGATES = {
   end, "percentage" },
 }
 
-local function add_aggregates(entries, cell, number, found, extra)
+local function aggregate_entry(cell, number, aggregate, wall, cpu, extra)
+  local name, compute, unit = unpack(aggregate)
+  local real = compute(wall)
+  if not real then return nil end
+  local entry = base_entry(cell, number, #wall)
+  entry.name, entry.run_type = entry.run_name .. "_" .. name, "aggregate"
+  entry.aggregate_name, entry.aggregate_unit, entry.iterations = name, unit, #wall
+  entry.real_time, entry.cpu_time = real, compute(cpu)
+  for _, counter in ipairs(extra) do
+    entry[counter.name] = #counter.list > 0 and compute(counter.list) or nil
+  end
+  return json.encode(entry, { order = ORDER })
+end
+
+local JOINED = 1024
+
+-- Hands on entries with commas between them, some at once.
+local function joiner(put)
+  local pending, is_first = {}, true
+  local function flush()
+    if #pending == 0 then return end
+    put((is_first and "" or ",") .. table.concat(pending, ","))
+    pending, is_first = {}, false
+  end
+  return function(entry)
+    pending[#pending + 1] = entry
+    if #pending == JOINED then flush() end
+  end, flush
+end
+
+local function add_cell(add, cell, number)
+  local found = times.of(cell)
+  local count = #found.rows
+  if count == 0 then return end
+  local extra = counters(cell, found.block)
+  local head, keys = repetition_texts(cell, number, count, extra)
+  for k = 1, count do add(repetition_entry(found, k, head, keys, extra)) end
+  local wall, cpu = times.list(found, "wall"), times.list(found, "cpu")
+  for k = 1, count do cpu[k] = cpu[k] or wall[k] end
   for _, aggregate in ipairs(AGGREGATES) do
-    local name, compute, unit = unpack(aggregate)
-    local real = compute(found.wall)
-    if real then
-      local entry = base_entry(cell, number, #found.wall)
-      entry.name, entry.run_type = entry.run_name .. "_" .. name, "aggregate"
-      entry.aggregate_name, entry.aggregate_unit, entry.iterations = name, unit, #found.wall
-      entry.real_time, entry.cpu_time = real, compute(cpu_times(found))
-      for counter, by_block in pairs(extra) do
-        local list = {}
-        for _, value in pairs(by_block) do list[#list + 1] = value end
-        entry[counter] = #list > 0 and compute(list) or nil
-      end
-      entries[#entries + 1] = entry
-    end
+    local entry = aggregate_entry(cell, number, aggregate, wall, cpu, extra)
+    if entry then add(entry) end
   end
 end
 
-local function add_cell(entries, cell, number)
-  local found = times.of(cell)
-  if #found.wall == 0 then return end
-  local extra = counters(cell)
-  for i = 1, #found.wall do entries[#entries + 1] = repetition_entry(cell, number, found, i, extra) end
-  add_aggregates(entries, cell, number, found, extra)
-end
-
---- The result as google/benchmark would write it.
+--- Writes the result as google/benchmark would, in pieces.
 ---@param result pmclua.Result
----@return string
-function M.render(result)
-  local entries, number = {}, 0
+---@param put fun(piece: string)
+function M.write(result, put)
+  local add, flush = joiner(put)
+  put('{\n  "context": ' .. json.encode(context(result.header), { order = ORDER }) .. ',\n  "benchmarks": [')
+  local number = 0
   for cell in result:cells() do
     number = number + 1
-    add_cell(entries, cell, number)
+    add_cell(add, cell, number)
   end
-  local whole = { context = context(result.header), benchmarks = entries }
-  return json.encode(whole, { order = ORDER, indent = 1 }) .. "\n"
+  flush()
+  put("]\n}\n")
 end
 
 return M

@@ -37,27 +37,23 @@ local function line_of(values, count)
   return table.concat(fields, ",")
 end
 
--- Lines that are joined now and then, so that millions of them are not millions of strings.
+-- Lines on their way to `put`, joined now and then.
 local Lines = {}
 Lines.__index = Lines
 
 local JOINED = 4096
 
-local function new_lines() return setmetatable({ chunks = {}, pending = {} }, Lines) end
+local function new_lines(put) return setmetatable({ put = put, n = 0 }, Lines) end
 
-function Lines:join()
-  self.chunks[#self.chunks + 1] = table.concat(self.pending, "\n") .. "\n"
-  self.pending = {}
+function Lines:flush()
+  if self.n > 0 then self.put(table.concat(self, "\n", 1, self.n) .. "\n") end
+  self.n = 0
 end
 
 function Lines:add(line)
-  self.pending[#self.pending + 1] = line
-  if #self.pending == JOINED then self:join() end
-end
-
-function Lines:text()
-  if #self.pending > 0 then self:join() end
-  return table.concat(self.chunks)
+  local n = self.n + 1
+  self[n], self.n = line, n
+  if n == JOINED then self:flush() end
 end
 
 -- ---- records ---------------------------------------------------------------------------------------------
@@ -101,20 +97,33 @@ local function state_of(event, summary, value, times)
   return event.hybrid and "placed" or "scaled"
 end
 
+-- What all records of a cell's event end with: no reason, and the line that was fitted.
+local function end_of(fit)
+  return "," .. line_of({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
+end
+
+local function number_of(value) return value and json.number(value) or "" end
+
+-- From pass to iterations, joined here: there are millions.
+local function record_of(block, i, value, state, raw, times)
+  return table.concat({ number_of(block.index[i]), number_of(block.order[i]), number_of(value), state,
+    number_of(raw), times and number_of(times[1]) or "", times and number_of(times[2]) or "",
+    number_of(block.iterations[i]) }, ",")
+end
+
 local function add_records(lines, start, cell, found, event, summary)
-  local block, pass, k = found.block, pass_of(cell, found.block), 1
+  local block, k = found.block, 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
-  local fit = summary.fit or {}
+  local head, tail = start .. "," .. pass_of(cell, block) .. ",", end_of(summary.fit or {})
   for i = 1, block.n do
     local value
     if found.rows[k] == i then
       value, k = found.raw and found.raw[k] or found.list[k], k + 1
     end
     local times = partial[i]
-    lines:add(start .. "," .. line_of({ pass, block.index[i], block.order[i], value,
-      state_of(event, summary, value, times), counts[i], times and times[1], times and times[2],
-      block.iterations[i], nil, fit.slope, fit.intercept, fit.r2 }, OF_RECORD))
+    local state = state_of(event, summary, value, times)
+    lines:add(head .. record_of(block, i, value, state, counts[i], times) .. tail)
   end
 end
 
@@ -128,19 +137,18 @@ local function add_summary(lines, result, cell, name)
   add_records(lines, start, cell, cell:found(name), event, summary)
 end
 
---- The result as CSV.
+--- Writes the result as CSV, in pieces.
 ---@param result pmclua.Result
----@return string
-function M.render(result)
-  local columns = columns_of(result)
-  local lines = new_lines()
+---@param put fun(piece: string)
+function M.write(result, put)
+  local columns, lines = columns_of(result), new_lines(put)
   lines:add(line_of(columns, #columns))
   for cell in result:cells(true) do
     for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
       for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end
     end
   end
-  return lines:text()
+  lines:flush()
 end
 
 return M

@@ -41,23 +41,26 @@ local function in_seconds(ns) return ns and ns / NS or json.null end
 
 local function entry(cell)
   local found = times.of(cell)
-  if #found.wall == 0 then return nil end
-  local mean, deviation = times.moments(found.wall)
-  local summary = stats.summary(found.wall)
+  if #found.rows == 0 then return nil end
+  local wall = times.list(found, "wall")
+  local mean, deviation = times.moments(wall)
+  local summary = stats.summary(wall)
   return { command = cell.workload, mean = mean / NS, stddev = in_seconds(deviation),
-    median = summary.median / NS, user = in_seconds(times.known_mean(found.user)),
-    system = in_seconds(times.known_mean(found.system)), min = summary.minimum / NS,
-    max = summary.maximum / NS, times = seconds(found.wall), memory_usage_byte = all_known(found.memory),
-    exit_codes = all_known(found.exit), parameters = parameters(cell) }
+    median = summary.median / NS, user = in_seconds(times.known_mean(times.list(found, "user"))),
+    system = in_seconds(times.known_mean(times.list(found, "system"))), min = summary.minimum / NS,
+    max = summary.maximum / NS, times = seconds(wall),
+    memory_usage_byte = all_known(times.list(found, "memory")),
+    exit_codes = all_known(times.list(found, "exit")), parameters = parameters(cell) }
 end
 
---- The result as hyperfine would export it.
+--- Writes the result as hyperfine would export it.
 ---@param result pmclua.Result
----@return string
-function M.render(result)
+---@param put fun(piece: string)
+function M.write(result, put)
   local results = setmetatable({}, { __jsontype = "array" })
   for cell in result:cells() do results[#results + 1] = entry(cell) end
-  return json.encode({ results = results }, { order = ORDER, indent = 1 }) .. "\n"
+  json.write(put, { results = results }, { order = ORDER, indent = 1 })
+  put("\n")
 end
 
 return M

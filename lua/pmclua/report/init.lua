@@ -27,12 +27,25 @@ local function renderer(format)
     hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(FORMATS) }, 0)
 end
 
---- A result as text. Machine formats depend neither on the terminal nor on the locale.
+--- Writes a result in pieces, so that a million repetitions need not be one text. Machine formats depend
+--- neither on the terminal nor on the locale.
+---@param result pmclua.Result
+---@param put fun(piece: string) the last ends in a newline
+---@param options? pmclua.ReportOptions
+function M.write(result, put, options)
+  local module = renderer(options and options.format or "table")
+  if module.write then return module.write(result, put) end
+  put(module.render(result, terminal.resolve(options), options))
+end
+
+--- A result as text.
 ---@param result pmclua.Result
 ---@param options? pmclua.ReportOptions
 ---@return string text ending in a newline
 function M.render(result, options)
-  return renderer(options and options.format or "table").render(result, terminal.resolve(options), options)
+  local pieces = {}
+  M.write(result, function(piece) pieces[#pieces + 1] = piece end, options)
+  return table.concat(pieces)
 end
 
 --- A comparison as tables.

@@ -51,6 +51,10 @@ end
 
 local NUMBERS = { "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "ran" }
 
+local function column(values, count)
+  return json.list(count, function(i) return or_null(values[i]) end)
+end
+
 -- The line whose slope a value is; a metric of slopes has none of its own.
 local function fit_entry(fit)
   if not fit.intercept then return nil end
@@ -72,17 +76,11 @@ local function summary_entry(cell, name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
     missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
-    values = list(found.raw or found.list) }
+    values = column(found.raw or found.list, #found.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
   entry.components = components_entry(cell, name)
   entry.fit = summary.fit and fit_entry(summary.fit)
   return entry
-end
-
-local function column(values, count)
-  local out = {}
-  for i = 1, count do out[i] = or_null(values[i]) end
-  return list(out)
 end
 
 -- Repetitions in which an event did not run all the time.
@@ -170,13 +168,24 @@ local function comparisons_of(result)
   return map(result:compare({}).pairs, pair_entry)
 end
 
---- The result as JSON.
+local function warning_entry(warning)
+  return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells), message = warning.message,
+    hint = warning.hint }
+end
+
+-- Cells are made one after the other as they are written.
+local function lazy_cells(result)
+  local cells = {}
+  for cell in result:cells(true) do cells[#cells + 1] = cell end
+  return json.list(#cells, function(i) return cell_entry(result, cells[i]) end)
+end
+
+--- Writes the result as JSON, in pieces.
 ---@param result pmclua.Result
----@return string
-function M.render(result)
-  local header, cells = result.header, {}
-  for cell in result:cells(true) do cells[#cells + 1] = cell_entry(result, cell) end
-  return json.encode({
+---@param put fun(piece: string)
+function M.write(result, put)
+  local header = result.header
+  json.write(put, {
     format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
     question = or_null(header.question), status = result.status, problems = list(result.problems),
     problem = or_null(result.problem and tostring(result.problem)), remarks = list(result.remarks or {}),
@@ -184,12 +193,10 @@ function M.render(result)
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
-    metrics = map(result.metrics, metric_entry), cells = list(cells), comparisons = comparisons_of(result),
-    warnings = map(result:warnings(), function(warning)
-      return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells),
-        message = warning.message, hint = warning.hint }
-    end),
-  }, { order = ORDER, indent = 1 }) .. "\n"
+    metrics = map(result.metrics, metric_entry), cells = lazy_cells(result),
+    comparisons = comparisons_of(result), warnings = map(result:warnings(), warning_entry),
+  }, { order = ORDER, indent = 1 })
+  put("\n")
 end
 
 return M

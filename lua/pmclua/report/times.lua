@@ -11,40 +11,53 @@ end
 
 local function per(cell, block, i) return cell.per == "iteration" and tonumber(block.iterations[i]) or 1 end
 
----@class pmclua.Times of repetitions, in the order of measuring
----@field wall number[] ns, per iteration for kernels
----@field cpu (number|false)[] user and system time, ns; false: not known
----@field user (number|false)[] ns
----@field system (number|false)[] ns
----@field memory (number|false)[] largest resident set, bytes
----@field exit (integer|false)[]
----@field iterations number[]
----@field index integer[] the block (repetition) of each
+---@class pmclua.Times of the repetitions that have a wall time, in the order of measuring
+---@field rows integer[] of the block
+---@field block pmclua.Block?
+---@field wall fun(k: integer): number ns of the k-th, per iteration for kernels
+---@field user fun(k: integer): number|false ns; false: not known
+---@field system fun(k: integer): number|false ns
+---@field cpu fun(k: integer): number|false user and system time, ns
+---@field memory fun(k: integer): number|false largest resident set, bytes
+---@field exit fun(k: integer): integer|false
+---@field iterations fun(k: integer): number
+---@field index fun(k: integer): integer the block (repetition) of each
 
---- The times of a cell's repetitions that have a wall time; empty where none was made.
+--- The times of a cell's repetitions; no rows where none was made.
 ---@param cell pmclua.Cell
 ---@return pmclua.Times
 function M.of(cell)
-  local times = { wall = {}, cpu = {}, user = {}, system = {}, memory = {}, exit = {}, iterations = {},
-    index = {} }
-  local block = first_block(cell)
-  if not block then return times end
-  local resources = block.resources or {}
-  local function resource(name, i)
-    local value = resources[name] and resources[name][i]
-    return value and tonumber(value) or false
+  local block, rows = first_block(cell), {}
+  for i = 1, block and block.n or 0 do
+    if block.wall[i] then rows[#rows + 1] = i end
   end
-  for i = 1, block.n do
-    if block.wall[i] then
-      local n = #times.wall + 1
-      times.wall[n] = tonumber(block.wall[i]) / per(cell, block, i)
-      times.iterations[n], times.index[n] = tonumber(block.iterations[i]), block.index[i]
-      times.user[n], times.system[n] = resource("user_ns", i), resource("system_ns", i)
-      times.memory[n], times.exit[n] = resource("max_rss_bytes", i), resource("exit", i)
-      times.cpu[n] = times.user[n] and times.system[n] and times.user[n] + times.system[n] or false
+  local resources = block and block.resources or {}
+  local function resource(name)
+    return function(k)
+      local value = resources[name] and resources[name][rows[k]]
+      return value and tonumber(value) or false
     end
   end
+  local times = { rows = rows, block = block, user = resource "user_ns", system = resource "system_ns",
+    memory = resource "max_rss_bytes", exit = resource "exit" }
+  function times.wall(k) return tonumber(block.wall[rows[k]]) / per(cell, block, rows[k]) end
+  function times.iterations(k) return tonumber(block.iterations[rows[k]]) end
+  function times.index(k) return block.index[rows[k]] end
+  function times.cpu(k)
+    local user, system = times.user(k), times.system(k)
+    return user and system and user + system
+  end
   return times
+end
+
+--- All values of one of these.
+---@param times pmclua.Times
+---@param name string "wall", "cpu", …
+---@return (number|false)[]
+function M.list(times, name)
+  local list, get = {}, times[name]
+  for k = 1, #times.rows do list[k] = get(k) end
+  return list
 end
 
 --- Mean and standard deviation (of a sample; nil for one value): what other tools' formats ask for.
