@@ -1,0 +1,62 @@
+-- Events that take a PMU, or an OS kernel with kprobes: groups that do not fit, probes of the OS kernel.
+
+local ffi = require "ffi"
+local lab = require "tests.lab.support"
+local pmc = require "pmclua"
+
+ffi.cdef "int pmclua_lab_getppid(void) __asm__(\"getppid\");"
+
+local CALLS = 100
+
+-- "{cycles:u,n1=instructions:u,…}" with `others` events beside cycles.
+local function group(others, modifiers)
+  local members = { "cycles:u" }
+  for i = 1, others do members[i + 1] = ("n%d = instructions:u"):format(i) end
+  return ("{%s}%s"):format(table.concat(members, ","), modifiers or "")
+end
+
+local function measure(events)
+  local workload = pmc.kernel { library = lab.built "known.so", symbol = "turns_2" }
+  return pmc.measure(workload, { events = events, iterations = { 1000, 2000, 3000 }, repetitions = 9,
+    store = false, quiet = true })
+end
+
+describe("in the lab, a group", function()
+  lazy_setup(lab.need_lab)
+
+  it("of cycles and six more is counted as it is", function()
+    local cell = measure(group(6)):cells()()
+    for i = 1, 6 do assert.same({ "counted", 2 }, { cell["n" .. i].status, cell["n" .. i].median }) end
+  end)
+
+  it("of cycles and eight more is refused, and with W counted in parts, each exactly", function()
+    assert.equal("unsupported", measure(group(8)):cells()().n1.status)
+    local result = measure(group(8, ":W"))
+    local cell = result:cells()()
+    for i = 1, 8 do assert.same({ "counted", 2 }, { cell["n" .. i].status, cell["n" .. i].median }) end
+    assert.equal(2, #result.header.pass_events)
+    assert.match("not with its group, which does not fit", tostring(result))
+  end)
+end)
+
+describe("in the lab, a probe of the OS kernel", function()
+  lazy_setup(lab.need_lab)
+
+  it("counts each call and each return", function()
+    local g = pmc.group { "calls = kprobe:__arm64_sys_getppid",
+      "returns = kprobe:__arm64_sys_getppid%return" }
+    local counts = g:count(function()
+      for _ = 1, CALLS do ffi.C.pmclua_lab_getppid() end
+    end)
+    g:close()
+    assert.same({ CALLS, CALLS }, { counts.calls, counts.returns })
+  end)
+
+  it("of a function that is not there is refused with the reason", function()
+    local g = pmc.group { "kprobe:no_such_function" }
+    local status, why = g:start():read():status "kprobe:no_such_function"
+    assert.equal("unsupported", status)
+    assert.match("the OS kernel has no such function", why)
+    g:close()
+  end)
+end)
