@@ -227,6 +227,7 @@ end
 local function list()
   local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
   local entries = pmc.events.find(table.concat(opt.word, " "), filter)
+  for _, said in ipairs(pmc.events.silences(filter)) do io.stderr:write("pmclua events: ", said, "\n") end
   if #entries == 0 then nothing_found() end
   if as_json then return print_array(entry_lines(entries)) end
   print_entries(entries)

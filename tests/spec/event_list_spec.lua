@@ -186,6 +186,13 @@ describe("pmclua events", function()
     assert.match("^with the OS kernel excluded", explained[1].reason)
   end)
 
+  it("says what it does not list because it may not read it", function()
+    local result = run({ "--source", "tracepoint" }, { TRACEFS_PATH = "/nowhere" })
+    assert.match("tracepoints are not listed: this user may not read /nowhere", result.err)
+    assert.equal("", run({ "--source", "software" }, { TRACEFS_PATH = "/nowhere" }).err)
+    assert.equal("", run({ "--source", "tracepoint" }).err)
+  end)
+
   it("says whether the members of a group are on the PMU together", function()
     local result = run { "--explain", "{faults,task-clock}" }
     assert.match("note +its group of 2 is on the PMU together\n", result.out)

@@ -14,7 +14,7 @@ local KINDS = {
   { "hardware", "cycles", "instructions", "branches" },
   { "cache", "L1-dcache-loads", "LLC-loads", "L1-dcache-load-misses", "dTLB-load-misses" },
   { "software", "page-faults", "task-clock" },
-  { "software, in the OS kernel", "context-switches", "cpu-migrations" },
+  { "software inside the OS kernel", "context-switches", "cpu-migrations" },
   { "tracepoints", "syscalls:sys_enter_getppid", "sched:sched_switch" },
   { "breakpoints", "mem:0x1000/8:w", "mem:0x1000/8:rw" },
   { "uprobes", "uprobe:/proc/self/exe:0x1000" },

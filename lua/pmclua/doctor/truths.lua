@@ -164,7 +164,7 @@ end
 local function shown_reason(why)
   local said = explain.is(why) and (why.reason or why.message) or tostring(why)
   said = text.safe(said):gsub("^cannot open '.-': ", ""):gsub("^truths: ", ""):gsub("^.* cannot be run: ", "")
-  return (said:match "^(.-);" or said)
+  return ((said:match "^(.-);" or said):gsub(", at character .*", ""))
 end
 
 local function test(truth)

@@ -147,6 +147,13 @@ function M.list(filter)
   return require("pmclua.event.list").all(filter)
 end
 
+--- What `list` and `find` leave out because it cannot be read here, and why.
+---@param filter pmclua.event.Filter?
+---@return string[]
+function M.silences(filter)
+  return require("pmclua.event.list").silences(filter)
+end
+
 --- Events whose name or description has all the words.
 ---@param words string e.g. "branch miss"
 ---@param filter pmclua.event.Filter?

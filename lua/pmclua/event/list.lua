@@ -198,6 +198,34 @@ local function only_available(list)
   return kept
 end
 
+-- Why a source gives nothing, where it might have had something.
+local silences = {}
+
+function silences.tracepoint(filter)
+  local tracepoint = require "pmclua.event.tracepoint"
+  local root = tracepoint.root(filter)
+  local file = io.open(root .. "/available_events")
+  if file then return file:close() and nil end
+  return ("tracepoints are not listed: this user may not read %s, or it is not mounted"):format(root)
+end
+
+function silences.pfm()
+  if #require("pmclua.core").pfm.pmus() > 0 then return nil end
+  return "events by their vendors' names are not listed: libpfm4 is not installed"
+end
+
+--- What is not in a list although it was asked for, and why.
+---@param filter pmclua.event.Filter?
+---@return string[]
+function M.silences(filter)
+  local said = {}
+  for _, source in ipairs(M.sources) do
+    local is_wanted = silences[source] and (not filter or not filter.source or filter.source == source)
+    said[#said + 1] = is_wanted and silences[source](filter) or nil
+  end
+  return said
+end
+
 --- Events by source, in a fixed order; with words, the best matches first.
 ---@param filter pmclua.event.Filter?
 ---@return pmclua.event.Entry[]
