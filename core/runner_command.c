@@ -402,6 +402,8 @@ static void run_followed(const struct command *command, struct held *held, struc
     int result = regions_open(&following, command->regions, set, held->pid, answer);
     if (result < 0 || runner_is_terminated()) {
         abandon_held(command, held, answer);
+        if (result == 0)
+            answer_refuse(answer, ECANCELED, "regions: termination");
     } else {
         run_held(held, !command->foreground, streams, run, answer);
         end_held(command, held, answer);

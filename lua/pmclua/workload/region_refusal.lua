@@ -45,6 +45,8 @@ end
 
 function rules.reading(errnum) return "the rings could not be read: " .. core.errno_text(errnum) end
 
+function rules.termination() return "the runner was ended" end
+
 function rules.inherit()
   return "events of the uprobe PMU cannot be counted with threads and children",
     'threads = "one" (--one-thread) goes without them'
