@@ -1,6 +1,7 @@
 /*
  * main.c: the executable: LuaJIT, the embedded modules, and pmclua.cli, which does the rest.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,8 +171,18 @@ static void delay_collector(lua_State *L)
     lua_gc(L, LUA_GCSETPAUSE, pause);
 }
 
+/* A standard descriptor that is closed must not become a file's, in which messages would land: something
+ * takes its place that refuses, as it does, what it is for. */
+static void hold_standard(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
+    hold_standard();
     lua_State *L = luaL_newstate();
     if (!L) {
         fputs("pmclua: no memory for LuaJIT\n", stderr);
