@@ -80,6 +80,25 @@ function paths.make(folder)
   return true
 end
 
+local FOLDER, STICKY, OTHERS_WRITE = 0x4000, 0x200, 0x2
+
+--- Whether nobody but this user and root can put another folder in the place of `folder`: nothing on its
+--- way is another's, or may be written to by all (but as /tmp is). Groups are taken for the user's own.
+---@param folder string absolute path
+function paths.is_ours(folder)
+  local bit, way, root = require "bit", "", core.stat("/").uid       -- root, by whatever number it has here
+  for part in folder:gmatch "[^/]+" do
+    way = way .. "/" .. part
+    local place, target = core.stat(way), core.stat(way .. "/.")       -- a link, and what it leads to
+    for _, facts in ipairs { place or false, target or false } do
+      if not facts or facts.uid ~= root and facts.uid ~= core.uid() then return false end
+    end
+    local is_open = bit.band(target.mode, OTHERS_WRITE) ~= 0 and bit.band(target.mode, STICKY) == 0
+    if is_open or bit.band(target.mode, 0xf000) ~= FOLDER then return false end
+  end
+  return true
+end
+
 --- The folder of a path ("." where it names none).
 function paths.directory(path)
   return path:match "^(.+)/[^/]*$" or (path:sub(1, 1) == "/" and "/" or ".")

@@ -40,11 +40,11 @@ local function cache_folder()
   local bit = require "bit"
   local is_ours = facts and facts.uid == core.uid() and bit.band(facts.mode, 0x3f) == 0    -- no group, no others
     and bit.band(facts.mode, 0xf000) == 0x4000                                             -- a folder, no link
-  if is_ours then return folder end
+  if is_ours and paths.is_ours(folder) then return folder end
   error(explain.problem {
     code = code or "EACCES", operation = "compile",
     message = ("the folder of compiled kernels, %s, cannot be used: %s"):format(folder,
-      code or "it must be a folder of yours that nobody else may open"),
+      code or "it must be a folder of yours that nobody else may open, nor replace"),
     hint = "set XDG_CACHE_HOME to a folder of yours, or: chmod 700 " .. folder,
   }, 0)
 end

@@ -1,0 +1,111 @@
+--- What is kept from whom: the threat model of tests/README.md, shown.
+
+local lfs = require "lfs"
+local support = require "tests.support"
+
+local KERNEL = support.root .. "/tests/faults/scenarios/kernel.lua"
+
+local function sh(text)
+  local result = support.run { "sh", "-ec", text }
+  assert.equal(0, result.status, result.err)
+end
+
+--- Runs a kernel whose cache is in `folder`.
+local function run_kernel(folder)
+  return support.pmclua({ KERNEL, "--no-store", "--repetitions", "1" }, { env = { XDG_CACHE_HOME = folder } })
+end
+
+describe("the folder of compiled kernels", function()
+  before_each(function() support.need(support.have "cc", "no C compiler") end)
+
+  it("is made private, and what is in it too", function()
+    local folder = support.folder()
+    assert.equal(0, run_kernel(folder).status)
+    assert.equal("rwx------", lfs.attributes(folder .. "/pmclua/kernels", "permissions"))
+    for name in lfs.dir(folder .. "/pmclua/kernels") do
+      local others = lfs.attributes(folder .. "/pmclua/kernels/" .. name, "permissions"):sub(4)
+      assert.is_true(name == ".." or not others:find "w", name .. " " .. others)
+    end
+  end)
+
+  local refused = {
+    { "open to others", "chmod 777 F/pmclua/kernels" },
+    { "a link", "mv F/pmclua/kernels F/real; ln -s ../real F/pmclua/kernels" },
+    { "another's", "chown 65534 F/pmclua/kernels", true },
+    { "in a folder of another's", "chown 65534 F/pmclua", true },
+    { "in a folder that all may write to", "chmod 777 F/pmclua" },
+  }
+  for _, case in ipairs(refused) do
+    it("is not used where it is " .. case[1], function()
+      if case[3] then support.need(support.have_root(), "needs root") end
+      local folder = support.folder()
+      sh((("mkdir -m 755 F/pmclua; mkdir -m 700 F/pmclua/kernels; " .. case[2]):gsub("F/", folder .. "/")))
+      local result = run_kernel(folder)
+      assert.equal(1, result.status)
+      assert.matches("cannot be used", result.err)
+    end)
+  end
+end)
+
+describe("a stored result", function()
+  local HOSTILE = "=cmd|'/C calc'!A0"
+
+  --- A result whose names and texts want to be more than text.
+  local function stored(folder)
+    local script = support.write(folder .. "/hostile.lua", ([==[
+      local pmc = require "pmclua"
+      return pmc.experiment {
+        question = "\27]0;title\7 `touch %s/owned` $(touch %s/owned)",
+        events = { "page-faults" }, repetitions = 8, warmup = 0, baseline = [[%s]],
+        workloads = { pmc.command { "true", name = [[%s]] },
+          pmc.command { "true", name = "\27[31mred\7`touch %s/owned`\r\n<script>" } },
+      }]==]):format(folder, folder, HOSTILE, HOSTILE, folder))
+    local result = support.pmclua { script, "--store", folder .. "/stored.jsonl" }
+    assert.equal(0, result.status, result.err)
+    return folder .. "/stored.jsonl", result.out .. result.err
+  end
+
+  it("is its owner's alone", function()
+    local folder = support.folder()
+    assert.equal("rw-------", lfs.attributes((stored(folder)), "permissions"))
+  end)
+
+  it("is not written through a link", function()
+    local folder = support.folder()
+    sh(("ln -s %s/elsewhere %s/stored.jsonl"):format(folder, folder))
+    local result = support.pmclua { KERNEL, "--repetitions", "1", "--store", folder .. "/stored.jsonl" }
+    assert.equal(1, result.status)
+    assert.is_nil(lfs.attributes(folder .. "/elsewhere"))
+  end)
+
+  it("says nothing to a terminal, a spreadsheet, a browser or a shell", function()
+    local folder = support.folder()
+    local path, said = stored(folder)
+    assert.is_nil(said:gsub("\n", ""):find "%c")
+    for _, format in ipairs { "table", "csv", "json", "markdown", "html" } do
+      local result = support.pmclua { "report", path, "--format", format }
+      assert.equal(0, result.status, result.err)
+      assert.is_nil((result.out .. result.err):gsub("\n", ""):find "%c", format)
+      assert.is_nil(result.out:find("<script>", 1, true) and format ~= "json" and format ~= "csv"
+        and format ~= "table" or nil, format)
+      if format == "csv" then assert.is_nil(("\n" .. result.out):find "[\n,]\"?=") end
+    end
+    assert.is_nil(lfs.attributes(folder .. "/owned"))
+  end)
+
+  it("runs nothing when it is drawn", function()
+    support.need(support.have "gnuplot", "no gnuplot")
+    local folder = support.folder()
+    local path = stored(folder)
+    support.pmclua({ "plot", path, "--output", folder .. "/plot.svg" }, { folder = folder })
+    assert.is_nil(lfs.attributes(folder .. "/owned"))
+    assert.is_truthy(lfs.attributes(folder .. "/plot.svg"))
+  end)
+
+  it("is data: text that looks like code is not run", function()
+    local folder = support.folder()
+    local path = support.write(folder .. "/code.jsonl", "os.execute('touch " .. folder .. "/owned')\n")
+    assert.equal(1, support.pmclua({ "report", path }).status)
+    assert.is_nil(lfs.attributes(folder .. "/owned"))
+  end)
+end)
