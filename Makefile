@@ -43,7 +43,7 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint check-faults check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-faults check-soak check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -69,6 +69,10 @@ lint: ## check the sources with luacheck, cppcheck, clang and others
 check-faults: all ## every system call made to fail in every way, some minutes
 	@tests/packages build run test
 	@./pmclua tests/faults/run.lua
+
+check-soak: all ## the same a million times: memory, descriptors, speed; some hours (SHARE=0.01 of it)
+	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
+	@PMCLUA_TEST_KILLS=200 ./pmclua tests/support/specs.lua kills tests/spec/hostile_spec.lua --filter="at any moment"
 
 check-asan: ## specs under ASan and UBSan; check-tsan, check-valgrind: under these
 check-asan check-tsan check-valgrind:
