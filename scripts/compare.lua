@@ -57,6 +57,9 @@ if files > 0 and files < #opt.workloads then usage "commands and files cannot be
 local result
 if files > 0 then
   result = pmc.load(unpack(opt.workloads))
+  -- What tells the files apart comes last: file, or rank.
+  local factor = result.header.factors[#result.header.factors]
+  if factor then result = result:with { baseline = { [factor[1]] = factor[2][1] } } end
 else
   local workloads, times = {}, {}
   for i, word in ipairs(opt.workloads) do
@@ -67,7 +70,8 @@ else
   end
   workloads[#workloads + 1] = {
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions,
-    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
+    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
+    layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, quiet = opt.quiet,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },

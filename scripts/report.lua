@@ -69,7 +69,8 @@ local function report()
   local result, file, why = load(), io.stdout, nil
   if to_file then file, why = io.open(opt.output, "w") end
   local written = file
-  if file then written, why = result:write(file, { format = opt.format, stream = not to_file and 1 or nil }) end
+  local options = { format = opt.format, stream = not to_file and 1 or nil }
+  if file then written, why = result:write(file, options) end
   if written then written, why = file:flush() end
   if to_file and file then written = file:close() and written end
   if not written then error("cannot write the report: " .. tostring(why or opt.output), 0) end

@@ -180,7 +180,9 @@ end
 
 local function encode_table(out, value, context, depth)
   if depth > DEPTH then error("too deep (or circular) to be written as JSON", 0) end
-  if getmetatable(value) == lazy_meta then return encode_list(out, value.count, value.item, context, depth) end
+  if getmetatable(value) == lazy_meta then
+    return encode_list(out, value.count, value.item, context, depth)
+  end
   if not is_list(value) then return encode_object(out, value, context, depth) end
   encode_list(out, #value, function(i) return value[i] end, context, depth)
 end
@@ -207,8 +209,8 @@ end
 ---@field order? string[] keys that come first, in this order, in every object
 ---@field indent? integer objects down to this depth get a line for each key
 
---- Writes the JSON text of `value` in pieces. A table is a list where its keys are 1…n, and an empty one is a
---- list unless made by json.object; what is absent in a list is json.null.
+--- Writes the JSON text of `value` in pieces. A table is a list where its keys are 1…n, and an empty one is
+--- a list unless made by json.object; what is absent in a list is json.null.
 ---@param put fun(piece: string)
 ---@param value any
 ---@param options? pmclua.JsonOptions

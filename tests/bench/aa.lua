@@ -66,7 +66,7 @@ end
 
 print(("### A against A, %d real experiments each of %d pairs (promised: at most 5 %% different)\n"):format(
   experiments, PAIRS))
-print "| workload | time different | any of 4 quantities | interval without 1, no margin | median noise floor |"
+print "| workload | time different | any of 4 quantities | interval without 1, no margin | noise floor |"
 print "|---|---|---|---|---|"
 row("command `true`", command)
 row("kernel of additions", kernel)

@@ -65,8 +65,8 @@ local function power()
 end
 
 local function slopes()
-  local title = "\n### Coverage of 95 %% intervals of slopes, %d experiments each (promised: 93 %% at least)\n"
-  print(title:format(tenth))
+  local title = "\n### Coverage of 95 %% intervals of slopes, %d experiments each (%s)\n"
+  print(title:format(tenth, "promised: 93 % at least"))
   print "| counts over five iteration counts | n | slope | ratio of two slopes |"
   print "|---|---|---|---|"
   for i, model in ipairs(simulate.counts) do

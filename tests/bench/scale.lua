@@ -80,7 +80,8 @@ end
 local repetitions = tonumber(words[1]) or 1000000
 
 local function run_step(name, path)
-  local pipe = io.popen(("'%s/pmclua' '%s' %s '%s' %d"):format(core.folder(), words[0], name, path, repetitions))
+  local command = ("'%s/pmclua' '%s' %s '%s' %d"):format(core.folder(), words[0], name, path, repetitions)
+  local pipe = io.popen(command)
   local seconds, memory, own = pipe:read("*a"):match "^([%d.]+) ([%d.]+) ([%d.]+)"
   pipe:close()
   assert(seconds, name .. " failed")
@@ -107,7 +108,7 @@ for _, name in ipairs { "run", "load", "summarise", "json", "csv", "benchmark" }
   end
   if is_promised then memory = math.max(memory, used) end
 end
-print(("\nStored: %.0f MB. Beyond the measuring: %.1f s."):format(require("lfs").attributes(path, "size") / 1e6,
-  beyond))
+local stored_mb = require("lfs").attributes(path, "size") / 1e6
+print(("\nStored: %.0f MB. Beyond the measuring: %.1f s."):format(stored_mb, beyond))
 os.remove(path)
 os.exit((beyond > MOST_SECONDS or memory > MOST_MB) and 1 or 0)

@@ -68,8 +68,8 @@ M.counts = {
 
 local function ratio_of_slopes(slopes) return slopes[2] ~= 0 and slopes[1] / slopes[2] or nil end
 
---- Shares of experiments of `n` repetitions over five iteration counts whose 95 % interval holds the truth: of
---- the slope (2), and of the ratio of two slopes from the same blocks (1.02).
+--- Shares of experiments of `n` repetitions over five iteration counts whose 95 % interval holds the truth:
+--- of the slope (2), and of the ratio of two slopes from the same blocks (1.02).
 ---@return { slope: number, ratio: number }
 function M.slopes(model, n, experiments, seed)
   local random, count = stats.random(seed, "slopes"), { slope = 0, ratio = 0 }

@@ -176,7 +176,7 @@ end
 ---   result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
-  options = options or {}
+  options = require("pmclua.rank").options(options or {})
   local declaration = self.declaration
   local session = options.session or require("pmclua.workload.session").new()
   local made, header, stored = prepare_beside_runner(self, options, session)

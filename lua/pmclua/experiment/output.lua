@@ -7,7 +7,8 @@ local M = {}
 
 local function refuse(path, why)
   error(explain.problem { code = "EWRITE", operation = "write",
-    message = ("cannot write the report to %s: %s"):format(path, tostring(why or "the disk may be full")) }, 0)
+    message = ("cannot write the report to %s: %s"):format(path,
+      tostring(why or "the disk may be full")) }, 0)
 end
 
 -- Writes a text, or what a function gives in pieces.

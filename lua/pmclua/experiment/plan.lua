@@ -183,7 +183,7 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
-    target = declaration.target and declaration.target.name,
+    target = declaration.target and declaration.target.name, rank = require("pmclua.rank").number(),
   }, declaration, made)
 end
 

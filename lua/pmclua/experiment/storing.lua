@@ -23,7 +23,7 @@ local function open(options, header)
     io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
     return nil
   end
-  return store.create(store.default_path(header.name or "measure"), header)
+  return store.create(store.default_path(require("pmclua.rank").name(header.name or "measure")), header)
 end
 
 --- Opens the file that options ask for: resume = a path, store = a path, false (none) or nil (the user's

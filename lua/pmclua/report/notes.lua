@@ -286,6 +286,10 @@ local function warnings(result, list)
 end
 
 local function ending(result, list)
+  local header = result.header
+  if header.rank then
+    add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
+  end
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
   if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
   if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end

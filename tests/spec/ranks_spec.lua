@@ -1,0 +1,88 @@
+-- Several processes of one job: each rank stores its own result, which are read as one.
+
+local pmc = require "pmclua"
+local rank = require "pmclua.rank"
+local support = require "tests.support"
+
+local NONE = { OMPI_COMM_WORLD_RANK = false, PMI_RANK = false, PMIX_RANK = false, SLURM_PROCID = false }
+
+local function as(variables, fn)
+  local all = {}
+  for name, value in pairs(NONE) do all[name] = value end
+  for name, value in pairs(variables) do all[name] = value end
+  return support.with_env(all, fn)
+end
+
+local function hostname() return require("pmclua.machine").line "/proc/sys/kernel/hostname" end
+
+describe("a rank", function()
+  it("is what mpirun, MPICH's and Slurm's launchers say", function()
+    for _, name in ipairs { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID" } do
+      as({ [name] = "3" }, function() assert.equal(3, rank.number()) end)
+    end
+    as({}, function() assert.is_nil(rank.number()) end)
+    as({ PMI_RANK = "x" }, function() assert.is_nil(rank.number()) end)
+  end)
+
+  it("stands with its host in names of files", function()
+    as({ PMI_RANK = "3" }, function()
+      local own = hostname():gsub("[^%w._-]+", "-") .. "-rank3"
+      assert.equal("matrix-" .. own, rank.name "matrix")
+      assert.equal("a.b/out-" .. own .. ".jsonl", rank.path "a.b/out.jsonl")
+      assert.equal("a.b/out-" .. own, rank.path "a.b/out")
+    end)
+    as({}, function() assert.equal("out.jsonl", rank.path "out.jsonl") end)
+  end)
+
+  it("stands in the header and in the report of what it stored", function()
+    local path = support.folder() .. "/out.jsonl"
+    as({ SLURM_PROCID = "5" }, function()
+      local r = pmc.measure("true", { events = "page-faults", repetitions = 6, store = path, quiet = true })
+      assert.matches("%-rank5%.jsonl$", r.path)
+      assert.equal(5, pmc.load(r.path).header.rank)
+      assert.matches("rank 5, on " .. hostname(), tostring(r), 1, true)
+    end)
+  end)
+
+  it("resumes its own file", function()
+    local path = support.folder() .. "/out.jsonl"
+    as({ PMI_RANK = "1" }, function()
+      local spec = { events = "page-faults", repetitions = 6, store = path, quiet = true, seed = 3 }
+      local first = pmc.measure("true", spec)
+      support.write(first.path, (support.read(first.path):gsub('{"kind":"end".*$', "")))
+      spec.store, spec.resume = nil, path
+      assert.equal(first.path, pmc.measure("true", spec).path)
+    end)
+  end)
+end)
+
+describe("under mpirun", function()
+  local ROOT = { OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1" }
+
+  it("two ranks write two files, which are reported, compared and merged", function()
+    support.need(support.have "mpirun", "no mpirun")
+    local folder = support.folder()
+    local script = support.write(folder .. "/job.lua", [[
+      return require("pmclua").experiment { workloads = { "true", "ls /" }, events = "page-faults",
+        repetitions = 6 }
+    ]])
+    local job = support.run({ "mpirun", "--oversubscribe", "-n", "2", support.program, script, "--quiet",
+      "--store", folder .. "/out.jsonl" }, { env = ROOT, limit_s = 60 })
+    assert.equal(0, job.status, job.err)
+    local files = {}
+    for name in require("lfs").dir(folder) do
+      if name:find "%-rank%d%.jsonl$" then files[#files + 1] = folder .. "/" .. name end
+    end
+    table.sort(files)
+    assert.equal(2, #files)
+    assert.matches("rank0.jsonl$", files[1])
+    local both = support.pmclua { "report", files[1], files[2] }
+    assert.matches("rank +true +± +ls / +±\n +0 +%d[^\n]+\n +1 +%d", both.out)
+    local by_host = support.pmclua { "report", "--by", "host", files[1], files[2] }
+    assert.matches("12 repetitions", by_host.out, 1, true)
+    local compared = support.pmclua { "compare", files[1], files[2] }.out
+    assert.matches("rank = 1 against rank = 0", compared, 1, true)
+    assert.equal(0, support.pmclua({ "merge", "-o", folder .. "/all.jsonl", files[1], files[2] }).status)
+    assert.equal(both.out, support.pmclua({ "report", folder .. "/all.jsonl" }).out)
+  end)
+end)
