@@ -534,6 +534,31 @@ describe("pmclua regions", function()
     assert.truthy(run().err:find("install libdw1", 1, true))
   end)
 
+  it("follows what a pattern means, and leaves out what cannot be followed", function()
+    local pmc = require "pmclua"
+    local result = pmc.regions(program "functions.c", { regions = { "*ret*", "calls_*" }, events = { FAULTS },
+      calibrate = false })
+    local names = {}
+    for i, region in ipairs(result) do names[i] = region.name end
+    assert.same({ "two_returns", "calls_copied", "calls_copied_too" }, names)
+    assert.equal(1, #result.skipped)
+    assert.truthy(result:report { width = 200 }:find("left out: 1 function ('never_returns' has no return", 1,
+      true))
+  end)
+
+  it("gives quantiles within 1/128 where not every call was kept", function()
+    local pmc = require "pmclua"
+    local result = pmc.regions({ program "pages.c", "calls", "200" }, { regions = { "touch", keep = 10 },
+      events = { FAULTS }, calibrate = false })
+    local touch = result[1]
+    assert.equal(10, #touch:list(FAULTS))
+    for _, p in ipairs { 0, 0.1, 0.5, 0.9, 1 } do
+      local truth, value, is_exact = 1 + 199 * p, touch:quantile(FAULTS, p)
+      assert.is_true(math.abs(value - truth) <= 1 + truth / 128, p)
+      if is_exact then assert.is_true(math.abs(value - truth) < 1) end
+    end
+  end)
+
   it("finds functions of libraries by their short names", function()
     local done = support.pmclua { "regions", "-e", FAULTS, "-f", "libc.so:getenv", "-o", "-", "--",
       "/usr/bin/env", "true" }

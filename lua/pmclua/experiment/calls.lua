@@ -156,14 +156,17 @@ local function kept(self, run, column, is_self)
   return cache[key] or nil
 end
 
---- The value within a histogram below which a share `p` of it lies: in the middle of its bucket.
+--- The value within a histogram below which a share `p` of it lies: in the middle of its bucket. Exact
+--- where a bucket has one value, or all have.
 local function from_buckets(spread, p)
+  local least, most = tonumber(spread.min), tonumber(spread.max)
   local rank, seen = p * (tonumber(spread.n) - 1) + 1, 0
   for _, bucket in ipairs(spread.buckets) do
     seen = seen + tonumber(bucket.count)
     if seen >= rank then
-      local middle = (tonumber(bucket.low) + tonumber(bucket.next_low) - 1) / 2
-      return math.max(tonumber(spread.min), math.min(tonumber(spread.max), middle))
+      local low, high = tonumber(bucket.low), tonumber(bucket.next_low) - 1
+      local is_exact = least == most or low == high and seen >= math.ceil(rank)
+      return math.max(least, math.min(most, (low + high) / 2)), is_exact
     end
   end
 end
@@ -180,8 +183,10 @@ function RegionCalls:quantile(name, p, is_self)
   local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
   if spread.n == 0 then return nil end
   local list = kept(self, run, column, is_self)
-  local value = list and order.quantile_of(list, p) or from_buckets(spread, p)
-  return math.max(0, value - probing(self, name)), list ~= nil
+  local value, is_exact
+  if list then value, is_exact = order.quantile_of(list, p), true
+  else value, is_exact = from_buckets(spread, p) end
+  return math.max(0, value - probing(self, name)), is_exact
 end
 
 --- The calls' values that were kept, in the order of their ends.
@@ -246,6 +251,7 @@ end
 ---@field cost? pmclua.RegionCalls of an empty function, probed in the same way
 ---@field observed? number of a process that ran already: the share of the time that it was followed
 ---@field target_ended boolean such a process ended meanwhile
+---@field skipped pmclua.Problem[] why functions that a pattern means were left out
 ---@field subtracted? boolean numbers of calls are without what an empty function's are
 local RegionResult = {}
 RegionResult.__index = RegionResult
@@ -262,6 +268,7 @@ function M.new(about, runs)
     self[name] = first.regions[name]
   end
   self.target_ended = first.regions.target_ended ~= 0
+  self.skipped = about.regions.skipped or {}
   if first.regions.observed_ns ~= 0 then
     self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
   end

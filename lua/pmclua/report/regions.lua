@@ -155,9 +155,36 @@ local function observed_note(result)
     text.duration(tonumber(result.wall_ns) / 1e9), ended)
 end
 
+local MOST_NAMES = 6
+
+local function shortened(names)
+  local shown_names = { unpack(names, 1, MOST_NAMES) }
+  if #names > MOST_NAMES then shown_names[#shown_names + 1] = text.count(#names - MOST_NAMES) .. " more" end
+  return text.list(shown_names)
+end
+
+local function is_unused(region) return region.entries == 0 and region.orphans == 0 end
+
+--- Of several regions, those without a call are said in one line.
+local function unused_note(result)
+  local names = {}
+  for _, region in ipairs(result) do
+    if is_unused(region) then names[#names + 1] = text.safe(region.name) end
+  end
+  return #result > 1 and #names > 0 and "never called: " .. shortened(names) or nil
+end
+
+local function skipped_note(result)
+  local skipped = result.skipped
+  if #skipped == 0 then return nil end
+  return ("left out: %s (%s)"):format(text.plural(#skipped, "function"), skipped[1].message)
+end
+
 --- What concerns the whole run, what matters most last.
 local function run_notes(result)
   local notes = absent_notes(result)
+  notes[#notes + 1] = unused_note(result)
+  notes[#notes + 1] = skipped_note(result)
   notes[#notes + 1] = cost_note(result)
   notes[#notes + 1] = observed_note(result)
   notes[#notes + 1] = path_note(result)
@@ -216,7 +243,7 @@ local function put_region(lines, result, region, place)
   lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
   if region.calls ~= 0 then
     put(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
-  elseif region.entries == 0 and region.orphans == 0 then
+  elseif is_unused(region) then
     lines[#lines + 1] = "  never called"
   end
   if #region.threads > 1 then
@@ -232,9 +259,11 @@ end
 
 local function render_text(result, place)
   local lines = {}
-  for i, region in ipairs(result) do
-    if i > 1 then lines[#lines + 1] = "" end
-    put_region(lines, result, region, place)
+  for _, region in ipairs(result) do
+    if #result == 1 or not is_unused(region) then
+      if #lines > 0 then lines[#lines + 1] = "" end
+      put_region(lines, result, region, place)
+    end
   end
   local notes = run_notes(result)
   if #notes > 0 then lines[#lines + 1] = "" end

@@ -6,6 +6,7 @@
 -- do; a function is never followed by half: every way out of it that can be known has its point.
 
 local explain = require "pmclua.explain"
+local files = require "pmclua.workload.function_files"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.text"
 
@@ -13,159 +14,6 @@ local M = {}
 
 local function problem(code, message, hint)
   error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
-end
-
--- ---- files ---------------------------------------------------------------------------------------------
-
-local opened = {}               -- by path: reading a program takes longer than asking it twice
-
---- The functions of a file, read once. Raises a problem.
----@param path string
----@return pmclua.core.Symbols
-function M.of_file(path)
-  if opened[path] then return opened[path] end
-  local list, code, errnum = symbols.open(path)
-  if not list then
-    local shown = text.safe(path)
-    if code == "ELIBACC" then
-      problem(code, "the functions of a program are read by elfutils, which is not installed",
-        "install libdw1")
-    elseif code == "ENOEXEC" then
-      local file = io.open(path, "rb")
-      local is_script = file and file:read(2) == "#!"
-      if file then file:close() end
-      local what = is_script and "a script" or "neither a program nor a library"
-      problem(code, ("'%s' is %s"):format(shown, what),
-        is_script and "name the program that has the function: /usr/bin/python3:PyObject_Call" or nil)
-    end
-    error(explain.system(errnum, "read the functions of", path), 0)
-  end
-  opened[path] = list
-  return list
-end
-
---- Forgets what was read, so that a program that was built anew is read anew.
-function M.forget()
-  for path, list in pairs(opened) do
-    list:close()
-    opened[path] = nil
-  end
-end
-
-local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
-
-local function lines_of(command)
-  local lines, pipe = {}, io.popen(command .. " 2>/dev/null </dev/null")
-  for line in pipe and pipe:lines() or function() end do lines[#lines + 1] = line end
-  if pipe then pipe:close() end
-  return lines
-end
-
--- The loader lists what it would load; the program itself is not run.
-local function loaded_with(program)
-  local loader = M.of_file(program):loader()
-  local paths = {}
-  if not loader then return paths end
-  for _, line in ipairs(lines_of(("%s --list %s"):format(quoted(loader), quoted(program)))) do
-    local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"
-    if path then paths[#paths + 1] = path end
-  end
-  return paths
-end
-
-local function known_to_loader()
-  local paths = {}
-  for _, line in ipairs(lines_of "PATH=$PATH:/sbin:/usr/sbin ldconfig -p") do
-    paths[#paths + 1] = line:match "=> (/.*)$"
-  end
-  return paths
-end
-
--- A path as the process has it, which may be in another mount namespace.
-local function path_in(pid, path)
-  local lfs = require "lfs"
-  local there = ("/proc/%d/root%s"):format(pid, path)
-  local own = lfs.attributes(path)
-  local its = lfs.attributes(there)
-  if own and its and own.ino == its.ino and own.dev == its.dev then return path end
-  return its and there or path
-end
-
-local function mapped_by(pid)
-  local paths, seen = {}, {}
-  local maps = io.open(("/proc/%d/maps"):format(pid))
-  for line in maps and maps:lines() or function() end do
-    local path = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
-    if path and not seen[path] then paths[#paths + 1], seen[path] = path_in(pid, path), true end
-  end
-  if maps then maps:close() end
-  return paths
-end
-
--- "libc.so.6" is meant by "libc.so.6" and "libc.so"; "libz.so.1.2.13" by "libz.so" too.
-local function is_called(path, name)
-  local file = path:match "[^/]*$"
-  return file == name or file:sub(1, #name + 1) == name .. "."
-end
-
----@class pmclua.functions.Place where a name without a file is looked for
----@field program string path of what is executed
----@field pid integer? of a process that runs already
----@field cwd string? of the command
-
-local function loaded(place)
-  if place.pid then return mapped_by(place.pid) end
-  return loaded_with(place.program)
-end
-
-local function find_library(name, place)
-  local lists = { loaded(place), place.pid and {} or known_to_loader() }
-  for _, list in ipairs(lists) do
-    for _, path in ipairs(list) do
-      if is_called(path, name) then return path end
-    end
-  end
-  local names = {}
-  for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
-  local nearest = text.nearest(name, names)
-  problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(place.program)),
-    nearest and ("did you mean '%s'?"):format(nearest)
-      or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
-      or "it is linked statically; a path will do, for what it loads later")
-end
-
--- The program's file; of a process that runs, also when it is no longer on the disk.
-local function program_file(place)
-  if not place.pid then return place.program end
-  local path = path_in(place.pid, place.program)
-  return require("lfs").attributes(path, "mode") and path or ("/proc/%d/exe"):format(place.pid)
-end
-
---- The path of the file that the part of a name before ":" means. Raises a problem.
----@param name string?
----@param place pmclua.functions.Place
----@return string
-function M.file(name, place)
-  if not name then return program_file(place) end
-  if name:find("/", 1, true) then
-    return name:sub(1, 1) ~= "/" and place.cwd and place.cwd .. "/" .. name or name
-  end
-  if is_called(place.program, name) then return program_file(place) end
-  return find_library(name, place)
-end
-
---- "lib.so:ns::parse" is "lib.so" and "ns::parse"; the file is nil where there is none.
----@param spec string
----@return string? file
----@return string name
-function M.split(spec)
-  local from = 1
-  while true do
-    local colon = spec:find(":", from, true)
-    if not colon then return nil, spec end
-    if spec:sub(colon + 1, colon + 1) ~= ":" then return spec:sub(1, colon - 1), spec:sub(colon + 1) end
-    from = colon + 2
-  end
 end
 
 -- ---- names that are not there --------------------------------------------------------------------------
@@ -193,7 +41,7 @@ local function containing(names, name)
 end
 
 local function in_other_file(name, place)
-  for _, path in ipairs(loaded(place)) do
+  for _, path in ipairs(files.loaded(place)) do
     local list = path ~= place.program and symbols.open(path)
     local found = list and list:match(name) or {}
     local is_there = found[1] and not found[1].imported
@@ -335,25 +183,40 @@ local function region_of(list, symbol, path, options)
   return region
 end
 
+--- Of several functions, one that cannot be followed is left out and not a reason to follow none.
+local function add_region(regions, skipped, is_pattern, ...)
+  if not is_pattern then
+    regions[#regions + 1] = region_of(...)
+    return
+  end
+  local ok, found = pcall(region_of, ...)
+  if ok then regions[#regions + 1] = found
+  elseif explain.is(found) then skipped[#skipped + 1] = found
+  else error(found, 0) end
+end
+
 --- Regions of all functions that a name means. Raises a problem.
 ---@param spec string "compute", "ns::parse", "lib.so:parse*", "/path/of/file:f"
 ---@param place pmclua.functions.Place
 ---@param options? { returns?: "probe" }
 ---@return pmclua.Region[]
+---@return pmclua.Problem[] skipped of a pattern: why functions were left out
 function M.find(spec, place, options)
-  local file, name = M.split(spec)
-  local path = M.file(file, place)
-  local list = M.of_file(path)
-  local found, regions = list:match(name), {}
+  local file, name = files.split(spec)
+  local path = files.file(file, place)
+  local list = files.of_file(path)
+  local found, regions, skipped = list:match(name), {}, {}
+  local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
     if symbol.imported and #found == 1 then raise_imported(symbol, path, place) end
-    if symbol.indirect and not name:find "[*?%[]" then raise_indirect(list, symbol) end
+    if symbol.indirect and not is_pattern then raise_indirect(list, symbol) end
     if not symbol.imported and not symbol.indirect then
-      regions[#regions + 1] = region_of(list, symbol, path, options or {})
+      add_region(regions, skipped, is_pattern, list, symbol, path, options or {})
     end
   end
+  if #regions == 0 and skipped[1] then error(skipped[1], 0) end
   if #regions == 0 then raise_unknown(list, path, name, file ~= nil, place) end
-  return regions
+  return regions, skipped
 end
 
 --- The one function that a name means, and its file. Raises a problem.
@@ -363,9 +226,9 @@ end
 ---@return string path
 ---@return pmclua.core.Symbols
 function M.one(spec, place)
-  local file, name = M.split(spec)
-  local path = M.file(file, place)
-  local list = M.of_file(path)
+  local file, name = files.split(spec)
+  local path = files.file(file, place)
+  local list = files.of_file(path)
   local found = list:match(name)
   if #found == 0 then raise_unknown(list, path, name, file ~= nil, place) end
   if #found > 1 then

@@ -8,6 +8,7 @@
 local check = require "pmclua.workload.check"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local files = require "pmclua.workload.function_files"
 local functions = require "pmclua.workload.functions"
 local regions = require "pmclua.core.regions"
 local text = require "pmclua.text"
@@ -118,10 +119,10 @@ end
 --- The points that one end of a region means. Raises a problem.
 local function ends(spec, kind, place)
   if is_tracepoint(spec) then return tracepoint(spec, kind) end
-  local file, name = functions.split(spec)
+  local file, name = files.split(spec)
   if name:find "^0x%x+$" then
-    local path = functions.file(file, place)
-    local offset = functions.of_file(path):offset(core.u64(name))
+    local path = files.file(file, place)
+    local offset = files.of_file(path):offset(core.u64(name))
     if not offset then
       problem("ENXIO", ("%s is in none of the code of %s"):format(name, text.safe(path)))
     end
@@ -151,12 +152,15 @@ end
 --- The regions that a checked spec means in a program. Raises a problem.
 ---@param spec pmclua.RegionSpec
 ---@param place pmclua.functions.Place
----@return pmclua.Region[]
+---@return pmclua.Region[]  `skipped`: problems of functions that patterns mean and that cannot be followed
 function M.find(spec, place)
-  local list, seen = {}, {}
+  local list, seen = { skipped = {} }, {}
   for _, item in ipairs(spec.items) do
-    local found = item.from and { pair_of(item, place) }
-      or functions.find(item.pattern, place, { returns = item.returns or spec.returns })
+    local found, skipped = { item.from and pair_of(item, place) or nil }, nil
+    if item.pattern then
+      found, skipped = functions.find(item.pattern, place, { returns = item.returns or spec.returns })
+    end
+    for _, problem_of_one in ipairs(skipped or {}) do table.insert(list.skipped, problem_of_one) end
     for i, region in ipairs(found) do
       if item.name and item.pattern then
         region.name = #found > 1 and ("%s (%d)"):format(item.name, i) or item.name

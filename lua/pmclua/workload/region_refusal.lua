@@ -8,9 +8,17 @@ local M = {}
 local RIGHTS = "probes take root, or CAP_SYS_ADMIN (before Linux 6.16 CAP_PERFMON): with that alone one "
   .. "thread is followed; threads and children take a tracefs that this user may write to, too"
 
+local ENOTSUPP = 524                -- the OS kernel's own: it has no name outside
+
+local function refused_instruction()
+  return "the OS kernel refuses a probe on an instruction of one of these functions",
+    "name them one by one to find it, and leave it out"
+end
+
 local rules = {}
 
 function rules.probe(errnum, code)
+  if errnum == ENOTSUPP then return refused_instruction() end
   if code == "EACCES" or code == "EPERM" then return "this user may not set probes", RIGHTS end
   if code == "ENOENT" then
     return "this OS kernel has no uprobe PMU", "it takes Linux 4.17 or later with CONFIG_UPROBE_EVENTS"
@@ -25,9 +33,7 @@ function rules.probe(errnum, code)
 end
 
 function rules.definition(errnum, code)
-  if code == "EINVAL" or code == "EILSEQ" or code == "ENOTSUPP" or errnum == 524 then
-    return "the OS kernel refuses a probe on one of its instructions", "leave that function out"
-  end
+  if code == "EINVAL" or code == "EILSEQ" or errnum == ENOTSUPP then return refused_instruction() end
   return core.errno_text(errnum) .. " while tracefs defined the probes"
 end
 
