@@ -16,14 +16,14 @@
 
 local pmc = require "pmclua"
 
-local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm" }
+local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "metric" }
 
 local opt = pmc.options {
   { "source", choices = SOURCES, value = "S", help = "only these: " .. table.concat(SOURCES, ", ") },
   { "pmu", value = "P", help = "only of this PMU or tracepoint system: a name, or a glob" },
   { "all", false, help = "libpfm4's events for other machines too" },
   { "available", false, help = "only what opens here" },
-  { "metrics", false, help = "the named metrics instead" },
+  { "metrics", false, help = "the named metrics alone, with their events and variants" },
   { "encode", value = "SPEC", help = "print the attrs that a spec stands for" },
   { "explain", value = "SPEC", help = "what it counts, why each field is as it is, and whether it opens" },
   { "format", "table", choices = { "table", "json" }, value = "F", help = "table or json" },
@@ -179,7 +179,8 @@ end
 
 local HEADINGS = {
   hardware = "generic hardware events", software = "events of the OS kernel", cache = "generic cache events",
-  tool = "of every record", tracepoint = "tracepoints", pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
+  tool = "of every record", metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
+  pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
 }
 
 local function heading_of(entry)
@@ -216,23 +217,6 @@ local function entry_lines(entries)
   return lines
 end
 
-local function nothing_found()
-  local words = table.concat(opt.word, " ")
-  local near = pmc.events.nearest(words)
-  local hint = near and ("; did you mean '%s'?"):format(near) or ""
-  local said = words == "" and "no event is so" or ("no event is called or described '%s'"):format(words)
-  fail(said .. hint)
-end
-
-local function list()
-  local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
-  local entries = pmc.events.find(table.concat(opt.word, " "), filter)
-  for _, said in ipairs(pmc.events.silences(filter)) do io.stderr:write("pmclua events: ", said, "\n") end
-  if #entries == 0 then nothing_found() end
-  if as_json then return print_array(entry_lines(entries)) end
-  print_entries(entries)
-end
-
 -- ---- metrics ----
 
 local function opens(variant)
@@ -255,6 +239,45 @@ local function has_words(metric)
   end
   return true
 end
+
+local function nothing_found()
+  local words = table.concat(opt.word, " ")
+  local near = pmc.events.nearest(words)
+  local hint = near and ("; did you mean '%s'?"):format(near) or ""
+  local said = words == "" and "no event is so" or ("no event is called or described '%s'"):format(words)
+  fail(said .. hint)
+end
+
+-- Named metrics as entries of a list.
+local function metric_entries()
+  local entries = {}
+  for _, name in ipairs(pmc.metrics.names()) do
+    local metric = pmc.metrics.named(name)
+    local variant = has_words(metric) and (not opt.available and metric or chosen_variant(metric))
+    if variant then
+      entries[#entries + 1] = { spec = name, name = name, source = "metric", present = true,
+        description = ("%s: %s"):format(metric.meaning, variant.formula) }
+    end
+  end
+  return entries
+end
+
+local function list()
+  local entries = {}
+  if opt.source ~= "metric" then
+    local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
+    entries = pmc.events.find(table.concat(opt.word, " "), filter)
+    for _, said in ipairs(pmc.events.silences(filter)) do io.stderr:write("pmclua events: ", said, "\n") end
+  end
+  if not opt.pmu and (not opt.source or opt.source == "metric") then
+    for _, entry in ipairs(metric_entries()) do entries[#entries + 1] = entry end
+  end
+  if #entries == 0 then nothing_found() end
+  if as_json then return print_array(entry_lines(entries)) end
+  print_entries(entries)
+end
+
+-- ---- metrics, with all that is known of them ----
 
 -- The variants to be shown: with --available the one that this machine has; none: none is.
 local function shown_variants(metric)

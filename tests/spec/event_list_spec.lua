@@ -130,6 +130,15 @@ describe("pmclua events", function()
     assert.is_nil(result.out:find("cpu-clock", 1, true))
   end)
 
+  it("has the named metrics behind the events", function()
+    local found = json { "--json", "per", "1000", "instructions", "branch" }
+    assert.same({ "branch_mpki", "metric" }, { found[#found].spec, found[#found].source })
+    assert.match("\nmetrics [^\n]*\n  ipc +instructions retired per cycle: ", run({}).out)
+    local only = json { "--source", "metric", "--json" }
+    assert.same({ "metric", "metric" }, { only[1].source, only[#only].source })
+    assert.is_nil(run({ "--pmu", "cpu" }).out:find("\nmetrics", 1, true))
+  end)
+
   it("searches by words and says when there are none", function()
     local found = json { "--json", "branch", "miss" }
     assert.equal("branch-misses", found[1].spec)

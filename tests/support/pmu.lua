@@ -5,6 +5,7 @@
 
 local ffi = require "ffi"
 local core = require "pmclua.core"
+local support = require "tests.support"
 
 local M = {}
 
@@ -72,9 +73,6 @@ end
 function M.with(pmu, fn)
   local system, groups = ffi.C.pmclua_system, {}
   local real_open, real_close = system.perf_event_open, system.close
-  -- A compiled call into C must not come back into Lua.
-  jit.off()
-  jit.flush()
   local open = ffi.cast("int (*)(const struct pmclua_attr *, int32_t, int32_t, int32_t, uint32_t)",
     opener(pmu, real_open, real_close, groups))
   local close = ffi.cast("int (*)(int32_t)", function(fd)
@@ -82,12 +80,11 @@ function M.with(pmu, fn)
     return real_close(fd)
   end)
   system.perf_event_open, system.close = open, close
-  local ok, why = pcall(fn)
+  local ok, why = support.interpreted(fn)
   collectgarbage()                              -- what was left open is closed while it is known
   system.perf_event_open, system.close = real_open, real_close
   open:free()
   close:free()
-  jit.on()
   if not ok then error(why, 0) end
 end
 
