@@ -103,9 +103,11 @@ static int add_probe(struct event_set *set, const struct message_field *field)
     struct pmclua_attr *attr = &group->attrs[group->count - 1];
     pmclua_attr_get(attr, "config1", &path);
     pmclua_attr_get(attr, "config2", &offset);
+    if (!path)
+        return -EPROTO;
     struct tracefs_probes *probes = realloc(set->probes, (size_t)(set->probe_count + 1) * sizeof *probes);
-    if (!probes || !path)
-        return probes ? -EPROTO : -ENOMEM;
+    if (!probes)
+        return -ENOMEM;
     set->probes = probes;
     struct tracefs_probes probe = { 0 };
     if (set->probe_count == 0)
