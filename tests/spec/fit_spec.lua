@@ -185,7 +185,7 @@ describe("a table of fitted cells", function()
 
   it("says where there is no line", function()
     local text = shown(build(ONE, { { curved, straight(102, 120) } }))
-    assert.matches("cycles[^\n]* no line, R² 0.97", text)
+    assert.matches("cycles[^\n]* curved, R² 0.97", text)
   end)
 
   it("over a factor marks what is no line, with its R² below", function()

@@ -60,7 +60,7 @@ end
 ---@param summary pmclua.Summary
 ---@return string
 function M.spread(summary)
-  if summary.exact then return "=" end
+  if summary.exact or summary.low and summary.low == summary.high then return "=" end
   if summary.low == nil or summary.median == 0 then return M.ABSENT end
   local low, high, median = plain(summary.low), plain(summary.high), plain(summary.median)
   return text.percent((high - low) / 2 / math.abs(median))
@@ -86,7 +86,8 @@ local QUALITY = {
 ---@return string
 function M.quality(summary)
   if summary.fit and summary.fit.linear == false then
-    return ("no line, R² %s"):format(M.r_squared(summary.fit.r2))
+    local pattern = summary.fit.pattern == "curved" and "curved" or "no line"
+    return ("%s, R² %s"):format(pattern, M.r_squared(summary.fit.r2))
   end
   local say = QUALITY[summary.quality]
   local said = say and say(summary) or summary.quality
