@@ -186,8 +186,10 @@ static int follow_open(struct attached *attached, struct probes *probes, struct 
 /* Probes on, until something ends it. */
 static int window(struct attached *attached, struct answer *answer, const char **why)
 {
-    int *tids, count = list_threads((int)attached->attachment->pid, &tids);
+    int *tids, first = (int)attached->attachment->pid, count = list_threads(first, &tids);
     struct probe_target target = { tids, count, 0 };
+    if (count > 0 && attached->attachment->regions->one_thread)
+        target = (struct probe_target){ &first, 1, 0 };
     struct probes probes;
     *why = "target";
     int result = -ESRCH;

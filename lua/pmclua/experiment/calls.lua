@@ -118,7 +118,9 @@ function RegionCalls:values(name, is_self)
   fill_sums(values, raw, column, calls)
   take_off(self, values, name, calls)
   local whole = run.whole[column]
-  if values.sum and whole and whole > 0 then values.share = values.sum / whole end
+  -- The durations of threads overlap.
+  local is_part = column ~= DURATION or #self.threads == 1
+  if values.sum and whole and whole > 0 and is_part then values.share = values.sum / whole end
   return values
 end
 

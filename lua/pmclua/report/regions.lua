@@ -110,6 +110,10 @@ local PATHS = {
 
 local function path_note(result)
   if result.path == "all threads" then return nil end
+  if result.observed and result.path ~= "one thread" then
+    local said = "threads and children that it started meanwhile were not followed (%s)"
+    return said:format(PATHS[result.path])
+  end
   local others = result.threads_seen > 0
     and (": %s that it started not counted"):format(text.plural(tonumber(result.threads_seen),
       "thread or child", "threads and children")) or ""
