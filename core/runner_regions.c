@@ -106,7 +106,7 @@ void regions_close(struct following *following, struct answer *answer)
 }
 
 /* Found by its name, in lua/pmclua/experiment/regions.lua. */
-__attribute__((noinline, noclone)) void pmclua_empty_call(void)
+__attribute__((noinline)) void pmclua_empty_call(void)
 {
     __asm__ volatile("nop" ::: "memory");
 }
