@@ -256,7 +256,7 @@ local function metric_entries()
     local variant = has_words(metric) and (not opt.available and metric or chosen_variant(metric))
     if variant then
       entries[#entries + 1] = { spec = name, name = name, source = "metric", present = true,
-        description = ("%s: %s"):format(metric.meaning, variant.formula) }
+        description = metric.meaning }
     end
   end
   return entries

@@ -133,7 +133,7 @@ describe("pmclua events", function()
   it("has the named metrics behind the events", function()
     local found = json { "--json", "per", "1000", "instructions", "branch" }
     assert.same({ "branch_mpki", "metric" }, { found[#found].spec, found[#found].source })
-    assert.match("\nmetrics [^\n]*\n  ipc +instructions retired per cycle: ", run({}).out)
+    assert.match("\nmetrics [^\n]*\n  ipc +instructions retired per cycle\n", run({}).out)
     local only = json { "--source", "metric", "--json" }
     assert.same({ "metric", "metric" }, { only[1].source, only[#only].source })
     assert.is_nil(run({ "--pmu", "cpu" }).out:find("\nmetrics", 1, true))
