@@ -9,8 +9,9 @@ local M = {}
 local LIMIT_S = 20
 local ENDED = "ended with status "
 
--- The shell tells how the program ended (tmux does not always notice) and outlives an interrupt.
-local WRAPPER = { "sh", "-c", ([[trap : INT; "$@"; echo; echo "%s$?"]]):format(ENDED), "sh" }
+-- The shell tells how the program ended (tmux does not always notice) and outlives an interrupt. It stays until
+-- the terminal is closed: tmux may lose the last lines of what ends.
+local WRAPPER = { "sh", "-c", ([[trap : INT; "$@"; echo; echo "%s$?"; exec cat]]):format(ENDED), "sh" }
 
 local function output_of(command)
   local pipe = assert(io.popen(command))
@@ -42,8 +43,7 @@ function M.open(words, environment)
   for _, list in ipairs { WRAPPER, words } do
     for _, word in ipairs(list) do parts[#parts + 1] = support.quote(word) end
   end
-  self:tmux("-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "50", table.concat(parts, " "), ";",
-    "set", "remain-on-exit", "on")
+  self:tmux("-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "50", table.concat(parts, " "))
   return self
 end
 
