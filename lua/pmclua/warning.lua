@@ -33,7 +33,7 @@ local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 
 ---@class pmclua.WarningCell
 ---@field label string
----@field warmups integer made
+---@field warmups? integer made; nil: values are entries of a region, whose first may well differ
 ---@field events pmclua.WarningEvent[]
 ---@field margin? number share that matters; default 0.01
 ---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
@@ -85,6 +85,7 @@ local function starts_slow(event)
 end
 
 function checks.first(cell, events)
+  if not cell.warmups then return end
   local titles, worst = {}, 1
   for _, event in ipairs(events) do
     if starts_slow(event) then

@@ -423,6 +423,9 @@ describe("a stored experiment", function()
     local other = spec(4)
     other.workloads = { a = "true", b = "false" }
     assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+    other = spec(4)
+    other.inherit = false
+    assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
     local text = support.read(path):gsub('"hostname":"[^"]*"', '"hostname":"elsewhere"', 1)
     support.write(path, text)
     assert.matches("it was measured elsewhere", message_of(run, spec(4), { resume = path }))

@@ -237,6 +237,8 @@ describe("marks", function()
     end
     assert.same({ 86, 86 }, found.outer)
     assert.same({ 20, 20, 20, 20, 20, 20, 20, 20 }, found.inner)
+    local shown = result:report { width = 200, utf8 = true }
+    assert.matches("region outer · 2 entries · each a value", shown, 1, true)
   end)
 
   it("beyond the entries that are kept are said", function()

@@ -232,6 +232,19 @@ describe("pmclua stat", function()
     assert.is_true(#rows_of(support.read(folder .. "/lines"), ",") >= 1)
   end)
 
+  it("says who was counted, from when on", function()
+    support.need(support.have_root(), "counting CPUs needs root")
+    local function title(...) return (faults(...).err:match "[^\n]+") end
+    assert.equal("true · 1 repetition · exec to exit, children in", title "true")
+    assert.equal("true · 1 repetition · exec to exit, first thread alone", title("-i", "true"))
+    assert.equal("sleep 0.1 · 1 repetition · 1.00 ms after exec to exit, children in",
+      title("-D", "1", "sleep", "0.1"))
+    assert.equal("true · 1 repetition · counted: process 1", title("-p", "1", "true"))
+    assert.equal("sleep 0.1 · 1 repetition · counted: CPU 0, from 1.00 ms after exec",
+      title("-C", "0", "-D", "1", "sleep", "0.1"))
+    assert.equal("process 1 · 1 repetition", title("-p", "1", "--timeout", "1ms"))
+  end)
+
   it("counts no longer than its time limit without a command", function()
     local run = stat { "-e", "page-faults", "--timeout", "20ms", "-p", "1" }
     assert.equal(0, run.status)

@@ -270,6 +270,7 @@ describe("CPUs as target", function()
     for cell in loaded:cells() do again[#again + 1] = cell:label() .. cell.page_faults.median end
     assert.is_true(#labels > 1)
     assert.same(labels, again)
+    assert.matches("true · 1 repetition · counted: all CPUs", loaded:report { width = 80, utf8 = true }, 1, true)
   end)
 
   it("that are not there or offline are named", function()

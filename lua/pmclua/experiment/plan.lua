@@ -159,6 +159,8 @@ function plan.complete(header)
   return header
 end
 
+local function plain_regions(regions) return { kind = regions.kind, entries = regions.entries ~= nil or nil } end
+
 --- The header of the result (lua/README.md, "The header").
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
@@ -183,7 +185,9 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
-    target = declaration.target and declaration.target.name, rank = require("pmclua.rank").number(),
+    target = declaration.target and declaration.target.name, delay = declaration.delay,
+    inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
+    rank = require("pmclua.rank").number(),
   }, declaration, made)
 end
 

@@ -37,6 +37,7 @@ function M.identity(declaration, made)
   for i, pass in ipairs(made.passes) do passes[i] = pass.events end
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
+    delay = declaration.delay, inherit = declaration.inherit,
     regions = declaration.regions and declaration.regions.kind })
 end
 

@@ -29,8 +29,21 @@ local function iterations(cell)
   return least, most
 end
 
+-- Who was counted in place of the workload, or from when on and with which threads a command was.
+local function span(header)
+  local begin = header.delay and text.time(header.delay * 1e9) .. " after exec"
+  if header.target then
+    return ("counted: %s%s"):format(text.safe(header.target), begin and ", from " .. begin or "")
+  end
+  return ("%s to exit, %s"):format(begin or "exec",
+    header.inherit == false and "first thread alone" or "children in")
+end
+
 local function how_counted(cell)
-  if cell.kind == "command" then return "exec to exit, children in" end
+  local header = cell.result.header
+  if cell.region then return header.regions and header.regions.entries and "each a value" or "sum of a run" end
+  if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
+  if header.target or cell.kind == "command" then return span(header) end
   local least, most = iterations(cell)
   if cell.fitted and least ~= most then
     return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))
@@ -47,13 +60,22 @@ local function add(parts, part)
   if part and part ~= "" then parts[#parts + 1] = part end
 end
 
+local ENTRY = { marks = { "entry", "entries" }, functions = { "call" } }
+
+-- How many values there are: of repetitions, or of a region's entries where each is one.
+local function how_many(cell)
+  local regions = cell.result.header.regions
+  if not (cell.region and regions and regions.entries) then return repetitions(cell.result, cell.repetitions) end
+  return text.plural(cell.repetitions, unpack(ENTRY[regions.kind] or ENTRY.marks))
+end
+
 --- The headline of one cell's table.
 ---@param cell pmclua.Cell
 ---@return string[]
 function M.cell_title(cell)
   local parts = { text.safe(cell.workload) }
   add(parts, words.levels(cell))
-  add(parts, repetitions(cell.result, cell.repetitions))
+  add(parts, how_many(cell))
   add(parts, how_counted(cell))
   return parts
 end

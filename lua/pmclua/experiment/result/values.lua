@@ -10,7 +10,7 @@ local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local M = {}
 
 local NO_ROOM = "it never ran: the PMU had no counter free for it"
-local NEVER_ON = "the target never ran while it was counted"
+local NEVER_ON = "the target never ran meanwhile"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 

@@ -72,11 +72,13 @@ end
 
 local function cell_of(result, cell)
   local enabled_ns, cpu_ns = times_of(cell)
-  local outcomes = {}
+  local outcomes, regions = {}, result.header.regions
+  local are_entries = cell.region and regions and regions.entries
   for outcome, count in pairs(cell.failed) do
     if outcome ~= "exit" then outcomes[outcome] = count end
   end
-  return { label = cell:label(), warmups = result.header.warmup or 0, events = events_of(result, cell),
+  return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
+    events = events_of(result, cell),
     margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
     repetitions = result.header.repetitions, enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     anchors = anchors_of(result, cell) }
