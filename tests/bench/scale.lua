@@ -26,15 +26,25 @@ void add(void *state, uint64_t iterations)
 
 local steps = {}
 
+local function memory_mb(field)
+  for line in io.lines "/proc/self/status" do
+    local kilobytes = line:match("^" .. field .. ":%s*(%d+)")
+    if kilobytes then return kilobytes / 1024 end
+  end
+end
+
+-- Seconds in the kernel; memory after a tenth of the repetitions and after all of them, in MB.
 function steps.run(path, repetitions)
   local kernel = pmc.kernel { name = "add", code = KERNEL, symbol = "add" }
-  local measured_ns, count = 0, 0
+  local measured_ns, count, first_mb, last_mb = 0, 0, nil, nil
   local r = pmc.measure(kernel, { events = EVENTS, repetitions = repetitions, warmup = 0, iterations = 100,
     store = path, quiet = true, each = function(made)
       measured_ns, count = measured_ns + made.wall_ns, count + 1
+      if count == math.ceil(repetitions / 10) then first_mb = memory_mb "VmRSS" end
+      if count == repetitions then last_mb = memory_mb "VmRSS" end
     end })
   assert(r.status == "complete" and count == repetitions, r.status)
-  return measured_ns / 1e9
+  return measured_ns / 1e9, first_mb, last_mb
 end
 
 function steps.load(path) assert(pmc.load(path):cells()().repetitions > 0) end
@@ -56,17 +66,11 @@ for _, format in ipairs { "json", "csv", "benchmark" } do
   end
 end
 
-local function most_memory_mb()
-  for line in io.lines "/proc/self/status" do
-    local kilobytes = line:match "^VmHWM:%s*(%d+)"
-    if kilobytes then return kilobytes / 1024 end
-  end
-end
-
 local function in_step(name, path, repetitions)
   local started = core.now_ns()
-  local own = steps[name](path, repetitions)
-  print(("%.3f %.1f %.3f"):format(tonumber(core.now_ns() - started) / 1e9, most_memory_mb(), own or 0))
+  local own, first_mb, last_mb = steps[name](path, repetitions)
+  print(("%.3f %.1f %.3f %.1f %.1f"):format(tonumber(core.now_ns() - started) / 1e9, memory_mb "VmHWM", own or 0,
+    first_mb or 0, last_mb or 0))
 end
 
 -- ---- all of them -----------------------------------------------------------------------------------------
@@ -82,10 +86,11 @@ local repetitions = tonumber(words[1]) or 1000000
 local function run_step(name, path)
   local command = ("'%s/pmclua' '%s' %s '%s' %d"):format(core.folder(), words[0], name, path, repetitions)
   local pipe = io.popen(command)
-  local seconds, memory, own = pipe:read("*a"):match "^([%d.]+) ([%d.]+) ([%d.]+)"
+  local numbers = {}
+  for number in pipe:read("*a"):gmatch "[%d.]+" do numbers[#numbers + 1] = tonumber(number) end
   pipe:close()
-  assert(seconds, name .. " failed")
-  return tonumber(seconds), tonumber(memory), tonumber(own)
+  assert(#numbers == 5, name .. " failed")
+  return unpack(numbers)
 end
 
 local path = os.tmpname()
@@ -94,11 +99,12 @@ print(("### %d repetitions of a kernel with %d events (promised: %d MB, %d s bey
   repetitions, #EVENTS, MOST_MB, MOST_SECONDS))
 print "| step | seconds | of them its own | most memory |"
 print "|---|---|---|---|"
-local beyond, memory = 0, 0
+local beyond, memory, first_mb, last_mb = 0, 0, nil, nil
 for _, name in ipairs { "run", "load", "summarise", "json", "csv", "benchmark" } do
-  local seconds, used, own = run_step(name, path)
+  local seconds, used, own, early, late = run_step(name, path)
   local is_promised = name == "run" or name == "load" or name == "summarise"
   if name == "run" then
+    first_mb, last_mb = early, late
     beyond = beyond + seconds - own
     print(("| run and store | %.1f | %.1f in the kernel | %.0f MB |"):format(seconds, own, used))
   else
@@ -109,6 +115,7 @@ for _, name in ipairs { "run", "load", "summarise", "json", "csv", "benchmark" }
   if is_promised then memory = math.max(memory, used) end
 end
 local stored_mb = require("lfs").attributes(path, "size") / 1e6
-print(("\nStored: %.0f MB. Beyond the measuring: %.1f s."):format(stored_mb, beyond))
+print(("\nStored: %.0f MB. Beyond the measuring: %.1f s. Memory while running: %.0f MB after a tenth, %.0f MB at the end.")
+  :format(stored_mb, beyond, first_mb, last_mb))
 os.remove(path)
 os.exit((beyond > MOST_SECONDS or memory > MOST_MB) and 1 or 0)

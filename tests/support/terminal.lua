@@ -9,8 +9,8 @@ local M = {}
 local LIMIT_S = 20
 local ENDED = "ended with status "
 
--- The shell tells how the program ended (tmux does not always notice) and outlives an interrupt. It stays until
--- the terminal is closed: tmux may lose the last lines of what ends.
+-- The shell tells how the program ended (tmux does not always notice) and outlives an interrupt. It stays
+-- until the terminal is closed: tmux may lose the last lines of what ends.
 local WRAPPER = { "sh", "-c", ([[trap : INT; "$@"; echo; echo "%s$?"; exec cat]]):format(ENDED), "sh" }
 
 local function output_of(command)

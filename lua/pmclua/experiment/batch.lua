@@ -32,7 +32,7 @@ function M.batches(declaration, made, run)
   local most = can_batch(declaration, run) and MOST or 1
   local function next_wanted()
     local step = next_step()
-    while step and run.skip and run.skip(step) do step = next_step() end
+    while step and run.done and run.done:has(step) do step = next_step() end
     return step
   end
   local ahead

@@ -1,6 +1,4 @@
---- expect.lua: predictions of a script against what was counted, cell by cell.
---
--- Both sides of each prediction are computed as records come, so that no record need be kept.
+--- expect.lua: predictions of a script against what was counted, cell by cell, as records come.
 
 local check = require("pmclua.lazy").module "pmclua.verdict.check"
 local record = require "pmclua.experiment.record"
@@ -13,47 +11,39 @@ Expectations.__index = Expectations
 --- Gathers what a declaration's predictions say of each record.
 ---@param declaration pmclua.Declaration
 function M.new(declaration)
-  return setmetatable({ predictions = declaration.expect or {}, events = declaration.events, cells = {} }, Expectations)
+  return setmetatable({ predictions = declaration.expect or {}, events = declaration.events, cells = {} },
+    Expectations)
 end
 
-local function side(formula, lookup)
-  local value, why = formula(lookup)
-  return { value = value, why = why }
+local function new_cell(self, made)
+  local cell = { workload = made.workload, levels = made.levels, checks = {} }
+  for i, prediction in ipairs(self.predictions) do cell.checks[i] = check.prediction(prediction) end
+  return cell
 end
 
---- Takes a record; warm-ups and what did not end well say nothing.
+--- Takes a record; warm-ups, parts of a repetition and what did not end well say nothing.
 function Expectations:take(made)
-  if #self.predictions == 0 or made.warmup or made.outcome ~= "done" then return end
-  local cell = self.cells[made.cell] or { workload = made.workload, levels = made.levels, rows = {} }
+  if #self.predictions == 0 or made.warmup or made.outcome ~= "done" or record.is_part(made) then return end
+  local cell = self.cells[made.cell] or new_cell(self, made)
   self.cells[made.cell] = cell
-  local lookup, row = record.lookup(made, self.events), {}
-  for i, prediction in ipairs(self.predictions) do
-    row[i] = { side(prediction.left, lookup), side(prediction.right, lookup) }
-  end
-  table.insert(cell.rows, row)
-end
-
---- A prediction whose sides are those that were computed; a row stands for its lookup.
-local function computed(prediction, i)
-  local function of(place)
-    return function(row) return row[i][place].value, row[i][place].why end
-  end
-  return { formula = prediction.formula, operator = prediction.operator, tolerance = prediction.tolerance,
-    left = of(1), right = of(2) }
+  local lookup = record.lookup(made, self.events)
+  for _, checked in ipairs(cell.checks) do checked:take(lookup) end
 end
 
 --- How each prediction fared in each cell.
 ---@return (pmclua.Expectation|{ cell: integer, workload: string, levels: table })[]
 function Expectations:results()
-  local list = {}
-  for number, cell in pairs(self.cells) do
-    for i, prediction in ipairs(self.predictions) do
-      local result = check.expect(computed(prediction, i), cell.rows)
+  local list, numbers = {}, {}
+  for number in pairs(self.cells) do numbers[#numbers + 1] = number end
+  table.sort(numbers)
+  for _, number in ipairs(numbers) do
+    local cell = self.cells[number]
+    for _, checked in ipairs(cell.checks) do
+      local result = checked:result()
       result.cell, result.workload, result.levels = number, cell.workload, cell.levels
       list[#list + 1] = result
     end
   end
-  table.sort(list, function(a, b) return a.cell < b.cell end)
   return list
 end
 

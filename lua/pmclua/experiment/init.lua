@@ -95,14 +95,26 @@ local function check_workloads(cells, session)
 end
 
 --- Where every record goes: the result, the predictions, the file, and who asked.
-local function recorder(result, expectations, storing, each)
-  local is_part = require("pmclua.experiment.record").is_part
+local function recorder(holding, expectations, storing, each)
   return function(made)
-    result:add(made)
-    if not is_part(made) then expectations:take(made) end
+    holding:add(made)
+    expectations:take(made)
     if each then each(made) end
     storing:add(made)
   end
+end
+
+--- Takes in what a stored run has, which is whole lines once it is open to be appended to. Returns what it has
+--- done; nil without one.
+local function take_stored(stored, holding, expectations)
+  if not stored then return nil end
+  local done = require("pmclua.experiment.resume").done()
+  for record in require("pmclua.store").open(stored.path).records do
+    holding:add(record)
+    expectations:take(record)
+    done:take(record)
+  end
+  return done
 end
 
 --- Summaries of the primary quantity of each cell, and its verdicts where there is a baseline.
@@ -136,7 +148,7 @@ local function prepare(self, options, session)
   local plan = require "pmclua.experiment.plan"
   local resume = require("pmclua.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
-  local stored = options.resume and resume.read(options.resume)
+  local stored = options.resume and require("pmclua.store").open(options.resume)
   if stored then declaration.seed = stored.header.seed end
   local made = plan.make(declaration)
   local header = plan.header(declaration, made)
@@ -182,25 +194,20 @@ function Experiment:run(options)
   local made, header, stored = prepare_beside_runner(self, options, session)
   local result = require("pmclua.experiment.result").new(header)
   local expectations = require("pmclua.experiment.expect").new(declaration)
-  local skip, iterations
-  if stored then
-    skip, iterations = require("pmclua.experiment.resume").done(stored.records)
-    for _, record in ipairs(stored.records) do
-      result:add(record)
-      if not require("pmclua.experiment.record").is_part(record) then expectations:take(record) end
-    end
-  end
   local storing = require("pmclua.experiment.storing").open(options, header)
+  local holding = require("pmclua.experiment.holding").new(result, storing, declaration.stop ~= nil)
+  local done = take_stored(stored, holding, expectations)
   session.idle = function() storing:tick() end
   local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
   local run = require("pmclua.experiment.run").new(declaration, made, {
-    session = session, take = recorder(result, expectations, storing, options.each), progress = progress,
-    skip = skip, iterations = iterations, enough = stop_rule(declaration, result),
+    session = session, take = recorder(holding, expectations, storing, options.each), progress = progress,
+    done = done, enough = stop_rule(declaration, result),
   })
   local ok, status, problem, signal = execute(run, clear)
   if not options.session then session:close() end
   storing:finish(ok and status == "complete" and "complete" or "interrupted")
   if not ok then error(status, 0) end
+  holding:finish()
   result.status, result.problem, result.path = status, problem or storing.problem, storing.path
   result.remarks = run.remarks
   result.signal = status == "interrupted" and signal or nil

@@ -32,11 +32,16 @@ Result.__index = Result
 function M.new(header)
   local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
     per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {},
-    workload_by_name = {}, pass_events = {},
-    parts = {}, part_by_key = {}, status = "running", problems = {} }, Result)
+    workload_by_name = {}, pass_events = {}, status = "running", problems = {} }, Result)
   names.read(result)
-  for number in ipairs(header.cells) do result:part(number) end
+  result:clear()
   return result
+end
+
+--- Drops every record.
+function Result:clear()
+  self.parts, self.part_by_key, self.cell_list = {}, {}, nil
+  for number in ipairs(self.header.cells) do self:part(number) end
 end
 
 --- The columns of a cell, or of one region, thread, CPU or interval of it.

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local is_part = require("pmclua.experiment.record").is_part
 
 local M = {}
 
@@ -52,20 +53,6 @@ local function check_host(path, stored, here)
   end
 end
 
-local function key(cell, pass, index, warmup)
-  return ("%d/%d/%d/%s"):format(cell, pass, index, tostring(warmup))
-end
-
---- Reads a stored run that this declaration is to go on with.
----@param path string
----@return { header: table, records: table[] }
-function M.read(path)
-  local stored = require("pmclua.store").open(path)
-  local records = {}
-  for record in stored.records do records[#records + 1] = record end
-  return { header = stored.header, records = records }
-end
-
 --- Checks that a stored run is of this plan, on this host.
 function M.check(path, stored, header)
   if stored.header.identity ~= header.identity then
@@ -74,21 +61,36 @@ function M.check(path, stored, header)
   check_host(path, stored.header.host or {}, header.host)
 end
 
---- Which steps a stored run has, and the iterations that its kernels had.
----@param records table[]
----@return fun(step: table): boolean skip
----@return table<integer, integer> iterations by cell
-function M.done(records)
-  local have, iterations = {}, {}
-  local is_part = require("pmclua.experiment.record").is_part
-  for _, record in ipairs(records) do
-    -- Parts have numbers of their own, and come after their repetition.
-    if not is_part(record) and (record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if") then
-      have[key(record.cell, record.pass, record.index, record.warmup)] = true
-    end
-    iterations[record.cell] = iterations[record.cell] or record.iterations
+--- Which steps a run has done already.
+---@class pmclua.Done
+---@field iterations table<integer, integer> by cell, that its kernel had
+local Done = {}
+Done.__index = Done
+
+function M.done() return setmetatable({ indices = {}, iterations = {} }, Done) end
+
+--- The repetitions of a cell and pass that are done, as a set.
+local function indices_of(self, cell, pass, warmup)
+  local key = ("%d/%d/%s"):format(cell, pass, tostring(warmup))
+  self.indices[key] = self.indices[key] or {}
+  return self.indices[key]
+end
+
+--- Notes a stored record.
+---@param record table
+function Done:take(record)
+  -- Parts have numbers of their own, and come after their repetition.
+  if not is_part(record) and (record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if") then
+    indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
   end
-  return function(step) return have[key(step.cell.index, step.pass, step.index, step.warmup)] == true end, iterations
+  self.iterations[record.cell] = self.iterations[record.cell] or record.iterations
+end
+
+--- Whether a step of the plan is done.
+---@param step table
+---@return boolean
+function Done:has(step)
+  return indices_of(self, step.cell.index, step.pass, step.warmup)[step.index] == true
 end
 
 return M

@@ -37,13 +37,11 @@ end
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
 ---@param options { session: pmclua.Session, take: fun(record: table), progress?: function,
----   skip?: (fun(step: table): boolean), enough?: (fun(blocks: integer): boolean),
----   iterations?: table<integer, integer> }   iterations: by cell, where they are known already
+---   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
-    progress = options.progress, skip = options.skip, enough = options.enough,
-    iterations = options.iterations or {}, sets = {}, cells = {}, failed = {}, rejected = 0,
-    counter = new_counter(declaration, made) }, Run)
+    progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
+    failed = {}, rejected = 0, counter = new_counter(declaration, made) }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -83,7 +81,7 @@ local function instance_of(self, cell)
   local instance = self.cells[cell.index]
   if instance then return instance end
   run_hook(self, self.declaration.setup, cell, "setup")
-  instance = { iterations = self.iterations[cell.index] }
+  instance = { iterations = self.done and self.done.iterations[cell.index] }
   if not cell.workload.in_process then
     instance.id = self.session:workload(function(message)
       local workload = self.counter and self.counter:workload(cell.workload) or cell.workload

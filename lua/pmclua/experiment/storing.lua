@@ -10,6 +10,7 @@ local M = {}
 ---@class pmclua.Storing
 ---@field path? string
 ---@field problem? table error object: from here on nothing was stored
+---@field unwritten? string what the file lacks of what was added before
 local Storing = {}
 Storing.__index = Storing
 
@@ -39,10 +40,13 @@ local function attempt(self, operation, ...)
   if not self.writer then return end
   local ok, why = pcall(self.writer[operation], self.writer, ...)
   if ok then return end
-  self.problem = why
+  self.problem, self.unwritten = why, self.writer:unwritten()
   pcall(self.writer.close, self.writer)
   self.writer = nil
 end
+
+--- Whether records reach a file.
+function Storing:is_open() return self.writer ~= nil end
 
 function Storing:add(record)
   attempt(self, "add", record)

@@ -15,6 +15,13 @@ local M = {}
 local BLOCK_BYTES = 2 ^ 18
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
+-- The next piece of the text: of the file, then of what follows it; nil at the end.
+local function next_block(reader)
+  local block = reader.file:read(BLOCK_BYTES)
+  if not block then block, reader.rest = reader.rest, nil end
+  return block
+end
+
 local function next_line(reader)
   while true do
     local newline = reader.block:find("\n", reader.searched, true)
@@ -23,7 +30,7 @@ local function next_line(reader)
       reader.at, reader.searched, reader.line = newline + 1, newline + 1, reader.line + 1
       return line
     end
-    local more = reader.file:read(BLOCK_BYTES)
+    local more = next_block(reader)
     if not more then return nil end
     reader.block = reader.block:sub(reader.at) .. more
     reader.at, reader.searched = 1, #reader.block - #more + 1
@@ -109,9 +116,10 @@ end
 
 --- Opens a result file. Raises an error object where it is none, or of another schema.
 ---@param path string
+---@param rest? string what follows the file's text: Writer:unwritten
 ---@return pmclua.store.Stored
-function M.open(path)
-  local reader = { path = path, file = open_file(path), block = "", at = 1, searched = 1, line = 0,
+function M.open(path, rest)
+  local reader = { path = path, rest = rest, file = open_file(path), block = "", at = 1, searched = 1, line = 0,
     count = 0, taken = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
   reader.stored = stored

@@ -141,6 +141,13 @@ function Writer:finish(status)
   self:close()
 end
 
+--- The text of what was added and is not in the file yet, to be read after the file's.
+---@return string
+function Writer:unwritten()
+  encode_pending(self)
+  return table.concat(self.buffer)
+end
+
 --- Closes without an end line, as a crash would. Idempotent.
 function Writer:close()
   if self.lines then self.lines:close() end

@@ -13,16 +13,12 @@ local M = {}
 -- What a formula gives over the repetitions that have all that it needs; the reason of the first that
 -- has not.
 local function values_of(formula, lookups)
-  local values, places, why = {}, {}, nil
-  for i, lookup in ipairs(lookups) do
+  local values, why = {}, nil
+  for _, lookup in ipairs(lookups) do
     local value, reason = formula(lookup)
-    if value then
-      values[#values + 1], places[#places + 1] = value, i
-    else
-      why = why or reason
-    end
+    if value then values[#values + 1] = value else why = why or reason end
   end
-  return values, places, why
+  return values, why
 end
 
 local function median(values)
@@ -42,52 +38,84 @@ end
 ---@field expected? number
 ---@field reason? string why it is uncountable
 
-local function each_holds(prediction, observed, expected, places)
-  local result = { text = prediction.formula, n = #places, failed = 0, state = "pass",
-                   observed = observed[1], expected = expected[1] }
-  for i = 1, #places do
-    if not metric.holds(prediction.operator, observed[i], expected[i]) then
-      result.failed = result.failed + 1
-      if result.state == "pass" then
-        result.state, result.index = "fail", places[i]
-        result.observed, result.expected = observed[i], expected[i]
-      end
-    end
+--- A prediction and what is known of it while repetitions come. Without a tolerance it keeps two numbers; a
+--- median takes them all.
+---@class pmclua.PredictionCheck
+---@field prediction table of metric.comparison
+---@field taken integer repetitions
+---@field n integer of these, in which it could be looked at
+---@field failed integer of these, in which it did not hold
+---@field why? string the first reason why it could not be looked at
+local PredictionCheck = {}
+PredictionCheck.__index = PredictionCheck
+
+--- Begins to look at a prediction.
+---@param prediction table of metric.comparison
+---@return pmclua.PredictionCheck
+function M.prediction(prediction)
+  return setmetatable({ prediction = prediction, taken = 0, n = 0, failed = 0, observed = {}, expected = {} },
+    PredictionCheck)
+end
+
+local function note_each(self, observed, expected)
+  local holds = metric.holds(self.prediction.operator, observed, expected)
+  local is_first_failure = not holds and self.failed == 0
+  if not holds then self.failed = self.failed + 1 end
+  if is_first_failure then self.index = self.taken end
+  if is_first_failure or self.n == 1 then self.observed[1], self.expected[1] = observed, expected end
+end
+
+--- Looks at one more repetition.
+---@param lookup pmclua.Lookup
+function PredictionCheck:take(lookup)
+  self.taken = self.taken + 1
+  local observed, expected, why
+  observed, why = self.prediction.left(lookup)
+  if observed then expected, why = self.prediction.right(lookup) end
+  if not expected then
+    self.why = self.why or why
+    return
   end
+  self.n = self.n + 1
+  if self.prediction.tolerance then
+    self.observed[self.n], self.expected[self.n] = observed, expected
+  else
+    note_each(self, observed, expected)
+  end
+end
+
+local function median_holds(self)
+  local observed, expected = median(self.observed), median(self.expected)
+  local holds = metric.holds("==", observed, expected, self.prediction.tolerance)
+  return { state = holds and "pass" or "fail", observed = observed, expected = expected }
+end
+
+local function each_holds(self)
+  return { state = self.failed == 0 and "pass" or "fail", failed = self.failed, index = self.index,
+           observed = self.observed[1], expected = self.expected[1] }
+end
+
+--- Whether the prediction came true: without a tolerance in every repetition, with one at the median.
+---@return pmclua.Expectation
+function PredictionCheck:result()
+  if self.n == 0 then
+    return { state = "uncountable", text = self.prediction.formula, n = 0,
+             reason = self.why or "there are no repetitions" }
+  end
+  local result = self.prediction.tolerance and median_holds(self) or each_holds(self)
+  result.text, result.n = self.prediction.formula, self.n
+  if self.why and result.state == "pass" then result.state, result.reason = "uncountable", self.why end
   return result
 end
 
-local function median_holds(prediction, observed, expected)
-  local result = { text = prediction.formula, n = #observed, observed = median(observed),
-                   expected = median(expected) }
-  local holds = metric.holds("==", result.observed, result.expected, prediction.tolerance)
-  result.state = holds and "pass" or "fail"
-  return result
-end
-
---- Whether a prediction came true: without a tolerance in every repetition, with one at the median.
+--- The same of repetitions that are all there.
 ---@param prediction table of metric.comparison
 ---@param lookups pmclua.Lookup[] one for each repetition
 ---@return pmclua.Expectation
 function M.expect(prediction, lookups)
-  local pair = {}
-  local function both(lookup)
-    local observed, reason = prediction.left(lookup)
-    if not observed then return nil, reason end
-    local expected, why = prediction.right(lookup)
-    if not expected then return nil, why end
-    pair[#pair + 1] = expected
-    return observed
-  end
-  local observed, places, why = values_of(both, lookups)
-  if #observed == 0 then
-    return { state = "uncountable", text = prediction.formula, n = 0,
-             reason = why or "there are no repetitions" }
-  end
-  local result = prediction.tolerance and median_holds(prediction, observed, pair)
-    or each_holds(prediction, observed, pair, places)
-  if why and result.state == "pass" then result.state, result.reason = "uncountable", why end
-  return result
+  local check = M.prediction(prediction)
+  for _, lookup in ipairs(lookups) do check:take(lookup) end
+  return check:result()
 end
 
 -- ---- gate -----------------------------------------------------------------------------------------------
@@ -108,7 +136,7 @@ local function uncountable(limit, reason)
 end
 
 local function absolute(limit, values, lookups)
-  local allowed, _, why = values_of(limit.right, lookups)
+  local allowed, why = values_of(limit.right, lookups)
   if #allowed == 0 then return uncountable(limit, why) end
   local result = { text = limit.formula, observed = median(values), allowed = median(allowed) }
   result.state = metric.holds(limit.operator, result.observed, result.allowed) and "pass" or "fail"
@@ -154,10 +182,10 @@ end
 ---@param level? number default 0.95
 ---@return pmclua.GateResult
 function M.gate(limit, lookups, baseline, level)
-  local values, _, why = values_of(limit.left, lookups)
+  local values, why = values_of(limit.left, lookups)
   if #values == 0 then return uncountable(limit, why or "there are no repetitions") end
   if not limit.relative then return absolute(limit, values, lookups) end
-  local before, _, why_not = values_of(limit.left, baseline or {})
+  local before, why_not = values_of(limit.left, baseline or {})
   if #before == 0 then
     return uncountable(limit, "in the baseline, " .. (why_not or "there are no repetitions"))
   end
