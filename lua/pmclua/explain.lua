@@ -28,7 +28,8 @@ function Problem:__tostring()
 end
 
 --- An error object.
----@param fields { code: string, operation?: string, event?: string, message: string, hint?: string }
+---@param fields { code: string, operation?: string, event?: string, message: string, hint?: string,
+---   status?: integer }  status: the exit status that it stands for where nothing catches it
 ---@return pmclua.Problem
 function M.problem(fields) return setmetatable(fields, Problem) end
 

@@ -114,24 +114,15 @@ end
 
 -- ---- starting -----------------------------------------------------------------------------------------
 
-local function open_watch(target, groups, events)
-  if #groups == 0 then return nil end
-  local watch, failure = target:open(groups)
-  if watch then return watch end
-  local names = {}
-  for i, group in ipairs(groups) do
-    names[i] = { names = {} }
-    for k, index in ipairs(group.events) do names[i].names[k] = events[index].name end
-  end
-  error(require("pmclua.target.watch").explain(failure, names), 0)
-end
-
 -- Everything open, nothing started yet. `who` is who is tried for: the target, or nil for a command.
 local function open(self, declaration, who)
   local passes = require("pmclua.experiment.passes").plan(declaration.events, "multiplex", who)
   self.columns, self.by_field = columns_of(declaration)
-  local groups = passes[1].groups
-  local watch = open_watch(self.target, groups, declaration.events)
+  local groups, watch = passes[1].groups, nil
+  -- A command is run all the same.
+  if #groups > 0 or not self.held then
+    watch = require("pmclua.experiment.watching").open(self.target, groups, declaration.events)
+  end
   self.group = require("pmclua.group").over(declaration.events, watch and groups or {}, watch)
 end
 
@@ -322,7 +313,8 @@ end
 
 --- The intervals as lines of text, until the end: a table for people, or a stream of CSV or JSON.
 ---@param format? "table"|"csv"|"json"
----@param options? { width?: integer, separator?: string }
+---@param options? { separator?: string, rates?: boolean, repeat_header?: boolean, utf8?: boolean }  rates: of
+---   the table, counts per second; utf8: default: as the locale says
 ---@return fun(): string? lines each with its newline
 function Monitor:lines(format, options)
   return require("pmclua.report.stream").lines(self, format or "table", options or {})

@@ -315,6 +315,16 @@ describe("pmclua monitor", function()
     assert.equal(0, command.status)
   end)
 
+  it("is a table in ASCII where the locale has no more", function()
+    local function line_in(locale)
+      return run({ "-e", "task-clock", "-I", "20", "--", "sleep", "0.03" }, { env = { LC_ALL = locale } }).err
+    end
+    assert.matches("[–µ]", line_in "C.UTF-8")
+    local plain = line_in "C"
+    assert.matches("%d us", plain)
+    assert.is_nil(plain:find "[\128-\255]")
+  end)
+
   it("exits as its command does", function()
     for status, words in pairs { [7] = { "sh", "-c", "exit 7" }, [137] = { "sh", "-c", "kill -9 $$" },
       [127] = { "no-such-command" }, [126] = { "/etc/passwd" } } do
@@ -397,5 +407,8 @@ describe("pmclua monitor", function()
     local others = run({ "-e", "page-faults", "-p", "1" }, { user = true })
     assert.equal(1, others.status)
     assert.matches("process 1 is another user's", others.err)
+    local all = run({ "-e", "page-faults" }, { user = true })
+    assert.equal(77, all.status)
+    assert.matches("nothing can be counted of all CPUs: .*CAP_PERFMON", all.err)
   end)
 end)

@@ -30,6 +30,8 @@ local function names_of(groups, events)
   return list
 end
 
+local NOTHING_COUNTED = 77
+
 -- Why nothing can be counted, where events were asked for and none of them can be; nil: something can.
 local function nothing_to_count(target, events)
   local first
@@ -40,7 +42,7 @@ local function nothing_to_count(target, events)
     end
   end
   return first and explain.problem { code = "ENOTCOUNTED", operation = "open", event = first.name,
-    message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
+    status = NOTHING_COUNTED, message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
 end
 
 --- Opens groups of planned events at every place of a target. Raises a problem where that fails.

@@ -78,7 +78,9 @@ local function table_line(sample, name, columns, widths, options)
   return table.concat(cells, "  ") .. notes .. "\n"
 end
 
-local function table_lines(monitor, options, put)
+local function table_lines(monitor, options, put_text)
+  local place = require("pmclua.report.terminal").resolve { utf8 = options.utf8 }
+  local function put(line) put_text(place.utf8 and line or text.ascii(line)) end
   local columns, widths, divided = shown_columns(monitor), {}, is_divided(monitor)
   for i, column in ipairs(columns) do
     widths[i] = math.max(LEAST_WIDTH, text.width(title_of(column, options)))
@@ -184,7 +186,7 @@ function M.formats() return { "table", "csv", "json" } end
 --- The lines of a monitor, until its end.
 ---@param monitor pmclua.Monitor
 ---@param format "table"|"csv"|"json"
----@param options { separator?: string, rates?: boolean, repeat_header?: boolean }
+---@param options { separator?: string, rates?: boolean, repeat_header?: boolean, utf8?: boolean }
 ---@return fun(): string? lines each with its newline
 function M.lines(monitor, format, options)
   local pending, first = {}, 1
