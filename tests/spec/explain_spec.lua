@@ -63,6 +63,11 @@ describe("ENOENT", function()
     says(refusal({ code = "ENOENT", attr = { type = UPROBE } }, { pmus = PMUS }),
          "the file to probe is not there")
   end)
+
+  it("of a cgroup is one below a fresh mount of cgroup2", function()
+    says(refusal { code = "ENOENT", attr = { type = 1 }, is_cgroup = true },
+         "its cgroup is not yet known to perf", "cgroup.subtree_control")
+  end)
 end)
 
 describe("EACCES", function()

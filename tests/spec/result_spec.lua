@@ -326,6 +326,19 @@ describe("a result", function()
     assert.equal(cell.page_faults, cell:summary "page-faults")
   end)
 
+  it("does not hold the command's CPU time against what was counted of others, or of one thread", function()
+    local function kinds(more)
+      more.workloads = { { name = "rows", kind = "command", per = "run" } }
+      local r, list = result.new(made.header(more)), {}
+      for i = 1, 3 do r:add(made.record({ 10, 20, 30 }, { index = i, user_ns = 9e8 })) end
+      for _, warning in ipairs(r:warnings()) do list[warning.kind] = true end
+      return list
+    end
+    assert.is_true(kinds({}).uncounted)
+    assert.is_nil(kinds({ target = "process 1" }).uncounted)
+    assert.is_nil(kinds({ inherit = false }).uncounted)
+  end)
+
   it("has a cell for each region that was recorded", function()
     local records = { made.record { 10, 1 }, made.record({ 4, 1 }, { region = "parse" }),
       made.record({ 6, 1 }, { region = "print" }) }

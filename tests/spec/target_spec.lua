@@ -423,6 +423,15 @@ describe("a cgroup as target", function()
     end)
   end)
 
+  it("is called by its name in reports", function()
+    support.need(support.have_root(), "counting CPUs needs root")
+    with_cgroups({ "a", "b" }, function(a, b)
+      local names = { a:match "[^/]*$", b:match "[^/]*$" }
+      local shown = tostring(pmc.measure("true", { events = "cpu-clock", target = pmc.cgroup(names), repetitions = 1 }))
+      assert.matches("true · cgroup " .. names[2] .. " ·", shown, 1, true)
+    end)
+  end)
+
   it("that is not there is refused with the nearest name", function()
     with_cgroups({ "here" }, function(here)
       local name = here:match "[^/]*$"

@@ -80,7 +80,7 @@ function M.cgroup_group(attrs, options)
       { pid = options.directory, cpu = options.cpu, group = self.members[1], flags = PERF_FLAG_PID_CGROUP })
     if not event then
       self:close()
-      failure.index, failure.pid = i, -1
+      failure.index, failure.pid, failure.is_cgroup = i, -1, true
       return nil, failure
     end
     self.members[i] = event

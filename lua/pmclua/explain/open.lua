@@ -24,7 +24,15 @@ local function no_pmu(facts)
   return "the OS kernel knows no PMU here (as in a virtual machine or container without one)", WITHOUT_PMU
 end
 
+-- A cgroup has a state for each controller of its hierarchy; that of perf_event, which nobody enables by
+-- name in version 2, is made when the first other one is (kernel/cgroup/cgroup.c, cgroup_apply_control).
+local function invisible_cgroup()
+  return "its cgroup is not yet known to perf: no controller was handed down since cgroup2 was mounted",
+    "as root: echo +pids >/sys/fs/cgroup/cgroup.subtree_control (where cgroup2 is mounted)"
+end
+
 local function missing(failure, facts)
+  if failure.is_cgroup then return invisible_cgroup() end
   local attr = failure.attr
   if kinds.is_core(attr) then
     if not facts.core_pmu then return no_pmu(facts) end

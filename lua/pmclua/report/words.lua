@@ -145,8 +145,8 @@ end
 ---@return string
 function M.levels(cell)
   local parts = level_words(cell, function() return true end)
-  for _, part in ipairs { "region", "thread", "cpu", "interval" } do
-    if cell[part] ~= nil then parts[#parts + 1] = ("%s %s"):format(part, text.safe(tostring(cell[part]))) end
+  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
+    parts[#parts + 1] = text.safe(part)
   end
   return table.concat(parts, ", ")
 end

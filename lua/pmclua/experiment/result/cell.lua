@@ -129,6 +129,20 @@ local function cell_index(cell, name)
   return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name)
 end
 
+--- The parts of its run or target that it is of: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.
+---@param cell pmclua.Cell
+---@return string[]
+function M.parts(cell)
+  local list = {}
+  for _, name in ipairs { "region", "thread", "cpu", "interval" } do
+    local value = cell[name] ~= nil and tostring(cell[name])
+    -- A cgroup is recorded where a thread is, and is called what it is.
+    local is_cgroup = value and name == "thread" and value:find "^cgroup "
+    list[#list + 1] = is_cgroup and value or value and ("%s %s"):format(name, value) or nil
+  end
+  return list
+end
+
 --- What tells this cell from others: "rows, n = 256".
 ---@return string
 function Cell:label()
@@ -136,9 +150,7 @@ function Cell:label()
   for _, factor in ipairs(self.result.header.factors) do
     parts[#parts + 1] = ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
   end
-  for _, name in ipairs { "region", "thread", "cpu", "interval" } do
-    if self[name] ~= nil then parts[#parts + 1] = ("%s %s"):format(name, tostring(self[name])) end
-  end
+  for _, part in ipairs(M.parts(self)) do parts[#parts + 1] = part end
   return table.concat(parts, ", ")
 end
 

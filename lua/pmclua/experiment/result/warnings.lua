@@ -49,8 +49,10 @@ local function median_of(columns)
   return (stats.median(list))
 end
 
--- How long a command's events were enabled, and how long it ran.
+-- How long a command's events were enabled, and how long it ran; nil where they are of somebody else too.
 local function times_of(cell)
+  local header = cell.result.header
+  if header.target or header.inherit == false then return nil end
   local _, block = next(cell.columns.passes)
   local resources = block and block.resources
   if not resources then return nil end
