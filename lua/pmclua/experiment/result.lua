@@ -3,7 +3,7 @@
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
--- compare, merge, files, warnings.
+-- compare, merge, files, save, gate, warnings.
 
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
@@ -245,6 +245,16 @@ function Result:write(file, options)
   require("pmclua.report").write(self, put, options)
   if not ok then return nil, why end
   return true
+end
+
+--- Stores the result in a new file, as it would have been stored while it ran; of a `where` the cells that it
+--- has. Where nothing was stored, the file lacks what is not kept in memory, and its header says what.
+---@param path string raises an error object where it is there already or cannot be written
+---@return pmclua.Result result itself
+function Result:store(path)
+  if type(path) ~= "string" then explain.misuse("store takes the path of a new file", 2) end
+  require("pmclua.experiment.result.save").write(self, path)
+  return self
 end
 
 --- A plot of the result by gnuplot; prints as text.

@@ -36,12 +36,14 @@ end
 ---@field failed table<string, integer> repetitions that failed, by outcome
 ---@field exits table<integer, integer> of those that ended by themselves, by exit status
 ---@field first_failure table? the first record left out: outcome, exit, signal, why
+---@field failures table[] each that failed or was rejected, warm-ups too: pass, index, order, warmup, outcome,
+---  exit, signal, why; row: where it is summarised all the same
 ---@field warmup_count integer
 ---@field rejected integer
 
 ---@return pmclua.Columns
 function M.new(with_resources)
-  return { passes = {}, warmups = {}, failed = {}, exits = {}, rejected = 0, warmup_count = 0,
+  return { passes = {}, warmups = {}, failed = {}, exits = {}, rejected = 0, warmup_count = 0, failures = {},
     with_resources = with_resources }
 end
 
@@ -126,6 +128,13 @@ local function count_failure(columns, record)
     or { outcome = outcome, exit = record.exit, signal = record.signal, why = record.why }
 end
 
+-- Notes which repetition it was; what it counted is in its row, if it has one.
+local function note_failure(columns, record, row)
+  columns.failures[#columns.failures + 1] = { pass = record.pass, index = record.index, order = record.order,
+    warmup = record.warmup, outcome = record.outcome, exit = record.exit, signal = record.signal,
+    why = record.why, row = row }
+end
+
 ---@param columns pmclua.Columns
 ---@return boolean whether anything was recorded, be it a failure
 function M.has_records(columns)
@@ -143,8 +152,10 @@ function M.add(columns, record, events, tools, keep_failed)
   if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
   local failed = M.is_failed(record)
   if failed and not record.warmup then count_failure(columns, record) end
-  if failed and not (keep_failed and has_counts(record)) then return end
-  add_to_block(block_of(columns, record), record, events, tools)
+  local is_kept = not failed or keep_failed and has_counts(record)
+  local block = is_kept and block_of(columns, record)
+  if is_kept then add_to_block(block, record, events, tools) end
+  if failed then note_failure(columns, record, is_kept and block.n or nil) end
 end
 
 return M
