@@ -6,13 +6,8 @@
  * Lines that are scanned come from files that anyone may have written: nothing is read or written
  * outside the buffers as given, and the depth of nesting is bounded.
  */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "pmclua.h"
 
@@ -419,89 +414,4 @@ int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint
         text = at ? at + 1 : end;
     }
     return error || s.at != s.end ? -EINVAL : (int32_t)s.count;
-}
-
-/* ---- files of lines -------------------------------------------------------------------------- */
-
-/* Cuts what follows the last newline: a line that was being written when its writer was killed. */
-static int cut_partial_line(int fd)
-{
-    char block[4096];
-    off_t end = lseek(fd, 0, SEEK_END);
-    while (end > 0) {
-        size_t want = end < (off_t)sizeof block ? (size_t)end : sizeof block;
-        off_t start = end - (off_t)want;
-        ssize_t got = pread(fd, block, want, start);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        const char *newline = memrchr(block, '\n', (size_t)got);
-        if (newline)
-            return ftruncate(fd, start + (newline - block) + 1) ? -errno : 0;
-        end = start;
-    }
-    return end < 0 ? -errno : -ENODATA;
-}
-
-/* One writer at a time, and of plain files only. */
-static int check_file(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status))
-        return -errno;
-    if (!S_ISREG(status.st_mode))
-        return -EINVAL;
-    int locked;
-    do
-        locked = flock(fd, LOCK_EX | LOCK_NB);
-    while (locked && errno == EINTR);
-    return locked ? -errno : 0;
-}
-
-int32_t pmclua_lines_open(const char *path, int32_t resume)
-{
-    int fd;
-    do
-        fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    while (fd < 0 && errno == EINTR);
-    if (fd < 0)
-        return -errno;
-    int error = check_file(fd);
-    if (!error && resume)
-        error = cut_partial_line(fd);
-    if (!error)
-        return fd;
-    close(fd);
-    return error;
-}
-
-/* After a write that stopped short: takes back the part of a line, says what stays. */
-static size_t keep_whole_lines(int fd, const char *lines, size_t written)
-{
-    const char *newline = written ? memrchr(lines, '\n', written) : NULL;
-    size_t whole = newline ? (size_t)(newline - lines) + 1 : 0;
-    off_t end = lseek(fd, 0, SEEK_END);
-    if (end >= 0 && written > whole && ftruncate(fd, end - (off_t)(written - whole)))
-        return whole;                 /* the reader, and whoever resumes, cut it all the same */
-    return whole;
-}
-
-int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept)
-{
-    size_t written = 0;
-    while (written < bytes) {
-        ssize_t got = write(fd, lines + written, bytes - written);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            int error = got < 0 ? -errno : -EIO;
-            *kept = keep_whole_lines(fd, lines, written);
-            return error;
-        }
-        written += (size_t)got;
-    }
-    *kept = written;
-    return 0;
 }

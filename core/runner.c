@@ -1,9 +1,9 @@
 /*
  * runner.c: the runner: a small program without Lua in which workloads are run and counted.
  *
- * It is started by client.c with one end of a socket pair as descriptor 3, takes messages from it one
- * after the other and answers each RUN with results. It ends when the other end closes. Whatever a
- * kernel does to this process costs its repetition alone: who asked starts another runner.
+ * It is started by client.c with one end of a socket pair, whose number is its argument, takes messages
+ * from it one after the other and answers each RUN with results. It ends when the other end closes.
+ * Whatever a kernel does to this process costs its repetition alone: who asked starts another runner.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

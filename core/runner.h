@@ -6,6 +6,7 @@
 #define PMCLUA_RUNNER_H
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "message.h"
 #include "runner_tracefs.h"
@@ -85,6 +86,8 @@ struct answer {
 int answer_words(struct answer *answer, uint32_t words);
 /* Takes a copy of a reason; the outcome becomes PMCLUA_NOT_STARTED. */
 void answer_refuse(struct answer *answer, int errnum, const char *why);
+/* What was used between two readings; of peak memory the difference is not known. */
+void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after);
 int answer_send(int fd, struct answer *answer);
 void answer_free(struct answer *answer);
 

@@ -28,6 +28,22 @@ void answer_refuse(struct answer *answer, int errnum, const char *why)
     answer->result.error_bytes = answer->result.words = 0;
 }
 
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after)
+{
+    struct pmclua_result *result = &answer->result;
+    result->user_ns = nanoseconds(after->ru_utime) - nanoseconds(before->ru_utime);
+    result->system_ns = nanoseconds(after->ru_stime) - nanoseconds(before->ru_stime);
+    result->minor_faults = (uint64_t)(after->ru_minflt - before->ru_minflt);
+    result->major_faults = (uint64_t)(after->ru_majflt - before->ru_majflt);
+    result->voluntary_switches = (uint64_t)(after->ru_nvcsw - before->ru_nvcsw);
+    result->involuntary_switches = (uint64_t)(after->ru_nivcsw - before->ru_nivcsw);
+}
+
 /* In one write, so that a runner that dies later has answered wholly. */
 int answer_send(int fd, struct answer *answer)
 {

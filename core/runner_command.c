@@ -20,16 +20,15 @@
 #include "launch.h"
 #include "padding.h"
 #include "runner.h"
-#include "runner_capture.h"
 #include "runner_regions.h"
-
-enum { CAPTURE_DEFAULT = 16 << 20 };
+#include "runner_streams.h"
 
 struct command {
     char **argv, **envp;
     char *path;                    /* what is executed: argv[0] as found in PATH */
-    char *directory, *input;
-    uint64_t inherit_input, foreground, output[2];   /* enum pmclua_output for 1 and 2 */
+    char *directory;
+    struct stream_choice streams;
+    uint64_t foreground;
     int pinned;
     cpu_set_t cpus;
     struct region_set *regions;    /* NULL: none */
@@ -49,13 +48,13 @@ static int take_field(struct command *command, const struct message_field *field
     case PMCLUA_F_DIRECTORY:
         return text && (command->directory = strdup(text)) ? 0 : -EPROTO;
     case PMCLUA_F_STDIN:
-        return text && (command->input = strdup(text)) ? 0 : -EPROTO;
+        return text && (command->streams.input = strdup(text)) ? 0 : -EPROTO;
     case PMCLUA_F_INHERIT_STDIN:
-        return field_u64(field, &command->inherit_input);
+        return field_u64(field, &command->streams.inherit_input);
     case PMCLUA_F_OUTPUT:
-        return field_u64(field, &command->output[0]);
+        return field_u64(field, &command->streams.output[0]);
     case PMCLUA_F_ERRORS:
-        return field_u64(field, &command->output[1]);
+        return field_u64(field, &command->streams.output[1]);
     case PMCLUA_F_FOREGROUND:
         return field_u64(field, &command->foreground);
     case PMCLUA_F_CPUS:
@@ -113,7 +112,7 @@ void command_free(struct command *command)
     texts_free(command->envp);
     free(command->path);
     free(command->directory);
-    free(command->input);
+    free(command->streams.input);
     region_set_free(command->regions);
     free(command);
 }
@@ -156,108 +155,7 @@ int command_new(struct command **out, const struct pmclua_message *message)
     return 0;
 }
 
-/* ---- standard descriptors ---- */
-
-/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close; captures of 1 and 2. */
-struct streams { int fd[3], owned[3]; struct capture capture[2]; };
-
-/* /dev/null, opened once. -errno. */
-static int null_device(void)
-{
-    static int fd = -1;
-    if (fd < 0)
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-static int open_input(const struct command *command, struct streams *streams)
-{
-    if (command->inherit_input) {
-        streams->fd[0] = runner_standard(0);
-        return 0;
-    }
-    if (!command->input) {
-        streams->fd[0] = null_device();
-        return streams->fd[0] < 0 ? streams->fd[0] : 0;
-    }
-    streams->fd[0] = streams->owned[0] = open(command->input, O_RDONLY | O_CLOEXEC);
-    return streams->fd[0] < 0 ? -errno : 0;
-}
-
-static int open_output(const struct command *command, const struct run *run, struct streams *streams, int place)
-{
-    uint64_t where = command->output[place - 1];
-    if (where == PMCLUA_TO_INHERIT) {
-        streams->fd[place] = runner_standard(place);
-        return 0;
-    }
-    if (where == PMCLUA_TO_CAPTURE) {
-        struct capture *capture = &streams->capture[place - 1];
-        int result = capture_open(capture, run->capture_limit ? run->capture_limit : CAPTURE_DEFAULT);
-        streams->fd[place] = capture->theirs;
-        return result;
-    }
-    streams->fd[place] = null_device();
-    return streams->fd[place] < 0 ? streams->fd[place] : 0;
-}
-
-static void close_streams(struct streams *streams)
-{
-    for (int i = 0; i < 3; i++)
-        if (streams->owned[i] >= 0)
-            close(streams->owned[i]);
-    for (int i = 0; i < 2; i++)
-        capture_close(&streams->capture[i]);
-}
-
-static int open_streams(const struct command *command, const struct run *run, struct streams *streams)
-{
-    struct capture none = { .ours = -1, .theirs = -1 };
-    *streams = (struct streams){ { -1, -1, -1 }, { -1, -1, -1 }, { none, none } };
-    int result = open_input(command, streams);
-    for (int place = 1; result == 0 && place < 3; place++)
-        result = open_output(command, run, streams, place);
-    if (result < 0)
-        close_streams(streams);
-    return result;
-}
-
-static int captures_any(const struct streams *streams)
-{
-    return streams->capture[0].ours >= 0 || streams->capture[1].ours >= 0;
-}
-
-static void take_captured(const struct streams *streams, struct answer *answer)
-{
-    const struct capture *out = &streams->capture[0], *err = &streams->capture[1];
-    if (answer->result.outcome == PMCLUA_NOT_STARTED || out->used + err->used == 0 ||
-        !(answer->text = malloc((size_t)out->used + err->used)))
-        return;
-    if (out->used)
-        memcpy(answer->text, out->text, out->used);
-    if (err->used)
-        memcpy(answer->text + out->used, err->text, err->used);
-    answer->result.output_bytes = out->used;
-    answer->result.error_bytes = err->used;
-}
-
 /* ---- one repetition ---- */
-
-static uint64_t nanoseconds(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
-}
-
-static void take_usage(struct pmclua_result *result, const struct rusage *usage)
-{
-    result->user_ns = nanoseconds(usage->ru_utime);
-    result->system_ns = nanoseconds(usage->ru_stime);
-    result->max_rss_bytes = (uint64_t)usage->ru_maxrss * 1024;
-    result->minor_faults = (uint64_t)usage->ru_minflt;
-    result->major_faults = (uint64_t)usage->ru_majflt;
-    result->voluntary_switches = (uint64_t)usage->ru_nvcsw;
-    result->involuntary_switches = (uint64_t)usage->ru_nivcsw;
-}
 
 static void take_status(struct pmclua_result *result, int status)
 {
@@ -299,8 +197,7 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     runner_limit(run->timeout_ns);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
-    if (captures_any(streams))
-        capture_follow(streams->capture, held->pid);
+    streams_follow(streams, held->pid);
     int waited = wait_for(held->pid, run->timeout_ns, &status, &usage, &end_ns);
     runner_watch(0);
     if (runner_limit_hit())
@@ -311,7 +208,8 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
         return;
     }
     take_status(result, status);
-    take_usage(result, &usage);
+    answer_usage(answer, &(struct rusage){ 0 }, &usage);
+    result->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
 /* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel
@@ -438,10 +336,10 @@ void command_run(struct command *command, const struct event_set *set, const str
 {
     struct streams streams;
     answer->result.threads = 1;
-    int result = open_streams(command, run, &streams);
+    int result = streams_open(&streams, &command->streams, run->capture_limit);
     if (result < 0) {
         char why[4096];
-        snprintf(why, sizeof why, "read\n%s", command->input ? command->input : "/dev/null");
+        snprintf(why, sizeof why, "read\n%s", command->streams.input ? command->streams.input : "/dev/null");
         answer_refuse(answer, -result, why);
         return;
     }
@@ -449,6 +347,6 @@ void command_run(struct command *command, const struct event_set *set, const str
     char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
     launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
     padding_free(padded);
-    take_captured(&streams, answer);
-    close_streams(&streams);
+    streams_take(&streams, answer);
+    streams_close(&streams);
 }

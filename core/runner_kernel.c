@@ -18,6 +18,7 @@
 #include "cpulist.h"
 #include "pmclua_kernel.h"
 #include "runner_crew.h"
+#include "runner_params.h"
 
 enum { WHY_BYTES = 1024 };
 
@@ -158,76 +159,17 @@ static void end_if_forked(void)
         _exit(0);
 }
 
-/* ---- parameters and setup ---- */
-
-/* What NAME_setup sees, and who answers it. `params` is first: the callbacks get its address. */
-struct setup_call {
-    struct pmclua_params params;
-    struct kernel *kernel;
-    int failed;
-};
-
-static struct setup_call *call_of(const struct pmclua_params *params)
-{
-    return (struct setup_call *)params;
-}
-
-static void *param_fail(const struct pmclua_params *params, const char *why)
-{
-    struct setup_call *call = call_of(params);
-    if (!__atomic_exchange_n(&call->failed, 1, __ATOMIC_RELAXED))
-        refuse(call->kernel, ECANCELED, "%s", why);
-    return NULL;
-}
-
-static const char *param_str(const struct pmclua_params *params, const char *name, const char *otherwise)
-{
-    size_t length = strlen(name);
-    for (char **text = call_of(params)->kernel->parameters; *text; text++)
-        if (strncmp(*text, name, length) == 0 && (*text)[length] == '=')
-            return *text + length + 1;
-    return otherwise;
-}
-
-static void not_a_number(const struct pmclua_params *params, const char *name, const char *text, const char *kind)
-{
-    char why[256];
-    snprintf(why, sizeof why, "parameter %s is '%s', which is not %s", name, text, kind);
-    param_fail(params, why);
-}
-
-static uint64_t param_u64(const struct pmclua_params *params, const char *name, uint64_t otherwise)
-{
-    const char *text = param_str(params, name, NULL);
-    uint64_t value = otherwise;
-    if (text && pmclua_parse_u64(text, &value) < 0)
-        not_a_number(params, name, text, "an unsigned integer");
-    return value;
-}
-
-static double param_f64(const struct pmclua_params *params, const char *name, double otherwise)
-{
-    const char *text = param_str(params, name, NULL);
-    if (!text)
-        return otherwise;
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end)
-        not_a_number(params, name, text, "a number");
-    return value;
-}
+/* ---- setup ---- */
 
 static void setup_step(struct seat *seat, void *argument)
 {
     struct kernel *kernel = argument;
-    struct setup_call call = {
-        { (uint32_t)seat->index, (uint32_t)kernel->crew->count, param_u64, param_f64, param_str, param_fail },
-        kernel, 0
-    };
+    struct setup_call call;
+    setup_call_new(&call, seat->index, kernel->crew->count, kernel->parameters);
     void *state = kernel->setup(&call.params);
     end_if_forked();
     kernel->state[seat->index] = state;
-    seat->errnum = call.failed ? ECANCELED : 0;
+    seat->errnum = call.why[0] ? -refuse(kernel, ECANCELED, "%s", call.why) : 0;
 }
 
 static int set_up(struct kernel *kernel)
@@ -282,22 +224,6 @@ static void measure_step(struct seat *seat, void *argument)
     if (call->run->pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
     seat->errnum = pinned < 0 ? -pinned : -result;
-}
-
-static uint64_t nanoseconds(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
-}
-
-/* What the whole process used since `before`; of its peak memory a kernel's share is not known. */
-static void take_usage(struct pmclua_result *result, const struct rusage *before, const struct rusage *after)
-{
-    result->user_ns = nanoseconds(after->ru_utime) - nanoseconds(before->ru_utime);
-    result->system_ns = nanoseconds(after->ru_stime) - nanoseconds(before->ru_stime);
-    result->minor_faults = (uint64_t)(after->ru_minflt - before->ru_minflt);
-    result->major_faults = (uint64_t)(after->ru_majflt - before->ru_majflt);
-    result->voluntary_switches = (uint64_t)(after->ru_nvcsw - before->ru_nvcsw);
-    result->involuntary_switches = (uint64_t)(after->ru_nivcsw - before->ru_nivcsw);
 }
 
 /* From the first thread's start to the last one's end. */
@@ -359,7 +285,7 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         crew_do(kernel->crew, measure_step, &call);
         getrusage(RUSAGE_SELF, &after);
         take_times(&answer->result, kernel->crew);
-        take_usage(&answer->result, &before, &after);
+        answer_usage(answer, &before, &after);
         int counted = take_counts(answer, kernel->crew, set);
         if (misses_threads(kernel)) {
             refuse_missed(answer);

@@ -15,10 +15,12 @@ local M = {}
 local BLOCK_BYTES = 2 ^ 18
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
--- The next piece of the text: of the file, then of what follows it; nil at the end.
+-- The next piece of the text: of the file, then of what follows it, which begins a line anew; nil at the end.
 local function next_block(reader)
   local block = reader.file:read(BLOCK_BYTES)
-  if not block then block, reader.rest = reader.rest, nil end
+  if block or not reader.rest then return block end
+  block, reader.rest = reader.rest, nil
+  reader.block, reader.at = "", 1
   return block
 end
 
