@@ -193,8 +193,9 @@ describe("an experiment", function()
         warmup = 0, on_failure = on_failure }, { each = function(record) outcomes[#outcomes + 1] = record.outcome end })
       return outcomes, result
     end
-    local skipped = tally "skip"
+    local skipped, without = tally "skip"
     assert.same({ "rejected", "rejected", "rejected" }, skipped)
+    assert.matches("3 repetitions left out, the first: exit status 3", tostring(without))
     local kept, result = tally "keep"
     assert.same({ "done", "done", "done" }, kept)
     assert.equal(3, result:cells()().page_faults.n)
@@ -234,6 +235,16 @@ describe("an experiment", function()
     run { events = { "page-faults" }, workloads = { "true" }, factors = { { "n", { 1 } } }, repetitions = 2, warmup = 0,
       setup = hook "setup", prepare = hook "prepare", conclude = hook "conclude", cleanup = hook "cleanup" }
     assert.equal("setup1 prepare1 conclude1 prepare1 conclude1 cleanup1", table.concat(calls, " "))
+  end)
+
+  it("keeps what was measured where a hook fails later", function()
+    local file = support.write(support.folder() .. "/there", "")
+    local result = run { events = { "page-faults" }, workloads = { pmc.command { "true" } }, repetitions = 9, warmup = 0,
+      seed = 1, prepare = pmc.command { "cat", file },
+      conclude = function() if io.open(file) then os.remove(file) end end }
+    assert.equal("failed", result.status)
+    assert.matches("prepare 'cat .*' failed: exit status 1", tostring(result.problem))
+    assert.equal(1, result:cells()().repetitions)
   end)
 
   it("measures Lua functions in this process, labelled as such", function()
@@ -287,9 +298,15 @@ describe("reject_if", function()
     assert.equal("complete", result.status)
   end)
 
-  it("gives up after a bounded number of tries, and says so", function()
-    assert.matches("20 repetitions in a row were rejected", message_of(run, { events = { "page-faults" }, repetitions = 1,
-      warmup = 0, workloads = { "true" }, reject_if = "page_faults >= 0" }))
+  it("gives up after a bounded number of tries, says so, and keeps what was measured", function()
+    local result = run { events = { "page-faults" }, repetitions = 3, warmup = 0, workloads = { "true", "false" },
+      on_failure = "keep", factors = { { "n", { 1, 2 } } }, reject_if = "n == 2" }
+    assert.equal("failed", result.status)
+    assert.matches("20 repetitions in a row were rejected", tostring(result.problem))
+    local rejected = 0
+    for cell in result:cells() do rejected = rejected + cell.rejected end
+    assert.equal(20, rejected)
+    assert.matches("20 repetitions rejected by 'n == 2', and repeated", tostring(result))
   end)
 end)
 
@@ -478,6 +495,43 @@ describe("the command line of an experiment", function()
     assert.equal(0, got.status)
     assert.matches("22 runs", got.out)
     assert.is_nil(io.open(folder .. "/ran"))
+  end)
+
+  it("has passes, what stops it, cells and the order in the plan, 80 columns wide", function()
+    local plan = pmc.experiment { events = { "page-faults", "duration_time", "no = r1:u" }, seed = 5, baseline = "true",
+      workloads = { "true", "ls" }, factors = { { "n", { 1, 2 } } }, stop = { repetitions = 50, time = "2min" } }:plan()
+    for _, part in ipairs { "4 cells × 1 pass × (2 warm-up + at most 50 counted) = at most 208 runs, seed 5",
+      "\n  stops: when all comparisons are decided; at 50 repetitions; after 2 min 00 s\n", "\n  pass 1: page-faults\n",
+      "\n  without a counter: duration_time\n", "\n  cell 4: ls n=2\n",
+      "\n  order: randomised blocks of 4, interleaved; the first: cells " } do
+      assert.is_truthy(plan:find(part, 1, true), part .. " in:\n" .. plan)
+    end
+    for line in plan:gmatch "[^\n]+" do assert.is_true(require("pmclua.text").width(line) <= 80, line) end
+  end)
+
+  it("tells on a terminal how far it is and how long it will take", function()
+    local progress = require "pmclua.experiment.progress"
+    local step = { warmup = false, cell = { workload = { name = "rows" }, levels = { n = 256, m = 1 } } }
+    local function line(state)
+      state.step, state.total = step, 60
+      return progress.line(state)
+    end
+    assert.equal("1/60 · rows m=1 n=256", line { done = 0, elapsed = 0 })
+    assert.equal("21/60 · rows m=1 n=256 · 20 s left", line { done = 20, elapsed = 10 })
+    assert.equal("21/60 · rows m=1 n=256 · at most 5 s left", line { done = 20, elapsed = 10, rule = { seconds = 15 } })
+  end)
+
+  it("says why a stop rule ended it, also of the stored file", function()
+    local path = support.folder() .. "/stopped.jsonl"
+    local result = run({ events = { "page-faults" }, workloads = { "true", "ls /" }, baseline = "true", warmup = 0,
+      stop = { repetitions = 12 } }, { store = path })
+    assert.matches("stopped after 10 repetitions: all comparisons are decided", tostring(result))
+    assert.equal(tostring(result), tostring(pmc.load(path)))
+    local limited = run { events = { "page-faults" }, workloads = { "true" }, warmup = 0,
+      stop = { interval = "0.0001%", repetitions = 7 } }
+    if not limited:cells()().page_faults.exact then
+      assert.matches("stopped at the limit of 7 repetitions, before all was as narrow as asked", tostring(limited))
+    end
   end)
 
   it("writes results to standard output alone, and keeps it clean of the workload's", function()

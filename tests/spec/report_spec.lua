@@ -236,7 +236,7 @@ describe("a table", function()
     r:add(made.record({ 1, 1, 1 }, dead))
     r:finish "interrupted"
     local text = shown(r:where { n = 256 })
-    for _, said in ipairs { "1 repetition rejected", "died of SIGSEGV", "1 signalled", "interrupted" } do
+    for _, said in ipairs { "1 repetition left out", "died of SIGSEGV", "1 signalled", "interrupted" } do
       assert.matches(said, text, 1, true)
     end
   end)

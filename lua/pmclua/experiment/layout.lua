@@ -74,11 +74,12 @@ local function draw_of(declaration, step)
 end
 
 --- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
+---@param repetitions integer at most
 ---@return table[]?
-function M.draws(declaration)
+function M.draws(declaration, repetitions)
   if declaration.layout ~= "randomise" then return nil end
   local list = {}
-  for i = 1, math.ceil(declaration.repetitions / M.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
+  for i = 1, math.ceil(repetitions / M.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
   return list
 end
 

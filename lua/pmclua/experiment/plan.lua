@@ -51,9 +51,18 @@ local function is_in_runner(declaration)
   return not declaration.target and not (declaration.regions and declaration.regions.kind == "marks")
 end
 
+--- How often each cell is measured; at most, where a stop rule decides.
+---@param declaration pmclua.Declaration
+---@return integer
+function plan.most_repetitions(declaration)
+  local rule = declaration.stop
+  return rule and require("pmclua.verdict.stop").most(rule) or declaration.repetitions
+end
+
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
----@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer }
+---@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer } runs: at most, where
+---   a stop rule decides
 function plan.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
@@ -63,7 +72,7 @@ function plan.make(declaration)
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end
   local cells = plan.cells(declaration)
-  local runs = #cells * #list * (declaration.warmup + declaration.repetitions)
+  local runs = #cells * #list * (declaration.warmup + plan.most_repetitions(declaration))
   return { cells = cells, passes = list, anchors = anchors, runs = runs }
 end
 
@@ -184,7 +193,8 @@ function plan.header(declaration, made)
     baseline = declaration.baseline, primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
-    layout = declaration.layout, layouts = require("pmclua.experiment.layout").draws(declaration),
+    layout = declaration.layout,
+    layouts = require("pmclua.experiment.layout").draws(declaration, plan.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
     rank = require("pmclua.rank").number(),

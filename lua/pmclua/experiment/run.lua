@@ -14,7 +14,7 @@ local plan = require "pmclua.experiment.plan"
 ---@field plan table
 ---@field session pmclua.Session
 ---@field take fun(record: table)          gets every record
----@field progress? fun(done: integer, total: integer, step: table)
+---@field progress? fun(order: integer, total: integer, step: table, rule: pmclua.StopRule?)
 local Run = {}
 Run.__index = Run
 
@@ -41,7 +41,7 @@ end
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
-    failed = {}, rejected = 0, counter = new_counter(declaration, made) }, Run)
+    counter = new_counter(declaration, made) }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -190,6 +190,7 @@ end
 
 --- Hands on a record, and those of its parts, which share its fate.
 local function take(self, made, parts)
+  self.has_taken = true
   self.take(made)
   for _, part in ipairs(parts) do
     part.outcome, part.why = made.outcome, made.why
@@ -212,7 +213,6 @@ local function repeat_step(self, step)
     local made, parts = attempt(self, step)
     if not is_rejected(self, made) then return made, parts end
     made.outcome, made.why = "rejected", "reject_if: " .. self.declaration.reject_if.formula
-    self.rejected = self.rejected + 1
     take(self, made, parts)
     if try == MOST_TRIES then
       error(explain.problem { code = "EREJECTED", operation = "run",
@@ -243,7 +243,6 @@ local function goes_on(self, made)
   end
   if self.declaration.on_failure == "skip" or made.outcome ~= "done" then
     made.outcome = made.outcome == "done" and "rejected" or made.outcome
-    self.failed[made.cell] = (self.failed[made.cell] or 0) + 1
   end
   return true
 end
@@ -257,7 +256,7 @@ local function settle(self, made, parts)
 end
 
 local function show_progress(self, step)
-  if self.progress then self.progress(step.order, self.plan.runs, step) end
+  if self.progress then self.progress(step.order, self.plan.runs, step, self.declaration.stop) end
 end
 
 local function run_alone(self, step)
@@ -312,9 +311,11 @@ function Run:execute()
     self.remarks = self.counter:remarks()
     self.counter:close()
   end
-  if not ok then error(status, 0) end
-  if not cleaned then error(why, 0) end
-  return status, self.problem
+  local problem = not ok and status or not cleaned and why or nil
+  if not problem then return status, self.problem end
+  -- What ends a run that has begun costs nothing of what was measured.
+  if type(problem) ~= "table" or not self.has_taken then error(problem, 0) end
+  return ok and status or "failed", self.problem or problem
 end
 
 return run

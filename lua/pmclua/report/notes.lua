@@ -286,12 +286,18 @@ local function about(result, label, said)
   return has_several_cells(result) and text.safe(label) .. ": " .. said or said
 end
 
+-- "12 repetitions rejected by 'context_switches > 0'", or left out for how they ended.
+local function rejected(cell)
+  local said, why = text.plural(cell.rejected, "repetition"), cell.first_rejected or ""
+  local condition = why:match "^reject_if: (.*)"
+  if condition then return ("%s rejected by '%s', and repeated"):format(said, text.safe(condition)) end
+  return ("%s left out%s"):format(said, why ~= "" and ", the first: " .. text.safe(why) or "")
+end
+
 local function failures(result, list)
   for cell in result:cells() do
     local first = cell.first_failure
-    if cell.rejected > 0 then
-      add(list, about(result, cell:label(), text.plural(cell.rejected, "repetition") .. " rejected"))
-    end
+    if cell.rejected > 0 then add(list, about(result, cell:label(), rejected(cell))) end
     if first and first.why then
       add(list, about(result, cell:label(), "the first failure: " .. text.safe(first.why)))
     end
@@ -307,7 +313,26 @@ local function warnings(result, list)
   end
 end
 
+local STOPPED = {
+  decided = "stopped after %s: all comparisons are decided",
+  narrow = "stopped after %s: all intervals are as narrow as asked",
+  repetitions = "stopped at the limit of %s",
+  time = "stopped after %s, at the limit of %s",
+}
+
+-- Why a stop rule ended the run, and what it did not reach.
+local function stopping(result)
+  local why, count = require("pmclua.experiment.result.stopping").why(result)
+  if not why then return nil end
+  local rule, missed = result.header.stop, ""
+  if why == "decided" then missed = rule.interval and ", or as narrow as asked" or ""
+  elseif why ~= "narrow" and rule.interval then missed = ", before all was as narrow as asked"
+  elseif why ~= "narrow" and result.header.baseline then missed = ", before all comparisons were decided" end
+  return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
+end
+
 local function ending(result, list)
+  add(list, stopping(result))
   local header = result.header
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))

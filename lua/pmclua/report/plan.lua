@@ -1,8 +1,18 @@
---- plan.lua (report): what `--plan` prints: what would run, how often, in which passes.
+--- plan.lua (report): what `--plan` prints: what would run, how often, in which passes and in which order.
 
 local text = require "pmclua.text"
 
 local M = {}
+
+local WIDTH = 80
+
+-- Adds a line, continued below its text where it is long.
+local function add(lines, head, said)
+  local rest = text.wrap(said, WIDTH - text.width(head))
+  for i, line in ipairs(rest) do
+    lines[#lines + 1] = (i == 1 and head or (" "):rep(text.width(head))) .. line
+  end
+end
 
 local function names(events, indices)
   local list = {}
@@ -10,23 +20,42 @@ local function names(events, indices)
   return table.concat(list, ", ")
 end
 
-local function add_events(lines, declaration)
-  for _, event in ipairs(declaration.events) do
-    if event.status then
-      lines[#lines + 1] = ("  not counted: %s <%s>: %s"):format(text.safe(event.name), event.status,
-        event.why)
-    end
-  end
-end
-
 local function add_passes(lines, declaration, made)
+  local events = declaration.events
   for i, pass in ipairs(made.passes) do
     for j, group in ipairs(pass.groups) do
       local number = #pass.groups > 1 and (", group %d"):format(j) or ""
-      lines[#lines + 1] = ("  pass %d%s: %s"):format(i, number, names(declaration.events, group.events))
+      add(lines, ("  pass %d%s: "):format(i, number), names(events, group.events))
     end
     if #pass.groups == 0 then lines[#lines + 1] = ("  pass %d: times and resource usage alone"):format(i) end
   end
+  if #made.anchors > 0 then
+    add(lines, "  in every pass, to compare passes by: ", names(events, made.anchors))
+  end
+end
+
+-- Events that need no counter, and those that are absent, by why.
+local function add_others(lines, events)
+  local tools, reasons, absent = {}, {}, {}
+  for index, event in ipairs(events) do
+    local why = event.status and ("<%s>: %s"):format(event.status, (event.why:gsub("^cannot open '.-': ", "")))
+    if why and not absent[why] then reasons[#reasons + 1], absent[why] = why, {} end
+    if why then table.insert(absent[why], index) elseif event.tool then tools[#tools + 1] = index end
+  end
+  if #tools > 0 then add(lines, "  without a counter: ", names(events, tools)) end
+  for _, why in ipairs(reasons) do
+    add(lines, "  not counted: ", ("%s %s"):format(names(events, absent[why]), text.safe(why)))
+  end
+end
+
+local function add_stop(lines, declaration)
+  local rule, limits = declaration.stop, {}
+  if not rule then return end
+  if rule.interval then limits[1] = ("when all intervals are %s wide"):format(text.percent(rule.interval)) end
+  if declaration.baseline then limits[#limits + 1] = "when all comparisons are decided" end
+  if rule.repetitions then limits[#limits + 1] = "at " .. text.plural(rule.repetitions, "repetition") end
+  if rule.seconds then limits[#limits + 1] = "after " .. text.duration(rule.seconds) end
+  add(lines, "  stops: ", table.concat(limits, "; "))
 end
 
 local function add_cells(lines, declaration, made)
@@ -39,17 +68,35 @@ local function add_cells(lines, declaration, made)
   end
 end
 
+-- The order of the first block; a unit is a cell, or a cell in a pass.
+local function add_order(lines, declaration, made)
+  local count, units = #made.cells * #made.passes, {}
+  if count < 2 then return end
+  local next_step = require("pmclua.experiment.plan").steps(declaration, made)
+  for i = 1, count do
+    local step = next_step()
+    units[i] = #made.passes > 1 and ("%d/%d"):format(step.cell.index, step.pass) or tostring(step.cell.index)
+  end
+  add(lines, "  order: ", ("randomised blocks of %d, interleaved; the first: %s %s"):format(count,
+    #made.passes > 1 and "cell/pass" or "cells", table.concat(units, " ")))
+end
+
 --- The plan in lines.
 ---@param declaration pmclua.Declaration
 ---@param made table of experiment/plan.lua
 ---@return string
 function M.render(declaration, made)
-  local lines = { ("%s × %s × (%d warm-up + %d counted) = %d runs, interleaved, seed %d"):format(
-    text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup,
-    declaration.repetitions, made.runs, declaration.seed) }
+  local most = require("pmclua.experiment.plan").most_repetitions(declaration)
+  local at_most = declaration.stop and "at most " or ""
+  local lines = {}
+  add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
+    text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup, at_most,
+    most, at_most, text.plural(made.runs, "run"), declaration.seed))
+  add_stop(lines, declaration)
   add_passes(lines, declaration, made)
-  add_events(lines, declaration)
+  add_others(lines, declaration.events)
   add_cells(lines, declaration, made)
+  add_order(lines, declaration, made)
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -21,11 +21,16 @@ local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; rat
 ---@field summaries pmclua.Interval[] of the primary quantity, one for each cell
 ---@field verdicts pmclua.Verdict[] of the primary quantity, one for each cell but the baseline
 
+--- The most blocks that a rule allows.
+---@param rule pmclua.StopRule
+---@return integer
+function M.most(rule) return rule.repetitions or MOST end
+
 --- The numbers of blocks at which to look: 10, 15, 23, … up to the limit.
 ---@param rule pmclua.StopRule
 ---@return integer[]
 function M.looks(rule)
-  local most = rule.repetitions or MOST
+  local most = M.most(rule)
   local list, n = {}, FIRST
   while n < most do
     list[#list + 1] = n
@@ -76,7 +81,7 @@ end
 ---@param state pmclua.StopState
 ---@return "repetitions"|"time"|"narrow"|"decided"|nil why
 function M.stop(rule, state)
-  if state.n >= (rule.repetitions or MOST) then return "repetitions" end
+  if state.n >= M.most(rule) then return "repetitions" end
   if rule.seconds and state.seconds >= rule.seconds then return "time" end
   if not M.is_look(rule, state.n) then return nil end
   if rule.interval and all_narrow(state.summaries, rule.interval) then return "narrow" end

@@ -22,7 +22,8 @@ local M = {}
 ---@field interval integer?
 ---@field repetitions integer summarised, in the pass that has most
 ---@field warmups integer
----@field rejected integer repeated as the experiment asked
+---@field rejected integer repeated, or left out, as the experiment asked
+---@field first_rejected string? why the first of them was
 ---@field failed table<string, integer> by outcome ("exit": ended with a status but 0); left out, or kept
 ---  where the experiment says so
 ---@field fitted boolean repetitions have several iteration counts: values are slopes
@@ -119,7 +120,7 @@ function Cell:components(name)
 end
 
 local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
-  first_failure = true }
+  first_failure = true, first_rejected = true }
 
 local function cell_index(cell, name)
   if Cell[name] then return Cell[name] end
@@ -181,7 +182,7 @@ function M.new(result, part)
     region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
-    failed = failed, first_failure = data.first_failure, exits = data.exits }, cell_meta)
+    failed = failed, first_failure = data.first_failure, first_rejected = data.first_rejected, exits = data.exits }, cell_meta)
 end
 
 --- The same cell as one of another view of its result, whose metrics it then has.

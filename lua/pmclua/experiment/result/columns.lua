@@ -40,6 +40,7 @@ end
 ---  exit, signal, why; row: where it is summarised all the same
 ---@field warmup_count integer
 ---@field rejected integer
+---@field first_rejected string? why the first was
 
 ---@return pmclua.Columns
 function M.new(with_resources)
@@ -119,6 +120,7 @@ end
 local function count_failure(columns, record)
   if record.outcome == "rejected" then
     columns.rejected = columns.rejected + 1
+    columns.first_rejected = columns.first_rejected or record.why
     return
   end
   local outcome = record.outcome == "done" and "exit" or record.outcome

@@ -1,0 +1,34 @@
+--- stopping.lua: why a stop rule ended a run, from what was recorded.
+
+local stop = require("pmclua.lazy").module "pmclua.verdict.stop"
+
+local M = {}
+
+--- What a stop rule looks at: the primary quantity of each cell, and its verdicts where there is a baseline.
+---@param result pmclua.Result
+---@param level number of the intervals of verdicts
+---@return pmclua.Interval[] summaries
+---@return pmclua.Verdict[] verdicts
+function M.state(result, level)
+  local summaries, verdicts, primary = {}, {}, result.header.primary
+  for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
+  local compared = result.header.baseline and result:compare { names = { primary }, level = level }
+  for _, pair in ipairs(compared and compared.pairs or {}) do verdicts[#verdicts + 1] = pair.rows[1].verdict end
+  return summaries, verdicts
+end
+
+--- Why a run ended that had a stop rule. No clock is asked: what no other limit explains was the time.
+---@param result pmclua.Result
+---@return "repetitions"|"time"|"narrow"|"decided"|nil why nil where there was no rule, or where it did not end
+---  the run
+---@return integer? repetitions
+function M.why(result)
+  local rule, n = result.header.stop, 0
+  if not rule or result.status ~= "complete" then return nil end
+  for cell in result:cells() do n = math.max(n, cell.repetitions) end
+  local summaries, verdicts = M.state(result, stop.look_level(rule))
+  local state = { n = n, seconds = 0, summaries = summaries, verdicts = verdicts }
+  return stop.stop(rule, state) or rule.seconds and "time" or nil, n
+end
+
+return M
