@@ -43,7 +43,7 @@ static struct frame *top_of(const struct thread *thread)
 
 static int grow_frames(struct pmclua_calls *calls, struct thread *thread)
 {
-    if (thread->depth < thread->size)
+    if (thread->frames && thread->depth < thread->size)
         return 0;
     if (thread->depth >= DEPTH_MAX)
         return -ENOBUFS;
@@ -145,7 +145,7 @@ static int push(struct pmclua_calls *calls, struct thread *thread, const struct 
         .outer = thread->open[sample->region], .stack_pointer = sample->stack_pointer,
         .start_ns = sample->time_ns };
     memcpy(counts_before(calls, thread, thread->depth), thread->counts, calls->values * sizeof *thread->counts);
-    memset(callees_of(calls, thread, thread->depth), 0, 2 * call_words(calls) * sizeof(uint64_t));
+    memset(callees_of(calls, thread, thread->depth), 0, 2 * (size_t)call_words(calls) * sizeof(uint64_t));
     thread->open[sample->region] = (int32_t)thread->depth++;
     return 0;
 }

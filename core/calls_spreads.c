@@ -251,7 +251,7 @@ static void put_region(struct block *block, const struct pmclua_calls *calls, co
     put(block, &region->facts, sizeof region->facts);
     for (uint32_t i = 0; i < 2 * words; i++)
         put(block, &spread_of(calls, region, i)->facts, sizeof(struct pmclua_spread));
-    put(block, region->outermost, 2 * words * sizeof *region->outermost);
+    put(block, region->outermost, 2 * (size_t)words * sizeof *region->outermost);
 }
 
 static void put_row(struct block *block, const struct pmclua_calls *calls, const struct row *row)
@@ -259,7 +259,7 @@ static void put_row(struct block *block, const struct pmclua_calls *calls, const
     struct pmclua_region_thread facts = { row->region, row->pid, row->tid, row->calls, { 0 } };
     memcpy(facts.name, row->name, sizeof facts.name);
     put(block, &facts, sizeof facts);
-    put(block, row->sums, 2 * call_words(calls) * sizeof *row->sums);
+    put(block, row->sums, 2 * (size_t)call_words(calls) * sizeof *row->sums);
 }
 
 /* Returns how many buckets have something in them. */
@@ -288,7 +288,7 @@ static char *join_names(const struct pmclua_calls *calls, size_t *bytes)
     for (uint32_t i = 0; i < calls->regions; i++)
         *bytes += strlen(calls->region[i].name) + 1;
     *bytes = (*bytes + 7) & ~(size_t)7;
-    char *names = calloc(1, *bytes), *place = names;
+    char *names = calloc(1, *bytes + 1), *place = names;
     for (uint32_t i = 0; names && i < calls->regions; i++)
         place = stpcpy(place, calls->region[i].name) + 1;
     return names;

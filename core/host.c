@@ -201,6 +201,12 @@ int pmclua_make_temporary(char *template_path)
     return fd < 0 ? -errno : fd;
 }
 
+int pmclua_real_path(const char *path, char *real)
+{
+    _Static_assert(PMCLUA_PATH_BYTES >= PATH_MAX, "realpath(3) writes up to PATH_MAX bytes");
+    return realpath(path, real) ? 0 : -errno;
+}
+
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns)
 {
     struct stat facts;

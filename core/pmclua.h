@@ -314,6 +314,9 @@ int pmclua_rename(const char *from, const char *to);
 int pmclua_make_temporary(char *template_path);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
+enum { PMCLUA_PATH_BYTES = 4096 };    /* PATH_MAX */
+/* Writes `path` without links, "." and ".." into real[PMCLUA_PATH_BYTES]: 0; -errno. */
+int pmclua_real_path(const char *path, char *real);
 uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);

@@ -55,7 +55,7 @@ int answer_send(int fd, struct answer *answer)
     static char *buffer;
     static size_t size;
     size_t bytes = sizeof header + header.bytes;
-    if (bytes > size) {
+    if (!buffer || bytes > size) {
         char *larger = realloc(buffer, bytes);
         if (!larger)
             return -ENOMEM;

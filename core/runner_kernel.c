@@ -338,6 +338,7 @@ static void direct_stream(FILE *stream, int fd, uint64_t wanted, uint64_t *now)
     fflush(stream);
     if (wanted == PMCLUA_TO_INHERIT)
         dup2(runner_standard(fd), fd);
+    /* cppcheck-suppress leakReturnValNotUsed -- it is `stream` */
     else if (!freopen("/dev/null", "w", stream))
         close(fd);
 }

@@ -45,7 +45,7 @@ void memory_cool(uint64_t bytes)
     static __thread uint64_t size;
     if (bytes > size) {
         free(memory);
-        memory = malloc(bytes);
+        memory = calloc(1, bytes);
         size = memory ? bytes : 0;
     }
     for (uint64_t i = 0; i < bytes && i < size; i += LINE_BYTES)

@@ -40,6 +40,7 @@ static inline uint64_t since_update(page_t *page)
 
 /* 0, the count and, where `times` is not NULL, enabled and running ns; 1: only read(2) knows. Both times go
  * on: the event is on a counter. */
+__attribute__((nonnull(1, 2)))
 static inline int read_event(page_t *page, uint64_t *count, uint64_t *times)
 {
     uint64_t counter;

@@ -367,7 +367,7 @@ local ROOMS = {
   runner = { "OUTPUT", "message", "runner" },
   host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
     "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pause", "pid", "check_cpus", "pin",
-    "rename", "stat", "tid", "uid" },
+    "real_path", "rename", "stat", "tid", "uid" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines" },
 }

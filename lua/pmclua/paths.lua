@@ -1,5 +1,6 @@
 --- paths.lua: where pmclua's own files are, and where it keeps those of its user.
 
+local bit = require "bit"
 local core = require "pmclua.core"
 
 local paths = {}
@@ -80,13 +81,12 @@ function paths.make(folder)
   return true
 end
 
-local FOLDER, STICKY, OTHERS_WRITE = 0x4000, 0x200, 0x2
+local KIND, FOLDER, STICKY, GROUP_OR_OTHERS, OTHERS_WRITE = 0xf000, 0x4000, 0x200, 0x3f, 0x2
 
---- Whether nobody but this user and root can put another folder in the place of `folder`: nothing on its
---- way is another's, or may be written to by all (but as /tmp is). Groups are taken for the user's own.
----@param folder string absolute path
-function paths.is_ours(folder)
-  local bit, way, root = require "bit", "", core.stat("/").uid       -- root, by whatever number it has here
+--- Whether each folder on the way to `folder` is this user's or root's (so are the links), and none may be
+--- written to by all, but as /tmp is.
+local function way_is_ours(folder)
+  local way, root = "", core.stat("/").uid                -- root, by whatever number it has here
   for part in folder:gmatch "[^/]+" do
     way = way .. "/" .. part
     local place, target = core.stat(way), core.stat(way .. "/.")       -- a link, and what it leads to
@@ -94,9 +94,21 @@ function paths.is_ours(folder)
       if not facts or facts.uid ~= root and facts.uid ~= core.uid() then return false end
     end
     local is_open = bit.band(target.mode, OTHERS_WRITE) ~= 0 and bit.band(target.mode, STICKY) == 0
-    if is_open or bit.band(target.mode, 0xf000) ~= FOLDER then return false end
+    if is_open or bit.band(target.mode, KIND) ~= FOLDER then return false end
   end
   return true
+end
+
+--- The real path of a folder that nobody but this user and root can open, or put another in the place of;
+--- nil where it is not so. Nothing on its way may be another's or open to all, as it is written nor behind
+--- its links; it is no link itself. Groups are taken for the user's own, but for the folder's own mode.
+---@param folder string absolute path
+---@return string?
+function paths.private(folder)
+  local facts, real = core.stat(folder), core.real_path(folder)
+  local is_private = facts and facts.uid == core.uid() and bit.band(facts.mode, GROUP_OR_OTHERS) == 0
+    and bit.band(facts.mode, KIND) == FOLDER
+  return is_private and real and way_is_ours(folder) and way_is_ours(real) and real or nil
 end
 
 --- The folder of a path ("." where it names none).

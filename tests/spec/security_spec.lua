@@ -34,6 +34,9 @@ describe("the folder of compiled kernels", function()
     { "another's", "chown 65534 F/pmclua/kernels", true },
     { "in a folder of another's", "chown 65534 F/pmclua", true },
     { "in a folder that all may write to", "chmod 777 F/pmclua" },
+    { "behind a link to a folder in one that all may write to",
+      "mkdir -m 777 F/open; chmod 777 F/open; mv F/pmclua F/open/mine; ln -s open/mine F/pmclua" },
+    { "behind a link of another's", "mv F/pmclua F/mine; ln -s mine F/pmclua; chown -h 65534 F/pmclua", true },
   }
   for _, case in ipairs(refused) do
     it("is not used where it is " .. case[1], function()
@@ -45,6 +48,56 @@ describe("the folder of compiled kernels", function()
       assert.matches("cannot be used", result.err)
     end)
   end
+
+  it("may be behind the user's own link", function()
+    local folder = support.folder()
+    sh(("mkdir %s/real; ln -s real %s/pmclua"):format(folder, folder))
+    local result = run_kernel(folder)
+    assert.equal(0, result.status, result.err)
+  end)
+end)
+
+describe("a compiled kernel", function()
+  before_each(function() support.need(support.have "cc", "no C compiler") end)
+  local compile = require "pmclua.workload.compile"
+  local runner = require("pmclua.workload.session").new()
+  teardown(function() runner:close() end)
+
+  local UNIT = { label = "two.c", text = '#include "two.h"\nint two(void) { return TWO; }\n' }
+
+  --- Builds UNIT with the header in `folder`; `cc`: a compiler in place of cc.
+  local function build(folder, cc)
+    return support.with_env({ XDG_CACHE_HOME = folder }, function()
+      return compile.build(runner, { label = UNIT.label, text = UNIT.text, folder = folder, cc = cc })
+    end)
+  end
+
+  --- Writes the header as it was written long ago, that is before the compiler began.
+  local function write_header(folder, value)
+    sh(("echo '#define TWO %d' >%s/two.h; touch -d '1 minute ago' %s/two.h"):format(value, folder, folder))
+  end
+
+  it("is found again, and made again when a header is another", function()
+    local folder = support.folder()
+    write_header(folder, 2)
+    local first = build(folder)
+    assert.equal(first, build(folder))
+    write_header(folder, 3)
+    local second = build(folder)
+    assert.are_not.equal(first, second)
+    write_header(folder, 2)
+    assert.equal(first, build(folder))
+  end)
+
+  it("is not found again where a header changed while it was compiled", function()
+    local folder = support.folder()
+    write_header(folder, 2)
+    local cc = support.write(folder .. "/cc", ([[#!/bin/sh
+      cc "$@" && echo '#define TWO 3' >%s/two.h]]):format(folder))
+    sh("chmod 755 " .. cc)
+    local first = build(folder, cc)
+    assert.are_not.equal(first, build(folder, cc))
+  end)
 end)
 
 describe("a stored result", function()

@@ -88,6 +88,14 @@ function M.stat(path)
   return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
 end
 
+--- `path` without links, "." and ".."; or nil, errno name, number.
+function M.real_path(path)
+  local real = ffi.new("char[?]", C.PMCLUA_PATH_BYTES)
+  local result = C.pmclua_real_path(path, real)
+  if result < 0 then return refused(result) end
+  return ffi.string(real)
+end
+
 --- 32 hex digits of `bytes`, for caches by content.
 function M.hash(bytes)
   local hex = ffi.new "char[33]"

@@ -36,11 +36,8 @@ local function cache_folder()
   local base = paths.cache()
   local folder = base and base .. "/kernels" or ("/tmp/pmclua-%d/kernels"):format(core.uid())
   local ok, code = paths.make(folder)
-  local facts = ok and core.stat(folder)
-  local bit = require "bit"
-  local is_ours = facts and facts.uid == core.uid() and bit.band(facts.mode, 0x3f) == 0    -- no group, no others
-    and bit.band(facts.mode, 0xf000) == 0x4000                                             -- a folder, no link
-  if is_ours and paths.is_ours(folder) then return folder end
+  local private = ok and paths.private(folder)
+  if private then return private end
   error(explain.problem {
     code = code or "EACCES", operation = "compile",
     message = ("the folder of compiled kernels, %s, cannot be used: %s"):format(folder,
@@ -71,16 +68,25 @@ local function headers_unchanged(listing)
   return true
 end
 
---- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out.
+--- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out. One that
+--- was changed since `source` was written may not be what was compiled: what stands for it is no hash.
 local function list_headers(dependencies, source)
-  local lines = {}
+  local lines, start_ns = {}, core.stat(source).mtime_ns
   local list = dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)" or ""
   for path in list:gmatch "%S+" do
-    local text = path ~= source and read_file(path)
-    if text then lines[#lines + 1] = core.hash(text) .. " " .. path .. "\n" end
+    local text, real = path ~= source and read_file(path), core.real_path(path)
+    if text and real then
+      local changed_ns = core.stat(real).mtime_ns
+      lines[#lines + 1] = ("%s %s\n"):format(
+        changed_ns < start_ns and core.hash(text) or core.decimal(changed_ns), path)
+    end
   end
   return table.concat(lines)
 end
+
+--- An entry's object: its name says with which headers it was compiled, so that the list of one and the
+--- object of another, which two that compile at once may leave, do not meet.
+local function object_of(stem, listing) return ("%s-%s.so"):format(stem, core.hash(listing):sub(1, 16)) end
 
 -- ---- compiling ----
 
@@ -131,7 +137,8 @@ function compile.build(session, unit)
     table.concat(libs, "\0"), extension, unit.label, unit.text }, "\1"))
   local stem = cache_folder() .. "/" .. key
   local listing = read_file(stem .. ".headers")
-  if listing and core.stat(stem .. ".so") and headers_unchanged(listing) then return stem .. ".so" end
+  local known = listing and object_of(stem, listing)
+  if known and core.stat(known) and headers_unchanged(listing) then return known end
 
   -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
   -- make the object differ from the key.
@@ -149,9 +156,11 @@ function compile.build(session, unit)
     os.remove(object)
     error(problem, 0)
   end
-  write_private(stem .. ".headers", list_headers(dependencies, source))
-  core.rename(object, stem .. ".so")
-  return stem .. ".so"
+  listing = list_headers(dependencies, source)
+  local made = object_of(stem, listing)
+  core.rename(object, made)
+  write_private(stem .. ".headers", listing)
+  return made
 end
 
 return compile
