@@ -64,7 +64,7 @@ const struct perf_event_header *ring_record(struct ring *ring, int *broken)
     int is_whole = left >= sizeof header && left <= ring->bytes;
     if (is_whole)
         memcpy(&header, piece(ring, sizeof header), sizeof header);
-    if (!is_whole || header.size < sizeof header || header.size > left) {
+    if (!is_whole || header.size < sizeof header || header.size % 8 != 0 || header.size > left) {
         *broken = 1;
         return NULL;
     }

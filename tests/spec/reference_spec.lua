@@ -24,6 +24,7 @@ describe("the reference", function()
       local compiles = example.code:find "pmc%.kernel %{" or example.code:find "pmc%.call"
         or example.code:find "pmc%.snippet"
       support.need(not compiles or support.have "cc", "no C compiler")
+      support.need(not example.code:find "pmc%.regions" or support.have_root(), "probes need root")
       local folder = support.folder()
       local result = support.pmclua({ "-e", example.code },
         { folder = folder, env = { XDG_STATE_HOME = folder .. "/state" } })

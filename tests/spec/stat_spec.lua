@@ -1,5 +1,6 @@
 -- pmclua stat: what it counts, where it writes, and above all how it exits.
 
+local core = require "pmclua.core"
 local dkjson = require "dkjson"
 local support = require "tests.support"
 
@@ -246,9 +247,9 @@ describe("pmclua stat", function()
   end)
 
   it("counts no longer than its time limit without a command", function()
-    local run = stat { "-e", "page-faults", "--timeout", "20ms", "-p", "1" }
-    assert.equal(0, run.status)
-    assert.matches("process 1", run.err)
+    local run = stat { "-e", "page-faults", "--timeout", "20ms", "-p", tostring(core.pid()) }
+    assert.equal(0, run.status, run.err)
+    assert.matches("process " .. core.pid(), run.err)
   end)
 
   it("counts between marks", function()
@@ -318,8 +319,8 @@ describe("pmclua stat that is interrupted", function()
 
   it("while it counts a target reports what was counted", function()
     local folder = support.folder()
-    local command = ("cd %s; echo $$ >pid; exec %s stat -I 20 -e page-faults -o ready -p 1"):format(folder,
-      support.program)
+    local command = ("cd %s; echo $$ >pid; exec %s stat -I 20 -e page-faults -o ready -p %d"):format(folder,
+      support.program, core.pid())
     local pipe = io.popen(("sh -c %s; echo $?"):format(support.quote(command)))
     for _ = 1, 2000 do
       local file = io.open(folder .. "/ready")

@@ -78,6 +78,18 @@ return function(options)
     return nil, true
   end
 
+  --- A setup that skips: busted leaves its tests out without a word.
+  local function setup_skips(element, parent, message, trace)
+    local entry = handler.format(element, parent, message, trace)
+    table.insert(handler.pendings, entry)
+    handler.pendingsCount = handler.pendingsCount + 1
+    print_new()
+    return nil, false                   -- the handler's own looks for the test that runs: there is none
+  end
+
+  for _, setup in ipairs { "lazy_setup", "strict_setup", "setup", "before_each" } do
+    busted.subscribe({ "pending", setup }, setup_skips)
+  end
   busted.subscribe({ "test", "start" }, test_start, { priority = 2 })
   busted.subscribe({ "test", "end" }, print_new, { priority = 2 })
   busted.subscribe({ "file", "end" }, file_end)
