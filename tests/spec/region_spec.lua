@@ -209,7 +209,7 @@ describe("a region between two points", function()
   end)
 
   it("may be two functions, a function's return, or addresses of the code", function()
-    local touch = require("pmclua.workload.functions").one("touch", { program = program "pages.c" })
+    local touch = require("pmclua.event.functions").one("touch", { program = program "pages.c" })
     local result = follow("outers", 5, { regions = {
       { from = "outer", to = "outer%return", name = "function" },
       { from = "outer", to = "touch", name = "until the first" },

@@ -3,6 +3,7 @@
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"
 local text = require "pmclua.text"
+local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
@@ -11,7 +12,7 @@ local M = {}
 ---@field counts string what it counts, "" where nobody says
 ---@field fields { name: string, value: string, why: string }[] of the attr, in the order of the ABI
 ---@field notes string[] what to know of its numbers
----@field status string of trying it: "counted", "unsupported", "constant-zero"
+---@field status string of trying it: "counted", "unverified" (it opens), "unsupported", "constant-zero"
 ---@field why string? of a status that is not "counted", and what would help, as one paragraph
 ---@field reason string? why alone
 ---@field hint string? what would help
@@ -161,8 +162,8 @@ local function notes_of(event)
   end
   note(event.unit ~= "" and event.attr, "a count of 1 is %s %s", ("%.6g"):format(event.scale), event.unit)
   note(event.tool, "in %s; taken from the record, costs nothing", event.unit)
-  note(not event.verified, "unverified: nothing here says that the PMU has this code; where it has not, the "
-    .. "count may be 0 all the same")
+  note(not event.verified, "unverified: nothing here says that the PMU has this code; where it has not, it "
+    .. "reads 0, so a 0 is not taken for a count")
   note(event.cpus, "counts on CPUs %s for all tasks together, whoever runs there", event.cpus or "")
   note(event.core_cpus, "counts only while the task is on CPUs %s", event.core_cpus or "")
   note(event.snapshot, "the value is a level, not a count")
@@ -202,9 +203,11 @@ function M.event(event, leader)
   local tried = M.try(event, leader)
   local counts = describe[event.source] and describe[event.source](event)
   local reason, hint = reason_of(tried.why)
+  local is_doubtful = tried.status == "counted" and unverified.is(event)
+  if is_doubtful then reason, hint = "it opens", "ask for it by a name that is known here, if it has one" end
   return {
     event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
-    status = tried.status, why = tried.why and text.safe(tostring(tried.why)) or nil, note = tried.note,
+    status = is_doubtful and unverified.STATUS or tried.status, why = tried.why and text.safe(tostring(tried.why)) or nil, note = tried.note,
     reason = reason, hint = hint, opened = tried.attr,
   }
 end
@@ -227,8 +230,8 @@ end
 local function group_note(explanations, indices)
   local attrs = {}
   for i, index in ipairs(indices) do
-    if explanations[index].status ~= "counted" then return nil end
     attrs[i] = explanations[index].opened
+    if not attrs[i] then return nil end
   end
   local leader = explanations[indices[1]].event
   local fits = require("pmclua.event.try").group(attrs, target_of(leader))

@@ -74,7 +74,7 @@ end
 local function file_offset(item, options)
   local place = item.place
   if number.is_number(place.text) and not place.quoted then return number.read(place, "an offset") end
-  local resolve = options and options.function_offset or require("pmclua.workload.functions").offset
+  local resolve = options and options.function_offset or require("pmclua.event.functions").offset
   local offset, why = resolve(item.path.text, place.text)
   if not offset then problem.at(place, "%s", why or ("there is no such function in " .. item.path.text)) end
   return 0ULL + offset

@@ -5,13 +5,14 @@
 
 local order = require "pmclua.stats.order"
 local text = require "pmclua.text"
+local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
 local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 
 ---@class pmclua.RegionValues what the calls of a region took of one event
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"
 ---@field why string? where there is no number
 ---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
 ---@field mean number? of a call
@@ -105,6 +106,9 @@ function RegionCalls:values(name, is_self)
   local run, column, event = column_of(self, name)
   if not run then
     return { status = event.status or "not-counted", why = column, n = 0 }
+  end
+  if event and unverified.is(event) and tonumber(run.whole[column]) == 0 then
+    return { status = unverified.STATUS, why = unverified.WHY, n = 0 }
   end
   local region = region_in(self, run)
   local spread = (is_self and region.self or region.total)[column]

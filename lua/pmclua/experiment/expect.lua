@@ -2,6 +2,7 @@
 
 local check = require("pmclua.lazy").module "pmclua.verdict.check"
 local record = require "pmclua.experiment.record"
+local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
@@ -11,12 +12,16 @@ Expectations.__index = Expectations
 --- Gathers what a declaration's predictions say of each record.
 ---@param declaration pmclua.Declaration
 function M.new(declaration)
-  return setmetatable({ predictions = declaration.expect or {}, events = declaration.events, cells = {} },
-    Expectations)
+  local doubtful = {}
+  for index, event in ipairs(declaration.events) do
+    if unverified.is(event) then doubtful[event.field] = index end
+  end
+  return setmetatable({ predictions = declaration.expect or {}, events = declaration.events,
+    doubtful = doubtful, cells = {} }, Expectations)
 end
 
 local function new_cell(self, made)
-  local cell = { workload = made.workload, levels = made.levels, checks = {} }
+  local cell = { workload = made.workload, levels = made.levels, checks = {}, has_counted = {} }
   for i, prediction in ipairs(self.predictions) do cell.checks[i] = check.prediction(prediction) end
   return cell
 end
@@ -28,6 +33,24 @@ function Expectations:take(made)
   self.cells[made.cell] = cell
   local lookup = record.lookup(made, self.events)
   for _, checked in ipairs(cell.checks) do checked:take(lookup) end
+  for field, index in pairs(self.doubtful) do
+    local count = made.counts[index]
+    cell.has_counted[field] = cell.has_counted[field] or count ~= nil and count ~= 0
+  end
+end
+
+-- The first event of a prediction that nothing vouches for and that has counted nothing.
+local function doubtful_in(self, prediction, cell)
+  for _, name in ipairs(prediction.needs) do
+    if self.doubtful[name] and not cell.has_counted[name] then return name end
+  end
+end
+
+local function result_of(self, checked, prediction, cell)
+  local name = doubtful_in(self, prediction, cell)
+  if not name then return checked:result() end
+  return { state = "uncountable", text = prediction.formula, n = 0,
+    reason = ("needs %s: %s"):format(name, unverified.WHY) }
 end
 
 --- How each prediction fared in each cell.
@@ -38,8 +61,8 @@ function Expectations:results()
   table.sort(numbers)
   for _, number in ipairs(numbers) do
     local cell = self.cells[number]
-    for _, checked in ipairs(cell.checks) do
-      local result = checked:result()
+    for i, checked in ipairs(cell.checks) do
+      local result = result_of(self, checked, self.predictions[i], cell)
       result.cell, result.workload, result.levels = number, cell.workload, cell.levels
       list[#list + 1] = result
     end

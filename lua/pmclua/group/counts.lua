@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local unverified = require "pmclua.event.unverified"
 local text = require "pmclua.text"
 
 --- What a group counted: a reading since it was opened, or the difference of two.
@@ -40,7 +41,15 @@ local function why_no_time(counts)
     or "nothing ran here, or it is counted elsewhere"
 end
 
---- "counted", "scaled", "not-counted", "unsupported" or "constant-zero"; for the latter three also why.
+-- Whether its 0 is no count: of a code that nothing vouches for, and that has counted nothing so far.
+local function is_doubtful(counts, place)
+  if place.has_counted or not unverified.is(place.event) then return false end
+  place.has_counted = core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word) ~= 0
+  return not place.has_counted
+end
+
+--- "counted", "scaled", "not-counted", "unverified", "unsupported" or "constant-zero"; for the latter four
+--- also why.
 ---@param name string
 ---@return string status, string? why
 function Counts:status(name)
@@ -51,6 +60,7 @@ function Counts:status(name)
     return "not-counted", why_no_time(self)
   end
   if running == 0 then return "not-counted", "never on the PMU: its counters were taken" end
+  if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
   return running < enabled and "scaled" or "counted"
 end
 
@@ -81,6 +91,7 @@ end
 local function estimate(counts, place)
   local raw, why = raw_count(counts, place)
   if not raw then return nil, why end
+  if is_doubtful(counts, place) then return nil, unverified.WHY end
   local enabled, running = times_of(counts, place)
   return tonumber(raw) * (enabled / running) * place.scale
 end

@@ -68,7 +68,7 @@ function Interval:rate(name)
   return value / self.seconds
 end
 
---- How a value was obtained: "counted", "scaled", "not-counted", "unsupported", "constant-zero"; of
+--- How a value was obtained: "counted", "scaled", "not-counted", "unverified", "unsupported", "constant-zero"; of
 --- metrics "absent" where they have none. And why.
 ---@param name string
 ---@return string status, string? why

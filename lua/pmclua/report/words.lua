@@ -97,7 +97,7 @@ end
 
 local STATUS = {
   unsupported = "<not supported>", ["not-counted"] = "<not counted>", ["constant-zero"] = "<always 0>",
-  absent = "<absent>",
+  absent = "<absent>", unverified = "<unverified>",
 }
 
 --- A reason without what every reason begins with, and without advice: what fits on a line.

@@ -1,13 +1,13 @@
---- functions.lua: functions by the names that people write, as regions: where each is entered and left.
+--- functions.lua: functions as regions: where each is entered and left.
 --
 --     local found = functions.find("lib.so:parse*", { program = "/usr/bin/xmllint" })
 --
--- Invariant: a name that is not found, or cannot be followed, raises a problem that says why and what to
--- do; a function is never followed by half: every way out of it that can be known has its point.
+-- Invariant: a function is never followed by half: every way out of it that can be known has its point; one
+-- that cannot be followed raises a problem that says why and what to do.
 
 local explain = require "pmclua.explain"
-local files = require "pmclua.workload.function_files"
-local symbols = require "pmclua.core.symbols"
+local files = require "pmclua.event.function_files"
+local named = require "pmclua.event.functions"
 local text = require "pmclua.text"
 
 local M = {}
@@ -16,91 +16,7 @@ local function problem(code, message, hint)
   error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
 end
 
--- ---- names that are not there --------------------------------------------------------------------------
-
-local MOST_COMPARED = 50000      -- names: more take seconds to compare
-
-local function all_names(list)
-  local names, seen = {}, {}
-  for i = 1, math.min(list.count, MOST_COMPARED) do
-    local symbol = list:at(i)
-    if symbol and not symbol.imported and not symbol.part and not seen[symbol.plain] then
-      names[#names + 1], seen[symbol.plain] = symbol.plain, true
-    end
-  end
-  return names
-end
-
-local function containing(names, name)
-  local found = {}
-  for _, other in ipairs(names) do
-    local has_it = #name >= 3 and other:lower():find(name:lower(), 1, true)
-    if has_it and #found < 3 then found[#found + 1] = other end
-  end
-  return found
-end
-
-local function in_other_file(name, place)
-  for _, path in ipairs(files.loaded(place)) do
-    local list = path ~= place.program and symbols.open(path)
-    local found = list and list:match(name) or {}
-    local is_there = found[1] and not found[1].imported
-    if list then list:close() end
-    if is_there then return path:match "[^/]*$" end
-  end
-end
-
-local function said_place(inlined)
-  return inlined.file and (" (%s:%d)"):format(inlined.file:match "[^/]*$", inlined.line) or ""
-end
-
-local function raise_inlined(name, shown, inlined)
-  problem("EINLINED", ("'%s' was compiled into its callers in %s%s: %s has no calls of it to count"):format(
-    text.safe(name), text.plural(inlined.places, "place"), said_place(inlined), shown),
-    "declare it __attribute__((noinline)), or build with -fno-inline")
-end
-
-local function raise_unknown(list, path, name, file_given, place)
-  local shown = text.safe(path:match "[^/]*$")
-  local inlined = not name:find "[*?]" and list:inlined(name)
-  if inlined and inlined.places > 0 then raise_inlined(name, shown, inlined) end
-  local names = all_names(list)
-  if #names == 0 then
-    problem("ENOENT", ("%s has no symbols: it was stripped"):format(shown),
-      "install its debug symbols (a -dbgsym package), or build it without strip")
-  end
-  local other = not file_given and in_other_file(name, place)
-  if other then
-    problem("ENOENT", ("'%s' is not in %s but in a library"):format(text.safe(name), shown),
-      ("name both: '%s:%s'"):format(other, name))
-  end
-  local nearest, similar = text.nearest(name, names), containing(names, name)
-  problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
-    nearest and ("did you mean '%s'?"):format(nearest)
-      or #similar > 0 and "there is " .. text.list(similar, "or")
-      or not inlined and "without debug information (-g) it cannot be said whether it was inlined" or nil)
-end
-
--- ---- functions that cannot be followed as they are -----------------------------------------------------
-
-local function raise_imported(symbol, path, place)
-  local shown = text.safe(path:match "[^/]*$")
-  local other = in_other_file(symbol.name, place)
-  problem("ENOENT", ("%s calls '%s' but does not have it"):format(shown, symbol.shown),
-    other and ("name its library, too: '%s:%s'"):format(other, symbol.name) or nil)
-end
-
-local function raise_indirect(list, symbol)
-  local choices = {}
-  local bare = symbol.name:gsub("^_+", "")
-  for _, other in ipairs(list:match(("*%s_*"):format(bare))) do
-    local is_choice = other.plain:gsub("^_+", ""):sub(1, #bare + 1) == bare .. "_"
-      and not other.indirect and not other.plain:find "_ifunc$"
-    if is_choice and #choices < 4 then choices[#choices + 1] = other.plain end
-  end
-  problem("EINDIRECT", ("'%s' is chosen at run time among several functions"):format(symbol.shown),
-    #choices > 0 and "name the one that is used here: " .. text.list(choices, "or") or nil)
-end
+-- ---- functions that cannot be followed ------------------------------------------------------------------
 
 local PROBE_HINT = "return probes can be asked for (returns = \"probe\", --return-probes): they abort C++ "
   .. "programs that throw through the function, and miss returns beyond 64 calls within each other"
@@ -161,7 +77,7 @@ local function note_inlined(list, symbol, region)
   local inlined = list:inlined(symbol.plain, symbol.index)
   if inlined and inlined.places > 0 then
     table.insert(region.notes, ("also compiled into its callers in %s%s: these calls are not seen")
-      :format(text.plural(inlined.places, "place"), said_place(inlined)))
+      :format(text.plural(inlined.places, "place"), named.source_of(inlined)))
   end
 end
 
@@ -208,47 +124,15 @@ function M.find(spec, place, options)
   local found, regions, skipped = list:match(name), {}, {}
   local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
-    if symbol.imported and #found == 1 then raise_imported(symbol, path, place) end
-    if symbol.indirect and not is_pattern then raise_indirect(list, symbol) end
+    if symbol.imported and #found == 1 then named.raise_imported(symbol, path, place) end
+    if symbol.indirect and not is_pattern then named.raise_indirect(list, symbol) end
     if not symbol.imported and not symbol.indirect then
       add_region(regions, skipped, is_pattern, list, symbol, path, options or {})
     end
   end
   if #regions == 0 and skipped[1] then error(skipped[1], 0) end
-  if #regions == 0 then raise_unknown(list, path, name, file ~= nil, place) end
+  if #regions == 0 then named.raise_unknown(list, path, name, file ~= nil, place) end
   return regions, skipped
-end
-
---- The one function that a name means, and its file. Raises a problem.
----@param spec string
----@param place pmclua.functions.Place
----@return pmclua.core.Symbol
----@return string path
----@return pmclua.core.Symbols
-function M.one(spec, place)
-  local file, name = files.split(spec)
-  local path = files.file(file, place)
-  local list = files.of_file(path)
-  local found = list:match(name)
-  if #found == 0 then raise_unknown(list, path, name, file ~= nil, place) end
-  if #found > 1 then
-    problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
-      text.safe(path)), ("one of them is '%s'"):format(found[1].shown))
-  end
-  if found[1].imported then raise_imported(found[1], path, place) end
-  if found[1].indirect then raise_indirect(list, found[1]) end
-  return found[1], path, list
-end
-
---- The offset in a file of a function, for probes of other kinds.
----@param path string
----@param name string
----@return number? offset
----@return string? why not
-function M.offset(path, name)
-  local ok, symbol = pcall(M.one, path .. ":" .. name, { program = path })
-  if not ok then return nil, tostring(symbol) end
-  return symbol.offset
 end
 
 return M

@@ -8,8 +8,9 @@
 local check = require "pmclua.workload.check"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local files = require "pmclua.workload.function_files"
+local files = require "pmclua.event.function_files"
 local functions = require "pmclua.workload.functions"
+local named = require "pmclua.event.functions"
 local regions = require "pmclua.core.regions"
 local text = require "pmclua.text"
 local words = require "pmclua.workload.words"
@@ -131,7 +132,7 @@ local function ends(spec, kind, place)
   local bare, suffix = spec:match "^(.-)(%%return)$"
   local base, plus = spec:match "^(.-)%+(0x%x+)$"
   if not base then base, plus = spec:match "^(.-)%+(%d+)$" end
-  local symbol, path, list = functions.one(bare or base or spec, place)
+  local symbol, path, list = named.one(bare or base or spec, place)
   if suffix then return returns_of(list, symbol, path, kind) end
   local more = plus and tonumber(plus) or 0
   if more > 0 and more >= symbol.bytes then

@@ -60,3 +60,34 @@ describe("in the lab, a probe of the OS kernel", function()
     g:close()
   end)
 end)
+
+describe("in the lab, a code that the PMU has not", function()
+  lazy_setup(lab.need_lab)
+
+  -- 0x10 is an event of Arm's architecture that this PMU has not; libpfm4 knows it of this CPU.
+  for _, spec in ipairs { "r3:u", "r3fff:u", "4:0x10", "armv8_pmuv3/event=0x3/u", "arm_n1::BR_MIS_PRED" } do
+    it("reads no 0 as a count: " .. spec, function()
+      local g = pmc.group { "x = " .. spec, "instructions:u" }
+      local counts = g:count(function() for i = 1, 1000 do local _ = i end end)
+      g:close()
+      assert.equal("unverified", counts:status "x")
+      assert.is_nil(counts.x)
+      assert.equal(0, counts.raw.x)
+      assert.is_true(counts["instructions:u"] > 0)
+    end)
+  end
+
+  -- The PMU looks at the lower 16 bits alone: instructions by a code that sysfs does not have.
+  it("is told from one that nothing vouches for and that counts", function()
+    local g = pmc.group { "x = r10008:u" }
+    local counts = g:count(function() for i = 1, 1000 do local _ = i end end)
+    g:close()
+    assert.equal("counted", counts:status "x")
+    assert.is_true(counts.x > 0)
+  end)
+
+  it("is explained as unverified", function()
+    local explained = pmc.events.explain("r3:u")[1]
+    assert.same({ "unverified", "it opens" }, { explained.status, explained.reason })
+  end)
+end)

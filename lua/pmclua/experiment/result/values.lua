@@ -6,6 +6,7 @@
 -- computed from values of one repetition.
 
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
+local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
@@ -36,6 +37,18 @@ local function column_in(cell, event, pass)
   local block = cell.columns.passes[pass]
   local counts = block and block.counts[event.index]
   return counts and { block = block, counts = counts, partial = block.partial[event.index] or {} }
+end
+
+-- Whether all that was read is 0, of a code that nothing vouches for.
+local function is_doubtful(event, column)
+  if not unverified.is(event) then return false end
+  local has_zero = false
+  for i = 1, column.block.n do
+    local count = column.counts[i]
+    if count and count ~= 0 then return false end
+    has_zero = has_zero or count == 0
+  end
+  return has_zero
 end
 
 -- Whole count, state and share of the time of one repetition; nil where it was not counted.
@@ -153,6 +166,7 @@ end
 function M.of_event(cell, event)
   local column = column_of(cell, event)
   if not column then return collect(nil):finish(event.status or "not-counted", why_absent(event, nil)) end
+  if is_doubtful(event, column) then return collect(column.block):finish(unverified.STATUS, unverified.WHY) end
   local values, read, fit = collect(column.block), value_reader(cell, event, column)
   if not read then return values:finish("absent", fit) end
   for i = 1, column.block.n do values:take(i, read(i)) end
@@ -239,6 +253,9 @@ local function columns_of(cell, events)
     local column = pass and column_in(cell, event, pass) or column_of(cell, event)
     if not column then
       return nil, event.status or "not-counted", ("needs %s: %s"):format(event.name, why_absent(event, nil))
+    end
+    if is_doubtful(event, column) then
+      return nil, unverified.STATUS, ("needs %s: %s"):format(event.name, unverified.WHY)
     end
     columns[i] = column
   end

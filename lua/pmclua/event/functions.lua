@@ -1,0 +1,153 @@
+--- functions.lua: functions by the names that people write: "compute", "lib.so:parse", "/path/of/file:f".
+--
+-- Invariant: a name that is not found, or that cannot be probed, raises a problem that says why and what to
+-- do.
+
+local explain = require "pmclua.explain"
+local files = require "pmclua.event.function_files"
+local symbols = require "pmclua.core.symbols"
+local text = require "pmclua.text"
+
+local M = {}
+
+local function problem(code, message, hint)
+  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
+end
+
+-- ---- names that are not there --------------------------------------------------------------------------
+
+local MOST_COMPARED = 50000      -- names: more take seconds to compare
+
+local function all_names(list)
+  local names, seen = {}, {}
+  for i = 1, math.min(list.count, MOST_COMPARED) do
+    local symbol = list:at(i)
+    if symbol and not symbol.imported and not symbol.part and not seen[symbol.plain] then
+      names[#names + 1], seen[symbol.plain] = symbol.plain, true
+    end
+  end
+  return names
+end
+
+local function containing(names, name)
+  local found = {}
+  for _, other in ipairs(names) do
+    local has_it = #name >= 3 and other:lower():find(name:lower(), 1, true)
+    if has_it and #found < 3 then found[#found + 1] = other end
+  end
+  return found
+end
+
+local function in_other_file(name, place)
+  for _, path in ipairs(files.loaded(place)) do
+    local list = path ~= place.program and symbols.open(path)
+    local found = list and list:match(name) or {}
+    local is_there = found[1] and not found[1].imported
+    if list then list:close() end
+    if is_there then return path:match "[^/]*$" end
+  end
+end
+
+--- Where the source has a function that was compiled into its callers: " (file.c:12)"; "" where nobody says.
+---@param inlined table as Symbols:inlined gives it
+---@return string
+function M.source_of(inlined)
+  return inlined.file and (" (%s:%d)"):format(inlined.file:match "[^/]*$", inlined.line) or ""
+end
+
+local function raise_inlined(name, shown, inlined)
+  problem("EINLINED", ("'%s' was compiled into its callers in %s%s: %s has no calls of it to count"):format(
+    text.safe(name), text.plural(inlined.places, "place"), M.source_of(inlined), shown),
+    "declare it __attribute__((noinline)), or build with -fno-inline")
+end
+
+--- Raises why a file has no function of that name.
+---@param list pmclua.core.Symbols
+---@param path string
+---@param name string
+---@param file_given boolean whether the file was named, too
+---@param place pmclua.functions.Place
+function M.raise_unknown(list, path, name, file_given, place)
+  local shown = text.safe(path:match "[^/]*$")
+  local inlined = not name:find "[*?]" and list:inlined(name)
+  if inlined and inlined.places > 0 then raise_inlined(name, shown, inlined) end
+  local names = all_names(list)
+  if #names == 0 then
+    problem("ENOENT", ("%s has no symbols: it was stripped"):format(shown),
+      "install its debug symbols (a -dbgsym package), or build it without strip")
+  end
+  local other = not file_given and in_other_file(name, place)
+  if other then
+    problem("ENOENT", ("'%s' is not in %s but in a library"):format(text.safe(name), shown),
+      ("name both: '%s:%s'"):format(other, name))
+  end
+  local nearest, similar = text.nearest(name, names), containing(names, name)
+  problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
+    nearest and ("did you mean '%s'?"):format(nearest)
+      or #similar > 0 and "there is " .. text.list(similar, "or")
+      or not inlined and "without debug information (-g) it cannot be said whether it was inlined" or nil)
+end
+
+-- ---- functions that cannot be probed -------------------------------------------------------------------
+
+--- Raises that a file only calls a function.
+---@param symbol pmclua.core.Symbol
+---@param path string
+---@param place pmclua.functions.Place
+function M.raise_imported(symbol, path, place)
+  local shown = text.safe(path:match "[^/]*$")
+  local other = in_other_file(symbol.name, place)
+  problem("ENOENT", ("%s calls '%s' but does not have it"):format(shown, symbol.shown),
+    other and ("name its library, too: '%s:%s'"):format(other, symbol.name) or nil)
+end
+
+--- Raises that a function is chosen at run time, and names those it is chosen of.
+---@param list pmclua.core.Symbols
+---@param symbol pmclua.core.Symbol
+function M.raise_indirect(list, symbol)
+  local choices = {}
+  local bare = symbol.name:gsub("^_+", "")
+  for _, other in ipairs(list:match(("*%s_*"):format(bare))) do
+    local is_choice = other.plain:gsub("^_+", ""):sub(1, #bare + 1) == bare .. "_"
+      and not other.indirect and not other.plain:find "_ifunc$"
+    if is_choice and #choices < 4 then choices[#choices + 1] = other.plain end
+  end
+  problem("EINDIRECT", ("'%s' is chosen at run time among several functions"):format(symbol.shown),
+    #choices > 0 and "name the one that is used here: " .. text.list(choices, "or") or nil)
+end
+
+-- ---- the function that is meant -------------------------------------------------------------------------
+
+--- The one function that a name means, and its file. Raises a problem.
+---@param spec string
+---@param place pmclua.functions.Place
+---@return pmclua.core.Symbol
+---@return string path
+---@return pmclua.core.Symbols
+function M.one(spec, place)
+  local file, name = files.split(spec)
+  local path = files.file(file, place)
+  local list = files.of_file(path)
+  local found = list:match(name)
+  if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, place) end
+  if #found > 1 then
+    problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
+      text.safe(path)), ("one of them is '%s'"):format(found[1].shown))
+  end
+  if found[1].imported then M.raise_imported(found[1], path, place) end
+  if found[1].indirect then M.raise_indirect(list, found[1]) end
+  return found[1], path, list
+end
+
+--- The offset in a file of a function, for probes of other kinds.
+---@param path string
+---@param name string
+---@return number? offset
+---@return string? why not
+function M.offset(path, name)
+  local ok, symbol = pcall(M.one, path .. ":" .. name, { program = path })
+  if not ok then return nil, tostring(symbol) end
+  return symbol.offset
+end
+
+return M
