@@ -5,7 +5,8 @@
 --   alike; each is compared with the first by the ratio within a block, with its interval and a verdict
 --   against a margin. With files of stored results instead of commands, these are compared, the first is
 --   the baseline.
--- usage: pmclua compare [OPTIONS] 'COMMAND A' 'COMMAND B' …   |   pmclua compare A.jsonl B.jsonl …
+-- usage: pmclua compare [OPTIONS] 'COMMAND A' 'COMMAND B' ...
+--        pmclua compare [OPTIONS] A.jsonl B.jsonl ...
 -- example:
 --   pmclua compare --repetitions 10 true 'ls /'
 -- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
@@ -38,7 +39,7 @@ local opt = pmc.options {
 }
 
 local function usage(why)
-  io.stderr:write("pmclua compare: ", why, "; usage: pmclua compare 'COMMAND A' 'COMMAND B' …\n")
+  io.stderr:write("pmclua compare: ", why, "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...\n")
   os.exit(2, true)
 end
 

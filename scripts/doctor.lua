@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What can be counted here, what stands in the way, and are the numbers true?
+-- What can be counted here, what is in the way, are the numbers true?
 --
 -- method: each kind of event is tried by opening it, the counters of a PMU by filling a group; settings are
 --   read from /proc and /sys. --truths does things whose counts are known (touches pages, calls functions,

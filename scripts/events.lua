@@ -147,14 +147,20 @@ local function refusal_of(explained, before)
   return ("%s: %s"):format(explained.status, explained.reason), explained.hint
 end
 
+local TEXT_WIDTH, VALUE_WIDTH = 62, 12
+
 local function print_explanation(explained, before)
   local rows = {}
   local function paragraph(title, text)
-    for i, line in ipairs(wrapped(text, 64)) do rows[#rows + 1] = { i == 1 and title or "", line } end
+    for i, line in ipairs(wrapped(text, TEXT_WIDTH)) do rows[#rows + 1] = { i == 1 and title or "", line } end
   end
   if explained.counts ~= "" then paragraph("counts", explained.counts) end
   for _, field in ipairs(explained.fields) do
-    rows[#rows + 1] = { field.name, ("%-18s %s"):format(field.value, field.why) }
+    local lines = wrapped(field.why, TEXT_WIDTH - VALUE_WIDTH - 1)
+    for i, line in ipairs(lines) do
+      local value = i == 1 and field.value or ""
+      rows[#rows + 1] = { i == 1 and field.name or "", ("%-" .. VALUE_WIDTH .. "s %s"):format(value, line) }
+    end
   end
   for _, note in ipairs(explained.notes) do paragraph("note", note) end
   local here, help = refusal_of(explained, before)

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does walking a matrix down its columns cost, and what does starting a program?
+-- What does walking a matrix by columns cost, and starting a program?
 --
 -- method: two kernels that add up the same matrix, and the command `true`, interleaved in random order.
 --   Kernels are counted per walk, the command from exec to exit.

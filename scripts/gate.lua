@@ -1,11 +1,11 @@
 #!/usr/bin/env pmclua
--- Did a change make it cost more than is allowed? For continuous integration.
+-- Does a change cost more than is allowed? For continuous integration.
 --
 -- method: each limit is checked in each cell of the new result. `instructions <= +1%` is against the same
 --   cell of the baseline and fails only where the whole interval of the ratio is above it;
 --   `page_faults <= 5000` is against the median. Without --limit the limits that the experiment declared are
 --   checked.
--- usage: pmclua gate BASELINE.jsonl NEW.jsonl [--limit LIMIT]… [--any-host]
+-- usage: pmclua gate BASELINE.jsonl NEW.jsonl [--limit LIMIT]... [--any-host]
 -- example:
 --   pmclua pages --store before.jsonl
 --   pmclua pages --store after.jsonl

@@ -1,9 +1,9 @@
 #!/usr/bin/env pmclua
--- Several stored results as one file: of the ranks of an MPI job, of several machines, of several days.
+-- Several stored results as one: of ranks, of machines, of days.
 --
 -- method: the repetitions are copied as they are; what told the files apart becomes a factor: rank where each
 --   file has one of its own, else file, by name. With --by host the ranks of a host are one cell.
--- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE…
+-- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE...
 -- example:
 --   pmclua pages --store monday.jsonl
 --   pmclua pages --store tuesday.jsonl
@@ -27,7 +27,7 @@ local function fail(status, problem)
   os.exit(is_typed and 2 or status, true)
 end
 
-if not opt.output then fail(2, "where to? usage: pmclua merge -o OUTPUT FILE FILE…") end
+if not opt.output then fail(2, "where to? usage: pmclua merge -o OUTPUT FILE FILE...") end
 
 local ok, records = pcall(pmc.stored.merge, { by = opt.by, unpack(opt.files) }, opt.output)
 if not ok then fail(1, records) end

@@ -1,10 +1,11 @@
 #!/usr/bin/env pmclua
--- What happens, second by second? Counts and metrics of a command, a process, CPUs or everything.
+-- What happens, second by second? Counts of a command, a process, CPUs.
 --
 -- method: what is counted is read at multiples of the interval by one clock, so that a late line does not
 --   move the next; each line is the difference of two readings. Events that do not fit the PMU at once take
 --   turns, and their numbers carry a ~.
--- usage: pmclua monitor [-I MS] [-e LIST] [-M NAME] [-p PID | -t TID | -C CPUS | -G NAME | -- COMMAND]
+-- usage: pmclua monitor [-I MS] [-e LIST] [-M NAME] [-- COMMAND [ARGS]]
+--        pmclua monitor [-I MS] [-e LIST] [-M NAME] -p PID | -t TID | -C CPUS | -G NAME
 -- example:
 --   pmclua monitor -I 100 -e page-faults,context-switches -- sleep 0.3
 -- reading: the time is that since the start, at the end of the interval. `(2 missed)`: two lines could not be

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does memory order cost: a relaxed, a releasing, a sequentially consistent store?
+-- What does a store cost by its memory order, from relaxed to seq_cst?
 --
 -- method: one thread stores to one place with each order, and adds to it atomically; the relaxed store is
 --   the baseline. Nobody else looks, so this is the least that each costs.

@@ -1,12 +1,12 @@
 #!/usr/bin/env pmclua
--- What do the repetitions look like? Plots of stored results, of counts over time, and of a function's calls.
+-- What does it look like? Plots of results, counts over time, calls.
 --
 -- method: gnuplot draws what is stored: `distribution` every value beside quartiles and extremes, `ecdf` the
 --   share of repetitions up to a value, `factor` medians with 95 % intervals against a factor, `regression`
 --   counts over iterations with their line and residuals, `order` values as they came, `histogram` how often
 --   each value came. Files of `pmclua monitor --json` are plotted over `time`, those of
 --   `pmclua regions --json` as a `histogram` of calls.
--- usage: pmclua plot [FILE…] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
+-- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
 -- example:
 --   pmclua pages --store pages.jsonl
 --   pmclua plot pages.jsonl --kind ecdf

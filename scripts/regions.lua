@@ -1,12 +1,12 @@
 #!/usr/bin/env pmclua
--- What do the calls of one function cost, in a program that was not changed or rebuilt?
+-- What do the calls of a function cost, in a program as it is?
 --
 -- method: probes at the function's entry and at each of its return instructions write a sample of all
 --   counts; their difference is what that very call took. Threads, children and migrations between CPUs
 --   are followed (Linux 6.12 and later). The command's input and output are untouched; the report goes to
 --   standard error.
--- usage: pmclua regions [-e LIST] --function NAME… -- COMMAND [ARGS]
---   pmclua regions [-e LIST] --function NAME… -p PID [--duration T] [--duty P%]
+-- usage: pmclua regions [-e LIST] -f NAME... -- COMMAND [ARGS]
+--        pmclua regions [-e LIST] -f NAME... -p PID [--duration T] [--duty P%]
 -- example:
 --   pmclua regions -e page-faults --function libc.so.6:setlocale -- ls /
 -- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per

@@ -4,7 +4,8 @@
 -- method: everything is derived from the stored repetitions, so another machine, year, baseline or metric
 --   makes no difference. Several files are one result: by rank where each has one (mpirun, srun), by host
 --   with --by host, else by file, compared with the first.
--- usage: pmclua report [FILE…] [--format F] [--output FILE]   |   pmclua report --list
+-- usage: pmclua report [FILE...] [--format F] [--output FILE]
+--        pmclua report --list
 --   |   pmclua report --prune [--keep N] [--older-than AGE]
 -- example:
 --   pmclua report --list

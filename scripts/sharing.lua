@@ -8,7 +8,7 @@
 --   pmclua sharing --repetitions 10
 -- reading: nothing is shared in any of them; what 8 bytes apart cost more is the line going to and fro. 64
 --   against 128 shows whether lines are fetched in pairs.
--- caveats: on one CPU, or two threads of one core, there is little or nothing to see.
+-- caveats: on one CPU, or two threads of one core, there is little or nothing to see; --pin names other CPUs.
 
 local pmc = require "pmclua"
 
@@ -17,8 +17,9 @@ return pmc.experiment {
   events      = { "duration_time", "cycles", "instructions", "cache-misses" },
   factors     = { { "apart", { 8, 64, 128, 4096 } } },
   workloads   = {
-    pmc.kernel { name = "count", source = "kernels/sharing.c", symbol = "count", threads = 2, cpus = "0-1" },
+    pmc.kernel { name = "count", source = "kernels/sharing.c", symbol = "count", threads = 2 },
   },
+  pin         = pmc.machine().cpus > 1 and "0-1" or "0",
   baseline    = { apart = 4096 },
   repetitions = 20,
 }

@@ -4,7 +4,8 @@
 -- method: the line stands `unroll` times in a loop that does nothing else; the loop is run with several
 --   numbers of turns, and the cost of a turn is the slope of a line through the counts, so that what
 --   starting and stopping costs falls into the intercept. Divided by `unroll`, it is the cost of the line.
--- usage: pmclua snippet [OPTIONS] 'ASSEMBLY' | -c 'C' [OPTIONS]
+-- usage: pmclua snippet [OPTIONS] 'ASSEMBLY'
+--        pmclua snippet [OPTIONS] -c 'C'
 -- example:
 --   pmclua snippet --repetitions 10 nop
 -- reading: the column per operation is the cost of one copy; the loop's own two instructions are in it,

@@ -1,10 +1,11 @@
 #!/usr/bin/env pmclua
--- What does a command cost, or a process, a CPU, a cgroup? perf stat's habits, with honest numbers.
+-- What does a command cost, or a process, a CPU, a cgroup? As perf stat.
 --
 -- method: the command is held until its counters are attached, then counted from exec to its end with all
 --   its threads and children. Its input and output are untouched; the report goes to standard error. A
 --   target (-p -t -a -C -G) is counted while the command runs, or without one until it ends or Ctrl-C.
--- usage: pmclua stat [-e LIST] [-r N] [-p PID | -t TID | -a | -C CPUS | -G NAME] [-- COMMAND [ARGS]]
+-- usage: pmclua stat [-e LIST] [-r N] [-- COMMAND [ARGS]]
+--        pmclua stat [-e LIST] -p PID | -t TID | -a | -C CPUS | -G NAME [-- COMMAND [ARGS]]
 -- example:
 --   pmclua stat -e page-faults,task-clock -- true
 -- reading: with -r the median of the runs and its 95 % interval; `exact` means that every run gave the

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does a program pay for asking the OS kernel: a system call, and a fresh page?
+-- What does asking the OS kernel cost: a system call, a fresh page?
 --
 -- method: getppid, which does next to nothing, and the first touch of an anonymous page, each in a loop. The
 --   predictions check that it was that many; the page's cost has 1/256 of an mmap and munmap in it.

@@ -75,14 +75,12 @@ local function sentences(part)
   end)))
 end
 
---- The synopsis: the header's usage, whose alternatives stand on lines of their own.
+--- The synopsis: the header's usage, each way on a line of its own.
 local function synopsis(script)
   local usage = require("pmclua.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
   local lines = {}
-  for alternative in (usage .. " | pmclua"):gmatch "(pmclua.-)%s+|%s+%f[p]" do
-    lines[#lines + 1] = roff.escape(alternative)
-  end
-  return table.concat(#lines > 0 and lines or { roff.escape(usage) }, "\n.br\n")
+  for line in usage:gmatch "%s*([^\n]+)" do lines[#lines + 1] = roff.escape(line) end
+  return table.concat(lines, "\n.br\n")
 end
 
 --- pmclua-NAME(1).

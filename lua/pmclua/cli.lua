@@ -9,9 +9,10 @@ local M = {}
 if jit.opt then jit.opt.start "hotloop=200" end
 
 local STATUS = { done = 0, failed = 1, usage = 2 }
+
 local function complain(message)
   io.stdout:flush()
-  io.stderr:write("pmclua: ", message, "\n")
+  io.stderr:write(require("pmclua.failure").shown("pmclua: " .. message), "\n")
 end
 
 -- ---- the command line ----
@@ -209,11 +210,12 @@ function show.version()
 end
 
 function show.list()
-  local core, help, script = require "pmclua.core", require "pmclua.help", require "pmclua.script"
-  local width = core.is_terminal(1) and core.columns(1)
-  for _, entry in ipairs(script.all()) do
-    local line = ("%-16s %s"):format(entry.name, script.header(entry.path).question)
-    help.write((width and require("pmclua.text").cut(line, width) or line) .. "\n")
+  local help, script = require "pmclua.help", require "pmclua.script"
+  local list, longest = script.all(), 0
+  for _, entry in ipairs(list) do longest = math.max(longest, #entry.name) end
+  for _, entry in ipairs(list) do
+    local name = require("pmclua.text").pad(entry.name, longest + 2)
+    help.write(name .. script.header(entry.path).question .. "\n")
   end
 end
 
@@ -224,7 +226,7 @@ function M.main(argv)
   local plan, why = parse(argv)
   if not plan then
     local usage = require("pmclua.help").COMMAND_LINE:match "^[^\n]*"
-    complain(("%s\n%s   (`pmclua -h` explains)"):format(why, usage))
+    complain(("%s\n%s\n(`pmclua -h` explains)"):format(why, usage))
     return STATUS.usage
   end
   if plan.show then

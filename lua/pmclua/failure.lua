@@ -42,4 +42,14 @@ function M.status(problem)
   return status, not problem.quiet and tostring(problem) or nil
 end
 
+--- What is said on standard error in the characters of the terminal, and its width, but for tracebacks and
+--- what a program reads: these keep their lines.
+---@param said string
+---@return string
+function M.shown(said)
+  local terminal = require "pmclua.report.terminal"
+  local is_read_by_people = require("pmclua.core").is_terminal(2) and not said:find("\n\t", 1, true)
+  return terminal[is_read_by_people and "fit" or "spelled"](said, { stream = 2 })
+end
+
 return M

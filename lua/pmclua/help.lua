@@ -25,13 +25,15 @@ local MARGIN = 26      -- column in which explanations begin
 --- Prints a text on standard output, in the characters that it can show.
 ---@param shown string
 function M.write(shown)
-  local place = require("pmclua.report.terminal").resolve { stream = 1 }
-  io.write(place.utf8 and shown or text.ascii(shown))
+  io.write(require("pmclua.report.terminal").spelled(shown, { stream = 1 }))
 end
 
 -- ---- a script ----
 
---- A header's text in lines of 80 columns: parts are filled, but for examples, which stand as they are.
+-- Parts that stand as they are written.
+local VERBATIM = { usage = true, example = true }
+
+--- A header's text in lines of 80 columns: parts are filled, but for usage and examples.
 ---@param header pmclua.Header
 ---@return string
 function M.header(header)
@@ -48,7 +50,7 @@ function M.header(header)
     local part = line:match "^(%l+):"
     if part and not header.parts[part] then part = nil end
     if part or line == "" then finish() end
-    if part then verbatim, indent = part == "example", "  " end
+    if part then verbatim, indent = VERBATIM[part], "  " end
     if line == "" or verbatim then lines[#lines + 1] = line
     else words[#words + 1] = line:match "^%s*(.*)$" end
   end
@@ -111,13 +113,13 @@ function M.options(options)
   return table.concat(lines, "\n")
 end
 
---- The line that says how a script is called: its header's usage, else made of its options.
+--- How a script is called, a line each way: its header's usage, else made of its options.
 ---@param name string
 ---@param header? pmclua.Header
 ---@param own pmclua.Option[]
 function M.usage(name, header, own)
   local written = header and header.parts.usage
-  if written then return "usage: " .. written:match "^[^\n]*" end
+  if written then return "usage: " .. written:gsub("\n%s*", "\n       ") end
   local words = { "usage: pmclua", name, "[options]" }
   for _, option in ipairs(own) do
     local label = (option.argument or option.rest) and label_of(option)

@@ -66,7 +66,7 @@ local function field_of(option) return (option[1]:gsub("-", "_")) end
 --- What is wrong with one declaration; nil when nothing is. `seen` gets its names.
 local function problem_of(option, seen)
   if type(option) ~= "table" or type(option[1]) ~= "string" or not option[1]:match "^%a[%w_-]*$" then
-    return "an option is a table whose first value is its name: { \"name\", default, help = \"…\" }"
+    return "an option is a table whose first value is its name: { \"name\", default, help = \"...\" }"
   end
   for key in pairs(option) do
     if not IS_KEY[key] then
@@ -198,7 +198,7 @@ local function explain_refusal(message, options, about)
     message = message .. near(unknown, names)
   end
   local usage = require("pmclua.help").usage(about.name, about.header, options)
-  return M.usage_error(("%s\n%s   (`pmclua %s --help` explains)"):format(message, usage, about.word))
+  return M.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
 end
 
 --- Reads words by tables of options.

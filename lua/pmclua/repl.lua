@@ -69,7 +69,8 @@ end
 local function is_unfinished(why) return why:find "'<eof>'$" ~= nil end
 
 --- Compiles what was typed, as an expression where it is one: a function of `keep`, which is called with
---- the expression's values; or nil, what is wrong, and whether more lines could mend it.
+--- the expression's values, or one that returns what a `return` names; or nil, what is wrong, and whether more
+--- lines could mend it.
 ---@param source string
 ---@return function? chunk, string? why, boolean? unfinished
 function M.compile(source)
@@ -119,12 +120,14 @@ end
 --- error object or text.
 local function run_chunk(chunk, scope)
   local results = { n = 0 }
-  local function keep(...) results = { n = select("#", ...), ... } end
+  local function keep(...)
+    if select("#", ...) > 0 then results = { n = select("#", ...), ... } end
+  end
   setfenv(chunk, scope)
   jit.off(chunk, true)
   core.catch_interrupts "second-kills"
   debug.sethook(watch_interrupts, "", HOOK_INSTRUCTIONS)
-  local ok, problem = require("pmclua.cli").guard(function() chunk(keep) end)
+  local ok, problem = require("pmclua.cli").guard(function() keep(chunk(keep)) end)
   debug.sethook()
   return ok, ok and results or problem
 end
@@ -139,7 +142,7 @@ end
 local function show_problem(problem)
   io.flush()
   if problem ~= nil and not (type(problem) == "table" and problem.quiet) then
-    io.stderr:write(tostring(problem), "\n")
+    io.stderr:write(require("pmclua.failure").shown(tostring(problem)), "\n")
   end
 end
 
@@ -171,7 +174,7 @@ end
 function M.run(scope)
   local on_terminal = core.is_terminal(0)
   if on_terminal then
-    io.write(("pmclua %s (%s): `pmc` is at hand, pmc.help() explains it, Ctrl-D leaves\n")
+    io.write(("pmclua %s (%s): pmc.help() explains `pmc`, Ctrl-D leaves\n")
       :format(core.version, jit.version))
   end
   local reader, failed = open_reader(scope), false

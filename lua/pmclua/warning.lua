@@ -105,7 +105,7 @@ function checks.outliers(_, events)
   local parts = {}
   for _, event in ipairs(events) do
     local flagged = #event.summary.outliers - (starts_slow(event) and 1 or 0)
-    if flagged > 0 then
+    if flagged > 0 and #event.values >= FEWEST then
       parts[#parts + 1] = ("%d of %d values of %s"):format(flagged, #event.values, event.title)
     end
   end

@@ -115,7 +115,7 @@ describe("a spec that stands for several events", function()
 
   it("takes of the PMUs that a glob matches those that have the terms", function()
     assert.same({ "msr" }, column(parse("*/smi,name=t/"), "pmu"))
-    assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 …",
+    assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 ...",
       rejected("*/nosuch/").message)
   end)
 
@@ -207,7 +207,7 @@ describe("terms of a PMU", function()
   end)
 
   it("that an alias leaves open must be given", function()
-    assert.equal("par needs the term rev=…", rejected("weird/par/").message)
+    assert.equal("par needs the term rev=...", rejected("weird/par/").message)
     assert.equal(0x100000027, one("weird/par,rev=5/").attr.config)
   end)
 

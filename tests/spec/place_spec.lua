@@ -10,25 +10,39 @@ local COMMANDS = {
   { "pages", "--no-store", "--quiet", "--repetitions", "2", "--set", "pages=1" },
   { "events", "branch" },
   { "first", "--help" },
+  { "first", "--plan" },
+  { "monitor", "-I", "50", "-e", "page-faults,task-clock", "--", "sleep", "0.12" },
+  { "plot" },
+  { "events", "--explain", "cycles:u" },
+  { "compare" },
+  { "regions", "--help" },
   { "--list" },
   { "-h" },
   { "-e", "pmc.help()" },
   { "-e", "pmc.help 'measure'" },
 }
 
+-- What a plot is of: an experiment's times, in µs, and its factor's levels, which lie close.
+local STORE = [[pmc.experiment { workloads = { f = function() end }, events = "duration_time", repetitions = 2,
+  factors = { { "n", { 64, 3072, 4096 } } } }:run { quiet = true }]]
+
 local function run(words, environment)
   local folder = support.folder()
   local variables = { XDG_STATE_HOME = folder, TERM = "xterm", NO_COLOR = false, COLUMNS = false }
   for name, value in pairs(environment) do variables[name] = value end
+  if words[1] == "plot" then support.pmclua({ "-e", STORE }, { env = variables }) end
   local result = support.pmclua(words, { env = variables })
   return result.out .. result.err, result.out
 end
 
-local function needs_cc(words) return words[1] == "pages" and not support.have "cc" end
+local function is_possible(words)
+  if words[1] == "plot" then return support.have "gnuplot" end
+  return words[1] ~= "pages" or support.have "cc"
+end
 
 for _, words in ipairs(COMMANDS) do
   describe("pmclua " .. table.concat(words, " "), function()
-    before_each(function() support.need(not needs_cc(words), "no C compiler") end)
+    before_each(function() support.need(is_possible(words), "no C compiler, or no gnuplot") end)
 
     it("prints no colour into a pipe", function()
       assert.is_nil(run(words, { LC_ALL = "C.UTF-8" }):find("\27", 1, true))
@@ -40,7 +54,6 @@ for _, words in ipairs(COMMANDS) do
     end)
 
     it("keeps to 80 columns where nobody says how wide the place is", function()
-      if words[1] == "--list" then return end         -- one line each, for programs
       local said, printed = run(words, { LC_ALL = "C.UTF-8" })
       -- Messages are one paragraph each: the terminal folds them.
       for line in (words[1] == "events" and printed or said):gmatch "[^\n]+" do
@@ -49,6 +62,29 @@ for _, words in ipairs(COMMANDS) do
     end)
   end)
 end
+
+describe("a message", function()
+  it("is in ASCII where the locale has no UTF-8", function()
+    for _, chunk in ipairs { "pmc.events.encode 'uprobe/x=1/'", "pmc.options { 1 }",
+      "print(pmc.group 'page-faults,cycles:u':count(print))", "error 'naïve …'" } do
+      local text = run({ "-e", chunk }, { LC_ALL = "C" })
+      assert.is_nil(text:match "[^\n]*[\128-\255][^\n]*")
+    end
+  end)
+
+  it("is one line in a pipe, and as wide as the place on a terminal", function()
+    support.need(support.have "tmux", "tmux is not installed")
+    local words = { "-e", "pmc.options { 1 }" }
+    local said = run(words, { LC_ALL = "C.UTF-8" })
+    assert.matches("^pmclua: [^\n]+\n$", said)
+    local screen = terminal.open({ support.program, unpack(words) }, { COLUMNS = "60" })
+    assert.equal(1, screen:wait_end())
+    local shown = screen:screen()
+    screen:close()
+    assert.matches("^pmclua: [^\n]+\n  %S[^\n]+\n", shown)
+    assert.matches((said:gsub("%s+", " ")), (shown:gsub("%s+", " ")), 1, true)
+  end)
+end)
 
 describe("a report", function()
   local words = { "compare", "--quiet", "--repetitions", "2", "-e", "page-faults,task-clock", "true", "ls /" }

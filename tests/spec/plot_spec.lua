@@ -121,6 +121,19 @@ describe("a chart", function()
     assert.equal(REPETITIONS, count)
   end)
 
+  it("of a histogram of whole numbers has bars of equally many of them", function()
+    local r = result.new(made.header { workloads = { { name = "rows", kind = "command", per = "run" } } })
+    for _, record in ipairs(made.records { { 99, 100, 101, 101, 103 }, {}, {} }) do r:add(record) end
+    r:finish "complete"
+    r = r:where { n = 256 }
+    assert.same({ { 99, 1, 1 }, { 100, 1, 1 }, { 101, 2, 1 }, { 102, 0, 1 }, { 103, 1, 1 } },
+      chart(r, "histogram").panels[1].series[1].data)
+  end)
+
+  it("is headed by what ran where there is no question", function()
+    assert.equal("rows and columns", chart(sizes { question = false }, "ecdf").title)
+  end)
+
   it("names quantity and unit on its axes", function()
     local header = { events = { made.event("time", { unit = "ns" }), made.event "instructions",
       made.event "page-faults" }, primary = "time" }
@@ -203,6 +216,15 @@ describe("a plot", function()
       assert.matches("^What grows%?\n", drawn:render "text")
     end
     assert.matches("residual", tostring(sizes({ iterations = "fit" }):where({ n = 8 }):plot "regression"))
+  end)
+
+  it("in a text leaves names of places out that would stand on each other", function()
+    local close = { { "one", 1 }, { "2,048", 2048 }, { "2,050", 2050 }, { "4,096", 4096 } }
+    local axis = { label = "n", tics = close, low = 0, high = 4200 }
+    local picture = gnuplot.draw({ title = "t", subtitle = "s", panels = { { x = axis, y = { label = "y" },
+      series = { { style = "points", colour = 1, data = { { 1, 1 }, { 4096, 2 } } } } } } }, "text")
+    assert.matches("one +2,048 +4,096", picture)
+    assert.is_nil(picture:find("2,050", 1, true))
   end)
 
   it("is written to a file by the end of its name", function()

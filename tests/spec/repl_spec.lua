@@ -65,13 +65,13 @@ describe("a value", function()
   end)
 
   it("is cut where it is deep, long or goes round", function()
-    assert.equal("{ { { { {…} } } } }", show { { { { { { 1 } } } } } })
+    assert.equal("{ { { { {...} } } } }", show { { { { { { 1 } } } } } })
     local round = {}
     round.self = round
     assert.equal("{ self = { this again } }", show(round))
     local long = {}
     for i = 1, 100 do long[i] = i end
-    assert.matches("\n  40,\n  … 60 more\n}$", show(long))
+    assert.matches("\n  40,\n  %.%.%. 60 more\n}$", show(long))
   end)
 
   it("is shown by its own text when it has one, by its methods when it is an object", function()
@@ -161,6 +161,10 @@ describe("the prompt in a pipe", function()
 
   it("prints results and nothing else", function()
     assert.same({ status = 0, out = "3\n6\n1\tnil\ta\n", err = "" }, run "x = 1\nx + 2\n_ * 2\n1, nil, 'a'\n")
+  end)
+
+  it("prints what a line returns", function()
+    assert.same({ status = 0, out = "5\t6\n6\n", err = "" }, run "x = 5; return x, x + 1\nreturn\n_ + 1\n")
   end)
 
   it("takes statements of several lines", function()

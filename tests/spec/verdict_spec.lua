@@ -227,12 +227,12 @@ describe("the quality of a value", function()
   local function quality(values, status, margin) return verdict.quality(status or "counted",
                                                                         stats.summary(values), margin) end
 
-  it("is exact, stable, noisy or a single repetition", function()
+  it("is exact, stable, noisy, of too few values, or a single repetition", function()
     assert.equal("exact", quality(constant(2, 7)))
     assert.equal("stable", quality(about(1000, 0.01)))
     assert.equal("noisy", quality(about(1000, 0.2)))
     assert.equal("stable", quality(about(1000, 0.2), nil, 0.3))
-    assert.equal("noisy", quality { 100, 100, 101 })
+    assert.equal("few", quality { 100, 100, 101 })
     assert.equal("single", quality { 7 })
   end)
 

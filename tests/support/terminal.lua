@@ -11,7 +11,8 @@ local ENDED = "ended with status "
 
 -- The shell tells how the program ended (tmux does not always notice) and outlives an interrupt. It stays
 -- until the terminal is closed: tmux may lose the last lines of what ends.
-local WRAPPER = { "sh", "-c", ([[trap : INT; "$@"; echo; echo "%s$?"; exec cat]]):format(ENDED), "sh" }
+local WRAPPER = { "sh", "-c",
+  ([[trap : INT; "$@"; status=$?; echo; echo "%s$status"; exec cat]]):format(ENDED), "sh" }
 
 local function output_of(command)
   local pipe = assert(io.popen(command))

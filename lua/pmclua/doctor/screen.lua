@@ -1,10 +1,13 @@
 --- screen.lua: what the doctor found, as a person reads it on a terminal of 80 columns.
 
+local terminal = require "pmclua.report.terminal"
 local text = require "pmclua.text"
 
 local M = {}
 
 local WIDTH = 80
+
+local function finished(lines) return terminal.spelled(table.concat(lines, "\n") .. "\n") end
 
 local function paragraph(lines, head, body, margin)
   local indent = (" "):rep(margin)
@@ -125,7 +128,7 @@ function M.examination(examination)
   add_pmus(lines, examination.pmus)
   add_obstacles(lines, examination.findings)
   add_good(lines, examination.findings)
-  return table.concat(lines, "\n") .. "\n"
+  return finished(lines)
 end
 
 -- ---- truths --------------------------------------------------------------------------------------
@@ -197,7 +200,7 @@ function M.truths(truths)
   end
   add_untested(lines, truths.list)
   add_summary(lines, truths)
-  return table.concat(lines, "\n") .. "\n"
+  return finished(lines)
 end
 
 -- ---- overhead -----------------------------------------------------------------------------------
@@ -235,7 +238,7 @@ function M.overhead(overheads)
   for _, way in ipairs(order) do
     paragraph(lines, "", ("not here: %s: %s"):format(way, text.safe(why[way])), 0)
   end
-  return table.concat(lines, "\n") .. "\n"
+  return finished(lines)
 end
 
 return M

@@ -71,7 +71,7 @@ end
 
 local function unknown(pmu, given)
   local formats = table.concat(pmu:format_names(), ", ")
-  local has = formats == "" and "config, config1 …" or formats .. " and config, config1 …"
+  local has = formats == "" and "config, config1 ..." or formats .. " and config, config1 ..."
   problem.unknown(given.name, known_names(pmu), "the PMU %s has no term or event '%s'; its terms are %s",
     pmu.name, given.name.text, has)
 end
@@ -134,7 +134,7 @@ end
 local function add_default(reading, pmu, default)
   local format, alias = pmu:format(default.name), reading.alias
   if default.value == "?" then
-    problem.at(reading.alias_token, "%s needs the term %s=…", alias.name, default.name)
+    problem.at(reading.alias_token, "%s needs the term %s=...", alias.name, default.name)
   elseif format and default.value then
     table.insert(reading.formats,
       { name = default.name, format = format, value = default.value, alias = alias and alias.name })

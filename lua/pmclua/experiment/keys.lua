@@ -161,7 +161,7 @@ function check.workloads(value, wrong)
     if made then
       list[#list + 1] = made
       if seen[made.name] then
-        wrong("two workloads are called '%s': give one a name of its own, name = \"…\"", made.name)
+        wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", made.name)
       end
       seen[made.name] = true
     else

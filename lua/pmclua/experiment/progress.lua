@@ -40,6 +40,7 @@ function progress.new(quiet)
   local columns = core.columns(2)
   if quiet or not core.is_terminal(2) or os.getenv "TERM" == "dumb" then return end
   local started, last, skipped = core.now_ns(), 0, nil
+  local spelled = require("pmclua.report.terminal").spelled
   local function show(order, total, step, rule)
     local now = core.now_ns()
     skipped = skipped or order - 1
@@ -47,7 +48,7 @@ function progress.new(quiet)
     last = now
     local line = progress.line { done = order - 1 - skipped, total = total - skipped,
       elapsed = (now - started) / 1e9, step = step, rule = rule }
-    io.stderr:write("\r\27[K", text.cut(line, (columns or 80) - 1))
+    io.stderr:write("\r\27[K", spelled(text.cut(line, (columns or 80) - 2), { stream = 2 }))
   end
   local function clear() io.stderr:write "\r\27[K" end
   return show, clear

@@ -142,7 +142,7 @@ Counts.__tostring = function(self)
   for i, place in ipairs(rawget(self, GROUP).list) do
     local status, why = self:status(place.event.field)
     local value = estimate(self, place)
-    local shown = value and text.count(value) or "–"
+    local shown = value and text.count(value) or "-"
     if status == "scaled" then shown = "~" .. shown end
     lines[i] = ("%16s  %s%s"):format(shown, text.safe(place.event.name),
       status ~= "counted" and ("  <%s>%s"):format(status, why and ": " .. why or "") or "")

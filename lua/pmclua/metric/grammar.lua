@@ -42,7 +42,7 @@ local function excerpt(source, position)
   if #source <= AROUND then return text.safe(source) end
   local from = math.max(1, position - AROUND / 2)
   local part = text.safe(source:sub(from, from + AROUND))
-  return (from > 1 and "…" or "") .. part .. (from + AROUND < #source and "…" or "")
+  return (from > 1 and "..." or "") .. part .. (from + AROUND < #source and "..." or "")
 end
 
 function Error:__tostring()

@@ -5,7 +5,7 @@ local text = require "pmclua.text"
 local M = {}
 
 local WIDTH = 78
-local DEPTH = 4        -- tables within tables; deeper ones are {…}
+local DEPTH = 4        -- tables within tables; deeper ones are {...}
 local ENTRIES = 40     -- of one table; more are counted
 
 local KEYWORDS = {}
@@ -80,14 +80,14 @@ local function entries(value, depth, indent, seen)
       return name .. " = " .. show(rawget(value, key), depth + 1, indent + 2, seen)
     end)
   end
-  if left_out > 0 then list[#list + 1] = ("… %d more"):format(left_out) end
+  if left_out > 0 then list[#list + 1] = ("... %d more"):format(left_out) end
   return list
 end
 
 local function show_table(value, depth, indent, seen)
   if seen[value] then return "{ this again }" end
   if next(value) == nil then return "{}" end
-  if depth >= DEPTH then return "{…}" end
+  if depth >= DEPTH then return "{...}" end
   seen[value] = true
   local list = entries(value, depth, indent, seen)
   seen[value] = nil

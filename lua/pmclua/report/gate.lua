@@ -1,6 +1,7 @@
 --- gate.lua (report): which limits did not hold, in one line each.
 
 local text = require "pmclua.text"
+local terminal = require "pmclua.report.terminal"
 local words = require "pmclua.report.words"
 
 local M = {}
@@ -55,7 +56,7 @@ function M.render(gate)
   for _, line in ipairs(uncountable_lines(uncountable)) do lines[#lines + 1] = line end
   if #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
   for i, line in ipairs(lines) do lines[i] = "gate: " .. line end
-  return table.concat(lines, "\n")
+  return terminal.spelled(table.concat(lines, "\n"))
 end
 
 return M

@@ -1,5 +1,6 @@
 --- plan.lua (report): what `--plan` prints: what would run, how often, in which passes and in which order.
 
+local terminal = require "pmclua.report.terminal"
 local text = require "pmclua.text"
 
 local M = {}
@@ -97,7 +98,7 @@ function M.render(declaration, made)
   add_others(lines, declaration.events)
   add_cells(lines, declaration, made)
   add_order(lines, declaration, made)
-  return table.concat(lines, "\n") .. "\n"
+  return terminal.fit(table.concat(lines, "\n") .. "\n", { stream = 1 })
 end
 
 return M

@@ -33,12 +33,11 @@ Plot.__index = Plot
 ---@param format? "text"|"svg"|"png"
 ---@return string
 function Plot:render(format)
-  format = format or "text"
+  local draw = require("pmclua.report.plot.gnuplot").draw
   local size = { width = self.width, height = self.height }
-  if format == "text" then
-    size.width = size.width or math.min(WIDEST, terminal.resolve({ stream = 1 }).width)
-  end
-  return require("pmclua.report.plot.gnuplot").draw(self.chart, format, size)
+  if format and format ~= "text" then return draw(self.chart, format, size) end
+  size.width = size.width or math.min(WIDEST, terminal.resolve({ stream = 1 }).width)
+  return terminal.spelled(draw(self.chart, "text", size), { stream = 1 })
 end
 
 --- Writes the picture: SVG, PNG or text by the end of the name.

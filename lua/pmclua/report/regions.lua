@@ -273,7 +273,7 @@ local function render_text(result, place)
   if #notes > 0 then lines[#lines + 1] = "" end
   for _, note in ipairs(notes) do put_note(lines, note, place.width) end
   local joined = table.concat(lines, "\n") .. "\n"
-  return place.utf8 and joined or (joined:gsub("[^\n]+", text.ascii))
+  return place.utf8 and joined or text.ascii(joined)
 end
 
 --- The calls of regions as text.

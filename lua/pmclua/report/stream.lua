@@ -5,6 +5,7 @@
 -- ("all") and one for each part.
 
 local json = require "pmclua.json"
+local terminal = require "pmclua.report.terminal"
 local text = require "pmclua.text"
 
 local M = {}
@@ -79,9 +80,8 @@ local function table_line(sample, name, columns, widths, options)
 end
 
 local function table_lines(monitor, options, put_text)
-  local place = require("pmclua.report.terminal").resolve { utf8 = options.utf8 }
-  local function put(line) put_text(place.utf8 and line or text.ascii(line)) end
   local columns, widths, divided = shown_columns(monitor), {}, is_divided(monitor)
+  local function put(line) put_text(terminal.spelled(line, { utf8 = options.utf8 })) end
   for i, column in ipairs(columns) do
     widths[i] = math.max(LEAST_WIDTH, text.width(title_of(column, options)))
   end

@@ -1,4 +1,6 @@
---- terminal.lua: what the place that a report goes to can show.
+--- terminal.lua: what the place that a report goes to can show, and texts made to fit it.
+
+local text = require "pmclua.text"
 
 local M = {}
 
@@ -47,5 +49,29 @@ function M.resolve(options)
     utf8 = pick(options.utf8, not dumb and locale_is_utf8()),
   }
 end
+
+--- Lines no wider than asked: what is longer goes on in the next, two columns further in. A word is never cut.
+---@param shown string
+---@param width integer columns
+---@return string
+function M.wrapped(shown, width)
+  return (shown:gsub("[^\n]+", function(line)
+    if text.width(line) <= width then return line end
+    local indent = line:match "^ *"
+    return indent .. table.concat(text.wrap(line, width - #indent - 2), "\n" .. indent .. "  ")
+  end))
+end
+
+--- A text for people in the characters of the place that it goes to.
+---@param shown string
+---@param options? pmclua.ReportOptions
+---@return string
+function M.spelled(shown, options) return M.resolve(options).utf8 and shown or text.ascii(shown) end
+
+--- The same, no wider than the place.
+---@param shown string
+---@param options? pmclua.ReportOptions
+---@return string
+function M.fit(shown, options) return M.wrapped(M.spelled(shown, options), M.resolve(options).width) end
 
 return M

@@ -79,6 +79,7 @@ local QUALITY = {
   scaled = function(summary) return ("scaled, ran %s"):format(text.percent(summary.ran)) end,
   placed = function(summary) return ("on its CPUs %s"):format(text.percent(summary.ran)) end,
   single = function() return "one repetition" end,
+  few = function() return "too few" end,
 }
 
 --- How far a value can be relied upon.

@@ -72,9 +72,16 @@ local function common_levels(cells)
   return table.concat(parts, ", ")
 end
 
--- A chart, headed by the question and what is shown.
+-- The question; where there is none, what ran.
+local function title_of(result)
+  local names = {}
+  for i, workload in ipairs(result.header.workloads) do names[i] = workload.name end
+  return text.safe(result.header.question or text.list(names))
+end
+
+-- A chart, headed by its title and what is shown.
 local function chart_of(result, cells, count, said, panels)
-  local title = text.safe(result.header.question or result.header.name or "")
+  local title = title_of(result)
   local place = #cells == 1 and cells[1]:label() or common_levels(cells)
   if place ~= "" then said = ("%s · %s"):format(place, said) end
   if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end
@@ -295,9 +302,32 @@ local function logarithms(values)
   return list
 end
 
+local function are_whole(values)
+  for i = 1, #values do
+    if values[i] % 1 ~= 0 then return false end
+  end
+  return true
+end
+
+local function bins_for(values) return math.min(BINS, math.max(5, math.ceil(2 * (#values) ^ (1 / 3)))) end
+
+-- Counts are of whole numbers: bars as wide as so many of them, or some would hold more than others.
+local function whole_bars(sorted)
+  local low, data = sorted[1], {}
+  local width = math.ceil((sorted[#sorted] - low + 1) / bins_for(sorted))
+  for i = 1, math.ceil((sorted[#sorted] - low + 1) / width) do
+    data[i] = { low + (i - 0.5) * width - 0.5, 0, width }
+  end
+  for _, value in ipairs(sorted) do
+    local bar = data[math.floor((value - low) / width) + 1]
+    bar[2] = bar[2] + 1
+  end
+  return data
+end
+
 local function bars_of(values, log)
   local list = log and logarithms(values) or values
-  local bins = math.min(BINS, math.max(5, math.ceil(2 * (#list) ^ (1 / 3))))
+  local bins = bins_for(list)
   local counts, low, high = shape.histogram(list, bins)
   if not counts then return { { values[1], #values, math.max(1e-3, math.abs(values[1]) * 0.1) } } end
   local data = {}
@@ -312,9 +342,11 @@ end
 local function histogram_panel(label, said, scale, values, colour)
   local sorted = order.sorted(values)
   local log = sorted[1] > 0 and sorted[#sorted] / sorted[1] >= FAR
-  return { title = label, x = { label = scale.label, log = log },
-    y = { label = said, low = 0, whole = true },
-    series = { { style = "bars", colour = colour, data = bars_of(values, log) } } }
+  local whole = not log and are_whole(values)
+  local x = { label = scale.label, log = log, whole = whole }
+  if whole then x.low, x.high = sorted[1] - 1, sorted[#sorted] + 1 end
+  return { title = label, x = x, y = { label = said, low = 0, whole = true },
+    series = { { style = "bars", colour = colour, data = whole and whole_bars(sorted) or bars_of(values, log) } } }
 end
 
 local HISTOGRAMS = 4            -- below each other

@@ -29,6 +29,7 @@ local M = {}
 ---@field high? number
 ---@field tics? { [1]: string, [2]: number }[] names of places, in place of numbers
 ---@field zero? boolean a line at 0
+---@field whole? boolean whole numbers: no marks between them
 
 ---@class pmclua.ChartSeries
 ---@field title? string none: not in the key
@@ -55,6 +56,7 @@ local TERMINALS = {
 -- ---- texts and numbers -----------------------------------------------------------------------------------
 
 local LONGEST = 100
+local MARGIN = 12               -- columns of a text beside its plot
 
 local function quoted(s)
   return "'" .. text.cut(text.safe(s), LONGEST):gsub("'", "’") .. "'"
@@ -79,6 +81,12 @@ end
 
 local function colour(series) return COLOURS[(series.colour - 1) % #COLOURS + 1] end
 local function dashes(series) return series.colour > 4 and series.colour or 1 end
+-- On a character terminal series are told apart by these.
+local LETTERS = "ox+*%&@$"
+local function letter(series)
+  local place = (series.colour - 1) % #LETTERS + 1
+  return LETTERS:sub(place, place)
+end
 local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
 
 -- How each style is drawn, and the columns that it takes; a style may be drawn in two layers.
@@ -111,18 +119,37 @@ local STYLES = {
 
 -- A character terminal has neither boxes nor bars of its own worth reading.
 local TEXT_STYLES = {
-  marks = function() return { "using 1:2:3:4 with yerrorbars" } end,
-  boxes = function() return { "using 1:4:3:5 with yerrorbars" } end,
+  marks = function(series)
+    return { ("using 1:2 with points pt '%s'"):format(letter(series)),
+      ("using 1:2:3:4 with yerrorbars pt '%s'"):format(letter(series)) }
+  end,
+  boxes = function() return { "using 1:4:3:5 with yerrorbars pt '#'" } end,
   bars = function() return { "using 1:2 with impulses" } end,
-  points = function() return { "using 1:2 with points" } end,
+  points = function(series) return { ("using 1:2 with points pt '%s'"):format(letter(series)) } end,
   lines = function() return { "using 1:2 with lines" } end,
   steps = function() return { "using 1:2 with steps" } end,
 }
 
-local function tics_of(axis, largest)
+-- Named places of which none stands on its neighbour, in a text of so many columns.
+local function apart(axis, columns)
+  local function place(value) return axis.log and math.log(value) or value end
+  local low, high = place(axis.low), place(axis.high)
+  local tics, kept, ends = { unpack(axis.tics) }, {}, -math.huge
+  table.sort(tics, function(a, b) return a[2] < b[2] end)
+  for _, tic in ipairs(tics) do
+    local middle = (place(tic[2]) - low) / (high - low) * (columns - MARGIN)
+    local half = text.width(tic[1]) / 2
+    local fits = middle - half > ends
+    kept[#kept + 1] = { fits and tic[1] or "", tic[2] }
+    if fits then ends = middle + half end
+  end
+  return kept
+end
+
+local function tics_of(axis, largest, columns)
   if not axis.tics then return axis.whole and largest < 8 and "1" or "norotate autofreq" end
   local tics, longest = {}, 0
-  for i, tic in ipairs(axis.tics) do
+  for i, tic in ipairs(columns and apart(axis, columns) or axis.tics) do
     tics[i] = ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
     longest = math.max(longest, text.width(tic[1]))
   end
@@ -130,14 +157,15 @@ local function tics_of(axis, largest)
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
-local function add_axis(out, name, axis, largest)
+-- `largest`: the span of the values; `columns`: of a text.
+local function add_axis(out, name, axis, largest, columns)
   local function add(form, ...) out[#out + 1] = form:format(...) end
   add("set %slabel %s", name, quoted(axis.label))
   add(axis.log and "set logscale %s" or "unset logscale %s", name)
   add("set format %s '%%g'", name)
   add("set %srange [%s:%s]", name, axis.low and number(axis.low) or "*",
     axis.high and number(axis.high) or "*")
-  add("set %stics %s", name, tics_of(axis, largest))
+  add("set %stics %s", name, tics_of(axis, largest, columns))
   if name == "y" then add(axis.zero and "set xzeroaxis lt -1 lc rgb '#888888'" or "unset xzeroaxis") end
 end
 
@@ -179,16 +207,18 @@ local function has_key(panel)
   return titles > 1
 end
 
-local function add_panel(out, chart, index, number_of, format)
+local function span(axis) return axis.low and axis.high and axis.high - axis.low or math.huge end
+
+local function add_panel(out, chart, index, number_of, format, width)
   local panel, is_text = chart.panels[index], format == "text"
   out[#out + 1] = not has_key(panel) and "unset key"
-    or is_text and "set key bmargin left horizontal" or "set key tmargin center horizontal"
+    or is_text and "set key bmargin left horizontal reverse Left width 2" or "set key bmargin center horizontal"
   local title = panel.title and quoted(panel.title)
   if index == 1 and #chart.panels == 1 and not is_text then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
-  add_axis(out, "x", panel.x)
+  add_axis(out, "x", panel.x, span(panel.x), is_text and width or nil)
   add_axis(out, "y", panel.y, largest_y(panel))
   out[#out + 1] = plot_command(panel, number_of, format)
 end
@@ -214,7 +244,7 @@ function M.commands(chart, format, output, size)
   local number_of = add_data(out, chart)
   local together = panels > 1 and not is_text
   if together then out[#out + 1] = multiplot(chart) end
-  for index in ipairs(chart.panels) do add_panel(out, chart, index, number_of, format) end
+  for index in ipairs(chart.panels) do add_panel(out, chart, index, number_of, format, size.width) end
   if together then out[#out + 1] = "unset multiplot" end
   out[#out + 1] = "set output"
   return table.concat(out, "\n") .. "\n"

@@ -72,8 +72,7 @@ end
 local function time_panel(entries, name)
   local parts, order, most, example = collect(entries, name)
   local is_rate = example and example.per_second ~= nil
-  local unit = not is_rate and example and example.unit or ""
-  local scale = axis.scale(name .. (is_rate and " per second" or ""), unit, most)
+  local scale = axis.scale(name .. (is_rate and " per second" or ""), example and example.unit or "", most)
   local series = {}
   for i, part in ipairs(order) do
     if i > gnuplot.MOST_SERIES then break end
