@@ -104,7 +104,8 @@ int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *f
 int pmclua_group_start(struct pmclua_group *group);
 int pmclua_group_stop(struct pmclua_group *group);
 /* One read of all members: out[0] enabled ns, out[1] running ns, out[2…] the values in the order asked
- * for; 2 + count words. Never reset: take two and subtract. -ENODATA: a pinned group in error state. */
+ * for; 2 + count words. Never reset: take two and subtract. -ENODATA: a pinned group in error state. 1: its CPU
+ * went offline, and took the group apart; what it had counted by then. */
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
 /* out[i] = later[i] - earlier[i] for the 2 + count words of a read. */
 void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out);

@@ -59,9 +59,26 @@ INLINE int read_group(struct pmclua_group *group, uint64_t *out)
     return read_by_syscall(group, out);
 }
 
+/* The events of a CPU that went offline are groups of one each, and stand still. */
+static int read_apart(struct pmclua_group *group, uint64_t *out)
+{
+    const struct group_read *buffer = group->buffer;
+    for (int32_t i = 0; i < group->count; i++) {
+        if (pmclua_system.read(group->fds[i], group->buffer, group->buffer_bytes) <= 0)
+            return -EPROTO;
+        if (buffer->nr != 1 || buffer->member[0].id != group->ids[i])
+            return -EPROTO;
+        out[2 + i] = buffer->member[0].value;
+    }
+    out[0] = buffer->enabled;
+    out[1] = buffer->running;
+    return 1;
+}
+
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out)
 {
-    return read_group(group, out);
+    int result = read_group(group, out);
+    return result == -EPROTO && group->count > 1 ? read_apart(group, out) : result;
 }
 
 /* 0s for a pinned group that lost its place: 0 running ns says so. */

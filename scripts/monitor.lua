@@ -81,7 +81,10 @@ note_all()
 local format = opt.json and "json" or opt.separator and "csv" or opt.format
 local ran, why = pcall(function()
   local options = { separator = opt.separator, rates = opt.rates, repeat_header = not opt.output }
-  for line in monitor:lines(format, options) do assert(output:write(line)) end
+  for line in monitor:lines(format, options) do
+    assert(output:write(line))
+    note_all()
+  end
 end)
 if not ran then
   monitor:close()

@@ -101,9 +101,12 @@ local function write(text)
   if not written then fail(STATUS.failed, "cannot write the report: " .. tostring(why or opt.output)) end
 end
 
+local said = {}
+
 local function note(remarks)
   for _, remark in ipairs(opt.no_report and {} or remarks or {}) do
-    io.stderr:write("pmclua stat: ", remark, "\n")
+    if not said[remark] then io.stderr:write("pmclua stat: ", remark, "\n") end
+    said[remark] = true
   end
 end
 
@@ -128,7 +131,9 @@ local function stream()
   for line in monitor:lines(format, { separator = separator }) do
     if not opt.no_report then write(line) end
     if is_first then opt.append, is_first = true, false end
+    note(monitor:remarks())
   end
+  note(monitor:remarks())
   os.exit(monitor.signal and 128 + monitor.signal or monitor.result and status_of(monitor.result) or 0, true)
 end
 

@@ -328,10 +328,11 @@ function Group:room() return ffi.new("uint64_t[?]", 2 + self.count) end
 function core.empty_room() return ffi.new "uint64_t[2]" end
 
 --- One read of all members into `room`: true, or nil, errno name, number. The hot path: no allocation.
+--- "apart" behind true: its CPU went offline, and `room` has what was counted by then.
 function Group:read_into(room)
   local result = C.pmclua_group_read(open_handle(self), room)
   if result < 0 then return refused(result) end
-  return true
+  return true, result == 1 and "apart" or nil
 end
 
 --- out = later - earlier.

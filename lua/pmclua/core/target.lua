@@ -1,8 +1,8 @@
 --- target.lua: the binding of counting elsewhere, part of core.lua's layer: groups of a cgroup, sums over
 --- many groups, and the few calls of libc that waiting for somebody else and many descriptors take.
 --
--- Invariant: sums only grow. A group that can no longer be read (its CPU went offline) keeps what it
--- gave last, so that a difference of two sums is never negative.
+-- Invariant: sums only grow. A group that can no longer be read keeps what it gave last, so that a
+-- difference of two sums is never negative.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
@@ -93,11 +93,22 @@ function CgroupGroup:start() return self.members[1]:ioctl "ENABLE" end
 function CgroupGroup:stop() return self.members[1]:ioctl "DISABLE" end
 function CgroupGroup:room() return ffi.new("uint64_t[?]", 2 + self.count) end
 
+-- As core/region.c does it: the events of a CPU that went offline are groups of one each.
+local function read_apart(self, room)
+  for i, member in ipairs(self.members) do
+    local words = member:read()
+    if not words or #words ~= HEADER + 2 then return nil, "EPROTO" end
+    room[0], room[1], room[1 + i] = words[2], words[3], words[HEADER + 1]
+  end
+  return true, "apart"
+end
+
 --- By id: the OS kernel promises no order.
 function CgroupGroup:read_into(room)
   local words, code, errnum = self.members[1]:read()
   if not words then return nil, code, errnum end
-  if #words ~= HEADER + 2 * self.count then return nil, #words == 0 and "ENODATA" or "EPROTO" end
+  if #words == 0 then return nil, "ENODATA" end
+  if #words ~= HEADER + 2 * self.count then return read_apart(self, room) end
   local value_of = {}
   for i = HEADER + 1, #words, 2 do value_of[tostring(words[i + 1])] = words[i] end
   room[0], room[1] = words[2], words[3]

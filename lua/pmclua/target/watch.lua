@@ -16,6 +16,7 @@ local topology = require "pmclua.target.topology"
 ---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
 ---@field count integer descriptors it holds
 ---@field notes string[] what could not be had, in words
+---@field gone table<integer, true> CPUs that went offline, though they may be back
 local Watch = {}
 Watch.__index = Watch
 
@@ -167,7 +168,7 @@ end
 ---@return pmclua.Watch?, table?
 function M.open(target, groups)
   local self = setmetatable({ target = target, groups = groups, offsets = {}, width = 0, count = 0,
-    parts = {}, notes = {} }, Watch)
+    parts = {}, notes = {}, gone = {} }, Watch)
   for i, group in ipairs(groups) do
     self.offsets[i] = self.width
     self.width = self.width + 2 + #group.attrs
@@ -195,9 +196,36 @@ local function switch(self, method)
   return true
 end
 
+-- Reads a member into its own room, which keeps what it had where it can no longer be read.
+local function read_member(self, member)
+  local ok, state = member.handle:read_into(member.reading)
+  if state == "apart" then self.gone[member.place.cpu] = true end
+  return ok
+end
+
+-- When a CPU goes offline its events are taken off for good: they stand still, also when it is back. Those
+-- of a cgroup stand still whenever it does not run there.
+local function find_gone(self)
+  if not self.is_counting or not self.target.by_cpu or self.target.kind == "cgroup" then return end
+  for _, member in ipairs(self.members) do
+    local enabled = core.raw(member.reading, 1)
+    if read_member(self, member) and core.raw(member.reading, 1) == enabled then
+      self.gone[member.place.cpu] = true
+    end
+  end
+end
+
 --- Starts every group: true, or nil, errno name, number.
-function Watch:start() return switch(self, "start") end
-function Watch:stop() return switch(self, "stop") end
+function Watch:start()
+  self.is_counting = true
+  return switch(self, "start")
+end
+
+function Watch:stop()
+  find_gone(self)
+  self.is_counting = false
+  return switch(self, "stop")
+end
 
 --- Room for one reading: the sum first, then each part. Each is the groups' words one after the other:
 --- enabled ns, running ns, values.
@@ -216,7 +244,7 @@ function Watch:read_into(room)
   assert_open(self)
   binding.clear(room, self.width * (1 + #self.parts))
   for _, member in ipairs(self.members) do
-    member.handle:read_into(member.reading)
+    read_member(self, member)
     binding.add(room, member.at, member.reading, member.words)
     if member.part then
       binding.add(room, self.width * member.part + member.at, member.reading, member.words)
@@ -240,17 +268,25 @@ function Watch:words(room, number)
   return list
 end
 
---- The CPUs that were counted and are offline now: what happened there since is not in the counts.
----@return integer[]
+-- Adds the CPUs that are offline now.
+local function find_offline(self)
+  if not self.target.by_cpu then return end
+  local cpus = {}
+  for i, member in ipairs(self.members) do cpus[i] = member.place.cpu end
+  for _, cpu in ipairs(topology.without(cpus, topology.online())) do self.gone[cpu] = true end
+end
+
+--- The CPUs that went offline while they were counted: what happened there since is not in the counts.
+---@return integer[] ascending
 function Watch:offline()
-  local seen, list = {}, {}
-  for _, member in ipairs(self.members or {}) do
-    local cpu = member.place.cpu
-    if cpu >= 0 and not seen[cpu] then list[#list + 1] = cpu end
-    seen[cpu] = true
+  if self.members then
+    find_gone(self)
+    find_offline(self)
   end
+  local list = {}
+  for cpu in pairs(self.gone) do list[#list + 1] = cpu end
   table.sort(list)
-  return #list > 0 and topology.without(list, topology.online()) or list
+  return list
 end
 
 --- What is to be said of this watch so far: notes of opening, CPUs that went offline.
@@ -268,6 +304,7 @@ end
 --- Closes it. A second time does nothing.
 function Watch:close()
   if not self.members then return end
+  self:offline()                        -- may be asked for later
   close_members(self.members)
   budget.give_back(self.count)
   self.members = nil
