@@ -150,6 +150,24 @@ function M.cut(s, width)
   return s:sub(1, keep) .. "…"
 end
 
+--- Cut to `width` columns, with "…" in the middle: names that begin alike stay apart.
+---@param s string
+---@param width integer columns, at least 1
+---@return string
+function M.cut_middle(s, width)
+  if M.width(s) <= width then return s end
+  local tail, rest = math.floor((width - 1) / 2), M.width(s)
+  local from = #s + 1
+  for at, point in points(s) do
+    if rest <= tail then
+      from = at
+      break
+    end
+    rest = rest - columns(point)
+  end
+  return M.cut(s, width - tail) .. s:sub(from)
+end
+
 --- Broken at spaces into lines of at most `width` columns (a longer word stands alone).
 ---@param s string
 ---@param width integer columns

@@ -66,14 +66,15 @@ local function one_cell(name)
     ran = { 5, 0.62 } } })
 end
 
-local function two_compilers()
+local function two_compilers(other, name)
+  name = name or "clang"
   return build({
     question = false, repetitions = 30, warmup = 0, factors = {}, metrics = {},
-    baseline = { workload = "gcc" }, primary = "duration_time",
+    baseline = { workload = other or "gcc" }, primary = "duration_time",
     margin = { default = 0.01, instructions = 0.001 },
-    workloads = { { name = "gcc", kind = "command", per = "run" },
-      { name = "clang", kind = "command", per = "run" } },
-    cells = { { workload = "gcc", levels = {} }, { workload = "clang", levels = {} } },
+    workloads = { { name = other or "gcc", kind = "command", per = "run" },
+      { name = name, kind = "command", per = "run" } },
+    cells = { { workload = other or "gcc", levels = {} }, { workload = name, levels = {} } },
     events = { duration(), event "cycles", event "instructions",
       event "cache-misses", event("stalls", { status = "unsupported", why = "no such event on this PMU" }) },
     pass_events = { { 2, 3, 4 } },
@@ -192,6 +193,14 @@ describe("a table", function()
         assert.is_true(widest(shown(r, { width = width })) <= width)
       end
     end
+  end)
+
+  it("keeps its numbers and cuts long names above them", function()
+    local compared = shown(two_compilers("./build-with-gcc/parse --input large.json",
+      "./build-with-clang/parse --input large.json --validate"))
+    assert.is_true(widest(compared) <= 80)
+    assert.matches("event +%./buil…%.json +%./buil…idate +ratio +95 %% interval", compared)
+    assert.matches("duration_time %*", compared)
   end)
 
   it("gives up its shapes first where there is no room", function()

@@ -99,14 +99,32 @@ local function give_back(columns, rows, widths, too_wide)
   end
 end
 
--- Gives up, in turn, while that is needed: room beyond the texts, the columns that go first, the end of
--- long names, the other columns that may go.
+-- Cuts headings that are longer than what stands under them, the widest first, while that is needed.
+local function cut_headings(columns, rows, widths, too_wide)
+  local enough = {}
+  for k = 2, #columns do
+    local texts = widths_of({ { name = "" } }, column_rows(rows, k))[1]
+    enough[k] = math.max(texts, math.min(NARROWEST_NAME, widths[k]))
+  end
+  while too_wide() > 0 do
+    local widest
+    for k = 2, #columns do
+      if widths[k] > enough[k] and widths[k] > (widths[widest] or 0) then widest = k end
+    end
+    if not widest then return end
+    widths[widest] = widths[widest] - 1
+  end
+end
+
+-- Gives up, in turn, while that is needed: room beyond the texts, the end of long headings, the columns that
+-- go first, the end of long names, the other columns that may go.
 local function fit(columns, rows, width)
   local shown, widths = {}, widths_of(columns, rows)
   for k in ipairs(columns) do shown[k] = true end
   local shortest_name = math.min(NARROWEST_NAME, widths[1])
   local function too_wide() return total_width(columns, widths, shown) - width end
   give_back(columns, rows, widths, too_wide)
+  cut_headings(columns, rows, widths, too_wide)
   local order = next_to_drop(columns, shown)
   while order and too_wide() > (order == 1 and 0 or widths[1] - shortest_name) do
     for k, column in ipairs(columns) do shown[k] = shown[k] and column.drop ~= order end
@@ -184,7 +202,9 @@ function M.lines(grid, width, options)
   move_spans(rows, columns, shown)
   local layout = { shown = shown, widths = widths, width = width,
     paint = options and options.paint or as_it_is, cut = options and options.cut or text.cut }
-  local lines = { line_of(headings(columns), columns, layout) }
+  local top = { shown = shown, widths = widths, width = width, paint = layout.paint,
+    cut = options and options.cut or text.cut_middle }
+  local lines = { line_of(headings(columns), columns, top) }
   for _, row in ipairs(rows) do lines[#lines + 1] = line_of(row, columns, layout) end
   return lines
 end

@@ -16,27 +16,34 @@ local function painter(colour)
   end
 end
 
+-- Long lines broken at spaces, all but the first line indented.
+local function hang(lines, width)
+  local hung = {}
+  for _, line in ipairs(lines) do
+    for _, part in ipairs(text.wrap(line, width - 2)) do
+      hung[#hung + 1] = #hung == 0 and part or "  " .. part
+    end
+  end
+  return hung
+end
+
 -- Parts joined, broken between parts where a line is full.
 local function title_lines(parts, width, separator)
   local lines, line = {}, nil
   for _, part in ipairs(parts) do
     local longer = line and line .. separator .. part or part
-    if line and text.width(longer) > width then
+    if line and text.width(longer) > width - 2 then
       lines[#lines + 1] = line
-      line = "  " .. part
+      line = part
     else
       line = longer
     end
   end
   lines[#lines + 1] = line
-  return lines
+  return hang(lines, width)
 end
 
-local function note_lines(note, width)
-  local lines = text.wrap(note, width - 2)
-  for i = 2, #lines do lines[i] = "  " .. lines[i] end
-  return lines
-end
+local function note_lines(note, width) return hang({ note }, width) end
 
 -- The table without its column of shapes: what a terminal without UTF-8 cannot show.
 local function without_shapes(shown)
