@@ -6,6 +6,12 @@
 -- usage: pmclua caches [--set bytes=16384,1048576]
 -- example:
 --   pmclua caches --repetitions 10 --set bytes=16384,1048576
+--   What does a load cost, by working set?
+--
+--   duration_time per iteration · chase · 10 repetitions, 2 warm-ups
+--    bytes   median  95 % interval         shape   quality
+--   16 KiB  1.77 ns  1.70 … 1.82           ▅▁▆▃█   noisy
+--    1 MiB  8.51 ns  8.04 … 10.24          █▅▅▁▅   noisy
 -- reading: steps in the cost are the sizes of the caches: each level's latency is the plateau before a step.
 -- caveats: beyond the TLB's reach its misses are in the cost too (see pmclua tlb); huge pages move that step.
 

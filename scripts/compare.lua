@@ -9,6 +9,18 @@
 --        pmclua compare [OPTIONS] A.jsonl B.jsonl ...
 -- example:
 --   pmclua compare --repetitions 10 true 'ls /'
+--   ls / against true (baseline) · 10 pairs, interleaved, seed 1037389860
+--   event                 true      ls /  ratio  95 % interval margin  verdict
+--   duration_time *    2.96 ms   2.72 ms  1.330  1.15 … 1.94     ±1 %  SLOWER
+--   task-clock        429.9 µs  893.0 µs  2.172  1.61 … 2.31     ±1 %  slower
+--   context-switches         0         0     ±0  =               ±1 %  same
+--   cpu-migrations           0         0     ±0  =               ±1 %  same
+--   page-faults             49       102  2.092  2.02 … 2.26     ±1 %  more
+--   cycles                   –         –      –  <not supported>: this virtual ma…
+--   instructions             –         –      –  <not supported>: this virtual ma…
+--   branches                 –         –      –  <not supported>: this virtual ma…
+--   branch-misses            –         –      –  <not supported>: this virtual ma…
+--   * primary; the others corrected for 4 comparisons
 -- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
 --   primary event's interval (marked *) is uncorrected.
 -- caveats: commands are split into words without a shell; --shell has them run by /bin/sh. A command

@@ -7,7 +7,21 @@
 -- usage: pmclua doctor [--truths | --overhead] [--format F]
 -- example:
 --   pmclua doctor
---   pmclua doctor --truths
+--   vm: Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18.44-fc-v657
+--   counts here     software; software inside the OS kernel; tracepoints;
+--                   breakpoints; uprobes
+--   does not        hardware and cache: this virtual machine has no PMU: its host
+--                   does not pass one on
+--                   kprobes: this OS kernel has no kprobe PMU
+--   other PMUs      breakpoint, msr (2), power (1), software, tracepoint, uprobe
+--
+--   x a virtual machine without a PMU: no hardware and cache events
+--       ask who runs its host to pass the PMU on
+--   ! a container (Docker): it sees its own processes alone, and its settings are
+--     the host's
+--       settings are changed on the host
+--
+--   ...
 -- reading: x is what cannot be counted at all, ! what makes numbers fewer or less certain, each with what to
 --   do about it; "fine" is all else that was looked at. Of the truths, "true" is one that other work on the
 --   machine added to, and never took from.

@@ -6,8 +6,16 @@
 -- usage: pmclua events [OPTIONS] [WORD]...
 -- example:
 --   pmclua events branch miss
---   pmclua events --explain cycles:u
---   pmclua events --encode '{cycles,instructions}:u' --json
+--   generic hardware events
+--     branch-misses  mispredicted branch instructions
+--   generic cache events
+--     branch-load-misses  reads that miss the branch prediction unit
+--   metrics (--metrics tells more)
+--     branch_miss_rate  share of branches predicted wrongly
+--
+--   pmclua events --encode '{cycles,instructions}'
+--     cycles        type=0 config=0x0
+--     instructions  type=0 config=0x1  in the group of cycles
 -- reading: the first column is what to ask for. With words, only what has all of them in its name or
 --   description is listed, the best first. Events of libpfm4 may need a unit mask behind them: search for
 --   the event to see them.

@@ -6,6 +6,29 @@
 -- usage: pmclua first [--set n=256,512] [--repetitions N]
 -- example:
 --   pmclua first --repetitions 10
+--   What does walking a matrix by columns cost?
+--
+--   rows · 10 repetitions, 2 warm-ups · per iteration, of 8
+--   event               median  95 % interval         shape   quality
+--   duration_time     190.7 µs  185.6 … 193.9         ▅▁█▃▆   noisy
+--   page-faults              0  =                             exact
+--   context-switches         0  =                             exact
+--   cycles                   –  <not supported>: this virtual machine has no PMU
+--   instructions             –  <not supported>: this virtual machine has no PMU
+--   cache-misses             –  <not supported>: this virtual machine has no PMU
+--   ipc                      –  <not supported>: needs instructions
+--
+--   columns · 10 repetitions, 2 warm-ups · per iteration, of 2
+--   event               median  95 % interval         shape   quality
+--   duration_time     610.5 µs  596.0 … 628.4         █▁█▃█   noisy
+--   page-faults              0  =                             exact
+--   context-switches         0  =                             exact
+--   cycles                   –  <not supported>: this virtual machine has no PMU
+--   instructions             –  <not supported>: this virtual machine has no PMU
+--   cache-misses             –  <not supported>: this virtual machine has no PMU
+--   ipc                      –  <not supported>: needs instructions
+--
+--   ...
 -- reading: rows and columns do the same additions: where `instructions` are the same and `cycles` are not,
 --   the difference is waiting for memory. `true` is what a program costs that does nothing.
 -- caveats: without a PMU (most virtual machines) cycles, instructions and cache-misses are absent, with the

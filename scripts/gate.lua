@@ -10,6 +10,7 @@
 --   pmclua pages --store before.jsonl
 --   pmclua pages --store after.jsonl
 --   pmclua gate before.jsonl after.jsonl --limit 'page_faults <= +1%'
+--   gate: all 3 limits hold
 -- reading: exits 0 where all limits hold, 3 where one fails, 77 where one could not be counted on either side
 --   (none fails): what was not counted is never a pass. 2: a limit that makes no sense.
 -- caveats: results of different hosts are refused (1) unless --any-host is given. Choose counts that do not

@@ -6,6 +6,19 @@
 -- usage: pmclua matrix [--set n=64,512,1024] [--repetitions N]
 -- example:
 --   pmclua matrix --set n=64,256 --repetitions 10
+--   What does walking a matrix by columns cost?
+--
+--   duration_time per iteration · 10 repetitions, 2 warm-ups · baseline rows
+--     n       rows  ±      /element    columns  ±      /element  ratio  verdict
+--    64    2.88 µs  3.8 %  0.703 ns    2.91 µs  1.8 %  0.711 ns  1.006  undecided
+--   256   46.66 µs  3.3 %  0.712 ns   79.66 µs  3.7 %   1.22 ns  1.691  SLOWER
+--   verdicts: duration_time is primary; the others are corrected for 2
+--     comparisons
+--
+--   page-faults per iteration
+--     n   rows  ±  /element   columns  ±  /element  ratio  verdict
+--    64      0  =         0         0  =         0     ±0  same
+--   256      0  =         0         0  =         0     ±0  same
 -- reading: as long as the matrix fits the first cache both walks cost the same an element; beyond it,
 --   each step down a column needs another cache line, and beyond the TLB's reach another page.
 -- caveats: the times depend on the caches of this machine; n of a power of two makes the columns worse

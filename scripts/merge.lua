@@ -8,6 +8,7 @@
 --   pmclua pages --store monday.jsonl
 --   pmclua pages --store tuesday.jsonl
 --   pmclua merge -o all.jsonl monday.jsonl tuesday.jsonl
+--   132 records of 2 files in all.jsonl
 -- reading: the new file is a stored result as any other: `pmclua report all.jsonl`.
 -- caveats: what was measured in different files was not interleaved: it is compared unpaired, and what
 --   changed between the files (the machine's state, the day) is in the difference.

@@ -8,6 +8,11 @@
 --        pmclua monitor [-I MS] [-e LIST] [-M NAME] -p PID | -t TID | -C CPUS | -G NAME
 -- example:
 --   pmclua monitor -I 100 -e page-faults,context-switches -- sleep 0.3
+--         time   page-faults  context-switches
+--      0.100 s            76                 1
+--      0.200 s             –                 –
+--      0.300 s             –                 –
+--      0.303 s             0                 0  (0.003 s)
 -- reading: the time is that since the start, at the end of the interval. `(2 missed)`: two lines could not be
 --   written in time, and this one has what happened meanwhile. The last line may be of a shorter interval.
 -- caveats: without a target everything is counted, which takes root or CAP_PERFMON. With a command the

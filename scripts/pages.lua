@@ -6,6 +6,21 @@
 -- usage: pmclua pages [--set pages=1,64]
 -- example:
 --   pmclua pages --repetitions 10
+--   What does a fresh page cost?
+--
+--   page-faults per iteration · touch · 10 repetitions, 2 warm-ups
+--   pages  median  /page  95 % interval  shape   quality
+--       1       1      1  =                      exact
+--      16      16      1  =                      exact
+--      64      64      1  =                      exact
+--
+--   duration_time per iteration · touch
+--   pages    median    /page  95 % interval  shape   quality
+--       1   4.76 µs  4.76 µs  4.56 … 4.90    ▅█▁▁▂   noisy
+--      16  24.39 µs  1.52 µs  23.82 … 25.70  ▄█▂▂▂   noisy
+--      64  73.80 µs  1.15 µs  72.47 … 75.97  █▁▁▁▂   noisy
+--
+--   pmclua: 3 of 3 predictions hold
 -- reading: page-faults are exact; the time of many pages divided by their number is the cost of one, with
 --   little of the two system calls in it.
 -- caveats: where huge pages are always on, many pages fault at once and the prediction fails: that is so.

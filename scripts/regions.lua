@@ -8,7 +8,14 @@
 -- usage: pmclua regions [-e LIST] -f NAME... -- COMMAND [ARGS]
 --        pmclua regions [-e LIST] -f NAME... -p PID [--duration T] [--duty P%]
 -- example:
---   pmclua regions -e page-faults --function libc.so.6:setlocale -- ls /
+--   pmclua regions -e page-faults -f libc.so.6:setlocale -- sort /dev/null
+--   setlocale · 3 calls
+--   event           total  of run  per call   median      99 %       max
+--   duration     263.8 µs   3.2 %  87.93 µs  1.86 µs  255.0 µs  260.1 µs
+--   cpu time     261.8 µs    24 %  87.27 µs  1.83 µs  253.1 µs  258.2 µs
+--   page-faults        23    29 %      7.67        0     22.54        23
+--
+--   ...
 -- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per
 --   call` the mean. Quartiles, 99 % and max are of single calls. Where several functions are named,
 --   `itself` leaves out the calls of the others. Calls that no number holds are listed below the table.

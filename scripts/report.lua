@@ -8,7 +8,25 @@
 --        pmclua report --list
 --   |   pmclua report --prune [--keep N] [--older-than AGE]
 -- example:
---   pmclua report --list
+--   pmclua pages --store pages.jsonl
+--   pmclua report pages.jsonl --format markdown
+--   ## What does a fresh page cost?
+--
+--   **page-faults per iteration · touch · 20 repetitions, 2 warm-ups**
+--
+--   | pages | median | /page | 95 % interval | shape | quality |
+--   | ---: | ---: | ---: | :--- | :--- | :--- |
+--   | 1 | 1 | 1 | = |  | exact |
+--   | 16 | 16 | 1 | = |  | exact |
+--   | 64 | 64 | 1 | = |  | exact |
+--
+--   **duration\_time per iteration · touch**
+--
+--   | pages | median | /page | 95 % interval | shape | quality |
+--   | ---: | ---: | ---: | :--- | :--- | :--- |
+--   | 1 | 6.63 µs | 6.63 µs | 6.47 … 6.72 | ▂▂▅█▄ | noisy |
+--   | 16 | 32.80 µs | 2.05 µs | 32.32 … 34.14 | █▄▂▁▂ | noisy |
+--   | 64 | 101.7 µs | 1.59 µs | 100.0 … 103.8 | ▃█▇▃▄ | noisy |
 -- reading: as the report of the experiment itself. Without a file it is the one stored last.
 -- caveats: --prune is the only thing that deletes results: all but the newest 100 of the user's own folder
 --   of results, or what --keep and --older-than say; what is being written stays.

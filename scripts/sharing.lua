@@ -6,6 +6,18 @@
 -- usage: pmclua sharing [--set apart=8,64]
 -- example:
 --   pmclua sharing --repetitions 10
+--   What does false sharing cost?
+--
+--   apart = 8 against apart = 4,096 (baseline) · count
+--     10 pairs, interleaved, seed 118123254
+--   event            apart = 4,096  apart = 8  ratio  95 % interval  verdict
+--   duration_time *       0.384 ns   0.422 ns  1.121  1.04 … 1.23    SLOWER
+--   cycles                       –          –      –  <not supported>: this virtu…
+--   instructions                 –          –      –  <not supported>: this virtu…
+--   cache-misses                 –          –      –  <not supported>: this virtu…
+--   * primary
+--
+--   ...
 -- reading: nothing is shared in any of them; what 8 bytes apart cost more is the line going to and fro. 64
 --   against 128 shows whether lines are fetched in pairs.
 -- caveats: on one CPU, or two threads of one core, there is little or nothing to see; --pin names other CPUs.

@@ -8,6 +8,10 @@
 --        pmclua stat [-e LIST] -p PID | -t TID | -a | -C CPUS | -G NAME [-- COMMAND [ARGS]]
 -- example:
 --   pmclua stat -e page-faults,task-clock -- true
+--   true · 1 repetition · exec to exit, children in
+--   event          median  95 % interval         shape   quality
+--   page-faults        49  –                             one repetition
+--   task-clock   431.6 µs  –                             one repetition
 -- reading: with -r the median of the runs and its 95 % interval; `exact` means that every run gave the
 --   same. What could not be counted is absent, with the reason, and never 0.
 -- caveats: exits as the command did (128 + n for signal n; with -r the first failing run decides);

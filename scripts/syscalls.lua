@@ -6,6 +6,23 @@
 -- usage: pmclua syscalls
 -- example:
 --   pmclua syscalls --repetitions 10
+--   What do a system call and a fresh page cost?
+--
+--   getppid · 10 repetitions, 2 warm-ups · per iteration, of 8,192
+--   event             median  95 % interval         shape   quality
+--   duration_time   116.4 ns  115.2 … 122.4         █▂▄▁▄   noisy
+--   page-faults            0  =                             exact
+--   instructions:u         –  <not supported>: this virtual machine has no PMU
+--   instructions:k         –  <not supported>: this virtual machine has no PMU
+--   cycles                 –  <not supported>: this virtual machine has no PMU
+--
+--   fresh page · 10 repetitions, 2 warm-ups · per iteration, of 1,024
+--   event            median  95 % interval         shape   quality
+--   duration_time   1.24 µs  1.17 … 1.34           ▄█▂▂▂   noisy
+--   page-faults           1  =                             exact
+--   instructions:u        –  <not supported>: this virtual machine has no PMU
+--   instructions:k        –  <not supported>: this virtual machine has no PMU
+--   cycles                –  <not supported>: this virtual machine has no PMU
 -- reading: the time is what one costs; on a machine with a PMU, instructions:u against instructions:k says
 --   on whose side.
 -- caveats: mitigations of the processor's flaws are most of a system call's cost: compare like with like.

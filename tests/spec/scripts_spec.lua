@@ -24,6 +24,23 @@ local function commands(name)
   return list
 end
 
+--- The words that begin the lines which an example shows below its last command; numbers, and what is of one
+--- machine (the doctor's), are not compared.
+local function shown_words(name)
+  local list = {}
+  local shown = (header(name).parts.example .. "\n"):match "^.*\n%s*pmclua [^\n]*\n(.*)$"
+    or header(name).parts.example:match "^%s*pmclua [^\n]*\n(.*)$" or ""
+  for line in shown:gmatch "[^\n]+" do list[#list + 1] = line:match "^%s*(%a%S*)" end
+  return name == "doctor" and {} or list
+end
+
+local function has_line(text, word)
+  for line in text:gmatch "[^\n]+" do
+    if line:match "^%s*(%S*)" == word then return true end
+  end
+  return false
+end
+
 --- The same command with two repetitions, where it repeats.
 local function shortened(command, name)
   local shorter, found = command:gsub("%-%-repetitions %d+", "--repetitions 2")
@@ -56,6 +73,7 @@ for _, name in ipairs(names()) do
       for _, part in ipairs(PARTS) do assert.is_string(found.parts[part], "no " .. part) end
       assert.matches("^pmclua " .. name .. "%f[%W]", found.parts.usage)
       assert.is_true(#commands(name) > 0, "no command in the example")
+      assert.is_truthy(found.parts.example:find "\n[^\n]+$", "the example shows no output")
       for line in found.text:gmatch "[^\n]+" do
         assert.is_true(require("pmclua.text").width(line) <= 110, line)
       end
@@ -84,18 +102,22 @@ for _, name in ipairs(names()) do
       for module in text:gmatch 'require%s*%(?%s*"(pmclua[^"]*)"' do assert.equal("pmclua", module) end
     end)
 
-    it("has an example that runs", function()
+    it("has an example that runs and prints what it shows", function()
       support.need(name ~= "regions" or support.have_root(), "probes take root")
       local folder = support.folder()
-      local path = support.root .. "/build:" .. os.getenv "PATH"
+      local path, last = support.root .. "/build:" .. os.getenv "PATH", nil
       local place = { folder = folder, limit_s = LIMIT_S,
-        env = { PATH = path, XDG_STATE_HOME = folder .. "/state" } }
+        env = { PATH = path, XDG_STATE_HOME = folder .. "/state", COLUMNS = "78" } }
       for _, command in ipairs(commands(name)) do
         local is_of_results = command:find "%.jsonl" or name == "report" or name == "plot"
         if is_of_results then prepare(command, function(words) support.run(words, place) end) end
         local result = support.run({ "sh", "-c", shortened(command, name) }, place)
         local good = result.status == 0 or result.status == 77
         assert.is_true(good, ("%s: %d\n%s"):format(command, result.status, result.err))
+        last = result.out .. result.err
+      end
+      for _, word in ipairs(shown_words(name)) do
+        assert.is_true(has_line(last, word), ("no line begins with '%s':\n%s"):format(word, last))
       end
     end)
   end)
