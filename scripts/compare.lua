@@ -28,6 +28,8 @@
 
 local pmc = require "pmclua"
 
+local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
+
 local opt = pmc.options {
   { "events", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "such as ipc" },
@@ -44,36 +46,49 @@ local opt = pmc.options {
   { "shell", false, help = "run the commands by /bin/sh" },
   { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
   { "store", value = "FILE", help = "keep every repetition" },
-  { "format", "table", value = "F", help = "of the report" },
+  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
   { "quiet", false, help = "no progress" },
   { "workloads", argument = true, many = true, value = "COMMAND", help = "commands, or stored results" },
   experiment = false,
 }
 
-local function usage(why)
-  io.stderr:write("pmclua compare: ", why, "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...\n")
-  os.exit(2, true)
+local STATUS = { failed = 1, usage = 2, uncountable = 77 }
+
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua compare: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(is_typed and STATUS.usage or status, true)
 end
+
+local function usage(why) fail(STATUS.usage, why .. "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...") end
 
 if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
+-- A stored result, by its name or by how it begins.
 local function is_file(word)
-  local file = word:find "%.jsonl$" and io.open(word)
+  local file = io.open(word)
+  local begins = file and file:read(20)
   if file then file:close() end
-  return file ~= nil and file ~= false
+  return word:find "%.jsonl$" ~= nil or begins == '{"kind":"experiment"'
 end
 
-local files = 0
-for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 0) end
-if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
-
-local result
-if files > 0 then
-  result = pmc.load(unpack(opt.workloads))
+local function compare_files()
+  local result = pmc.load(unpack(opt.workloads))
   -- What tells the files apart comes last: file, or rank.
   local factor = result.header.factors[#result.header.factors]
-  if factor then result = result:with { baseline = { [factor[1]] = factor[2][1] } } end
-else
+  result = result:with { baseline = { [factor[1]] = factor[2][1] } }
+  local is_compared = {}
+  for _, pair in ipairs(result:compare().pairs) do is_compared[pair.cell.levels[factor[1]]] = true end
+  for i = 2, #factor[2] do
+    local level = factor[2][i]
+    if not is_compared[level] then
+      io.stderr:write(("pmclua compare: no workload of '%s' is in the baseline, by name and levels\n"):format(level))
+    end
+  end
+  return result
+end
+
+local function compare_commands()
   local workloads, times = {}, {}
   for i, word in ipairs(opt.workloads) do
     -- A command against itself shows how much differs by chance alone.
@@ -89,11 +104,29 @@ else
     store = opt.store, quiet = opt.quiet,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
   }
-  result = pmc.compare(unpack(workloads))
+  return pmc.compare(unpack(workloads))
 end
 
-io.write(result:report { format = opt.format, stream = 1 })
-if result.problem then
-  io.stderr:write("pmclua compare: ", tostring(result.problem), "\n")
-  os.exit(1, true)
+-- Whether there is a number for anything that was asked for.
+local function is_counted(result)
+  for cell in result:cells() do
+    for _, event in ipairs(result.header.events) do
+      if cell:summary(event.field).n > 0 then return true end
+    end
+  end
+  return false
 end
+
+local files = 0
+for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 0) end
+if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
+
+local ok, result = pcall(files > 0 and compare_files or compare_commands)
+if not ok then fail(STATUS.failed, result) end
+if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint then
+  result.problem.hint = "--ignore-failure counts such runs"
+end
+io.write(result:report { format = opt.format, stream = 1 })
+if result.signal then os.exit(128 + result.signal, true) end
+if result.problem then fail(STATUS.failed, result.problem) end
+if not is_counted(result) then os.exit(STATUS.uncountable, true) end

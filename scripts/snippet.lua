@@ -21,6 +21,8 @@
 
 local pmc = require "pmclua"
 
+local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
+
 local opt = pmc.options {
   { "c", false, short = "c", help = "the words are C, not assembly" },
   { "init", value = "CODE", help = "run once before the loop" },
@@ -30,28 +32,46 @@ local opt = pmc.options {
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "how often it is measured" },
   { "pin", value = "CPUS", help = "run on these CPUs" },
   { "quiet", false, help = "no progress" },
-  { "format", "table", value = "F", help = "of the report" },
+  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
   { "code", argument = true, many = true, help = "what stands in the loop" },
   experiment = false,
 }
 
-if #opt.code == 0 then
-  io.stderr:write "pmclua snippet: which code? usage: pmclua snippet 'add rax, rbx'\n"
-  os.exit(2, true)
+local STATUS = { failed = 1, usage = 2, uncountable = 77 }
+
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua snippet: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(is_typed and STATUS.usage or status, true)
 end
 
-local code = table.concat(opt.code, " ")
-local snippet = pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
-  syntax = opt.syntax, unroll = "{unroll}", name = code }
+local function measure()
+  local code = table.concat(opt.code, " ")
+  local snippet = pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
+    syntax = opt.syntax, unroll = "{unroll}", name = code }
+  return pmc.measure(snippet, {
+    events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
+    factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
+    iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
+    quiet = opt.quiet,
+  })
+end
 
-local result = pmc.measure(snippet, {
-  events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
-  factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
-  iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
-  quiet = opt.quiet,
-})
+-- Whether there is a number for anything that was asked for.
+local function is_counted(result)
+  for cell in result:cells() do
+    for _, event in ipairs(result.header.events) do
+      if cell:summary(event.field).n > 0 then return true end
+    end
+  end
+  return false
+end
+
+if opt.unroll < 1 then fail(STATUS.usage, "--unroll takes 1 or more") end
+
+local ok, result = pcall(measure)
+if not ok then fail(STATUS.failed, result) end
 io.write(result:report { format = opt.format, stream = 1 })
-if result.problem then
-  io.stderr:write("pmclua snippet: ", tostring(result.problem), "\n")
-  os.exit(1, true)
-end
+if result.signal then os.exit(128 + result.signal, true) end
+if result.problem then fail(STATUS.failed, result.problem) end
+if not is_counted(result) then os.exit(STATUS.uncountable, true) end

@@ -378,6 +378,8 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
     assert.matches("factor on_cpu: there is no CPU 999 to run on here", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "on_cpu", { 999 } } } }))
     assert.matches("pin: 'x' is no list of CPUs", message_of(pmc.experiment, { workloads = { "true" }, pin = "x" }))
+    assert.matches("factor numa_node: there is no NUMA node 999", message_of(pmc.experiment,
+      { workloads = { "true" }, factors = { { "numa_node", { 999 } } } }))
     assert.matches("factor stack_offset: a level is a number of bytes below 65536, not x", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "stack_offset", { "x" } } } }))
   end)
@@ -495,6 +497,16 @@ describe("the command line of an experiment", function()
     assert.equal(0, got.status)
     assert.matches("22 runs", got.out)
     assert.is_nil(io.open(folder .. "/ran"))
+  end)
+
+  it("is refused before it runs where its report could not be written, or has no such format", function()
+    local mark, folder = support.folder() .. "/ran", support.folder()
+    local path = script('{ events = { "page-faults" }, workloads = { "touch ' .. mark .. '" } }')
+    assert.equal(1, support.pmclua({ path, "--output", "/nowhere/report" }).status)
+    assert.equal(2, support.pmclua({ path, "--format", "foo" }).status)
+    assert.is_nil(io.open(mark))
+    assert.equal(0, support.pmclua({ path, "--output", folder .. "/report", "--no-store" }).status)
+    assert.matches("page%-faults", support.read(folder .. "/report"))
   end)
 
   it("has passes, what stops it, cells and the order in the plan, 80 columns wide", function()

@@ -227,6 +227,17 @@ describe("an experiment's own gate", function()
     assert.matches("'page_faults <= 1', true: fails: ", failed.err, 1, true)
   end)
 
+  it("of another host is refused before anything runs", function()
+    local there = stored({ around(1000), {}, {} }, { host = { hostname = "there" } })
+    local mark = support.folder() .. "/ran"
+    local path = support.write(support.folder() .. "/mark.lua", ([[return require("pmclua").experiment {
+      workloads = { "touch %s" }, events = "page-faults", repetitions = 1, gate = "page_faults <= +1%%" }]]):format(mark))
+    local refused = support.pmclua { path, "--no-store", "--gate", there }
+    assert.equal(1, refused.status)
+    assert.matches("of another host: its hostname is 'there'", refused.err, 1, true)
+    assert.is_nil(io.open(mark))
+  end)
+
   it("must be there for --gate", function()
     local plain = support.write(support.folder() .. "/plain.lua",
       [[return require("pmclua").experiment { workloads = { "true" }, events = "page-faults" }]])

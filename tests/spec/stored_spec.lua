@@ -51,6 +51,19 @@ describe("several stored results", function()
     assert.equal("complete", r.status)
   end)
 
+  it("of several hosts say so", function()
+    local a = stored("a", { host = { hostname = "here", cpu = "X" } }, made.records { numbers(10), {}, {} })
+    local b = stored("b", { host = { hostname = "here", cpu = "Y" } }, made.records { numbers(10), {}, {} })
+    assert.matches("measured on here %(X%) and here %(Y%)", tostring(pmc.load(a, b)))
+    assert.is_nil(tostring(pmc.load(a, stored("c", { host = { hostname = "here", cpu = "X" } },
+      made.records { numbers(10), {}, {} }))):find("measured on", 1, true))
+  end)
+
+  it("cannot have one file twice: its repetitions would count twice", function()
+    local a = stored("a", {}, made.records { numbers(10), {}, {} })
+    assert.matches("a.jsonl is there twice", message_of(pmc.load, a, a))
+  end)
+
   it("are compared unpaired, as no block has both", function()
     local a = stored("before", {}, made.records { numbers(1000), {}, {} })
     local b = stored("after", {}, made.records { numbers(500), {}, {} })

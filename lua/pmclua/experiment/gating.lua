@@ -18,6 +18,16 @@ local function usable(limits, baseline)
   return list
 end
 
+-- The baseline, refused before anything runs where it is of another host.
+local function baseline_of(overrides)
+  if not overrides.gate then return nil end
+  local baseline = require("pmclua.experiment.result.files").load(overrides.gate)
+  if not overrides.any_host then
+    require("pmclua.experiment.result.gate").check_host(require("pmclua.machine").facts(), baseline)
+  end
+  return baseline
+end
+
 --- What will be checked; the baseline is read before anything runs.
 ---@param declaration pmclua.Declaration
 ---@param overrides pmclua.Overrides
@@ -29,7 +39,7 @@ function M.prepare(declaration, overrides)
       "--gate: this experiment declares no limits; `pmclua gate` takes them as --limit"), 0)
   end
   if #limits == 0 then return nil end
-  local baseline = overrides.gate and require("pmclua.experiment.result.files").load(overrides.gate) or nil
+  local baseline = baseline_of(overrides)
   local list = usable(limits, baseline)
   return { limits = list, skipped = #limits - #list, baseline = baseline, any_host = overrides.any_host }
 end

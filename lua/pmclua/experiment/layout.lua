@@ -27,6 +27,18 @@ M.FACTORS = {
     function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
 }
 
+-- What is wrong with a level of the right kind on this machine; nil: nothing.
+local ABSENT = {
+  on_cpu = function(cpu) return require("pmclua.experiment.keys").cpus_problem(("%d"):format(cpu)) end,
+  numa_node = function(node)
+    local nodes = require("pmclua.machine").line "/sys/devices/system/node/has_memory"
+    for _, other in ipairs(nodes and require("pmclua.target.topology").parse(nodes) or { node }) do
+      if other == node then return nil end
+    end
+    return ("there is no NUMA node %d with memory here; there is %s"):format(node, nodes)
+  end,
+}
+
 local UNKNOWN_CACHE_BYTES = 64 * 2 ^ 20
 
 --- Bytes of the largest cache of CPU 0; 64 MiB where sysfs does not say.
@@ -51,9 +63,9 @@ function M.check(declaration, wrong)
     for _, level in ipairs(known and factor.levels or {}) do
       if not known[3](level) then
         wrong("factor %s: a level is %s, not %s", factor.name, known[1], tostring(level))
-      elseif factor.name == "on_cpu" then
-        local problem = require("pmclua.experiment.keys").cpus_problem(("%d"):format(level))
-        if problem then wrong("factor on_cpu: %s", problem) end
+      else
+        local problem = ABSENT[factor.name] and ABSENT[factor.name](level)
+        if problem then wrong("factor %s: %s", factor.name, problem) end
       end
     end
   end

@@ -16,7 +16,7 @@ M.list = {
   { "seed", type = "integer", help = "of the order in which cells run" },
   { "pin", value = "CPUS", help = "run workloads on these CPUs, as 0,2-3" },
   { "timeout", value = "T", help = "limit of one repetition, as 500ms" },
-  { "format", value = "F", help = "of the report" },
+  { "format", choices = require("pmclua.report").formats(), value = "F", help = "of the report" },
   { "output", value = "FILE", help = "of the report; - is standard output" },
   { "store", value = "FILE", help = "where repetitions are stored" },
   { "resume", value = "FILE", help = "do what is missing from this stored result" },
@@ -91,6 +91,7 @@ end
 ---@param given table
 ---@return pmclua.Overrides
 local function overrides(given)
+  if not given.plan then require("pmclua.experiment.output").check(given.output) end
   local out = {}
   for name, value in pairs(given) do out[name] = value end
   out.set = given.set and settings(given.set)

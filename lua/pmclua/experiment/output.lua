@@ -1,6 +1,8 @@
 --- output.lua: reports to standard output or a file, wholly or not at all: a report that is lost on a full
 --- disk is an error, not a success.
 
+local bit = require "bit"
+local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 
 local M = {}
@@ -8,7 +10,7 @@ local M = {}
 local function refuse(path, why)
   error(explain.problem { code = "EWRITE", operation = "write",
     message = ("cannot write the report to %s: %s"):format(path,
-      tostring(why or "the disk may be full")) }, 0)
+      (tostring(why or "the disk may be full"):gsub("^.*: ", ""))) }, 0)
 end
 
 -- Writes a text, or what a function gives in pieces.
@@ -19,6 +21,21 @@ local function put_all(file, content)
     if ok then ok, why = file:write(piece) end
   end)
   return ok, why
+end
+
+local REGULAR, KIND = 0x8000, 0xf000        -- of a file's mode
+
+--- Raises an error object where a report could not be written, before hours are spent on it. What is there is
+--- not changed; what is no plain file (a pipe, a device) is not opened.
+---@param path? string nil or "-": standard output
+function M.check(path)
+  if not path or path == "-" then return end
+  local before = core.stat(path)
+  if before and bit.band(before.mode, KIND) ~= REGULAR then return end
+  local file, why = io.open(path, "a")
+  if not file then refuse(path, why) end
+  file:close()
+  if not before then os.remove(path) end
 end
 
 --- Writes a report. Raises an error object where it could not be written.

@@ -337,6 +337,13 @@ local function ending(result, list)
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end
+  if header.hosts then
+    local names = {}
+    for i, host in ipairs(header.hosts) do
+      names[i] = ("%s (%s)"):format(text.safe(host.hostname or "?"), text.safe(host.cpu or "?"))
+    end
+    add(list, ("measured on %s: counts of different machines differ by themselves"):format(text.list(names)))
+  end
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
   if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
   if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end

@@ -90,6 +90,15 @@ local function object_of(stem, listing) return ("%s-%s.so"):format(stem, core.ha
 
 -- ---- compiling ----
 
+-- What the compiler wrote, each line once: copies of a snippet have the same mistake.
+local function complaints(errors)
+  local lines, seen = {}, {}
+  for line in errors:gmatch "[^\n]+" do
+    if not seen[line] then lines[#lines + 1], seen[line] = line, true end
+  end
+  return table.concat(lines, "\n")
+end
+
 local function failed(unit, result, cc)
   if result.outcome == "not-started" then
     return explain.problem {
@@ -100,7 +109,7 @@ local function failed(unit, result, cc)
   end
   return explain.problem {
     code = "ECOMPILE", operation = "compile",
-    message = ("%s does not compile:\n%s"):format(unit.label, (result.errors:gsub("%s+$", ""))),
+    message = ("%s does not compile:\n%s"):format(unit.label, complaints(result.errors)),
   }
 end
 

@@ -5,6 +5,7 @@
 local explain = require "pmclua.explain"
 local results = require "pmclua.experiment.result"
 local store = require "pmclua.store"
+local text = require "pmclua.text"
 local merge = require("pmclua.lazy").module "pmclua.experiment.result.merge"
 
 local M = {}
@@ -57,10 +58,14 @@ end
 local GROUPINGS = { file = true, rank = true, host = true }
 
 local function check_paths(paths, what)
+  local seen = {}
   for i, path in ipairs(paths) do
     if type(path) ~= "string" then
       explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)
     end
+    -- The same repetitions twice would pass for twice as many.
+    if seen[path] then explain.misuse(("%s: %s is there twice"):format(what, text.safe(path)), 3) end
+    seen[path] = true
   end
   if paths.by ~= nil and not GROUPINGS[paths.by] then
     explain.misuse(('%s: by is "file", "rank" or "host", not \'%s\''):format(what, tostring(paths.by)), 3)

@@ -62,8 +62,11 @@ end
 
 local SAME_HOST = { "hostname", "cpu", "architecture" }
 
-local function check_hosts(result, baseline)
-  local here, there = result.header.host or {}, baseline.header.host or {}
+--- Raises an error object where a baseline is of another host.
+---@param here table facts of a host
+---@param baseline pmclua.Result
+function M.check_host(here, baseline)
+  local there = baseline.header.host or {}
   for _, name in ipairs(SAME_HOST) do
     if here[name] ~= there[name] then
       error(explain.problem { code = "EHOST", operation = "gate",
@@ -179,7 +182,7 @@ function M.check(result, options)
   result, baseline = with_metrics(result, limits), baseline and with_metrics(baseline, limits)
   check_names(result, limits)
   if baseline then check_names(baseline, limits) end
-  if baseline and not options.any_host then check_hosts(result, baseline) end
+  if baseline and not options.any_host then M.check_host(result.header.host or {}, baseline) end
   local level = interval.bonferroni(0.95, count_relative(result, limits))
   local results = {}
   for _, limit in ipairs(limits) do

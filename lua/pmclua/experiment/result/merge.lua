@@ -184,13 +184,13 @@ local function new_merging(first)
     workload_at = {}, cell_at = {}, metric_at = {} }, Merging)
 end
 
--- The hosts that the files were made on, where they are several.
+-- The hosts that the files were made on, where they are several; a name can be that of another machine now.
 local function several_hosts(headers)
   local list, seen = {}, {}
   for _, header in ipairs(headers) do
     local host = header.host or {}
-    local name = host.hostname or "unknown"
-    if not seen[name] then list[#list + 1], seen[name] = host, true end
+    local key = ("%s, %s"):format(host.hostname or "unknown", host.cpu or "")
+    if not seen[key] then list[#list + 1], seen[key] = host, true end
   end
   return #list > 1 and list or nil
 end

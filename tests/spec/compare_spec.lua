@@ -1,0 +1,101 @@
+-- `pmclua compare` and `pmclua snippet` on the command line: what they take, and the status they end with.
+
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local function compare(...) return support.pmclua { "compare", ... } end
+
+local function stored(name, command)
+  local path = support.folder() .. "/" .. name
+  pmc.measure(pmc.command { command, name = "it" }, { events = "page-faults", repetitions = 6, quiet = true, store = path })
+  return path
+end
+
+-- Runs pmclua in a shell that sends it SIGTERM when the file is there.
+local function terminated(words, file)
+  local script = 'f=$1; shift; "$@" & pid=$!; i=0; while [ ! -e "$f" ] && [ $i -lt 3000 ]; do sleep 0.01; '
+    .. 'i=$((i+1)); done; kill -TERM $pid; wait $pid'
+  return support.run { "sh", "-c", script, "sh", file, support.program, unpack(words) }
+end
+
+describe("pmclua compare", function()
+  it("interleaves commands and judges each event, and the wall time", function()
+    local got = compare("true", "ls /", "-e", "page-faults,duration_time", "-r", "8")
+    assert.equal(0, got.status)
+    assert.matches("8 pairs, interleaved", got.out)
+    assert.matches("page%-faults.*MORE", got.out)
+    assert.matches("duration_time", got.out)
+  end)
+
+  it("takes stored results, whatever they are called, and no file twice", function()
+    local a, b = stored("a.jsonl", "true"), stored("plainly", "ls /")
+    local got = compare(a, b)
+    assert.same({ 0, "" }, { got.status, got.err })
+    assert.matches("6 repetitions each, not interleaved", got.out)
+    assert.same({ 2, "pmclua compare: load: " .. a .. " is there twice\n" },
+      { compare(a, b, a).status, compare(a, b, a).err })
+  end)
+
+  it("says so where files have no workload in common", function()
+    local a, b = stored("a.jsonl", "true"), support.folder() .. "/b.jsonl"
+    pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true, store = b })
+    local got = compare(a, b)
+    assert.equal(0, got.status)
+    assert.matches("no workload of 'b' is in the baseline", got.err, 1, true)
+  end)
+
+  it("does not mix files and commands, and says what is not there", function()
+    assert.equal(2, compare(stored("a.jsonl", "true"), "true").status)
+    local missing = compare("/nowhere/a.jsonl", "/nowhere/b.jsonl")
+    assert.equal(1, missing.status)
+    assert.matches("cannot open /nowhere/a.jsonl", missing.err, 1, true)
+  end)
+
+  it("takes a mistake on its command line for one, before anything runs", function()
+    local mark = support.folder() .. "/ran"
+    for _, words in ipairs { { "-e", "cylces" }, { "--format", "foo" }, { "--until", "soon" }, { "--primary", "x" } } do
+      local got = compare("true", "touch " .. mark, unpack(words))
+      assert.equal(2, got.status)
+      assert.is_nil(got.err:find("compare.lua:", 1, true))
+    end
+    assert.is_nil(io.open(mark))
+  end)
+
+  it("exits 1 where a command fails, and says how such runs are counted", function()
+    local got = compare("true", "false", "-e", "page-faults", "-r", "6")
+    assert.equal(1, got.status)
+    assert.matches("exit status 1; --ignore-failure counts such runs", got.err, 1, true)
+    assert.equal(0, compare("true", "false", "-e", "page-faults", "-r", "6", "-i").status)
+  end)
+
+  it("exits 128 + n where signal n ended it, after its report", function()
+    local mark = support.folder() .. "/ran"
+    local got = terminated({ "compare", "true", "touch " .. mark, "-e", "page-faults", "-r", "1000000" }, mark)
+    assert.equal(143, got.status)
+    assert.matches("interrupted: what was complete is shown", got.out)
+  end)
+
+  it("exits 77 where nothing that was asked for could be counted", function()
+    support.need(not support.have_pmu(), "this machine has a PMU")
+    assert.equal(77, compare("true", "true", "-e", "cycles", "-r", "6").status)
+  end)
+end)
+
+describe("pmclua snippet", function()
+  it("costs a line of code, and says a mistake in it once", function()
+    support.need(support.have "cc", "no C compiler")
+    local got = support.pmclua { "snippet", "-c", "pmclua_keep(1)", "-e", "duration_time", "-r", "6" }
+    assert.equal(0, got.status)
+    assert.matches("duration_time", got.out)
+    local wrong = support.pmclua { "snippet", "no such instruction", "-r", "6" }
+    assert.equal(1, wrong.status)
+    local _, times = wrong.err:gsub("Error:", "")
+    assert.equal(1, times)
+  end)
+
+  it("takes a mistake on its command line for one", function()
+    for _, words in ipairs { { "nop", "-e", "cylces" }, { "nop", "--unroll", "0" }, { "nop", "--format", "foo" } } do
+      assert.equal(2, support.pmclua({ "snippet", unpack(words) }).status)
+    end
+  end)
+end)
