@@ -101,12 +101,49 @@ describe("the functions of a file", function()
     end
     assert.same({ both[1] }, shown_names(list, both[1]))
     assert.same({ both[2] }, shown_names(list, "_ZNK4json6Parser5parseEi"))
+    local written = require("pmclua.event.signature").match(list, "Parser::parse(const char *)")
+    assert.same({ 1, both[1] }, { #written, written[1].shown })
     assert.equal("json::Parser::operator()", the(list, "json::Parser::operator()").plain)
     assert.equal("long json::Parser::convert<long>(long)", the(list, "json::Parser::convert").shown)
     assert.equal("json::Parser::convert<long>", the(list, "convert<long>").plain)
     assert.equal("json::(anonymous namespace)::hidden", the(list, "hidden").plain)
     assert.equal("json::Parser::~Parser()", the(list, "~Parser").shown)
     assert.equal("plain_c", the(list, "plain_c").shown)
+  end)
+
+  it("are told apart by parameters, as people write them", function()
+    local signature = require "pmclua.event.signature"
+    local text = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+    local spellings = { "ns::f(char const*, int)", "int ns::f<unsigned int>(unsigned int) [clone .isra.0]",
+      ("ns::f(%s const&, std::vector<char const*, std::allocator<char const*> > const&)"):format(text),
+      "ns::f(void (*)(int const*))", "ns::f::operator()(long) const" }
+    local list = { match = function(_, name)
+      local found = {}
+      for i, shown in ipairs(spellings) do
+        local is_meant = name == "f" or name == "ns::f" or shown:find(name .. "(", 1, true)
+        found[#found + 1] = is_meant and { shown = spellings[i] } or nil
+      end
+      return found
+    end }
+    -- The core knows no parameters.
+    local function found(spelling)
+      local core_match = list.match
+      local only = { match = function(_, name) return name == spelling and {} or core_match(list, name) end }
+      local names = {}
+      for i, symbol in ipairs(signature.match(only, spelling)) do names[i] = symbol.shown end
+      return names
+    end
+    assert.same({ spellings[1] }, found "ns::f(const char *, int)")
+    assert.same({ spellings[1] }, found "f(char const *,int)")
+    assert.same({ spellings[2] }, found "ns::f<unsigned int>(unsigned  int)")
+    assert.same({ spellings[2] }, found "int ns::f<unsigned int>(unsigned int)")
+    assert.same({ spellings[3] },
+      found "ns::f(const std::string &, const std::vector<const char*, std::allocator<const char*>> &)")
+    assert.same({ spellings[4] }, found "f(void (*)(const int *))")
+    assert.same({ spellings[5] }, found "ns::f::operator()(long) const")
+    assert.same({ spellings[5] }, found "ns::f::operator()(long)")
+    assert.same({}, found "ns::f::operator()(long) volatile")
+    assert.same({}, found "f(char*, int)")
   end)
 
   it("match patterns, and nothing where there is nothing", function()

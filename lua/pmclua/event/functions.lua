@@ -5,6 +5,7 @@
 
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
+local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.text"
 
@@ -61,6 +62,14 @@ local function raise_inlined(name, shown, inlined)
     "declare it __attribute__((noinline)), or build with -fno-inline")
 end
 
+local function raise_other_parameters(overloads, shown, name)
+  local spellings = {}
+  for i = 1, math.min(3, #overloads) do spellings[i] = ("'%s'"):format(text.safe(overloads[i].shown)) end
+  if #spellings == 0 then return end
+  problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
+    "there is " .. text.list(spellings, "or"))
+end
+
 --- Raises why a file has no function of that name.
 ---@param list pmclua.core.Symbols
 ---@param path string
@@ -69,7 +78,8 @@ end
 ---@param place pmclua.functions.Place
 function M.raise_unknown(list, path, name, file_given, place)
   local shown = text.safe(path:match "[^/]*$")
-  local inlined = not name:find "[*?]" and list:inlined(name)
+  local bare = signature.name(name)
+  local inlined = not name:find "[*?]" and list:inlined(bare)
   if inlined and inlined.places > 0 then raise_inlined(name, shown, inlined) end
   local names = all_names(list)
   if #names == 0 then
@@ -81,7 +91,8 @@ function M.raise_unknown(list, path, name, file_given, place)
     problem("ENOENT", ("'%s' is not in %s but in a library"):format(text.safe(name), shown),
       ("name both: '%s:%s'"):format(other, name))
   end
-  local nearest, similar = text.nearest(name, names), containing(names, name)
+  if bare ~= name then raise_other_parameters(list:match(bare), shown, name) end
+  local nearest, similar = text.nearest(bare, names), containing(names, bare)
   problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
     nearest and ("did you mean '%s'?"):format(nearest)
       or #similar > 0 and "there is " .. text.list(similar, "or")
@@ -128,7 +139,7 @@ function M.one(spec, place)
   local file, name = files.split(spec)
   local path = files.file(file, place)
   local list = files.of_file(path)
-  local found = list:match(name)
+  local found = signature.match(list, name)
   if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, place) end
   if #found > 1 then
     problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),

@@ -8,6 +8,7 @@
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local named = require "pmclua.event.functions"
+local signature = require "pmclua.event.signature"
 local text = require "pmclua.text"
 
 local M = {}
@@ -121,7 +122,7 @@ function M.find(spec, place, options)
   local file, name = files.split(spec)
   local path = files.file(file, place)
   local list = files.of_file(path)
-  local found, regions, skipped = list:match(name), {}, {}
+  local found, regions, skipped = signature.match(list, name), {}, {}
   local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
     if symbol.imported and #found == 1 then named.raise_imported(symbol, path, place) end
