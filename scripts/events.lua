@@ -68,10 +68,11 @@ local function print_columns(rows)
   for _, row in ipairs(rows) do
     if #row[1] <= WIDEST then width = math.max(width, #row[1]) end
   end
-  for _, row in ipairs(rows) do
-    local line = ("  %-" .. width .. "s  %s"):format(row[1], row[2])
-    print((line:gsub("%s+$", "")))
+  local lines, form = {}, "  %-" .. width .. "s  %s\n"
+  for i, row in ipairs(rows) do
+    lines[i] = row[2] == "" and ("  %s\n"):format(row[1]) or form:format(row[1], row[2])
   end
+  io.write(table.concat(lines))
 end
 
 -- Words in lines of at most `width` columns.
@@ -201,20 +202,24 @@ local function heading_of(entry)
   return HEADINGS[entry.source]:format(entry.pmu) .. (entry.present and "" or ", which is not here")
 end
 
+local function shares_heading(entry, other)
+  return entry.source == other.source and entry.present == other.present
+    and (entry.pmu == other.pmu or entry.source == "tracepoint")
+end
+
 local function print_entries(entries)
-  local rows, heading = {}, nil
+  local rows, before = {}, nil
   local function flush()
-    if heading then
-      print(heading)
+    if before then
+      print(heading_of(before))
       print_columns(rows)
       rows = {}
     end
   end
   for _, entry in ipairs(entries) do
-    local its = heading_of(entry)
-    if its ~= heading then
+    if not before or not shares_heading(entry, before) then
       flush()
-      heading = its
+      before = entry
     end
     rows[#rows + 1] = { entry.spec, entry.description }
   end
