@@ -22,8 +22,8 @@ local opt = pmc.options {
   { "limit", short = "l", many = true, value = "LIMIT", help = "as 'instructions <= +1%'" },
   { "any-host", false, help = "compare results of different machines too" },
   { "quiet", false, short = "q", help = "say nothing where all limits hold" },
-  { "baseline", argument = true },
-  { "new", argument = true },
+  { "baseline", argument = true, help = "the stored result that limits are relative to" },
+  { "new", argument = true, help = "the stored result that is to stay within them" },
   experiment = false,
 }
 

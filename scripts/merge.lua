@@ -18,7 +18,7 @@ local pmc = require "pmclua"
 local opt = pmc.options {
   { "output", short = "o", value = "FILE", help = "the new file" },
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells the files apart" },
-  { "files", argument = true, many = true },
+  { "files", argument = true, many = true, help = "stored results" },
   experiment = false,
 }
 

@@ -36,7 +36,7 @@ local opt = pmc.options(pmc.targets.options {
   { "output", short = "o", value = "FILE", help = "write there (- is standard output)" },
   { "append", false, help = "add to FILE instead of replacing it" },
   { "quiet", false, short = "q", help = "no notes" },
-  { "command", rest = true },
+  { "command", rest = true, help = "what to run, and its arguments" },
   experiment = false,
 })
 

@@ -53,7 +53,7 @@ local opt = pmc.options {
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
   { "width", type = "integer", value = "N", help = "pixels, or characters of text" },
   { "height", type = "integer", value = "N", help = "pixels, or characters of text" },
-  { "files", {}, type = "string", argument = true, many = true, value = "FILE" },
+  { "files", {}, type = "string", argument = true, many = true, value = "FILE", help = "stored results" },
   experiment = false,
 }
 

@@ -31,8 +31,8 @@ local opt = pmc.options {
   { "function", short = "f", many = true, value = "NAME",
     help = "functions to follow: NAME, 'ns::parse', 'lib.so:parse*'" },
   { "from", many = true, value = "POINT",
-    help = "begin a region at a tracepoint, function, f+0x10, f%return or 0xADDRESS …" },
-  { "to", many = true, value = "POINT", help = "… and end it here (as many as --from)" },
+    help = "begin a region at a tracepoint, function, f+0x10, f%return or 0xADDRESS" },
+  { "to", many = true, value = "POINT", help = "and end it here (as many as --from)" },
   { "pid", short = "p", type = "integer", value = "PID",
     help = "follow a process that runs already, until Ctrl-C, its end or --duration" },
   { "duration", value = "T", help = "with -p: so long, as 10s" },
@@ -48,7 +48,7 @@ local opt = pmc.options {
   { "format", "table", value = "F", help = "table or json" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
-  { "command", rest = true },
+  { "command", rest = true, help = "what to run, and its arguments" },
 }
 
 local STATUS = { failed = 125, not_executable = 126, not_found = 127 }

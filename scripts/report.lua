@@ -46,7 +46,7 @@ local opt = pmc.options {
   { "prune", false, help = "delete old stored results" },
   { "keep", type = "integer", value = "N", help = "with --prune: the newest that stay (100)" },
   { "older-than", value = "AGE", help = "with --prune: only what is as old as this, as 30d" },
-  { "files", {}, type = "string", argument = true, many = true, value = "FILE" },
+  { "files", {}, type = "string", argument = true, many = true, value = "FILE", help = "stored results" },
   experiment = false,
 }
 

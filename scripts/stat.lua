@@ -56,7 +56,7 @@ local opt = read_options(pmc.targets.options {
   { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
   { "append", false, help = "add to FILE instead of replacing it" },
   { "no-report", false, help = "run and exit as the command does; print nothing" },
-  { "command", rest = true },
+  { "command", rest = true, help = "what to run, and its arguments" },
   experiment = false,
 })
 

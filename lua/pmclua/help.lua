@@ -63,7 +63,7 @@ local VALUES = { string = "TEXT", number = "NUMBER", integer = "N", list = "LIST
 --- "-r, --repeat N", or the name of an argument.
 local function label_of(option)
   if option.argument then return option[1] end
-  if option.rest then return option[1] .. " …" end
+  if option.rest then return option[1] .. " ..." end
   local label = (option.short and "-%s, " or "    "):format(option.short) .. "--" .. option[1]
   local value = M.value_of(option)
   return value and label .. " " .. value or label

@@ -69,8 +69,8 @@ end
 local function is_unfinished(why) return why:find "'<eof>'$" ~= nil end
 
 --- Compiles what was typed, as an expression where it is one: a function of `keep`, which is called with
---- the expression's values, or one that returns what a `return` names; or nil, what is wrong, and whether more
---- lines could mend it.
+--- the expression's values, or one that returns what a `return` names; or nil, what is wrong, and whether
+--- more lines could mend it.
 ---@param source string
 ---@return function? chunk, string? why, boolean? unfinished
 function M.compile(source)

@@ -23,8 +23,8 @@ local COMMANDS = {
 }
 
 -- What a plot is of: an experiment's times, in µs, and its factor's levels, which lie close.
-local STORE = [[pmc.experiment { workloads = { f = function() end }, events = "duration_time", repetitions = 2,
-  factors = { { "n", { 64, 3072, 4096 } } } }:run { quiet = true }]]
+local STORE = [[pmc.experiment { workloads = { f = function() end }, events = "duration_time",
+  repetitions = 2, factors = { { "n", { 64, 3072, 4096 } } } }:run { quiet = true }]]
 
 local function run(words, environment)
   local folder = support.folder()

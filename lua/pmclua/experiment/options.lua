@@ -9,7 +9,7 @@ M.list = {
   { "events", many = true, value = "LIST", help = "count these instead, as perf spells them" },
   { "repetitions", type = "integer", help = "how often each cell is measured" },
   { "warmup", type = "integer", help = "runs before these that are not counted in" },
-  { "set", many = true, value = "NAME=V[,V…]", help = "the levels of a factor" },
+  { "set", many = true, value = "NAME=V[,V...]", help = "the levels of a factor" },
   { "baseline", value = "CELL", help = "what others are compared with: a workload, or n=256" },
   { "passes", choices = { "rerun", "multiplex" }, value = "HOW",
     help = "with events that do not fit at once" },

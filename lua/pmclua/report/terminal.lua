@@ -50,7 +50,7 @@ function M.resolve(options)
   }
 end
 
---- Lines no wider than asked: what is longer goes on in the next, two columns further in. A word is never cut.
+--- Lines no wider than asked: what is longer goes on in the next, two columns further in; no word is cut.
 ---@param shown string
 ---@param width integer columns
 ---@return string

@@ -259,7 +259,7 @@ local function line_panels(cell, name, label, scale, colour)
       y = { label = scale.label }, series = {
         { style = "lines", colour = colour, data = line_of(fit, d) },
         { style = "points", colour = colour, data = counts } } },
-    { x = x, y = { label = "residual", zero = true },
+    { title = label, x = x, y = { label = "residual", zero = true },
       series = { { style = "points", colour = colour, data = residuals } } }
 end
 
@@ -345,8 +345,9 @@ local function histogram_panel(label, said, scale, values, colour)
   local whole = not log and are_whole(values)
   local x = { label = scale.label, log = log, whole = whole }
   if whole then x.low, x.high = sorted[1] - 1, sorted[#sorted] + 1 end
+  local bars = whole and whole_bars(sorted) or bars_of(values, log)
   return { title = label, x = x, y = { label = said, low = 0, whole = true },
-    series = { { style = "bars", colour = colour, data = whole and whole_bars(sorted) or bars_of(values, log) } } }
+    series = { { style = "bars", colour = colour, data = bars } } }
 end
 
 local HISTOGRAMS = 4            -- below each other

@@ -82,7 +82,7 @@ end
 local function colour(series) return COLOURS[(series.colour - 1) % #COLOURS + 1] end
 local function dashes(series) return series.colour > 4 and series.colour or 1 end
 -- On a character terminal series are told apart by these.
-local LETTERS = "ox+*%&@$"
+local LETTERS = "ox+&%@$="
 local function letter(series)
   local place = (series.colour - 1) % #LETTERS + 1
   return LETTERS:sub(place, place)
@@ -212,7 +212,7 @@ local function span(axis) return axis.low and axis.high and axis.high - axis.low
 local function add_panel(out, chart, index, number_of, format, width)
   local panel, is_text = chart.panels[index], format == "text"
   out[#out + 1] = not has_key(panel) and "unset key"
-    or is_text and "set key bmargin left horizontal reverse Left width 2" or "set key bmargin center horizontal"
+    or "set key bmargin " .. (is_text and "left horizontal reverse Left width 2" or "center horizontal")
   local title = panel.title and quoted(panel.title)
   if index == 1 and #chart.panels == 1 and not is_text then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
