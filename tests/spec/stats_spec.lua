@@ -125,6 +125,12 @@ describe("a summary", function()
     assert.is_false(summary.exact)
   end)
 
+  it("flags the outliers that an independent calculation flags", function()
+    for _, row in ipairs(reference.outliers) do
+      assert.same(row.places, stats.outliers(sample[row.sample]), row.sample)
+    end
+  end)
+
   it("flags outliers by their index and drops none", function()
     local summary = stats.summary(sample.wild20)
     assert.same({ 19, 20 }, summary.outliers)
@@ -247,6 +253,15 @@ describe("pairs", function()
     assert.same({ nil, "1 values cannot be paired with 2" }, { stats.paired_difference({ 1 }, { 1, 1 }) })
   end)
 
+  it("have the difference and interval that an independent calculation gives", function()
+    for _, row in ipairs(reference.paired_differences) do
+      local values, reversed = sample[row.sample], {}
+      for i = 1, #values do reversed[i] = values[#values + 1 - i] * 1.02 end
+      local found = stats.paired_difference(values, reversed, row.level)
+      for _, field in ipairs { "median", "low", "high" } do near(row[field], found[field], 1e-9, field) end
+    end
+  end)
+
   it("are corrected by Bonferroni: 1 - α/m", function()
     near(0.9975, stats.bonferroni(0.95, 20))
     assert.equal(0.95, stats.bonferroni(0.95, 1))
@@ -274,6 +289,17 @@ describe("a line through counts", function()
       assert.equal(expected[row.name], stats.line(reference.fit_x, row.y).pattern, row.name)
     end
     assert.equal("unknown", stats.line({ 1, 2, 3 }, { 1, 2, 4 }).pattern)
+  end)
+
+  it("bends where R's quadratic term is far from 0: its t is R's", function()
+    local curved = stats.line(reference.fit_x, reference.fits[2].y)
+    for _, row in ipairs(reference.quadratic_t) do
+      if row.name == "curved" then
+        assert.equal(("t of a quadratic term %.3g"):format(row.t), curved.why)
+      else
+        assert.is_true(math.abs(row.t) < 3.3)
+      end
+    end
   end)
 
   it("is exact, without rounding, where every point lies on it", function()
