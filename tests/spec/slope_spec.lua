@@ -43,6 +43,13 @@ describe("a slope", function()
     assert.same({ 102, 102, 102, 120 }, { slope.slope, slope.low, slope.high, slope.intercept })
   end)
 
+  it("of no cost is 0, and never -0", function()
+    local x, y = {}, {}
+    for i = 1, 200 do x[i], y[i] = 1000 - i, i == 7 and 8 or 7 end
+    assert.equal("0", ("%.0f"):format(stats.slope(x, y).slope))
+    assert.equal("0", ("%.0f"):format(stats.theil_sen(x, y).b))
+  end)
+
   it("of two points is no exact one, and has no interval", function()
     local slope = stats.slope({ 1, 2 }, { 10, 20 })
     assert.is_false(slope.exact)

@@ -141,7 +141,8 @@ end
 local function slopes_of(x, y)
   local slopes, n = {}, #x
   local function add(i, j)
-    if x[i] ~= x[j] then slopes[#slopes + 1] = (y[j] - y[i]) / (x[j] - x[i]) end
+    -- Adding 0 makes 0 of -0, which a fall of nothing would be.
+    if x[i] ~= x[j] then slopes[#slopes + 1] = (y[j] - y[i]) / (x[j] - x[i]) + 0 end
   end
   if n <= ALL_PAIRS_UP_TO then
     for i = 1, n do

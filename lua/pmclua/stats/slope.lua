@@ -45,7 +45,8 @@ local function each_pair(x, limit, add)
   end)
 end
 
-local function slope_of(x, y, i, j) return (y[j] - y[i]) / (x[j] - x[i]) end
+-- Adding 0 makes 0 of -0, which a fall of nothing would be.
+local function slope_of(x, y, i, j) return (y[j] - y[i]) / (x[j] - x[i]) + 0 end
 
 -- ---- the interval of one slope ---------------------------------------------------------------------------
 
