@@ -32,7 +32,8 @@ local function cpu_facts()
   if not model and found["CPU implementer"] then
     model = ("Arm implementer %s part %s"):format(found["CPU implementer"], found["CPU part"] or "?")
   end
-  return model or "unknown", found.microcode, count
+  local is_virtual = (found.flags or ""):find "%f[%w]hypervisor%f[%W]" ~= nil
+  return model or "unknown", found.microcode, count, is_virtual or nil
 end
 
 local function pmus()
@@ -50,15 +51,23 @@ local function pmus()
   return list
 end
 
---- What this machine is, as it stands in stored results.
----@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo paranoid pmus hypervisor user
+-- Whether the clock may go beyond its rated frequency: intel_pstate's switch turns it off, others' on.
+local function turbo()
+  local off, on = line "/sys/devices/system/cpu/intel_pstate/no_turbo", line "/sys/devices/system/cpu/cpufreq/boost"
+  if off or on then return off == "0" or on == "1" end
+end
+
+--- What this machine is, as it stands in stored results; nil where it does not say.
+---@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo virtual load paranoid
+---  pmus uid; load: runnable threads in the last minute
 function machine.facts()
-  local cpu, microcode, count = cpu_facts()
+  local cpu, microcode, count, is_virtual = cpu_facts()
   return {
     hostname = line "/proc/sys/kernel/hostname", cpu = cpu, microcode = microcode, cpus = count,
     os_kernel = line "/proc/sys/kernel/osrelease", architecture = jit.arch,
     governor = line "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    smt = line "/sys/devices/system/cpu/smt/active",
+    smt = line "/sys/devices/system/cpu/smt/active", turbo = turbo(), virtual = is_virtual,
+    load = tonumber((line "/proc/loadavg" or ""):match "^%S+"),
     paranoid = tonumber(line "/proc/sys/kernel/perf_event_paranoid" or ""),
     pmus = pmus(), uid = core.uid(),
   }

@@ -236,6 +236,21 @@ describe("a table", function()
     assert.matches("page%-faults *0  =", text)
   end)
 
+  it("says what makes noise on the machine, where the values are noisy", function()
+    local values = { 100, 101, 100, 102, 101, 100, 101, 100, 400, 101 }
+    local host = { virtual = true, smt = "1", governor = "powersave", turbo = true, load = 1.5, cpus = 2 }
+    local function of_host(facts, column)
+      local r = result.new(made.header { host = facts })
+      for _, record in ipairs(made.records { column, column, column }) do r:add(record) end
+      return (shown(r:where { n = 256 }):gsub("%s+", " "))
+    end
+    assert.is_truthy(of_host(host, values):find("what makes noise on this machine: it is a virtual machine, two threads "
+      .. "share a core (SMT), its frequency governor is powersave, turbo is on and it had a load of 1.5 on 2 CPUs when "
+      .. "this began", 1, true))
+    assert.is_nil(of_host(host, same(100, 8)):find("noise", 1, true))
+    assert.is_nil(of_host({ governor = "performance", smt = "0", load = 0.1 }, values):find("noise", 1, true))
+  end)
+
   it("says what was rejected, what failed and why, and that a run was cut short", function()
     local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
     local r = result.new(header)

@@ -304,13 +304,36 @@ local function failures(result, list)
   end
 end
 
+local BUSY = 0.5                 -- runnable threads, in the minute before the first repetition
+
+-- What of a machine makes counts and times vary, as its facts say; nil: nothing that they know of.
+local function noise(host)
+  local causes = {}
+  if host.virtual then causes[1] = "it is a virtual machine" end
+  if host.smt == "1" then causes[#causes + 1] = "two threads share a core (SMT)" end
+  if host.governor and host.governor ~= "performance" then
+    causes[#causes + 1] = "its frequency governor is " .. text.safe(tostring(host.governor))
+  end
+  if host.turbo then causes[#causes + 1] = "turbo is on" end
+  if (tonumber(host.load) or 0) >= BUSY then
+    causes[#causes + 1] = ("it had a load of %.1f on %s when this began"):format(host.load,
+      text.plural(tonumber(host.cpus) or 1, "CPU"))
+  end
+  return #causes > 0 and "what makes noise on this machine: " .. text.list(causes) or nil
+end
+
+local NOISY = { first = true, drift = true, outliers = true }
+
 local function warnings(result, list)
+  local is_noisy = false
   for _, warning in ipairs(result:warnings()) do
+    is_noisy = is_noisy or NOISY[warning.kind]
     local said = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
     local count, cell = #warning.cells, text.safe(warning.cell)
     add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, cell, said)
       or about(result, warning.cell, said)))
   end
+  if is_noisy then add(list, noise(result.header.host or {})) end
 end
 
 local STOPPED = {
