@@ -117,34 +117,25 @@ local function take_stored(stored, holding, expectations)
   return done
 end
 
---- Summaries of the primary quantity of each cell, and its verdicts where there is a baseline.
-local function primary_state(declaration, result, level)
-  local summaries, verdicts, primary = {}, {}, declaration.primary
-  for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
-  for _, pair in ipairs(declaration.baseline and result:compare({ names = { primary }, level = level }).pairs or {}) do
-    verdicts[#verdicts + 1] = pair.rows[1].verdict
-  end
-  return summaries, verdicts
-end
-
 --- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide.
 local function stop_rule(declaration, result)
   local rule = declaration.stop
   if not rule then return nil end
-  local stop, started = require "pmclua.verdict.stop", core.now_ns()
+  local stop, stopping = require "pmclua.verdict.stop", require "pmclua.experiment.result.stopping"
+  local started = core.now_ns()
   return function(blocks)
     if blocks == 0 then return false end
     local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9, summaries = {}, verdicts = {} }
     if stop.is_look(rule, blocks) then
-      state.summaries, state.verdicts = primary_state(declaration, result, stop.look_level(rule))
+      state.summaries, state.verdicts = stopping.state(result, stop.look_level(rule))
     end
-    result.stopped = stop.stop(rule, state)
-    return result.stopped ~= nil
+    return stop.stop(rule, state) ~= nil
   end
 end
 
---- Everything a run needs, checked; nothing is run yet.
-local function prepare(self, options, session)
+-- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is
+-- run yet.
+local function plan_all(self, options, session)
   local plan = require "pmclua.experiment.plan"
   local resume = require("pmclua.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
@@ -160,59 +151,78 @@ local function prepare(self, options, session)
   return made, header, stored
 end
 
---- The same while the runner gets ready, which is not left behind where this raises.
-local function prepare_beside_runner(self, options, session)
+-- The same while the runner gets ready, which is not left behind where this raises.
+local function plan_beside_runner(self, options, session)
   local declaration = self.declaration
   for _, workload in ipairs(declaration.workloads) do
     if not workload.in_process and not declaration.layout then session:warm_up() end
   end
-  local ok, made, header, stored = pcall(prepare, self, options, session)
+  local ok, made, header, stored = pcall(plan_all, self, options, session)
   if ok then return made, header, stored end
   if not options.session then session:close() end
   error(made, 0)
 end
 
-local function execute(run, clear)
+-- Where everything that is found out goes: the result, the predictions, the file.
+---@class pmclua.Gathering
+---@field result pmclua.Result
+---@field expectations table
+---@field storing pmclua.Storing
+---@field holding pmclua.Holding
+---@field done table? what a stored run has already
+
+local function gather(declaration, options, header, stored)
+  local into = { result = require("pmclua.experiment.result").new(header),
+    expectations = require("pmclua.experiment.expect").new(declaration),
+    storing = require("pmclua.experiment.storing").open(options, header) }
+  into.holding = require("pmclua.experiment.holding").new(into.result, into.storing, declaration.stop ~= nil)
+  into.done = take_stored(stored, into.holding, into.expectations)
+  return into
+end
+
+-- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
+local function run_plan(declaration, made, session, into, options)
+  session.idle = function() into.storing:tick() end
+  local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
+  local run = require("pmclua.experiment.run").new(declaration, made, {
+    session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
+    progress = progress, done = into.done, enough = stop_rule(declaration, into.result),
+  })
   local caught = core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)
   local signal = core.interrupt_signal()
   core.catch_interrupts(caught)
   if clear then clear() end
-  return ok, status, problem, signal
+  return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks }
+end
+
+-- The result with how it ended. Raises what ended the run before anything was measured.
+local function conclude(into, ended)
+  local result, storing = into.result, into.storing
+  storing:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted")
+  if not ended.ok then error(ended.status, 0) end
+  into.holding:finish()
+  result.status, result.problem, result.path = ended.status, ended.problem or storing.problem, storing.path
+  result.remarks = ended.remarks
+  result.signal = ended.status == "interrupted" and ended.signal or nil
+  result.expectations = into.expectations:results()
+  return result
 end
 
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
---- result.problem.
----@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session, each?: fun(record: table) }
----   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
----   result lacks; each: called with every record
+--- result.problem. Summaries, verdicts and warnings are made of the result when they are asked for.
+---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
+---   each?: fun(record: table) } store: a path; false: nowhere; nil: in the user's folder of results; resume: do
+---   what this stored result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
   options = require("pmclua.rank").options(options or {})
-  local declaration = self.declaration
   local session = options.session or require("pmclua.workload.session").new()
-  local made, header, stored = prepare_beside_runner(self, options, session)
-  local result = require("pmclua.experiment.result").new(header)
-  local expectations = require("pmclua.experiment.expect").new(declaration)
-  local storing = require("pmclua.experiment.storing").open(options, header)
-  local holding = require("pmclua.experiment.holding").new(result, storing, declaration.stop ~= nil)
-  local done = take_stored(stored, holding, expectations)
-  session.idle = function() storing:tick() end
-  local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
-  local run = require("pmclua.experiment.run").new(declaration, made, {
-    session = session, take = recorder(holding, expectations, storing, options.each), progress = progress,
-    done = done, enough = stop_rule(declaration, result),
-  })
-  local ok, status, problem, signal = execute(run, clear)
+  local made, header, stored = plan_beside_runner(self, options, session)
+  local into = gather(self.declaration, options, header, stored)
+  local ended = run_plan(self.declaration, made, session, into, options)
   if not options.session then session:close() end
-  storing:finish(ok and status == "complete" and "complete" or "interrupted")
-  if not ok then error(status, 0) end
-  holding:finish()
-  result.status, result.problem, result.path = status, problem or storing.problem, storing.path
-  result.remarks = run.remarks
-  result.signal = status == "interrupted" and signal or nil
-  result.expectations = expectations:results()
-  return result
+  return conclude(into, ended)
 end
 
 -- ---- as a script ----
