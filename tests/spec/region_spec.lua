@@ -206,6 +206,14 @@ describe("a region between two points", function()
     assert.same({ entries = 50, calls = 50 }, facts(region))
     assert.equal(0, region:values(FAULTS).sum)
     assert.is_true(region:values "duration".min > 0)
+    assert.is_nil(result:report { width = 200 }:find "of probing itself")       -- which no code was
+  end)
+
+  it("says of what has one end alone that it was begun or ended", function()
+    local said = follow("outers", 3, { regions = {
+      { from = "touch", to = "outer%return", name = "last" } } }):report { width = 200 }
+    assert.truthy(said:find("3 calls begun and begun again before its end: not counted", 1, true), said)
+    assert.is_nil(said:find("left without return", 1, true), said)
   end)
 
   it("may be two functions, a function's return, or addresses of the code", function()

@@ -25,6 +25,7 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@class pmclua.RegionCalls one region of one run
 ---@field name string
 ---@field notes string[]
+---@field is_pair boolean between any two points, not a function's calls
 ---@field entries number
 ---@field calls number entered and returned
 ---@field nested number of these within another call of the same region
@@ -284,6 +285,7 @@ function M.new(about, runs)
   end
   for i, region in ipairs(about.regions) do
     local calls = { index = i, name = region.name, notes = region.notes, runs = runs, events = about.events,
+      is_pair = region.points[1].kind == "from",
       threads = first.regions[i].threads, sorted = {} }
     for _, name in ipairs(FACTS) do calls[name] = first.regions[i][name] end
     self[i] = setmetatable(calls, RegionCalls)

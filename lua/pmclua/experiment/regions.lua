@@ -150,9 +150,19 @@ local function run_process(session, workload, passes, events, options)
   return runs
 end
 
+-- A tracepoint costs next to nothing beside a probe of the code.
+local function has_probes(regions)
+  for _, region in ipairs(regions) do
+    for _, point in ipairs(region.points) do
+      if point.file then return true end
+    end
+  end
+  return false
+end
+
 local function run_all(session, workload, passes, events, options)
   local cost, unknown
-  if options.calibrate ~= false then cost, unknown = calibrate(session, workload.spec, passes, events) end
+  if options.calibrate ~= false and has_probes(workload:regions {}) then cost, unknown = calibrate(session, workload.spec, passes, events) end
   if workload.duty then workload.hit_ns = cost and cost.period_ns and cost.period_ns / SAMPLES end
   local run = workload.kind == "process" and run_process or run_passes
   local runs = run(session, workload, passes, events, options)

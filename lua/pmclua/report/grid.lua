@@ -14,8 +14,8 @@ local NARROWEST_NAME = 12
 ---@field align? "left"|"right"|"point" default left; "point": decimal points under each other
 ---@field gap? integer spaces before it, default 2
 ---@field least? integer columns that it takes where there is room
----@field drop? integer where there is no room, columns go in this order: 1 before long names are cut, more
----  after that; nil: it stays
+---@field drop? integer where there is no room, columns go in this order: below 2 before long names are cut,
+---  others after that; nil: it stays
 
 ---@class pmclua.GridRow: texts by column; `span` and what follows it is one text to the end of the line
 ---@field span? integer
@@ -126,7 +126,7 @@ local function fit(columns, rows, width)
   give_back(columns, rows, widths, too_wide)
   cut_headings(columns, rows, widths, too_wide)
   local order = next_to_drop(columns, shown)
-  while order and too_wide() > (order == 1 and 0 or widths[1] - shortest_name) do
+  while order and too_wide() > (order < 2 and 0 or widths[1] - shortest_name) do
     for k, column in ipairs(columns) do shown[k] = shown[k] and column.drop ~= order end
     order = next_to_drop(columns, shown)
   end

@@ -42,7 +42,7 @@ end
 local COLUMNS = {
   { name = "event" }, { name = "total", align = "right" }, { name = "of run", align = "right", drop = 5 },
   { name = "per call", align = "right", drop = 4 }, { name = "median", align = "right" },
-  { name = "quartiles", drop = 2 }, { name = "99 %", align = "right", drop = 3 },
+  { name = "quartiles", drop = 1.5 }, { name = "99 %", align = "right", drop = 3 },
   { name = "max", align = "right" }, { name = "shape", drop = 1 },
 }
 
@@ -92,11 +92,18 @@ local SAID = {
   { "partial", "%s with events that were not on the PMU throughout: in totals, in no distribution" },
 }
 
+-- Of a region between any two points.
+local PAIR_SAID = {
+  unwound = "%s begun and begun again before its end: not counted",
+  unfinished = "%s begun and not ended when the program or thread did: not counted",
+  orphans = "%s ended whose beginning was not seen: not counted",
+}
+
 local function region_notes(region)
   local notes = {}
   for _, said in ipairs(SAID) do
-    local count = region[said[1]]
-    if count ~= 0 then notes[#notes + 1] = said[2]:format(text.plural(tonumber(count), "call")) end
+    local count, form = region[said[1]], region.is_pair and PAIR_SAID[said[1]] or said[2]
+    if count ~= 0 then notes[#notes + 1] = form:format(text.plural(tonumber(count), "call")) end
   end
   for _, note in ipairs(region.notes) do notes[#notes + 1] = note end
   return notes
@@ -120,6 +127,9 @@ local function path_note(result)
   return ("only the first thread was followed (%s)%s"):format(PATHS[result.path], others)
 end
 
+-- For the instructions that the OS kernel steps out of line.
+local FIRST_CALL = "and, in the first of a process, mostly a page fault"
+
 local function cost_note(result)
   local cost = result.cost
   if not cost then
@@ -135,9 +145,9 @@ local function cost_note(result)
   end
   local slower = cost.period_ns and ("; a probed call takes the program about %s longer")
     :format(text.time(cost.period_ns)) or ""
-  local said = result.subtracted and "taken off each call, for probing itself: %s%s"
-    or "in each call, of probing itself: %s%s"
-  return said:format(text.list(parts), slower)
+  local said = result.subtracted and "taken off each call, for probing itself: %s (%s)%s"
+    or "in each call, of probing itself: %s (%s)%s"
+  return said:format(text.list(parts), FIRST_CALL, slower)
 end
 
 local function absent_notes(result)
