@@ -61,32 +61,41 @@ local function print_array(lines)
   print "]"
 end
 
-local WIDEST = 44
+-- A text in lines of at most `width` columns; a longer word stands alone.
+local function wrapped(text, width)
+  local lines, rest = {}, text
+  while #rest > width do
+    local last = rest:sub(1, width + 1):match "^.*()%s" or rest:find "%s"
+    if not last then break end
+    lines[#lines + 1] = rest:sub(1, last - 1):match "^.*%S" or ""
+    rest = rest:match("^%s*(.*)", last)
+  end
+  lines[#lines + 1] = rest:match "^.*%S" or ""
+  return lines
+end
+
+local SCREEN, WIDEST, INDENT = 80, 40, 2
+
+-- Adds a row to lines: a name, and what is said of it beside the name, or below one that is too wide.
+local function add_row(lines, width, name, said)
+  local margin, head = INDENT + width + 2, (" "):rep(INDENT) .. name
+  if said == "" or #head > margin - 2 then
+    lines[#lines + 1] = head
+    head = ""
+  end
+  for _, line in ipairs(said ~= "" and wrapped(said, SCREEN - margin) or {}) do
+    lines[#lines + 1] = head .. (" "):rep(margin - #head) .. line
+    head = ""
+  end
+end
 
 local function print_columns(rows)
-  local width = 0
+  local width, lines = 0, {}
   for _, row in ipairs(rows) do
     if #row[1] <= WIDEST then width = math.max(width, #row[1]) end
   end
-  local lines, form = {}, "  %-" .. width .. "s  %s\n"
-  for i, row in ipairs(rows) do
-    lines[i] = row[2] == "" and ("  %s\n"):format(row[1]) or form:format(row[1], row[2])
-  end
-  io.write(table.concat(lines))
-end
-
--- Words in lines of at most `width` columns.
-local function wrapped(text, width)
-  local lines, line = {}, ""
-  for word in text:gmatch "%S+" do
-    if line ~= "" and #line + 1 + #word > width then
-      lines[#lines + 1], line = line, word
-    else
-      line = line == "" and word or line .. " " .. word
-    end
-  end
-  lines[#lines + 1] = line
-  return lines
+  for _, row in ipairs(rows) do add_row(lines, width, row[1], row[2]) end
+  io.write(table.concat(lines, "\n"), "\n")
 end
 
 local function fail(message)
@@ -94,11 +103,20 @@ local function fail(message)
   os.exit(1, true)
 end
 
+-- How many characters a UTF-8 text has.
+local function letters(text) return #text:gsub("[\128-\191]", "") end
+
 -- Says what is wrong with a spec and points at it.
 local function refuse(spec, problem)
-  local hint = problem.hint and ("; did you mean '%s'?"):format(problem.hint) or ""
-  local mark = "^" .. ("~"):rep(math.max(problem.length, 1) - 1)
-  local shown, indent = spec:gsub("%c", "?"), (" "):rep(problem.position - 1)
+  local from, to = problem.position, problem.position + problem.length - 1
+  local before, wrong, hint = spec:sub(1, from - 1), spec:sub(from, to), problem.hint or ""
+  if pmc.metrics.named(wrong) then
+    hint = ("; it is a metric: pmclua events --metrics %s"):format(wrong)
+  elseif hint ~= "" then
+    hint = hint:find " " and "; " .. hint or ("; did you mean '%s'?"):format(hint)
+  end
+  local mark = "^" .. ("~"):rep(letters(wrong) - 1)
+  local shown, indent = spec:gsub("%c", "?"), (" "):rep(letters(before))
   fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, shown, indent, mark))
 end
 
@@ -110,13 +128,15 @@ end
 
 -- ---- one spec ----
 
+local IN_HEX = { config1 = true, config2 = true, config3 = true, config4 = true, bp_addr = true }
+
 local function attr_text(event)
   if event.tool then return "no attr: read from the record" end
   local fields = {}
   for name, value in pairs(event.attr) do
     if name ~= "type" and name ~= "config" then
-      local shown = type(value) == "string" and value or ("0x%x"):format(value)
-      fields[#fields + 1] = ("%s=%s"):format(name, shown)
+      local form = type(value) == "string" and "%s=%s" or IN_HEX[name] and "%s=0x%x" or "%s=%d"
+      fields[#fields + 1] = form:format(name, value)
     end
   end
   table.sort(fields)
@@ -156,26 +176,16 @@ local function refusal_of(explained, before)
   return ("%s: %s"):format(explained.status, explained.reason), explained.hint
 end
 
-local TEXT_WIDTH, VALUE_WIDTH = 62, 12
-
 local function print_explanation(explained, before)
   local rows = {}
-  local function paragraph(title, text)
-    for i, line in ipairs(wrapped(text, TEXT_WIDTH)) do rows[#rows + 1] = { i == 1 and title or "", line } end
-  end
-  if explained.counts ~= "" then paragraph("counts", explained.counts) end
-  for _, field in ipairs(explained.fields) do
-    local lines = wrapped(field.why, TEXT_WIDTH - VALUE_WIDTH - 1)
-    for i, line in ipairs(lines) do
-      local value = i == 1 and field.value or ""
-      rows[#rows + 1] = { i == 1 and field.name or "", ("%-" .. VALUE_WIDTH .. "s %s"):format(value, line) }
-    end
-  end
-  for _, note in ipairs(explained.notes) do paragraph("note", note) end
+  local function row(title, text) rows[#rows + 1] = { title, text } end
+  if explained.counts ~= "" then row("counts", explained.counts) end
+  for _, field in ipairs(explained.fields) do row(field.name, ("%s: %s"):format(field.value, field.why)) end
+  for _, note in ipairs(explained.notes) do row("note", note) end
   local here, help = refusal_of(explained, before)
-  paragraph("here", here)
-  if help then paragraph("help", help) end
-  rows[#rows + 1] = { "plainly", pmc.events.format(explained.event) }
+  row("here", here)
+  if help then row("help", help) end
+  row("plainly", pmc.events.format(explained.event))
   print(explained.event.name)
   print_columns(rows)
 end
@@ -306,7 +316,9 @@ end
 
 local function print_metric(metric, variants)
   local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
-  print(("%s%s: %s"):format(metric.name, unit, metric.meaning))
+  for _, line in ipairs(wrapped(("%s%s: %s"):format(metric.name, unit, metric.meaning), SCREEN)) do
+    print(line)
+  end
   for _, variant in ipairs(variants) do
     local where = variant.where and (" (%s)"):format(variant.where) or ""
     local events = table.concat(variant.events, ", ")

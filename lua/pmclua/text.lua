@@ -232,7 +232,7 @@ local function distance(a, b, limit)
   return previous[#b] <= limit and previous[#b] or nil
 end
 
--- The only candidate that `word` begins, if it says enough.
+-- The only candidate that `word` begins, if that says enough.
 local function completion(word, candidates)
   local found
   for _, candidate in ipairs(candidates) do
@@ -245,7 +245,8 @@ local function completion(word, candidates)
 end
 
 --- The candidate that was probably meant: at most a third of the word's letters wrong (swapped
---- neighbours count once), or the only one that begins so. Of equally near ones the first.
+--- neighbours count once), or the only one that begins so. Of equally near ones the one that begins so, or the
+--- first.
 ---@param word string
 ---@param candidates string[]
 ---@return string? best nil where none is near
@@ -259,7 +260,9 @@ function M.nearest(word, candidates)
     if d then best, limit = candidate, d - 1 end
     if limit < 0 then break end
   end
-  return best or completion(word, candidates)
+  local longer = completion(word, candidates)
+  local is_as_near = longer and #longer - #word <= limit + 1
+  return (not best or is_as_near) and longer or best
 end
 
 return M

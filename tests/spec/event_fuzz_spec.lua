@@ -148,4 +148,14 @@ describe("a random spec", function()
       assert.is_true(events ~= nil or problem.position <= #spec + 1)
     end
   end)
+
+  -- By backtracking these would take ages.
+  it("with any number of stars is answered", function()
+    for _, form in ipairs { "%s", "%s/event=1/", "sched:%s", "raw_syscalls:%sx" } do
+      for _, piece in ipairs { "*", "*s", "*?", "*[a-z]", "*_*" } do
+        local events, problem = event.parse(form:format(piece:rep(60)), options_of("x86_intel"))
+        assert.is_true(events ~= nil or problem.message ~= "")
+      end
+    end
+  end)
 end)

@@ -165,7 +165,7 @@ describe("pmclua events", function()
   it("explains each event, as text and as JSON", function()
     local result = run { "--explain", "page-faults:u" }
     assert.equal(0, result.status)
-    assert.match("^page%-faults:u\n  counts +page faults\n  type +1 ", result.out)
+    assert.match("^page%-faults:u\n  counts +page faults\n  type +1: ", result.out)
     assert.match("\n  here +counted\n", result.out)
     local explained = json { "--explain", "clockticks", "--json" }
     assert.same({ "uncore_imc_0", "uncore_imc_1" }, { explained[1].pmu, explained[2].pmu })

@@ -115,7 +115,7 @@ describe("a spec that stands for several events", function()
 
   it("takes of the PMUs that a glob matches those that have the terms", function()
     assert.same({ "msr" }, column(parse("*/smi,name=t/"), "pmu"))
-    assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 ...",
+    assert.equal("the PMU breakpoint has no term or event 'nosuch'; its terms are config, config1 and so on",
       rejected("*/nosuch/").message)
   end)
 
@@ -207,7 +207,7 @@ describe("terms of a PMU", function()
   end)
 
   it("that an alias leaves open must be given", function()
-    assert.equal("par needs the term rev=...", rejected("weird/par/").message)
+    assert.equal("par needs the term rev=VALUE", rejected("weird/par/").message)
     assert.equal(0x100000027, one("weird/par,rev=5/").attr.config)
   end)
 
@@ -346,8 +346,45 @@ describe("a mistake", function()
     points("cpu/mem-load/", 5, 8, "mem-loads")
     points("uncore_imc_3/clockticks/", 1, 12, "uncore_imc_0")
     points("L1-dcache-lods", 11, 4, "loads")
+    points("syscall:sys_enter_read", 1, 7, "syscalls")
     points("cycles/confg=1/", 8, 5, "config")
     points("durationtime", 1, 12, "duration_time")
+  end)
+
+  it("is answered with the spelling that is right", function()
+    points("r0x3c", 1, 5, "r3c")
+    points("PERF_COUNT_HW_CPU_CYCLES", 1, 24, "cpu-cycles")
+    points("llc-misses:u", 1, 10, "LLC-misses")
+    points("L1_DCACHE_LOAD_MISSES", 1, 21, "L1-dcache-load-misses")
+    points("cpu/cycles/", 5, 6, "cpu-cycles")
+    points("nopmu/x/", 1, 5, "there are breakpoint, cpu, cstate_core, intel_pt, msr, power, software, "
+      .. "tracepoint, uncore_cha_0, uncore_imc_0, uncore_imc_1 and weird")
+  end)
+
+  it("is said in the words of who made it", function()
+    local function says(spec, message, fixture)
+      assert.match(message, rejected(spec, fixture).message, 1, true)
+    end
+    says("msr", "'msr' is a PMU; its events are written as msr/aperf/")
+    says("cpu:event=0x3c", "'cpu' is a PMU; its events are written as cpu/")
+    says("tracepoint:sched:sched_switch", "its events are written as SYSTEM:NAME")
+    says("uprobe/path='/bin/ls',offset=1/", "this OS kernel has no uprobe PMU")
+    says("cpu/cycles/", "no PMU of a CPU can be seen here", "none")
+    says("INST_RETIRED.ANY", "nor a PMU of a CPU that could have it", "none")
+    says("weird/par=3/", "'par' is an event of the PMU weird: it takes no value")
+    says("cpu/event=1/:u", "modifiers stand right behind the second '/'")
+    says("{cycles,instructions}u", "expected ':' and modifiers, or ',', instead of 'u'")
+    says("cycles instructions", "expected ',' instead of 'i'")
+    says("sched:sched_switch --filter x==1", "a filter is written SYSTEM:NAME/filter='CONDITION'/")
+    says("sched:sched_switch/filter=\"x==1\"/", "stands between quotes (')")
+    says("perf::CYCLES", "is asked for by perf's own names")
+    says("nosuch::EVENT", "libpfm4 knows no PMU 'nosuch'")
+  end)
+
+  it("is pointed at by characters, whatever bytes they are", function()
+    points("cyclés", 5, 2)
+    assert.equal("unexpected 'é'", rejected("cyclés").message)
+    assert.equal("expected an event instead of '\\xff'", rejected("\255").message)
   end)
 
   it("is the first one, wherever it is", function()

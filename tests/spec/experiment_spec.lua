@@ -45,11 +45,11 @@ end
 describe("a declaration", function()
   it("reports every mistake at once, each with the nearest right word", function()
     local message = message_of(pmc.experiment, {
-      events = { "page-faults", "cylces", "page-faults" }, workload = {}, workloads = { "true", "true" },
+      events = { "page-faults", "cylces", "page-faults", "cs,ipc" }, workload = {}, workloads = { "true", "true" },
       repetitons = 3, factors = { { "n", { 1, 1 } } }, baseline = "tru", metrics = { "x = foo / page_faults" },
       warmup = -1, timeout = "5 parsecs", iterations = 0.5,
     })
-    for _, part in ipairs { "'cylces'", "did you mean 'cycles'", "would both be called page_faults",
+    for _, part in ipairs { "'cylces'", "did you mean 'cycles'", "it is a metric", "would both be called page_faults",
       "'repetitons', did you mean 'repetitions'", "'workload', did you mean 'workloads'", "two workloads are called 'true'",
       "no workload is 'tru', did you mean 'true'", "needs 'foo'", "warmup must be a whole number", "5 parsecs",
       "level 1 twice", "iterations must be a whole number" } do

@@ -194,4 +194,8 @@ describe("the nearest word", function()
   it("is the first of equally near ones", function()
     assert.equal("bat", text.nearest("cat", { "bat", "rat" }))
   end)
+
+  it("is of equally near ones the one that begins so", function()
+    assert.equal("syscalls", text.nearest("syscall", { "vsyscall", "syscalls" }))
+  end)
 end)

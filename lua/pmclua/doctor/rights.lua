@@ -48,7 +48,7 @@ local function system_call(machine)
     return obstacle("blocks", outcome, "this OS kernel has no perf_event_open (or is an emulation of one)")
   elseif outcome == "EPERM" and machine:is_filtered() then
     return obstacle("blocks", outcome, "perf_event_open is filtered away (seccomp, as in a container)",
-      { "docker run --cap-add PERFMON ...", "docker run --security-opt seccomp=unconfined ..." })
+      { "docker run --cap-add PERFMON IMAGE", "docker run --security-opt seccomp=unconfined IMAGE" })
   elseif outcome == "EACCES" and (machine:number(SYSCTL .. "perf_event_paranoid") or 0) > 2 then
     return nil                      -- has been said
   end

@@ -95,6 +95,20 @@ function M.blame(head)
     "'%s' is neither an operation nor a result of a cache", wrong)
 end
 
+--- The name of a cache event that another spelling of case, or of "-" as "_", is meant for.
+---@param word string
+---@return string?
+function M.respelt(word)
+  local lower = word:lower():gsub("_", "-")
+  for _, cache in ipairs(names.caches) do
+    for _, name in ipairs(cache.names) do
+      local rest = lower:match("^" .. name:lower():gsub("%-", "%%-") .. "(%-.*)$")
+      local parsed = rest and cache_name:match(name .. rest)
+      if parsed and parsed.stop > #name + #rest then return name .. rest end
+    end
+  end
+end
+
 --- The usual name of a cache config, or nil for one that has none.
 ---@param config integer
 ---@return string?

@@ -11,7 +11,6 @@ local names = require "pmclua.event.names"
 local number = require "pmclua.event.number"
 local problem = require "pmclua.event.problem"
 local term = require "pmclua.event.term"
-local text = require "pmclua.text"
 local tool = require "pmclua.event.tool"
 
 local M = {}
@@ -214,9 +213,7 @@ local function encode_with_terms(item, options)
     return events, modifiers
   end
   pmus = tree:with_alias(head.text)
-  if #pmus == 0 then
-    problem.unknown(head, tree:names(), "there is no PMU '%s' here", head.text)
-  end
+  if #pmus == 0 then require("pmclua.event.unknown").pmu(head, tree) end
   return encode_alias_on(pmus, item, tree), modifiers
 end
 
@@ -231,30 +228,6 @@ end
 local function encode_tracepoint(item, options)
   local events = tracepoint().encode(item.words[1], item.words[2], item.terms, options)
   return events, modifiers_of(item, 3)
-end
-
-local function known_words(item, options)
-  local all = names.all()
-  for _, row in ipairs(tool.events) do all[#all + 1] = row[1] end
-  for _, event in ipairs(cache.all()) do all[#all + 1] = event.name end
-  for _, one in ipairs(tree_of(options):pmus()) do
-    for _, alias in ipairs(one:alias_names()) do all[#all + 1] = alias end
-  end
-  if item.words[1].text:find("%u") then
-    for _, name in ipairs(require("pmclua.event.pfm").present_names()) do all[#all + 1] = name end
-  end
-  return all
-end
-
-local function blame_unknown(item, options)
-  local head, second = item.words[1], item.words[2]
-  if not text.nearest(head.text, names.all()) then cache.blame(head) end
-  local words = known_words(item, options)
-  local looks_like_tracepoint = second and second.text ~= "" and not modifier.plausible(second.text)
-  if looks_like_tracepoint and not text.nearest(head.text, words) then
-    tracepoint().encode(head, second, nil, options)
-  end
-  problem.unknown(head, words, "there is no event '%s' here", head.text)
 end
 
 local function encode_words(item, options)
@@ -273,7 +246,7 @@ local function encode_words(item, options)
   if is_pair and tracepoint().has_system(head.text, options) then return encode_tracepoint(item, options) end
   local event = require("pmclua.event.pfm").encode(item, tree_of(options))
   if event then return { event } end
-  blame_unknown(item, options)
+  require("pmclua.event.unknown").event(item, tree_of(options), options)
 end
 
 local function encode_body(item, options)

@@ -13,6 +13,7 @@
 
 local lpeg = require "lpeg"
 local problem = require "pmclua.event.problem"
+local text = require "pmclua.text"
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
 local C, Cb, Cc, Cg, Cmt, Cp, Ct = lpeg.C, lpeg.Cb, lpeg.Cc, lpeg.Cg, lpeg.Cmt, lpeg.Cp, lpeg.Ct
@@ -32,12 +33,14 @@ local function token(pattern)
   return Ct(Cg(Cp(), "position") * Cg(C(pattern), "text"))
 end
 
---- Raises a problem where it is tried: `message`, "instead of" what stands there.
-local function fail(message)
+local character = "^[%z\1-\127\194-\244][\128-\191]*"
+
+--- Raises a problem where it is tried: `message`, "instead of" what stands there, and advice on it.
+local function fail(message, advice)
   return Cmt(P(true), function(subject, position)
-    local here = subject:sub(position, position)
-    local seen = here == "" and "the end" or ("'%s'"):format(here)
-    problem.raise(position, #here, "%s %s", message, seen)
+    local here = subject:match(character, position) or subject:sub(position, position)
+    local seen = here == "" and "the end" or ("'%s'"):format(text.safe(here))
+    problem.raise(position, #here, "%s %s%s", message, seen, advice and ": " .. advice or "")
   end)
 end
 
@@ -59,11 +62,14 @@ local quote = Cg(Cp(), "quote") * "'" * Cg(Cc(true), "quoted") * Cg(C((1 - P "'"
 local slash_unclosed = at_end * unclosed("slash", "/")
 
 local bare_value = Cg(C((1 - S ",/'\"= \t\r\n") ^ 1), "text")
-local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value))
+local unquoted = #S "/\"" * fail("expected a value instead of", "what is not a word or a number stands between quotes (')")
+local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value)) + unquoted
 local term_name = slash_unclosed + token((alphanumeric + S "_*?.:@-") ^ 1)
 local assigned = blank * "=" * blank * expect(value, "a value")
 local term = blank * Ct(Cg(expect(term_name, "a term"), "name") * Cg(assigned, "value") ^ -1) * blank
-local closing_slash = P "/" + slash_unclosed + fail("expected ',' or '/' instead of")
+local late_modifiers = #(blank * ":" * letter) * blank *
+  fail("unexpected", "modifiers stand right behind the second '/'")
+local closing_slash = P "/" * (late_modifiers + P(true)) + slash_unclosed + fail("expected ',' or '/' instead of")
 local terms = blank * Cg(Cp(), "slash") * "/" * Cg(Ct(blank * #P "/" + term * ("," * term) ^ 0), "terms") *
   closing_slash * (blank * Cg(token(letter ^ 1), "modifiers") + Cg(token(P(true)), "modifiers"))
 
@@ -105,11 +111,13 @@ local probes = probe(P "uprobe:", "uprobe", path * place)
   + probe(P "kretprobe:" * returning, "kprobe", place)
   + probe(#(P "/" + "./" + "../"), "uprobe", path * place)
 
+local unexpected = #P "--filter" * fail("unexpected", "a filter is written SYSTEM:NAME/filter='CONDITION'/")
+  + #alphanumeric * fail("expected ',' instead of") + fail("unexpected")
 local label_end = alphanumeric + "_"
 local label_word = (letter + "_") * (P "-" ^ 0 * label_end) ^ 0
 local label = Cg(token(label_word), "label") * blank * "=" * blank
 local item = Ct(label ^ -1 * Cg(Cp(), "position") * expect(breakpoint + probes + words, "an event") *
-  Cg(Cp(), "stop")) * blank * (#(S ",}" + at_end) + fail("unexpected"))
+  Cg(Cp(), "stop")) * blank * (#(S ",}" + at_end) + unexpected)
 
 -- lists --------------------------------------------------------------------------------------------
 
@@ -121,7 +129,8 @@ end)
 local member = blank * (nested + item)
 local group_modifiers = (colon * Cg(expect(token(letter ^ 1), "modifiers"), "modifiers")) ^ -1
 local group = Ct(Cg(Cc "group", "form") * Cg(token(name), "name") ^ -1 * Cg(Cp(), "brace") * "{" *
-  Cg(Ct(member * ("," * member) ^ 0), "members") * (P "}" + unclosed("brace", "{")) * group_modifiers)
+  Cg(Ct(member * ("," * member) ^ 0), "members") * (P "}" + unclosed("brace", "{")) * group_modifiers *
+  (#(blank * letter) * blank * fail("expected ':' and modifiers, or ',', instead of") + P(true)))
   * blank * (#(P "," + at_end) + fail("unexpected"))
 
 local entry = blank * (group_ahead * group + item)

@@ -76,8 +76,39 @@ local function check(parts)
   return given
 end
 
-local function is_perf(pmu)
+--- Whether a PMU of libpfm4 is one of perf's events, which are asked for by perf's names.
+---@param pmu string
+---@return boolean
+function M.is_perf(pmu)
   return pmu == "perf" or pmu == "perf_raw"
+end
+
+--- Names of all PMUs that libpfm4 knows; none where it is not installed.
+---@return string[]
+function M.all_pmus()
+  local all = {}
+  for i, known in ipairs(core.pfm.pmus()) do all[i] = known.name end
+  return all
+end
+
+--- The PMU of libpfm4 of that name, and the names of all.
+---@param name string in any case
+---@return { name: string, description: string, pmu: integer, present: boolean }?
+---@return string[] all
+function M.pmu(name)
+  for _, known in ipairs(core.pfm.pmus()) do
+    if known.name:lower() == name:lower() then return known, M.all_pmus() end
+  end
+  return nil, M.all_pmus()
+end
+
+--- Names of the events of a PMU.
+---@param pmu { pmu: integer }
+---@return string[]
+function M.event_names(pmu)
+  local all = {}
+  for i, event in ipairs(core.pfm.events(pmu.pmu)) do all[i] = event.name end
+  return all
 end
 
 --- The PMUs of libpfm4 that this machine has, or the one named.
@@ -86,7 +117,7 @@ local function searched(pmu)
   for _, known in ipairs(core.pfm.pmus()) do
     local wanted = known.present
     if pmu then wanted = known.name:lower() == pmu.text:lower() end
-    if wanted and not is_perf(known.name) then list[#list + 1] = known end
+    if wanted and not M.is_perf(known.name) then list[#list + 1] = known end
   end
   return list
 end
@@ -96,7 +127,7 @@ end
 function M.present_names()
   local all = {}
   for _, pmu in ipairs(searched()) do
-    for _, event in ipairs(core.pfm.events(pmu.pmu)) do all[#all + 1] = event.name end
+    for _, name in ipairs(M.event_names(pmu)) do all[#all + 1] = name end
   end
   return all
 end
@@ -167,13 +198,13 @@ end
 ---@return table? event
 function M.encode(item, tree)
   local pmu, parts = split(item)
-  if not parts[1] or pmu and is_perf(pmu.text:lower()) then return nil end
+  if not parts[1] or pmu and M.is_perf(pmu.text:lower()) then return nil end
   local encoded, full, code = core.pfm.encode(item.text)
   if not encoded then
     if full == "EINVAL" then blame(item, pmu, parts, code) end
     return nil
   end
-  if is_perf(full:match("^(.-)::")) then return nil end
+  if M.is_perf(full:match("^(.-)::")) then return nil end
   local given = check(parts)
   local attr = keep(encoded, given)
   local device = tree:of_type(attr.type)

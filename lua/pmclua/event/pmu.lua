@@ -11,6 +11,7 @@ local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 local sysfs = require "pmclua.event.sysfs"
 local term = require "pmclua.event.term"
+local text = require "pmclua.text"
 
 local M = {}
 
@@ -69,11 +70,23 @@ local function known_names(pmu)
   return all
 end
 
+-- The PMU's own name of a generic event; or how libpfm4 is asked for what perf has in tables of its own.
+local function other_name(pmu, name)
+  local generic = names.find(name)
+  if generic and pmu:alias(generic.name) then return generic.name end
+  local is_vendors = name:find "[%u.]" and core.pfm.encode(name)
+  return is_vendors and ("libpfm4 knows it: write %s without the PMU"):format(name) or nil
+end
+
 local function unknown(pmu, given)
+  local name = given.name.text
+  if given.value and pmu:alias(name) then
+    problem.at(given.name, "'%s' is an event of the PMU %s: it takes no value", name, pmu.name)
+  end
   local formats = table.concat(pmu:format_names(), ", ")
-  local has = formats == "" and "config, config1 ..." or formats .. " and config, config1 ..."
-  problem.unknown(given.name, known_names(pmu), "the PMU %s has no term or event '%s'; its terms are %s",
-    pmu.name, given.name.text, has)
+  local has = formats == "" and "config, config1 and so on" or formats .. ", config, config1 and so on"
+  problem.hinted(given.name, other_name(pmu, name) or text.nearest(name, known_names(pmu)),
+    "the PMU %s has no term or event '%s'; its terms are %s", pmu.name, name, has)
 end
 
 -- Generic events of one core PMU of a hybrid CPU: "cpu_core/cycles/".
@@ -134,7 +147,7 @@ end
 local function add_default(reading, pmu, default)
   local format, alias = pmu:format(default.name), reading.alias
   if default.value == "?" then
-    problem.at(reading.alias_token, "%s needs the term %s=...", alias.name, default.name)
+    problem.at(reading.alias_token, "%s needs the term %s=VALUE", alias.name, default.name)
   elseif format and default.value then
     table.insert(reading.formats,
       { name = default.name, format = format, value = default.value, alias = alias and alias.name })

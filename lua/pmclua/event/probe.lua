@@ -59,10 +59,10 @@ end
 function M.place(event, taken, position)
   if not next(taken) then return end
   if event.pmu == "uprobe" and not (taken.path and taken.offset) then
-    problem.raise(position, 1, "a uprobe is placed by path=... and offset=...")
+    problem.raise(position, 1, "a uprobe is placed by path='FILE' and offset=NUMBER")
   elseif event.pmu == "kprobe" and ((taken.func == nil) == (taken.addr == nil) or taken.addr and taken.offset)
   then
-    problem.raise(position, 1, "a kprobe is placed by func=... (and offset=...), or by addr=...")
+    problem.raise(position, 1, "a kprobe is placed by func=NAME (and offset=NUMBER), or by addr=NUMBER")
   end
   if event.attr.config1 or event.attr.config2 then
     problem.raise(position, 1, "config1 and config2 are where the place of a probe is kept")

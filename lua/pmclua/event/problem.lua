@@ -9,7 +9,7 @@ local M = {}
 ---@field message string what is wrong
 ---@field position integer byte in the spec, from 1
 ---@field length integer bytes that it concerns, 0 at the end of the spec
----@field hint string? the nearest valid word
+---@field hint string? the nearest valid word; or, with blanks in it, what to do
 local Problem = {}
 Problem.__index = Problem
 
@@ -37,12 +37,20 @@ function M.at(token, format, ...)
   throw(token.position, #token.text, nil, format, ...)
 end
 
+--- Raises a problem about a part of the spec, with a hint.
+---@param token pmclua.event.Token
+---@param hint string? a valid word, or what to do
+---@param format string of the message
+function M.hinted(token, hint, format, ...)
+  throw(token.position, #token.text, hint, format, ...)
+end
+
 --- Raises a problem about a word that is none of `candidates`, with the nearest of them as the hint.
 ---@param token pmclua.event.Token
 ---@param candidates string[]
 ---@param format string of the message
 function M.unknown(token, candidates, format, ...)
-  throw(token.position, #token.text, require("pmclua.text").nearest(token.text, candidates), format, ...)
+  M.hinted(token, require("pmclua.text").nearest(token.text, candidates), format, ...)
 end
 
 --- Calls `f(...)`: its first result, or nil and the problem that it raised. Other errors pass through.

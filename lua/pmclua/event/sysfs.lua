@@ -255,21 +255,50 @@ local function class_pattern(class)
   return (class:gsub("^%[[!^]", "[^"):gsub("([%w_])%-([%w_])", "%1\0%2"):gsub("%-", "%%-"):gsub("%z", "-"))
 end
 
-local function glob_pattern(glob)
-  local pattern = {}
-  for before, class in (glob .. "[]"):gmatch "([^%[]*)(%[[^%]]*%])" do
-    local plain = before:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".")
-    pattern[#pattern + 1] = plain .. (class == "[]" and "" or class_pattern(class))
+local STAR = "*"
+
+-- The parts of a glob: patterns of one character each, and STAR.
+local function glob_parts(glob)
+  local parts, at = {}, 1
+  while at <= #glob do
+    local class, sign = glob:match("^%[[^%]]+%]", at), glob:sub(at, at)
+    if class then
+      parts[#parts + 1] = "^" .. class_pattern(class)
+    elseif sign ~= STAR then
+      parts[#parts + 1] = sign == "?" and "^." or "^" .. sign:gsub("%W", "%%%0")
+    elseif parts[#parts] ~= STAR then
+      parts[#parts + 1] = STAR
+    end
+    at = at + #(class or sign)
   end
-  return ("^%s$"):format(table.concat(pattern))
+  return parts
 end
 
---- Whether `text` matches a glob of "*", "?" and "[…]".
+local last_glob, last_parts
+
+--- Whether `text` matches a glob of "*", "?" and "[…]". Takes no longer than their lengths multiplied: a star
+--- that matched too little is lengthened, and those before it never again.
 ---@param glob string
 ---@param text string
 ---@return boolean
 function M.matches(glob, text)
-  return text:find(glob_pattern(glob)) ~= nil
+  if glob ~= last_glob then last_glob, last_parts = glob, glob_parts(glob) end
+  local parts, part, place = last_parts, 1, 1
+  local star, resume
+  while place <= #text do
+    if parts[part] == STAR then
+      star, resume, part = part, place, part + 1
+    elseif parts[part] and text:find(parts[part], place) then
+      part, place = part + 1, place + 1
+    elseif star then
+      resume = resume + 1
+      part, place = star + 1, resume
+    else
+      return false
+    end
+  end
+  if parts[part] == STAR then part = part + 1 end
+  return part > #parts
 end
 
 --- The PMUs that `word` stands for: the one of that name, else those that it matches as a glob or of

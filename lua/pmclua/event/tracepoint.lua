@@ -150,7 +150,7 @@ local function read_filter(terms)
   local filter
   for _, term in ipairs(terms or {}) do
     if term.name.text ~= "filter" or filter then
-      problem.at(term.name, "a tracepoint has no term '%s'; it has filter='...' once", term.name.text)
+      problem.at(term.name, "a tracepoint has no term '%s'; it has filter='CONDITION' once", term.name.text)
     end
     if not term.value or term.value.text == "" then
       problem.at(term.name, "filter needs a value between quotes")

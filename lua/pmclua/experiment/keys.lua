@@ -63,6 +63,15 @@ local function options_for(spec)
   end }
 end
 
+-- A metric that stands among the events.
+local function with_metric_hint(spec, problem)
+  local at = problem.position
+  local word = at and spec:sub(at, at + problem.length - 1)
+  if not word or not metric.named(word) then return problem end
+  local hint = "it is a metric, and stands with the metrics (-M)"
+  return { message = problem.message, position = at, length = problem.length, hint = hint }
+end
+
 function check.events(value, wrong, _, experiment)
   local events, seen, options = {}, {}, options_for(experiment)
   if type(value) == "string" then value = { value } end
@@ -74,7 +83,7 @@ function check.events(value, wrong, _, experiment)
     local list, problem
     if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
     else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
-    if problem then wrong("%s", explain.spec(tostring(spec), problem)) end
+    if problem then wrong("%s", explain.spec(tostring(spec), with_metric_hint(spec, problem))) end
     for _, event in ipairs(list or {}) do
       if seen[event.field] then
         wrong("events '%s' and '%s' would both be called %s: give one a label, \"name = %s\"",

@@ -38,7 +38,7 @@ local function no_exclusion(failure, facts)
   if outcome ~= true and outcome ~= "EACCES" then return end
   local pmu = facts.pmu(kinds.type_of(attr))
   return ("the PMU %s counts all that happens: it can leave out neither user space nor the OS kernel"):format(
-    pmu and pmu.name or "of type " .. kinds.type_of(attr)), "leave the modifiers (u, k, h, ...) out"
+    pmu and pmu.name or "of type " .. kinds.type_of(attr)), "leave the modifiers (u, k, h) out"
 end
 
 local function group_rules(failure)

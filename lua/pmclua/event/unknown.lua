@@ -1,0 +1,117 @@
+--- unknown.lua: what is said of a word that no source knows, so that the next try is the right one.
+--
+-- Invariant: only here, where a spec is wrong already, are all names read that there are.
+
+local cache = require "pmclua.event.cache"
+local modifier = require "pmclua.event.modifier"
+local names = require "pmclua.event.names"
+local problem = require "pmclua.event.problem"
+local text = require "pmclua.text"
+local tool = require "pmclua.event.tool"
+local tracepoint = require "pmclua.lazy".module "pmclua.event.tracepoint"
+
+local M = {}
+
+local NO_LIBPFM4 = "libpfm4, which knows vendors' names, is not installed: apt-get install libpfm4"
+
+local function pfm() return require "pmclua.event.pfm" end
+
+-- ---- PMUs ------------------------------------------------------------------------------------------------
+
+-- How events of the OS kernel's own PMUs are written.
+local FORMS = {
+  uprobe = "uprobe:BINARY:FUNCTION", kprobe = "kprobe:FUNCTION", breakpoint = "mem:ADDRESS",
+  tracepoint = "SYSTEM:NAME",
+}
+
+local function form_of(pmu)
+  return FORMS[pmu.name] or ("%s/%s/"):format(pmu.name, pmu:alias_names()[1] or "TERM=VALUE")
+end
+
+-- A PMU without terms.
+local function blame_bare_pmu(head, tree)
+  local pmu = tree:resolve(head.text)[1]
+  if pmu then problem.at(head, "'%s' is a PMU; its events are written as %s", head.text, form_of(pmu)) end
+end
+
+--- Raises that there is no such PMU.
+---@param head pmclua.event.Token
+---@param tree pmclua.event.Tree
+function M.pmu(head, tree)
+  local name = head.text
+  if FORMS[name] then problem.at(head, "this OS kernel has no %s PMU", name) end
+  local is_cores = name:find "^cpu" or name:find "^armv%d"
+  if is_cores and #tree:core_pmus() == 0 then
+    problem.hinted(head, "`pmclua doctor` says what stands in the way", "no PMU of a CPU can be seen here")
+  end
+  local near = text.nearest(name, tree:names())
+  problem.hinted(head, near or "there are " .. text.list(tree:names()), "there is no PMU '%s' here", name)
+end
+
+-- ---- libpfm4 -----------------------------------------------------------------------------------------------
+
+-- "skl::EVENT" of a PMU that libpfm4 does not know or that is not here, or an event that it has not.
+local function blame_pfm(item)
+  local head = item.words[1]
+  if not (item.words[3] and item.words[2].text == "") then return end
+  local known, all = pfm().pmu(head.text)
+  if #all == 0 then problem.at(head, NO_LIBPFM4) end
+  if pfm().is_perf(head.text:lower()) then
+    problem.at(head, "what libpfm4 has as '%s' is asked for by perf's own names", head.text)
+  elseif not known then
+    problem.unknown(head, all, "libpfm4 knows no PMU '%s'", head.text)
+  elseif not known.present then
+    problem.at(head, "libpfm4's PMU %s (%s) is not in this machine", known.name, known.description)
+  end
+  problem.unknown(item.words[3], pfm().event_names(known), "libpfm4's PMU %s has no event '%s'", known.name,
+    item.words[3].text)
+end
+
+-- ---- events ------------------------------------------------------------------------------------------------
+
+local function known_words(word, tree)
+  local all = names.all()
+  for _, row in ipairs(tool.events) do all[#all + 1] = row[1] end
+  for _, event in ipairs(cache.all()) do all[#all + 1] = event.name end
+  for _, one in ipairs(tree:pmus()) do
+    for _, alias in ipairs(one:alias_names()) do all[#all + 1] = alias end
+  end
+  if word:find "%u" then
+    for _, name in ipairs(pfm().present_names()) do all[#all + 1] = name end
+  end
+  return all
+end
+
+-- Other spellings of what there is: those of linux/perf_event.h, of raw codes as terms, of caches.
+local function respelt(word)
+  local constant = word:match "^PERF_COUNT_[HS]W_(.*)$"
+  if constant then return text.nearest(constant, names.all()) end
+  local code = word:match "^r0x(%x+)$"
+  return code and "r" .. code or cache.respelt(word)
+end
+
+-- Why a name that may be right is not known here.
+local function why_not_here(word, tree)
+  if word:find "[%u.]" and #pfm().all_pmus() == 0 then return "; " .. NO_LIBPFM4 end
+  if #tree:core_pmus() == 0 then return ", nor a PMU of a CPU that could have it" end
+  return ""
+end
+
+--- Raises what is wrong with words that name no event.
+---@param item table of the grammar
+---@param tree pmclua.event.Tree
+---@param options table?
+function M.event(item, tree, options)
+  local head, second = item.words[1], item.words[2]
+  blame_pfm(item)
+  blame_bare_pmu(head, tree)
+  local hint = respelt(head.text)
+  if not hint and not text.nearest(head.text, names.all()) then cache.blame(head) end
+  hint = hint or text.nearest(head.text, known_words(head.text, tree))
+  local looks_like_tracepoint = second and second.text ~= "" and not modifier.plausible(second.text)
+  if looks_like_tracepoint and not hint then tracepoint.encode(head, second, nil, options) end
+  problem.hinted(head, hint, "there is no event '%s' here%s", head.text,
+    hint and "" or why_not_here(head.text, tree))
+end
+
+return M
