@@ -70,7 +70,8 @@ describe("a result that is stored from memory", function()
     local records = made.records { { 10, 20, 30 } }
     for _, record in ipairs(records) do record.exit, record.max_rss_bytes, record.iterations = 0, 4096, 0 end
     local result = of(records, { workloads = { { name = "rows", kind = "command", per = "run" } },
-      events = { made.event "cycles", made.event "instructions", made.event("max_rss", { tool = "max_rss_bytes" }) },
+      events = { made.event "cycles", made.event "instructions",
+        made.event("max_rss", { tool = "max_rss_bytes" }) },
       pass_events = { { 1, 2 } } })
     local back = stored(result)
     same_told(result, back)

@@ -13,7 +13,8 @@ local MOST = 1000
 --- Whether steps of this run can be in one batch at all. A script's functions, conditions and stop rules are
 --- asked between two steps, and a counter that is not the runner's is read there.
 local function can_batch(declaration, run)
-  return not (declaration.prepare or declaration.conclude or declaration.reject_if or run.enough or run.counter
+  return not (declaration.prepare or declaration.conclude or declaration.reject_if or run.enough
+    or run.counter
     or declaration.layout == "randomise")
 end
 

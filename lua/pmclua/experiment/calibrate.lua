@@ -27,7 +27,8 @@ end
 -- Counts of empty regions by event; nil where they cannot be counted, which the first repetition will say.
 local function overhead_of(session, workload, pass, events)
   local lists, method = {}, nil
-  local job = { workload = workload, events = session:events(pass.groups), repetitions = REGIONS, in_runner = true }
+  local job = { workload = workload, events = session:events(pass.groups), repetitions = REGIONS,
+    in_runner = true }
   session:run_each(job, function(result)
     local counts = record.counts(result, pass)
     for index, count in pairs(counts or {}) do

@@ -61,7 +61,8 @@ local function check_baseline(declaration, wrong)
       if factor.name == key then levels = factor.levels end
     end
     if not levels then
-      wrong("baseline: there is no factor '%s'%s", tostring(key), meant(tostring(key), names_of(declaration.factors)))
+      wrong("baseline: there is no factor '%s'%s", tostring(key),
+        meant(tostring(key), names_of(declaration.factors)))
     else
       local known, shown = false, {}
       for i, level in ipairs(levels) do

@@ -26,7 +26,8 @@ function M.is(value) return type(value) == "table" and getmetatable(value) == Ex
 local function raise_mistakes(mistakes, level)
   if #mistakes == 0 then return end
   if #mistakes == 1 then explain.misuse(mistakes[1], level + 1) end
-  explain.misuse(("this experiment has %d mistakes:\n  %s"):format(#mistakes, table.concat(mistakes, "\n  ")), level + 1)
+  explain.misuse(("this experiment has %d mistakes:\n  %s"):format(#mistakes,
+    table.concat(mistakes, "\n  ")), level + 1)
 end
 
 --- Declares an experiment; everything is checked, and every mistake reported at once.
@@ -51,7 +52,9 @@ local function override_factors(spec, set)
     set[factor.name] = nil
   end
   local unknown = next(set)
-  if unknown then error(require("pmclua.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0) end
+  if unknown then
+    error(require("pmclua.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
+  end
   return factors
 end
 
@@ -90,7 +93,8 @@ local function check_workloads(cells, session)
   if #problems > 1 then
     local lines = {}
     for i, problem in ipairs(problems) do lines[i] = tostring(problem) end
-    error(explain.problem { code = "ESEVERAL", operation = "prepare", message = table.concat(lines, "\n") }, 0)
+    error(explain.problem { code = "ESEVERAL", operation = "prepare",
+      message = table.concat(lines, "\n") }, 0)
   end
 end
 
@@ -104,8 +108,8 @@ local function recorder(holding, expectations, storing, each)
   end
 end
 
---- Takes in what a stored run has, which is whole lines once it is open to be appended to. Returns what it has
---- done; nil without one.
+--- Takes in what a stored run has, which is whole lines once it is open to be appended to. Returns what it
+--- has done; nil without one.
 local function take_stored(stored, holding, expectations)
   if not stored then return nil end
   local done = require("pmclua.experiment.resume").done()
@@ -212,8 +216,9 @@ end
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem. Summaries, verdicts and warnings are made of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
----   each?: fun(record: table) } store: a path; false: nowhere; nil: in the user's folder of results; resume: do
----   what this stored result lacks; each: called with every record
+---   each?: fun(record: table) }
+---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
+---   result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
   options = require("pmclua.rank").options(options or {})
@@ -303,8 +308,8 @@ local function run_workloads(workloads, options, defaults)
   local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
   local store = options.store
   if store == nil then store = false end
-  return experiment:run { store = store, quiet = options.quiet, session = options.session, each = options.each,
-    resume = options.resume }
+  return experiment:run { store = store, quiet = options.quiet, session = options.session,
+    each = options.each, resume = options.resume }
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).
@@ -315,7 +320,8 @@ function M.measure(workload, options)
   return run_workloads({ workload }, options or {}, { repetitions = 10, warmup = 1 })
 end
 
---- Measures several workloads interleaved, against the first: pmc.compare("ls", "ls -l", { repetitions = 30 }).
+--- Measures several workloads interleaved, against the first:
+--- pmc.compare("ls", "ls -l", { repetitions = 30 }).
 ---@param ... any workloads, then an options table if any
 ---@return pmclua.Result
 function M.compare(...)

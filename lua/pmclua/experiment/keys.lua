@@ -109,7 +109,10 @@ function check.metrics(value, wrong)
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
     if parsed then metrics[#metrics + 1] = require("pmclua.experiment.bring").variant(parsed)
-    else wrong("metric '%s': %s%s", tostring(formula), problem.message, problem.hint and "; " .. problem.hint or "") end
+    else
+      wrong("metric '%s': %s%s", tostring(formula), problem.message,
+        problem.hint and "; " .. problem.hint or "")
+    end
   end
   return metrics
 end
@@ -130,7 +133,9 @@ local function check_factor(name, levels, wrong)
     if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
       wrong("factor %s: a level is a %s; numbers, strings and booleans are possible", tostring(name), kind)
     end
-    if seen[tostring(level)] then wrong("factor %s has the level %s twice", tostring(name), tostring(level)) end
+    if seen[tostring(level)] then
+      wrong("factor %s has the level %s twice", tostring(name), tostring(level))
+    end
     seen[tostring(level)] = true
   end
   return { name = name, levels = levels }
@@ -187,9 +192,10 @@ function check.per(value, wrong)
     return nil
   end
   local name = next(value)
-  if not name or next(value, name) then wrong "per takes one name and one formula: { element = \"n * n\" }" end
+  if not name or next(value, name) then wrong 'per takes one name and one formula: { element = "n * n" }' end
   if not name then return nil end
-  local formula, problem = require("pmclua.metric").parse(("%s = %s"):format(tostring(name), tostring(value[name])))
+  local source = ("%s = %s"):format(tostring(name), tostring(value[name]))
+  local formula, problem = require("pmclua.metric").parse(source)
   if not formula then wrong("per %s: %s", tostring(name), problem.message) end
   return { name = tostring(name), formula = tostring(value[name]), metric = formula }
 end
@@ -212,7 +218,9 @@ end
 
 local function whole(least)
   return function(value, wrong, key)
-    if not is_count(value, least) then wrong("%s must be a whole number of at least %d, not %s", key, least, tostring(value)) end
+    if not is_count(value, least) then
+      wrong("%s must be a whole number of at least %d, not %s", key, least, tostring(value))
+    end
     return value
   end
 end
@@ -229,7 +237,9 @@ end
 
 function check.timeout(value, wrong)
   local seconds = M.seconds(value)
-  if not seconds then wrong("timeout is a number of seconds or a string such as \"500ms\", not %s", tostring(value)) end
+  if not seconds then
+    wrong('timeout is a number of seconds or a string such as "500ms", not %s', tostring(value))
+  end
   return seconds
 end
 
@@ -326,8 +336,12 @@ function check.stop(value, wrong)
   end
   local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
     seconds = value.time and M.seconds(value.time) }
-  if value.interval and not rule.interval then wrong("stop.interval is a percentage, not %s", tostring(value.interval)) end
-  if value.time and not rule.seconds then wrong("stop.time is a duration such as \"5min\", not %s", tostring(value.time)) end
+  if value.interval and not rule.interval then
+    wrong("stop.interval is a percentage, not %s", tostring(value.interval))
+  end
+  if value.time and not rule.seconds then
+    wrong('stop.time is a duration such as "5min", not %s', tostring(value.time))
+  end
   if value.repetitions then whole(1)(value.repetitions, wrong, "stop.repetitions") end
   if not (value.repetitions or value.time) then wrong "stop needs a limit: repetitions or time" end
   return rule

@@ -19,9 +19,11 @@ M.FACTORS = {
     function(level) return type(level) == "boolean" end },
   on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end,
     function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
-  cold_caches = { "true or false", function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end,
+  cold_caches = { "true or false",
+    function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end,
     function(level) return type(level) == "boolean" end },
-  huge_pages = { '"never" or "default"', function(level) return { no_huge_pages = level == "never" or nil } end,
+  huge_pages = { '"never" or "default"',
+    function(level) return { no_huge_pages = level == "never" or nil } end,
     function(level) return level == "never" or level == "default" end },
   numa_node = { "a node number", function(level) return { node = level } end,
     function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
@@ -102,7 +104,9 @@ end
 function M.of(declaration, step)
   local layout
   if declaration.layout == "randomise" then layout = draw_of(declaration, step)
-  elseif declaration.layout == "fixed" then layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true } end
+  elseif declaration.layout == "fixed" then
+    layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true }
+  end
   for _, factor in ipairs(declaration.factors) do
     local known = M.FACTORS[factor.name]
     if known then

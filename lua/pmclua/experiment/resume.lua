@@ -33,7 +33,9 @@ function M.identity(declaration, made)
   for i, event in ipairs(declaration.events) do
     events[i] = { event.field, event.tool, event.opened or event.attr, event.status }
   end
-  for i, workload in ipairs(declaration.workloads) do workloads[i] = { workload.name, workload.kind, workload:identity() } end
+  for i, workload in ipairs(declaration.workloads) do
+    workloads[i] = { workload.name, workload.kind, workload:identity() }
+  end
   for i, cell in ipairs(made.cells) do cells[i] = { cell.workload.name, cell.levels } end
   for i, pass in ipairs(made.passes) do passes[i] = pass.events end
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
@@ -56,7 +58,8 @@ end
 --- Checks that a stored run is of this plan, on this host.
 function M.check(path, stored, header)
   if stored.header.identity ~= header.identity then
-    refuse(path, "it is of another experiment", "its events, workloads, levels, warm-up and seed must be those of this one")
+    refuse(path, "it is of another experiment",
+      "its events, workloads, levels and warm-up must be those of this one")
   end
   check_host(path, stored.header.host or {}, header.host)
 end

@@ -51,7 +51,9 @@ local function run_hook(self, hook, cell, what)
   if type(hook) == "function" then return hook(cell.levels, cell.workload.name) end
   local workload = type(hook) == "table" and hook.in_process and hook.fn
   if workload then return workload(cell.levels, cell.workload.name) end
-  local id = self.session:workload(function(message) hook:define(message, cell.levels, { session = self.session }) end)
+  local id = self.session:workload(function(message)
+    hook:define(message, cell.levels, { session = self.session })
+  end)
   local result = self.session:run { workload = id }
   self.session:forget(id)
   local complaint = hook:complaint(result)
@@ -159,8 +161,9 @@ local function check_read(self, step, result)
   if not insists or result.outcome ~= "done" or result.method == "user" then return end
   error(explain.problem { code = "EOPNOTSUPP", operation = "read",
     message = ("%s: its counters cannot be read in user space"):format(step.cell.workload.name),
-    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of the PMU "
-      .. 'in sysfs on x86, the sysctl kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
+    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of the "
+      .. "PMU in sysfs on x86, the sysctl kernel.perf_user_access on Arm; "
+      .. 'read = "auto" takes what is possible' }, 0)
 end
 
 --- What a result is recorded as: its record, and those of its parts.
@@ -238,7 +241,8 @@ local function goes_on(self, made)
   if self.declaration.on_failure == "stop" then
     self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
       message = ("%s: %s"):format(made.workload, made.why),
-      hint = made.outcome == "done" and 'on_failure = "keep" counts such repetitions, "skip" leaves them out' or nil }
+      hint = made.outcome == "done"
+        and 'on_failure = "keep" counts such repetitions, "skip" leaves them out' or nil }
     return false
   end
   if self.declaration.on_failure == "skip" or made.outcome ~= "done" then

@@ -182,7 +182,8 @@ function M.new(result, part)
     region = part.region,
     thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
-    failed = failed, first_failure = data.first_failure, first_rejected = data.first_rejected, exits = data.exits }, cell_meta)
+    failed = failed, first_failure = data.first_failure, first_rejected = data.first_rejected,
+    exits = data.exits }, cell_meta)
 end
 
 --- The same cell as one of another view of its result, whose metrics it then has.

@@ -36,8 +36,8 @@ end
 ---@field failed table<string, integer> repetitions that failed, by outcome
 ---@field exits table<integer, integer> of those that ended by themselves, by exit status
 ---@field first_failure table? the first record left out: outcome, exit, signal, why
----@field failures table[] each that failed or was rejected, warm-ups too: pass, index, order, warmup, outcome,
----  exit, signal, why; row: where it is summarised all the same
+---@field failures table[] each that failed or was rejected, warm-ups too: pass, index, order, warmup,
+---  outcome, exit, signal, why; row: where it is summarised all the same
 ---@field warmup_count integer
 ---@field rejected integer
 ---@field first_rejected string? why the first was

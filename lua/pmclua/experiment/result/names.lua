@@ -11,7 +11,8 @@ local M = {}
 -- What a cell has besides its levels, events and metrics.
 local cell_fields = {}
 for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
-  "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected", "exits", "result", "columns",
+  "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected", "exits",
+  "result", "columns",
   "summaries", "summary", "fitted", "control", "components",
   "lines", "estimate", "values", "values_by_block", "found", "label" } do
   cell_fields[name] = true

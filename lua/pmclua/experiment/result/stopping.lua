@@ -13,14 +13,16 @@ function M.state(result, level)
   local summaries, verdicts, primary = {}, {}, result.header.primary
   for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
   local compared = result.header.baseline and result:compare { names = { primary }, level = level }
-  for _, pair in ipairs(compared and compared.pairs or {}) do verdicts[#verdicts + 1] = pair.rows[1].verdict end
+  for _, pair in ipairs(compared and compared.pairs or {}) do
+    verdicts[#verdicts + 1] = pair.rows[1].verdict
+  end
   return summaries, verdicts
 end
 
 --- Why a run ended that had a stop rule. No clock is asked: what no other limit explains was the time.
 ---@param result pmclua.Result
----@return "repetitions"|"time"|"narrow"|"decided"|nil why nil where there was no rule, or where it did not end
----  the run
+---@return "repetitions"|"time"|"narrow"|"decided"|nil why nil where there was no rule, or where it did not
+---  end the run
 ---@return integer? repetitions
 function M.why(result)
   local rule, n = result.header.stop, 0

@@ -82,7 +82,8 @@ local function cell_of(result, cell)
   return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
     events = events_of(result, cell),
     margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
-    repetitions = not result.header.stop and result.header.repetitions or nil, enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    repetitions = not result.header.stop and result.header.repetitions or nil,
+    enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     anchors = anchors_of(result, cell) }
 end
 
