@@ -163,30 +163,53 @@ end
 local function host(result)
   local rows = {}
   for name, value in pairs(result.header.host or {}) do
-    local shown = type(value) == "table" and json.encode(value) or tostring(value)
+    local shown = type(value) ~= "table" and tostring(value) or #value > 0 and table.concat(value, ", ")
+      or json.encode(value)
     rows[#rows + 1] = { name, shown }
   end
   table.sort(rows, function(a, b) return a[1] < b[1] end)
   return facts(rows)
 end
 
+local SOURCES = { hardware = "a hardware event", cache = "a hardware event of a cache", raw = "a raw code",
+  software = "an event of the OS kernel", tracepoint = "a tracepoint", breakpoint = "a breakpoint",
+  probe = "a probe", pfm = "an event that libpfm4 names" }
+
+-- The type and code, then what else the attr has.
 local function attr_words(attr)
   local parts = {}
   for name, value in pairs(attr or {}) do
     local shown = type(value) == "cdata" and ("0x%x"):format(value) or tostring(value)
-    parts[#parts + 1] = ("%s = %s"):format(name, shown)
+    local rank = name == "type" and 1 or name == "config" and 2 or 3
+    parts[#parts + 1] = { rank, ("%s = %s"):format(name, shown) }
   end
-  table.sort(parts)
+  table.sort(parts, function(x, y) return x[1] < y[1] or x[1] == y[1] and x[2] < y[2] end)
+  for i, part in ipairs(parts) do parts[i] = part[2] end
   return table.concat(parts, ", ")
+end
+
+local function passes_of(result, index)
+  local list = {}
+  for pass, events in ipairs(result.header.pass_events) do
+    for _, event in ipairs(events) do
+      if event == index then list[#list + 1] = tostring(pass) end
+    end
+  end
+  return ("%s %s"):format(#list == 1 and "pass" or "passes", text.list(list))
+end
+
+local function how(result, index, event)
+  if event.status then return ("not counted (%s): %s"):format(event.status, event.why or "") end
+  if event.tool then return "of each repetition's record, without a counter" end
+  local source = SOURCES[event.source] or event.pmu and "an event of the PMU " .. event.pmu or "an event"
+  return ("%s (%s), counted in %s"):format(source, attr_words(event.attr), passes_of(result, index))
 end
 
 local function how_obtained(result)
   local rows = {}
-  for _, event in ipairs(result.events) do
-    local said = event.status and ("not counted (%s): %s"):format(event.status, event.why or "")
-      or event.tool and "read from the repetition's record" or attr_words(event.attr)
-    if event.note then said = said .. "; " .. event.note end
-    rows[#rows + 1] = { event.name, said }
+  for index, event in ipairs(result.events) do
+    local said = how(result, index, event)
+    rows[#rows + 1] = { event.name, event.note and said .. "; " .. event.note or said }
   end
   for _, metric in ipairs(result.metrics) do rows[#rows + 1] = { metric.name, metric.formula } end
   return facts(rows)
@@ -201,7 +224,7 @@ end
 ---@return string
 function M.render(result, _, options)
   local report = tables.of(result)
-  local title = result.header.question or result.header.name or "pmclua"
+  local title = words.title(result)
   local body = {
     element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
     section("tables", "Tables", all_tables(report)),

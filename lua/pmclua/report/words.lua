@@ -117,6 +117,15 @@ function M.absent(summary)
   return why == "" and status or status .. ": " .. why
 end
 
+--- What a result is about: the question; where there is none, what ran.
+---@param result pmclua.Result
+---@return string
+function M.title(result)
+  local names = {}
+  for i, workload in ipairs(result.header.workloads) do names[i] = workload.name end
+  return text.safe(result.header.question or text.list(names))
+end
+
 --- A level as people write it; of a factor called bytes or size as an amount of memory.
 ---@param name string
 ---@param level any

@@ -72,16 +72,9 @@ local function common_levels(cells)
   return table.concat(parts, ", ")
 end
 
--- The question; where there is none, what ran.
-local function title_of(result)
-  local names = {}
-  for i, workload in ipairs(result.header.workloads) do names[i] = workload.name end
-  return text.safe(result.header.question or text.list(names))
-end
-
 -- A chart, headed by its title and what is shown.
 local function chart_of(result, cells, count, said, panels)
-  local title = title_of(result)
+  local title = words.title(result)
   local place = #cells == 1 and cells[1]:label() or common_levels(cells)
   if place ~= "" then said = ("%s · %s"):format(place, said) end
   if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end

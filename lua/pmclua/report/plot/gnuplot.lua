@@ -212,7 +212,8 @@ local function span(axis) return axis.low and axis.high and axis.high - axis.low
 local function add_panel(out, chart, index, number_of, format, width)
   local panel, is_text = chart.panels[index], format == "text"
   out[#out + 1] = not has_key(panel) and "unset key"
-    or "set key bmargin " .. (is_text and "left horizontal reverse Left width 2" or "center horizontal")
+    or is_text and "set key bmargin left horizontal reverse Left width 2"
+    or "set key tmargin center horizontal samplen 2"
   local title = panel.title and quoted(panel.title)
   if index == 1 and #chart.panels == 1 and not is_text then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
