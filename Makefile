@@ -17,6 +17,7 @@ DATADIR    ?= $(PREFIX)/share/pmclua
 LUADIR     ?= $(PREFIX)/share/lua/5.1
 MANDIR     ?= $(PREFIX)/share/man/man1
 PKGDIR     ?= $(PREFIX)/share/pkgconfig
+DOCDIR     ?= $(PREFIX)/share/doc/pmclua
 BASHDIR    ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR    ?= $(PREFIX)/share/fish/vendor_completions.d
@@ -137,6 +138,9 @@ install: documents ## into PREFIX (/usr/local), under DESTDIR
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' 'scripts=$(DATADIR)/scripts' '' 'Name: pmclua' \
 	  'Description: headers of kernels and marks that pmclua measures' 'Version: $(VERSION)' \
 	  'Cflags: -I$${includedir}' > $(DESTDIR)$(PKGDIR)/pmclua.pc
+	install -d $(DESTDIR)$(DOCDIR)
+	install -m 644 lua/README.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
+	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md $(DESTDIR)$(DOCDIR)
 	cp -R scripts $(DESTDIR)$(DATADIR)
 	chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
 	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)
@@ -145,8 +149,8 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(LUADIR)/pmclua)
-	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR)) 2>/dev/null || true
+	  $(DATADIR)/scripts $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md))
+	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built
 	rm -rf build pmclua

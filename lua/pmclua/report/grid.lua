@@ -13,6 +13,7 @@ local NARROWEST_NAME = 12
 ---@field name string
 ---@field align? "left"|"right"|"point" default left; "point": decimal points under each other
 ---@field gap? integer spaces before it, default 2
+---@field whole? boolean its heading is not cut
 ---@field least? integer columns that it takes where there is room
 ---@field drop? integer where there is no room, columns go in this order: below 2 before long names are cut,
 ---  others after that; nil: it stays
@@ -104,7 +105,7 @@ local function cut_headings(columns, rows, widths, too_wide)
   local enough = {}
   for k = 2, #columns do
     local texts = widths_of({ { name = "" } }, column_rows(rows, k))[1]
-    enough[k] = math.max(texts, math.min(NARROWEST_NAME, widths[k]))
+    enough[k] = math.max(texts, math.min(columns[k].whole and math.huge or NARROWEST_NAME, widths[k]))
   end
   while too_wide() > 0 do
     local widest
