@@ -525,11 +525,13 @@ describe("the command line of an experiment", function()
     local progress = require "pmclua.experiment.progress"
     local step = { warmup = false, cell = { workload = { name = "rows" }, levels = { n = 256, m = 1 } } }
     local function line(state)
-      state.step, state.total = step, 60
+      state.step, state.total, state.running = step, 60, state.running or 0
       return progress.line(state)
     end
     assert.equal("1/60 · rows m=1 n=256", line { done = 0, elapsed = 0 })
     assert.equal("21/60 · rows m=1 n=256 · 20 s left", line { done = 20, elapsed = 10 })
+    assert.equal("21/60 · rows m=1 n=256 · 13 s left", line { done = 20, elapsed = 10, running = 7 })
+    assert.equal("21/60 · rows m=1 n=256 · 0 s left", line { done = 20, elapsed = 10, running = 70 })
     assert.equal("21/60 · rows m=1 n=256 · at most 5 s left", line { done = 20, elapsed = 10, rule = { seconds = 15 } })
   end)
 

@@ -186,8 +186,11 @@ end
 
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
 local function run_plan(declaration, made, session, into, options)
-  session.idle = function() into.storing:tick() end
-  local progress, clear = require("pmclua.experiment.progress").new(options.quiet)
+  local progress = require("pmclua.experiment.progress").new(options.quiet)
+  session.idle = function()
+    into.storing:tick()
+    progress:tick()
+  end
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
     progress = progress, done = into.done, enough = stop_rule(declaration, into.result),
@@ -196,7 +199,7 @@ local function run_plan(declaration, made, session, into, options)
   local ok, status, problem = pcall(run.execute, run)
   local signal = core.interrupt_signal()
   core.catch_interrupts(caught)
-  if clear then clear() end
+  progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks }
 end
 

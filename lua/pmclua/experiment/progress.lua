@@ -15,43 +15,71 @@ local function label(step)
 end
 
 -- What is left, as said: by the mean of the steps that were done; a stop rule may end it sooner.
-local function time_left(elapsed, done, total, rule)
+local function time_left(state)
+  local done, rule = state.done, state.rule
   if done < 1 then return nil end
-  local left = elapsed / done * (total - done)
-  if rule and rule.seconds then left = math.min(left, math.max(0, rule.seconds - elapsed)) end
+  local left = math.max(0, state.elapsed / done * (state.total - done) - state.running)
+  if rule and rule.seconds then left = math.min(left, math.max(0, rule.seconds - state.elapsed - state.running)) end
   return ("%s%s left"):format(rule and "at most " or "", text.duration(math.ceil(left)))
 end
 
+---@class pmclua.ProgressState
+---@field done integer steps that are over
+---@field total integer
+---@field elapsed number seconds that these took
+---@field running number seconds that this step has run
+---@field step table
+---@field rule? pmclua.StopRule
+
 --- What the line says.
----@param state { done: integer, total: integer, elapsed: number, step: table, rule: pmclua.StopRule? } done:
----   steps that are over; elapsed: seconds
+---@param state pmclua.ProgressState
 ---@return string
 function progress.line(state)
   local parts = { ("%d/%d%s"):format(state.done + 1, state.total, state.step.warmup and " warm-up" or ""),
-    label(state.step), time_left(state.elapsed, state.done, state.total, state.rule) }
+    label(state.step), time_left(state) }
   return table.concat(parts, " · ")
 end
 
---- A function to call before each repetition, and one to call at the end; nil where standard error is no
---- terminal or `quiet`.
+---@class pmclua.Progress
+local Progress = {}
+Progress.__index = Progress
+
+--- Progress on a terminal's standard error; on none (a pipe, a dumb terminal, `quiet`) it shows nothing.
 ---@param quiet? boolean
----@return (fun(order: integer, total: integer, step: table, rule: pmclua.StopRule?))?, fun()?
+---@return pmclua.Progress
 function progress.new(quiet)
-  local columns = core.columns(2)
-  if quiet or not core.is_terminal(2) or os.getenv "TERM" == "dumb" then return end
-  local started, last, skipped = core.now_ns(), 0, nil
-  local spelled = require("pmclua.report.terminal").spelled
-  local function show(order, total, step, rule)
-    local now = core.now_ns()
-    skipped = skipped or order - 1
-    if now - last < EVERY_NS then return end
-    last = now
-    local line = progress.line { done = order - 1 - skipped, total = total - skipped,
-      elapsed = (now - started) / 1e9, step = step, rule = rule }
-    io.stderr:write("\r\27[K", spelled(text.cut(line, (columns or 80) - 2), { stream = 2 }))
-  end
-  local function clear() io.stderr:write "\r\27[K" end
-  return show, clear
+  local is_shown = not quiet and core.is_terminal(2) and os.getenv "TERM" ~= "dumb"
+  return setmetatable({ is_shown = is_shown, started = core.now_ns(), drawn = 0, columns = core.columns(2) or 80 },
+    Progress)
+end
+
+--- A step begins.
+---@param order integer its place in the plan
+---@param total integer
+---@param step table
+---@param rule? pmclua.StopRule
+function Progress:begin(order, total, step, rule)
+  if not self.is_shown then return end
+  self.skipped = self.skipped or order - 1         -- what a resumed run had already
+  self.began = core.now_ns()
+  self.state = { done = order - 1 - self.skipped, total = total - self.skipped, step = step, rule = rule,
+    elapsed = tonumber(self.began - self.started) / 1e9 }
+  self:tick()
+end
+
+--- Draws the line anew where it is old; to be called while a step runs, too.
+function Progress:tick()
+  local now, state = core.now_ns(), self.state
+  if not state or now - self.drawn < EVERY_NS then return end
+  self.drawn, state.running = now, tonumber(now - self.began) / 1e9
+  local line = text.cut(progress.line(state), self.columns - 2)
+  io.stderr:write("\r\27[K", (require("pmclua.report.terminal").spelled(line, { stream = 2 })))
+end
+
+--- Takes the line away.
+function Progress:clear()
+  if self.state then io.stderr:write "\r\27[K" end
+  self.state = nil
 end
 
 return progress

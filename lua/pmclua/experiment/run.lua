@@ -14,7 +14,7 @@ local plan = require "pmclua.experiment.plan"
 ---@field plan table
 ---@field session pmclua.Session
 ---@field take fun(record: table)          gets every record
----@field progress? fun(order: integer, total: integer, step: table, rule: pmclua.StopRule?)
+---@field progress? pmclua.Progress
 local Run = {}
 Run.__index = Run
 
@@ -260,7 +260,7 @@ local function settle(self, made, parts)
 end
 
 local function show_progress(self, step)
-  if self.progress then self.progress(step.order, self.plan.runs, step, self.declaration.stop) end
+  if self.progress then self.progress:begin(step.order, self.plan.runs, step, self.declaration.stop) end
 end
 
 local function run_alone(self, step)

@@ -21,14 +21,20 @@ local function names(events, indices)
   return table.concat(list, ", ")
 end
 
+-- The events of a pass; where they are several groups, in perf's braces.
+local function groups_of(events, pass)
+  if #pass.groups == 0 then return "times and resource usage alone" end
+  if #pass.groups == 1 then return names(events, pass.groups[1].events) end
+  local list = {}
+  for i, group in ipairs(pass.groups) do list[i] = "{" .. names(events, group.events) .. "}" end
+  return table.concat(list, " ")
+end
+
 local function add_passes(lines, declaration, made)
   local events = declaration.events
-  for i, pass in ipairs(made.passes) do
-    for j, group in ipairs(pass.groups) do
-      local number = #pass.groups > 1 and (", group %d"):format(j) or ""
-      add(lines, ("  pass %d%s: "):format(i, number), names(events, group.events))
-    end
-    if #pass.groups == 0 then lines[#lines + 1] = ("  pass %d: times and resource usage alone"):format(i) end
+  for i, pass in ipairs(made.passes) do add(lines, ("  pass %d: "):format(i), groups_of(events, pass)) end
+  if declaration.passes == "multiplex" and #made.passes[1].groups > 1 then
+    add(lines, "  multiplexed: ", "groups that do not fit at once take turns, and their counts are scaled")
   end
   if #made.anchors > 0 then
     add(lines, "  in every pass, to compare passes by: ", names(events, made.anchors))
