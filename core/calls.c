@@ -358,6 +358,12 @@ int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, co
     return 0;
 }
 
+int pmclua_calls_fork(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, uint32_t parent_tid)
+{
+    const struct thread *parent = thread_find(calls, parent_tid);
+    return parent && tid != parent_tid ? pmclua_calls_name(calls, pid, tid, parent->name, 0) : 0;
+}
+
 int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid)
 {
     struct thread *thread = thread_find(calls, tid);

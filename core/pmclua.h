@@ -383,6 +383,8 @@ int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sam
 /* A thread left a CPU: `region` and `kind` are not looked at. */
 int pmclua_calls_switch(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample);
 int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, const char *name, int32_t executed);
+/* A thread was started: it is called as its parent is, until it is named. */
+int pmclua_calls_fork(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, uint32_t parent_tid);
 int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
 /* All threads end, as far as is seen: the events will be others when samples come again. */
 void pmclua_calls_pause(struct pmclua_calls *calls);

@@ -199,6 +199,8 @@ static int window(struct attached *attached, struct answer *answer, const char *
     if (result == 0) {
         answer->result.region_path = probes.path;
         *why = "thread";
+        for (int i = 0; i < count; i++)
+            follower_name(attached->follower, first, tids[i]);
         result = follow_open(attached, &probes, answer);
         probes_close(&probes);
     }

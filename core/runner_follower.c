@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -122,9 +123,11 @@ static int take_record(struct follower *follower, int ring, const struct perf_ev
     case PERF_RECORD_LOST:
         take_lost(follower, body, ring);
         return 0;
-    case PERF_RECORD_FORK:
+    case PERF_RECORD_FORK: {
+        const struct task_record *task = body;
         follower->threads++;
-        return 0;
+        return pmclua_calls_fork(follower->calls, task->pid, task->tid, task->ptid);
+    }
     case PERF_RECORD_EXIT:
         return pmclua_calls_end(follower->calls, ((const struct task_record *)body)->tid);
     case PERF_RECORD_COMM: {
@@ -324,6 +327,19 @@ int follower_new(struct follower **out, const struct region_set *regions, const 
     else
         *out = follower;
     return result;
+}
+
+void follower_name(struct follower *follower, int pid, int tid)
+{
+    char path[64], name[17];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(name, sizeof name, file)) {
+        name[strcspn(name, "\n")] = '\0';
+        pmclua_calls_name(follower->calls, (uint32_t)pid, (uint32_t)tid, name, 0);
+    }
+    if (file)
+        fclose(file);
 }
 
 int follower_finish(struct follower *follower, uint64_t **words, uint32_t *count)

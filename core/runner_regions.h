@@ -119,6 +119,8 @@ struct follower;
 int  follower_new(struct follower **follower, const struct region_set *regions, const struct event_set *set);
 /* Starts following what `probes` are on, by a thread that reads the rings. */
 int  follower_start(struct follower *follower, struct probes *probes);
+/* While it is not started: a thread that runs already, with the name that /proc has. */
+void follower_name(struct follower *follower, int pid, int tid);
 /* Samples taken since it was made. May be asked while it follows. */
 uint64_t follower_taken(const struct follower *follower);
 /* Ends the thread, after it has read all that is left. Calls that are open are unfinished. It may be

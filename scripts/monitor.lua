@@ -20,7 +20,7 @@
 
 local pmc = require "pmclua"
 
-local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+local STATUS = { usage = 2, failed = 125, not_executable = 126, not_found = 127 }
 
 local opt = pmc.options(pmc.targets.options {
   { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with its unit, as 2s" },
@@ -42,10 +42,12 @@ local opt = pmc.options(pmc.targets.options {
 
 local has_command = #opt.command > 0
 
+-- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
 local function fail(problem)
-  io.stderr:write("pmclua monitor: ", tostring(problem), "\n")
-  local refused = type(problem) == "table" and problem.operation == "execute" and problem.code
-  if not has_command then os.exit(type(problem) == "table" and problem.status or 1, true) end
+  local facts = type(problem) == "table" and problem or {}
+  io.stderr:write("pmclua monitor: ", tostring(facts.misuse and facts.message or problem), "\n")
+  local refused = facts.operation == "execute" and facts.code
+  if not has_command then os.exit(facts.status or facts.misuse and STATUS.usage or 1, true) end
   os.exit(refused == "ENOENT" and STATUS.not_found
     or (refused == "EACCES" or refused == "ENOEXEC") and STATUS.not_executable or STATUS.failed, true)
 end

@@ -45,7 +45,7 @@ local opt = pmc.options {
   { "histogram", value = "EVENT", help = "show the calls by what they took of it (or duration)" },
   { "timeout", value = "T", help = "kill the command after this long, as 10s" },
   { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
-  { "format", "table", value = "F", help = "table or json" },
+  { "format", "table", choices = { "table", "json" }, value = "F", help = "of the report" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
   { "command", rest = true, help = "what to run, and its arguments" },
@@ -53,8 +53,10 @@ local opt = pmc.options {
 
 local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
 
-local function fail(status, message)
-  io.stderr:write("pmclua regions: ", tostring(message), "\n")
+-- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua regions: ", tostring(is_typed and problem.message or problem), "\n")
   os.exit(status, true)
 end
 
@@ -98,10 +100,18 @@ local function write_file(path, text)
   end
 end
 
-local text = result:report { format = opt.json and "json" or opt.format, histogram = opt.histogram,
-  stream = not opt.output and 2 or opt.output == "-" and 1 or nil }
+local function report(histogram)
+  return result:report { format = opt.json and "json" or opt.format, histogram = histogram,
+    stream = not opt.output and 2 or opt.output == "-" and 1 or nil }
+end
+
+local is_shown, text = pcall(report, opt.histogram)
+local wrong_histogram = not is_shown and text
+if wrong_histogram then text = report() end
 if not opt.output then io.stderr:write(text)
 elseif opt.output == "-" then io.stdout:write(text)
 else write_file(opt.output, text) end
 if opt.calls then write_file(opt.calls, result:calls_csv()) end
+if wrong_histogram then fail(STATUS.failed, wrong_histogram) end
+if opt.pid and result.interrupted then os.exit(128 + result.interrupted, true) end
 os.exit(result.signal ~= 0 and 128 + result.signal or result.exit, true)

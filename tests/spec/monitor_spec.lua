@@ -340,6 +340,7 @@ describe("pmclua monitor", function()
       ["unknown option '%-%-intervall', did you mean '%-%-interval'%?"] = { "--intervall", "1" },
       ["%-%-per%-thread goes with %-p or %-t"] = { "-a", "--per-thread" },
       ["ids, which are whole numbers from 1, not 'x'"] = { "-p", "x" },
+      ["^pmclua monitor: pmc.monitor: count is a whole number from 1"] = { "--count", "0" },
     } do
       local refused = run(words)
       assert.matches(message, refused.err)

@@ -369,6 +369,14 @@ describe("a process that runs already", function()
     assert.truthy(result:report { width = 200 }:find "followed for [%d.]+ %% of")
   end)
 
+  it("is followed until Ctrl-C, and what was counted is reported", function()
+    local command = ("exec timeout -s INT --preserve-status 1 %s regions -e %s -f touch -p %d"):format(
+      support.quote(support.program), FAULTS, start("serves", 3))
+    local done = support.run { "sh", "-c", command }
+    assert.equal(130, done.status, done.err)
+    assert.matches("touch · [%d,]+ calls", done.err)
+  end)
+
   it("may end while it is followed", function()
     local pid = start("serves", 1)
     local result = pmc.regions(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
@@ -521,6 +529,9 @@ describe("pmclua regions", function()
     assert.truthy(done.err:find("is a script", 1, true), done.err)
     done = support.pmclua { "regions", "-f", "f", "--", "no-such-command" }
     assert.equal(127, done.status)
+    done = support.pmclua { "regions", "-e", FAULTS, "-f", "two_returns", "--histogram", "none", "--", path }
+    assert.equal(125, done.status)
+    assert.matches("duration .*pmclua regions: regions have no 'none'", done.err)       -- nothing is lost
   end)
 
   it("says what is missing where a library is not installed", function()

@@ -257,6 +257,8 @@ function CallsOf:name(tid, name, executed)
   return C.pmclua_calls_name(self.handle, tid, tid, name, executed and 1 or 0)
 end
 
+function CallsOf:fork(tid, parent) return C.pmclua_calls_fork(self.handle, tid, tid, parent) end
+
 function CallsOf:ends(tid) return C.pmclua_calls_end(self.handle, tid) end
 
 function CallsOf:lost(cpu, records) C.pmclua_calls_lost(self.handle, cpu, records) end

@@ -258,6 +258,7 @@ end
 ---@field cost? pmclua.RegionCalls of an empty function, probed in the same way
 ---@field observed? number of a process that ran already: the share of the time that it was followed
 ---@field target_ended boolean such a process ended meanwhile
+---@field interrupted? integer the signal that ended it
 ---@field skipped pmclua.Problem[] why functions that a pattern means were left out
 ---@field subtracted? boolean numbers of calls are without what an empty function's are
 local RegionResult = {}

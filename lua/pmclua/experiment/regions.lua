@@ -169,6 +169,7 @@ local function run_all(session, workload, passes, events, options)
   local result = require("pmclua.experiment.calls").new({ command = workload.name,
     regions = workload:regions {}, events = events }, runs)
   result.cost, result.cost_unknown = cost, unknown
+  result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
   if options.subtract then result:subtract() end
   return result
 end
