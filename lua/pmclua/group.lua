@@ -154,13 +154,22 @@ local function without_probes(events, usable)
   return others, probes
 end
 
+-- Whether some count on one kind of core of a hybrid CPU alone.
+local function has_kinds(events)
+  for _, event in ipairs(events) do
+    if event.core_cpus then return true end
+  end
+  return false
+end
+
 -- What is opened together: all, but for events that can only be opened on CPUs of their own, probes in
 -- others, and weak groups that do not fit.
 local function lists_of(self, usable, events, target)
   local others, probes = usable, {}
   if target then others, probes = without_probes(events, usable) end
   local lists = {}
-  for _, indices in ipairs(target and require("pmclua.target").split(events, others) or { others }) do
+  local is_split = target or has_kinds(events)
+  for _, indices in ipairs(is_split and require("pmclua.target").split(events, others) or { others }) do
     for _, list in ipairs(without_weak(self, events, indices, target)) do lists[#lists + 1] = list end
   end
   if #probes > 0 then lists[#lists + 1] = probes end

@@ -55,6 +55,20 @@ describe("a metric", function()
     end
   end)
 
+  it("over both kinds of cores is computed from one pass, in which each has a group of its own", function()
+    local made = declared({ events = { "page-faults" }, metrics = { "ipc" } }, "hybrid")
+    local planned
+    pmu.with({ counters = 4 }, function() planned = passes.plan(made.events, "rerun") end)
+    local names = {}
+    for i, group in ipairs(planned[1].groups) do
+      names[i] = {}
+      for k, index in ipairs(group.events) do names[i][k] = made.events[index].field end
+    end
+    assert.same({ { "page_faults" }, { "cpu_atom_instructions", "cpu_atom_cycles" },
+      { "cpu_core_instructions", "cpu_core_cycles" } }, names)
+    assert.equal(1, #planned)
+  end)
+
   it("without its events here is absent with the reason, and no mistake", function()
     local made, mistakes = declared { events = { "page-faults" }, metrics = { "retiring" } }
     support.need(event.parse "slots" == nil, "this CPU has topdown events")

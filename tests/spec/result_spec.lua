@@ -135,6 +135,27 @@ describe("a count that did not run all the time", function()
     assert.same({ "placed", 1000, 0.5 }, { cycles.status, cycles.median, cycles.ran })
   end)
 
+  it("is 0 on the kind of CPU where it never ran, if it ran on the other all the time", function()
+    local events = {}
+    for i, name in ipairs { "cpu_atom_cycles", "cpu_core_cycles", "cpu_atom_instructions",
+      "cpu_core_instructions" } do
+      events[i] = made.event(name, { hybrid = true, part_of = name:match "[^_]+$" })
+    end
+    local records = made.records { {}, { 1000, 1000, 700 }, {}, { 3000, 3000, 1400 } }
+    for i, record in ipairs(records) do
+      for _, part in ipairs { 1, 3 } do record.enabled[part], record.running[part] = 990000, 0 end
+      for _, part in ipairs { 2, 4 } do record.running[part] = i < 3 and 990000 or 490000 end
+    end
+    local ipc = "ipc = (cpu_atom_instructions + cpu_core_instructions) / (cpu_atom_cycles + cpu_core_cycles)"
+    local cell = first_cell(records, command { events = events, pass_events = { { 1, 2, 3, 4 } },
+      metrics = { ipc } })
+    assert.same({ 0, 0 }, cell.cpu_atom_cycles.values)
+    assert.same({ "placed", 0 }, { cell.cpu_atom_cycles.status, cell.cpu_atom_cycles.ran })
+    -- In the third it was elsewhere for half of the time, and that was not counted.
+    assert.same({ 3, 3 }, cell.ipc.values)
+    assert.equal(1, cell.ipc.missing)
+  end)
+
   it("of a target that never ran says so", function()
     local records = made.records { { 0 }, { 7 }, {} }
     records[1].enabled[1], records[1].running[1] = 0, 0

@@ -16,6 +16,7 @@ local TASK_CLOCK = 1
 ---@field counters integer how many hardware events a group may have
 ---@field precise? integer the highest precise_ip; default 0
 ---@field own? table<integer, boolean> configs that have a counter of their own, one each
+--- Events of the kinds of cores of a hybrid CPU (the upper half of config) are in no group together.
 ---@field led? table<integer, integer> configs that open only in a group whose leader has this config
 
 local function fields_of(attr)
@@ -38,7 +39,9 @@ end
 
 -- Why an event does not open in its group, as -errno; 0: it does.
 local function refusal(pmu, fields, group)
-  local leader = pmu.led and pmu.led[fields.config]
+  local leader, kind = pmu.led and pmu.led[fields.config], math.floor(fields.config / 2 ^ 32)
+  if group.kind and kind ~= group.kind then return -EINVAL end
+  group.kind = kind
   if fields.precise_ip > (pmu.precise or 0) then return -EOPNOTSUPP end
   local has_own = pmu.own and pmu.own[fields.config]
   if has_own and group.own[fields.config] then return -EINVAL end

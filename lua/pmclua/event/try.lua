@@ -122,21 +122,21 @@ local function is_running(group)
 end
 
 --- True when these groups open beside each other, and are all on the PMU when they run.
----@param lists table[][] attrs of each
----@param target? { pid?: integer, cpu?: integer }
+---@param lists table[][] attrs of each; `target`: where it opens, by default on this thread; `is_elsewhere`: it
+---   counts on some CPUs alone, where this thread need not be
 ---@return boolean fits
 ---@return table? failure of opening, with `index` and `group`; nil when they opened and one never ran
-function try.groups(lists, target)
+function try.groups(lists)
   local groups, fits, failure = {}, true, nil
   for i, attrs in ipairs(lists) do
-    groups[i], failure = core.group(attrs, target)
+    groups[i], failure = core.group(attrs, attrs.target)
     if not groups[i] then
       failure.group, fits = i, false
       break
     end
     groups[i]:start()
   end
-  for _, group in ipairs(groups) do fits = fits and is_running(group) end
+  for i, group in ipairs(groups) do fits = fits and (lists[i].is_elsewhere or is_running(group)) end
   for i = #groups, 1, -1 do groups[i]:close() end
   return fits, failure
 end
@@ -146,6 +146,8 @@ end
 ---@param target? { pid?: integer, cpu?: integer }
 ---@return boolean fits
 ---@return table? failure of opening, with `index`; nil when it opened and never ran
-function try.group(attrs, target) return try.groups({ attrs }, target) end
+function try.group(attrs, target)
+  return try.groups { { target = target, unpack(attrs) } }
+end
 
 return try

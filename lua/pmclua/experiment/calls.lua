@@ -12,7 +12,7 @@ local M = {}
 local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 
 ---@class pmclua.RegionValues what the calls of a region took of one event
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"
 ---@field why string? where there is no number
 ---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
 ---@field mean number? of a call
@@ -75,14 +75,15 @@ local function share_on_pmu(raw)
   return running / enabled
 end
 
-local function fill_sums(values, raw, column, calls)
+local function fill_sums(values, raw, column, calls, is_placed)
   local ran = share_on_pmu(raw)
   if column >= FIRST_EVENT and ran == 0 then
     values.status, values.why = "not-counted", "it never ran: the PMU had no counter free for it"
     return
   end
-  values.status = column >= FIRST_EVENT and ran < 1 and "scaled" or "counted"
-  values.ran = values.status == "scaled" and ran or nil
+  local is_whole = column < FIRST_EVENT or ran == 1
+  values.status = is_whole and "counted" or is_placed and "placed" or "scaled"
+  values.ran = not is_whole and ran or nil
   values.sum = tonumber(raw[column]) / (values.status == "scaled" and ran or 1)
   values.mean = calls > 0 and values.sum / calls or nil
 end
@@ -120,7 +121,7 @@ function RegionCalls:values(name, is_self)
     for i = 1, run.regions.width do raw[i] = self:self_sum(run, i) end
   end
   local calls = region.calls - (is_self and 0 or region.nested)
-  fill_sums(values, raw, column, calls)
+  fill_sums(values, raw, column, calls, event and event.core_cpus)
   take_off(self, values, name, calls)
   local whole = run.whole[column]
   -- The durations of threads overlap.

@@ -19,7 +19,8 @@ end
 
 --- Generic cycles and instructions: what passes are compared by.
 local function is_anchor(event)
-  return event.attr.type == 0 and (event.attr.config or 0) <= 1
+  -- Above the lower half: which kind of core of a hybrid CPU.
+  return event.attr.type == 0 and tonumber(event.attr.config or 0) % 2 ^ 32 <= 1
 end
 
 -- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
@@ -107,13 +108,15 @@ local function group_of(events, indices, inherit)
 end
 
 -- What has to stand in a perf group of its own: events of the uprobe PMU that are not inherited; those of a
--- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be. nil: all others, in one.
+-- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be; what counts on one kind
+-- of core of a hybrid CPU. nil: all others, in one.
 local function group_key(events, index)
   local event, leader = events[index], leader_of(events, index)
   if event.pmu == "uprobe" and not event.inherited_probe then return "probes" end
   local attr = events[leader].attr or event.attr
-  local is_apart = event.cpus or attr.pinned or attr.exclusive
-  return is_apart and leader or nil
+  if event.cpus or attr.pinned or attr.exclusive then return leader end
+  local of_kind = event.core_cpus and event or events[leader]
+  return of_kind.core_cpus and of_kind.pmu or nil
 end
 
 --- The perf groups of a pass.
@@ -150,10 +153,11 @@ end
 local function fits(events, indices)
   local lists = {}
   for i, group in ipairs(groups_of(events, indices)) do
-    lists[i] = {}
+    local first = events[group.events[1]]
+    lists[i] = { target = first.where, is_elsewhere = first.core_cpus ~= nil }
     for k, index in ipairs(group.events) do lists[i][k] = events[index].opened end
   end
-  return (try.groups(lists, events[indices[1]].where))
+  return (try.groups(lists))
 end
 
 --- First fit: into the first pass that holds it, else a new one, which begins with `start`. False: it fits

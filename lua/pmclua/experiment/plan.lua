@@ -136,7 +136,8 @@ local function plain_event(event)
   return { spec = event.spec, name = event.name, field = event.field, unit = unit, scale = scale,
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
-    verified = event.verified, hybrid = event.core_cpus and true or nil }
+    verified = event.verified, hybrid = event.core_cpus and true or nil,
+    part_of = event.part_of }
 end
 
 local function map(list, f)

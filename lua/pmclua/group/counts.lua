@@ -41,6 +41,12 @@ local function why_no_time(counts)
     or "nothing ran here, or it is counted elsewhere"
 end
 
+local function why_never_on(place)
+  local cpus = place.event.core_cpus
+  return cpus and ("never on CPUs %s, or their counters were taken"):format(cpus)
+    or "never on the PMU: its counters were taken"
+end
+
 -- Whether its 0 is no count: of a code that nothing vouches for, and that has counted nothing so far.
 local function is_doubtful(counts, place)
   if place.has_counted or not unverified.is(place.event) then return false end
@@ -48,7 +54,7 @@ local function is_doubtful(counts, place)
   return not place.has_counted
 end
 
---- "counted", "scaled", "not-counted", "unverified", "unsupported" or "constant-zero"; for the latter four
+--- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified", "unsupported" or "constant-zero"; for the latter four
 --- also why.
 ---@param name string
 ---@return string status, string? why
@@ -59,9 +65,10 @@ function Counts:status(name)
   if enabled == 0 and running == 0 then
     return "not-counted", why_no_time(self)
   end
-  if running == 0 then return "not-counted", "never on the PMU: its counters were taken" end
+  if running == 0 then return "not-counted", why_never_on(place) end
   if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
-  return running < enabled and "scaled" or "counted"
+  if running >= enabled then return "counted" end
+  return place.event.core_cpus and "placed" or "scaled"
 end
 
 --- Nanoseconds that the group was enabled, and on the PMU: of this thread's time, or summed over the
@@ -83,7 +90,7 @@ end
 local function raw_count(counts, place)
   if place.refused then return nil, tostring(place.refused.why) end
   local enabled, running = times_of(counts, place)
-  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or "never on the PMU" end
+  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or why_never_on(place) end
   return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
 end
 
@@ -93,7 +100,8 @@ local function estimate(counts, place)
   if not raw then return nil, why end
   if is_doubtful(counts, place) then return nil, unverified.WHY end
   local enabled, running = times_of(counts, place)
-  return tonumber(raw) * (enabled / running) * place.scale
+  local share = place.event.core_cpus and 1 or enabled / running
+  return tonumber(raw) * share * place.scale
 end
 
 local RawView = {

@@ -11,32 +11,39 @@ local unverified = require "pmclua.event.unverified"
 local M = {}
 
 local NO_ROOM = "it never ran: the PMU had no counter free for it"
+local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
 local NEVER_ON = "the target never ran meanwhile"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
+
+-- Of an event of one kind of core of a hybrid CPU, those of the others that the same word stood for.
+local function siblings_of(cell, event)
+  local list = {}
+  for _, other in ipairs(event.hybrid and event.part_of and cell.result.events or {}) do
+    if other.part_of == event.part_of and other ~= event then list[#list + 1] = other end
+  end
+  return list
+end
+
+local function column_in(cell, event, pass)
+  local block = cell.columns.passes[pass]
+  local counts = block and block.counts[event.index]
+  return counts and { block = block, counts = counts, partial = block.partial[event.index] or {},
+    siblings = siblings_of(cell, event) }
+end
 
 -- The pass that an event's values are of: the first that has some. Others (of anchors) tell whether the
 -- passes agree.
 local function column_of(cell, event)
   local first
   for _, pass in ipairs(event.passes) do
-    local block = cell.columns.passes[pass]
-    local counts = block and block.counts[event.index]
-    if counts then
-      local column = { block = block, counts = counts, partial = block.partial[event.index] or {} }
-      first = first or column
-      for i = 1, block.n do
-        if counts[i] then return column end
-      end
+    local column = column_in(cell, event, pass)
+    first = first or column
+    for i = 1, column and column.block.n or 0 do
+      if column.counts[i] then return column end
     end
   end
   return first
-end
-
-local function column_in(cell, event, pass)
-  local block = cell.columns.passes[pass]
-  local counts = block and block.counts[event.index]
-  return counts and { block = block, counts = counts, partial = block.partial[event.index] or {} }
 end
 
 -- Whether all that was read is 0, of a code that nothing vouches for.
@@ -51,9 +58,19 @@ local function is_doubtful(event, column)
   return has_zero
 end
 
+-- Whether it never ran because the program was on the other kind of cores all the time: then 0 is its count.
+local function was_elsewhere(column, i)
+  for _, other in ipairs(column.siblings) do
+    local counts, times = column.block.counts[other.index], column.block.partial[other.index]
+    if counts and counts[i] and not (times and times[i]) then return true end
+  end
+  return false
+end
+
 -- Whole count, state and share of the time of one repetition; nil where it was not counted.
 local function whole_at(event, column, i)
   local raw = column.counts[i]
+  if not raw and was_elsewhere(column, i) then return 0, "placed", 0 end
   if not raw then return nil end
   local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], "counted", 1
   if times then
@@ -102,7 +119,8 @@ local function why_absent(event, column)
   if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
   if not times then return "no repetition has a count of it" end
-  return times[1] == 0 and NEVER_ON or NO_ROOM
+  if times[1] == 0 then return NEVER_ON end
+  return event.hybrid and NOT_THERE or NO_ROOM
 end
 
 -- ---- collecting --------------------------------------------------------------------------------------
