@@ -55,7 +55,7 @@ end
 local function open_output()
   if not opt.output then return has_command and io.stderr or io.stdout end
   if opt.output == "-" then return io.stdout end
-  local file, why = io.open(opt.output, opt.append and "a" or "w")
+  local file, why = io.open(opt.output, opt.append and "ae" or "we")      -- "e": not the command's
   return file or fail("cannot write " .. tostring(why))
 end
 
@@ -70,6 +70,7 @@ local function start()
   }
 end
 
+if opt.separator == "" then fail "-x takes what is to stand between fields" end
 local output = open_output()
 output:setvbuf "line"
 local ok, monitor = pcall(start)

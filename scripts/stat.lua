@@ -74,6 +74,8 @@ end
 if not has_command and opt["repeat"] > 1 then
   fail(STATUS.failed, "-r runs a command several times: which?")
 end
+if opt.separator == "" then fail(STATUS.failed, "-x takes what is to stand between fields") end
+if opt.entries and not opt.marks then fail(STATUS.failed, "--entries goes with --marks") end
 
 local function milliseconds(option, letter)
   local good, value = pcall(pmc.targets.milliseconds, option, letter)
@@ -96,13 +98,20 @@ end
 
 -- ---- writing ----
 
+local function open_output()
+  if not opt.output then return io.stderr end
+  if opt.output == "-" then return io.stdout end
+  -- "e": it is not the command's.
+  local file, why = io.open(opt.output, opt.append and "ae" or "we")
+  return file or fail(STATUS.failed, "cannot write the report: " .. why)
+end
+
+local output = not opt.no_report and open_output()
+
 local function write(text)
-  local file, why = io.stderr, nil
-  if opt.output == "-" then file = io.stdout
-  elseif opt.output then file, why = io.open(opt.output, opt.append and "a" or "w") end
-  local written = file and file:write(text) and file:flush()
-  if opt.output and opt.output ~= "-" and file then written = file:close() and written end
-  if not written then fail(STATUS.failed, "cannot write the report: " .. tostring(why or opt.output)) end
+  local written, why = output:write(text)
+  if written then written, why = output:flush() end
+  if not written then fail(STATUS.failed, "cannot write the report: " .. why) end
 end
 
 local said = {}
@@ -124,17 +133,17 @@ local function stream()
   if format ~= "table" and format ~= "csv" and format ~= "json" then
     fail(STATUS.failed, "-I shows a table, csv or json, not " .. format)
   end
-  if opt["repeat"] > 1 or opt.marks then fail(STATUS.failed, "-I goes with neither -r nor --marks") end
+  if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks then
+    fail(STATUS.failed, "-I goes with neither -r, --warmup nor --marks")
+  end
   local started, monitor = pcall(pmc.monitor, { target = target, command = has_command and command() or nil,
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
     interval = milliseconds(opt.interval, "-I"), delay = opt.delay and milliseconds(opt.delay, "-D"),
-    duration = opt.timeout, pin = opt.pin })
+    duration = opt.timeout, pin = opt.pin, inherit = not opt.no_inherit })
   if not started then fail_by(monitor) end
   note(monitor:remarks())
-  local is_first = true
   for line in monitor:lines(format, { separator = separator }) do
     if not opt.no_report then write(line) end
-    if is_first then opt.append, is_first = true, false end
     note(monitor:remarks())
   end
   note(monitor:remarks())

@@ -32,7 +32,7 @@ local M = {}
 local OPTIONS = {
   target = "table", command = "", events = "string|table", metrics = "string|table",
   interval = "string|number", duration = "string|number", count = "number", delay = "string|number",
-  pin = "string",
+  pin = "string", inherit = "boolean",
 }
 
 -- ---- what is asked ------------------------------------------------------------------------------------
@@ -115,8 +115,9 @@ end
 -- ---- starting -----------------------------------------------------------------------------------------
 
 -- Everything open, nothing started yet. `who` is who is tried for: the target, or nil for a command.
-local function open(self, declaration, who)
-  local passes = require("pmclua.experiment.passes").plan(declaration.events, "multiplex", who)
+local function open(self, declaration, who, inherit)
+  local passes = require("pmclua.experiment.passes").plan(declaration.events, "multiplex", who,
+    { inherit = inherit })
   self.columns, self.by_field = columns_of(declaration)
   local groups, watch = passes[1].groups, nil
   -- A command is run all the same.
@@ -141,8 +142,8 @@ end
 --- Starts counting a target, or a command from its start on, at intervals.
 ---@param spec { target?: pmclua.Target, command?: any, events?: string|string[],
 ---   metrics?: string|string[], interval?: string|number, duration?: string|number, count?: integer,
----   delay?: string|number, pin?: string }  without target and command: everything; delay: of counting,
----   after the start
+---   delay?: string|number, pin?: string, inherit?: boolean }  without target and command: everything;
+---   delay: of counting, after the start; inherit: false: without threads and children that are started
 ---@return pmclua.Monitor
 function M.new(spec)
   check.options("pmc.monitor", spec, OPTIONS)
@@ -152,7 +153,7 @@ function M.new(spec)
   local declaration = declared(spec)
   if self.target then self.target:check() end
   if inner then hold(self, inner, spec) end
-  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil)
+  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil, spec.inherit)
   if not ok then
     if self.held then self.held:close() end
     error(why, 0)

@@ -89,10 +89,12 @@ describe("pmclua stat exits", function()
       ["there is no process 4194304"] = { "-e", "page-faults", "-p", "4194304" },
       ["%-p and %-a name different targets"] = { "-p", "1", "-a" },
       ["%-%-per%-cpu goes with %-a, %-C or %-G"] = { "--per-cpu", "--", "true" },
-      ["%-I goes with neither %-r nor %-%-marks"] = { "-I", "100", "-r", "2", "--", "true" },
+      ["%-I goes with neither %-r, %-%-warmup nor %-%-marks"] = { "-I", "100", "-r", "2", "--", "true" },
       ["%-D takes milliseconds"] = { "-D", "x", "--", "true" },
       ["%-%-format: 'xml' is not table, json, csv, markdown or html"] = { "--format", "xml", "--", "true" },
       ["cannot write the report"] = { "-o", "/no/such/folder/file", "-e", "page-faults", "--", "true" },
+      ["%-x takes what is to stand between fields"] = { "-x", "", "--", "true" },
+      ["%-%-entries goes with %-%-marks"] = { "--entries", "--", "true" },
       ["timeout is a number of seconds"] = { "--timeout", "x", "--", "true" },
     } do
       local run = stat(words)
@@ -193,8 +195,15 @@ describe("pmclua stat", function()
     assert.equal("time_s,seconds,missed,page_faults,page_faults_status", header)
     assert.matches("^[%d.]+,[%d.]+,0,%d+,counted$", line)
     local file = support.folder() .. "/lines"
-    faults("-I", "10000", "-o", file, "--", "true")
+    local seen = faults("-I", "10000", "-o", file, "--", "ls", "-l", "/proc/self/fd")
     assert.matches("^ +time +page%-faults\n +%d", support.read(file))
+    assert.is_nil(seen.out:find(file, 1, true))          -- the command has no descriptor of ours
+    local function count(...)
+      local words = { "-I", "10000", "-j", ... }
+      for _, word in ipairs { "--", "sh", "-c", "ls >/dev/null; :" } do words[#words + 1] = word end
+      return dkjson.decode(faults(unpack(words)).err).events.page_faults.value
+    end
+    assert.is_true(count "-i" < count())
   end)
 
   it("begins to count after a delay with -D", function()

@@ -12,7 +12,7 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
   "seed", "repetitions",
-  "warmup", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
+  "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
@@ -191,6 +191,7 @@ function M.write(result, put)
     problem = or_null(result.problem and tostring(result.problem)), remarks = list(result.remarks or {}),
     path = result.path, started = or_null(header.started), seed = or_null(header.seed),
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
+    target = header.target, delay = header.delay, inherit = header.inherit,
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
     metrics = map(result.metrics, metric_entry), cells = lazy_cells(result),
