@@ -41,7 +41,7 @@ local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 ---@field repetitions? integer asked for; for the two above
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
----@field anchors? { title: string, passes: number[][] }[] values of one event in each pass
+---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
 
 -- The events that have values, with the summary that several checks need: sorted once.
 local function counted_events(cell)
@@ -176,12 +176,12 @@ end
 
 function checks.anchors(cell)
   for _, anchor in ipairs(cell.anchors or {}) do
-    local first = stats.summary(anchor.passes[1])
+    local first, say = stats.summary(anchor.passes[1] or {}), anchor.unit == "ns" and text.time or text.short
     for pass = 2, #anchor.passes do
       local other = stats.summary(anchor.passes[pass])
       if first and other and differ(first, other) then
         return ("%s was %s in pass 1 and %s in pass %d: ratios of events of different passes are uncertain")
-          :format(anchor.title, text.short(first.median), text.short(other.median), pass),
+          :format(anchor.title, say(first.median), say(other.median), pass),
           "put events that are divided by each other into one group: {a,b}"
       end
     end

@@ -225,6 +225,21 @@ describe("a metric", function()
     assert.same({ 40 / 20, 50 / 10 }, first_cell(records, header).ipc.values)
   end)
 
+  it("of different passes is doubtful where their wall times differ, if no event repeats in them", function()
+    local records = {}
+    for index = 1, 8 do
+      for pass = 1, 2 do
+        records[#records + 1] = made.record(pass == 1 and { 100 } or { nil, 200 }, { pass = pass, index = index,
+          order = #records + 1, wall_ns = pass * 1000000 + index })
+      end
+    end
+    local header = { pass_events = { { 1 }, { 2 } }, metrics = { "ipc" } }
+    local message = of(records, header):warnings()[1].message
+    assert.matches("the wall time was 100.* µs in pass 1 and 200.* µs in pass 2", message)
+    for _, record in ipairs(records) do record.wall_ns = 1000000 + record.index end
+    assert.same({}, of(records, header):warnings())
+  end)
+
   it("takes a pass that has all it needs", function()
     local header = command { pass_events = { { 1, 3 }, { 1, 2 } }, metrics = { "ipc" } }
     local records = { made.record({ [1] = 10, [3] = 1 }), made.record({ [1] = 20, [2] = 20 }, { pass = 2 }) }

@@ -59,6 +59,20 @@ local function times_of(cell)
   return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
 end
 
+-- How long the repetitions of each pass took: what all have in common where no event repeats in them.
+local function wall_anchor(result, cell)
+  local passes, per_iteration = {}, cell.per == "iteration"
+  for pass in ipairs(result.header.pass_events) do
+    local block, list = cell.columns.passes[pass], {}
+    for i = 1, block and block.n or 0 do
+      local wall = block.wall[i]
+      if wall then list[#list + 1] = tonumber(wall) / (per_iteration and tonumber(block.iterations[i]) or 1) end
+    end
+    if #list > 0 then passes[#passes + 1] = list end
+  end
+  return { title = "the wall time", unit = "ns", passes = passes }
+end
+
 local function anchors_of(result, cell)
   local anchors = {}
   for _, index in ipairs(result.header.anchors or {}) do
@@ -69,6 +83,7 @@ local function anchors_of(result, cell)
     end
     if #passes > 1 then anchors[#anchors + 1] = { title = event.name, passes = passes } end
   end
+  if #anchors == 0 and #result.header.pass_events > 1 then anchors[1] = wall_anchor(result, cell) end
   return anchors
 end
 
