@@ -173,7 +173,7 @@ local function refusal_of(explained, before)
   if before and before.reason == explained.reason then
     return ("%s, as %s"):format(explained.status, before.event.name)
   end
-  return ("%s: %s"):format(explained.status, explained.reason), explained.hint
+  return ("%s: %s%s"):format(explained.status, explained.reason, note), explained.hint
 end
 
 local function print_explanation(explained, before)
@@ -273,8 +273,10 @@ local function nothing_found()
   local words = table.concat(opt.word, " ")
   local near = pmc.events.nearest(words)
   local hint = near and ("; did you mean '%s'?"):format(near) or ""
-  local said = words == "" and "no event is so" or ("no event is called or described '%s'"):format(words)
-  fail(said .. hint)
+  local what = words == "" and "" or (" is called or described '%s'"):format(words)
+  local where = opt.pmu and (" of a PMU or tracepoint system '%s'"):format(opt.pmu) or ""
+  local opening = opt.available and " that opens here" or ""
+  fail(("no event%s%s%s%s%s"):format(opening, where, what, what == "" and " is here" or "", hint))
 end
 
 -- Named metrics as entries of a list.
@@ -349,7 +351,10 @@ local function metrics()
     end
   end
   if as_json then return print_array(lines) end
-  if not found then fail "no metric is so" end
+  if not found then
+    local what = #opt.word > 0 and (" is called or described '%s'"):format(table.concat(opt.word, " ")) or ""
+    fail(("no metric%s%s"):format(what, opt.available and " whose events open here" or ""))
+  end
 end
 
 -- ---- what was asked ----

@@ -43,6 +43,14 @@ local function run(spec, options)
 end
 
 describe("a declaration", function()
+  it("takes several named metrics in one text, as perf stat does", function()
+    local plan = pmc.experiment { events = "page-faults",
+      metrics = { "cpus_utilised, system_share", "x = 2 * page_faults" }, workloads = { "true" } }
+    local names = {}
+    for i, metric in ipairs(plan.declaration.metrics) do names[i] = metric.name end
+    assert.same({ "cpus_utilised", "system_share", "x" }, names)
+  end)
+
   it("reports every mistake at once, each with the nearest right word", function()
     local message = message_of(pmc.experiment, {
       events = { "page-faults", "cylces", "page-faults", "cs,ipc" }, workload = {}, workloads = { "true", "true" },

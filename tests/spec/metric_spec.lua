@@ -172,7 +172,7 @@ describe("the named metrics", function()
         { stalled_cycles_frontend = 10, stalled_cycles_backend = 30, instructions = 60 }, 0.5 },
       { "cpus_utilised", { task_clock = 1.5e9, duration_time = 1e9 }, 1.5 },
       { "context_switches_per_second", { context_switches = 10, duration_time = 2e9 }, 5 },
-      { "frequency", { cycles = 3e9, task_clock = 1e9 }, 3 },
+      { "frequency", { all_cycles = 3e9, task_clock = 1e9 }, 3 },
       { "busy_frequency", { tsc = 2.4e9, aperf = 3, mperf = 2, duration_time = 1e9 }, 3.6 },
       { "package_power", { energy_pkg = 30, duration_time = 2e9 }, 15 },
       { "memory_bandwidth", { memory_reads = 100, memory_writes = 50, duration_time = 0.5e9 }, 300 },

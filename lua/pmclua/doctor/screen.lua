@@ -146,7 +146,7 @@ local function said_truth(found)
   return found.truth
 end
 
-local NAME_MARGIN = 22
+local NAME_MARGIN = 23
 
 -- "page faults, tracepoint and function": those of some verdicts, without what is of nothing or filtered.
 local function names_of(list, is_wanted)

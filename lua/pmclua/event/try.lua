@@ -20,13 +20,6 @@ local function constant_zero(event, attr)
   return why and "with the OS kernel excluded it would always read 0: " .. why
 end
 
-local function with(attr, changes)
-  local copy = {}
-  for name, value in pairs(attr) do copy[name] = value end
-  for name, value in pairs(changes) do copy[name] = value or nil end
-  return copy
-end
-
 local function has_exclusion(attr)
   return attr.exclude_user or attr.exclude_kernel or attr.exclude_hv
 end
@@ -38,8 +31,8 @@ local MOST_PRECISE = 3
 local function candidates(event, attr)
   if not event.precise_max then return { attr } end
   local list = {}
-  for level = MOST_PRECISE, 1, -1 do list[#list + 1] = with(attr, { precise_ip = level }) end
-  list[#list + 1] = with(attr, { precise_ip = false })
+  for level = MOST_PRECISE, 1, -1 do list[#list + 1] = kinds.with(attr, { precise_ip = level }) end
+  list[#list + 1] = kinds.with(attr, { precise_ip = false })
   return list
 end
 
@@ -96,18 +89,18 @@ function try.event(event, target, leader)
   if event.absent then return { status = "unsupported", why = event.absent } end
   local zero = constant_zero(event, event.attr)
   if zero then return { status = "constant-zero", why = zero } end
-  local asked = event.filter and with(event.attr, { filter = event.filter }) or event.attr
+  local asked = event.filter and kinds.with(event.attr, { filter = event.filter }) or event.attr
   local attr, failure = opens(candidates(event, asked), target, leader)
   if attr then return counted(event, attr) end
   if failure.code ~= "EACCES" or has_exclusion(event.attr) then return refused(event, failure) end
 
-  local of_user = with(asked, { exclude_kernel = 1, exclude_hv = false })
+  local of_user = kinds.with(asked, { exclude_kernel = 1, exclude_hv = false })
   attr = opens(candidates(event, of_user), target, leader)
   if not attr then return refused(event, failure) end
   if constant_zero(event, attr) then
     return { status = "constant-zero", why = refused(event, failure).why }
   end
-  return counted(event, attr, "user space only (as an ordinary user)")
+  return counted(event, attr, not kinds.ignores_exclusion(attr) and "user space only (as an ordinary user)" or nil)
 end
 
 -- Whether a started group is on the PMU. A counter that somebody else holds shows only as a group that

@@ -97,6 +97,17 @@ function check.events(value, wrong, _, experiment)
   return events
 end
 
+-- The formulae of a list, in which "ipc,cpi" stands for two, as for perf stat -M.
+local function each_formula(list)
+  local all = {}
+  for _, item in ipairs(list) do
+    local is_names = type(item) == "string" and item:find "^[%w_%s]+,[%w_%s,]*[%w_]$"
+    for name in is_names and item:gmatch "[^,%s]+" or function() end do all[#all + 1] = name end
+    if not is_names then all[#all + 1] = item end
+  end
+  return all
+end
+
 function check.metrics(value, wrong)
   local metrics = {}
   if type(value) == "string" then value = { value } end
@@ -104,7 +115,7 @@ function check.metrics(value, wrong)
     wrong("metrics must be a list, not a %s", type(value))
     return {}
   end
-  for i, formula in ipairs(value) do
+  for i, formula in ipairs(each_formula(value)) do
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end

@@ -87,8 +87,9 @@ return {
   per_second("migrations_per_second", "cpu-migrations", "moves between CPUs per second of wall time"),
   per_second("page_faults_per_second", "page-faults", "page faults per second of wall time"),
 
-  { name = "frequency", formula = "cycles / task_clock", unit = "GHz", kind = "ratio",
-    events = { "cycles", "task-clock" }, meaning = "effective frequency while running (OS kernel included)" },
+  -- Cycles of the OS kernel, too: an ordinary user's are of user space alone, and task-clock's time is all.
+  { name = "frequency", formula = "all_cycles / task_clock", unit = "GHz", kind = "ratio",
+    events = { "all_cycles = cycles:uk", "task-clock" }, meaning = "effective frequency while running (OS kernel included)" },
   { name = "busy_frequency", formula = "tsc * aperf / mperf / duration_time", unit = "GHz", kind = "ratio",
     events = { "tsc = msr/tsc/", "aperf = msr/aperf/", "mperf = msr/mperf/", "duration_time" },
     meaning = "effective frequency of a CPU while not halted (x86; one CPU as target)" },
