@@ -65,6 +65,27 @@ describe("a declaration", function()
     end
   end)
 
+  it("is refused where what it asks for would be left undone without a word", function()
+    local function mistakes(more)
+      local spec = { events = { "page-faults" }, workloads = { "true" } }
+      for key, value in pairs(more) do spec[key] = value end
+      return message_of(pmc.experiment, spec)
+    end
+    local function nothing() end
+    assert.matches("the factor on_cpu is for commands and kernels; function", mistakes { workloads = { nothing },
+      factors = { { "on_cpu", { 0 } } } })
+    assert.matches("pin is for commands and kernels", mistakes { workloads = { nothing }, pin = "0" })
+    assert.matches("timeout is for commands and kernels", mistakes { workloads = { nothing }, timeout = 1 })
+    assert.matches("delay and layout do not go together", mistakes { delay = 1, layout = "fixed" })
+    assert.matches("iterations is for kernels", mistakes { iterations = 3 })
+    assert.matches("margin: there is no 'page_fauts' here, did you mean 'page_faults'",
+      mistakes { margin = { "1%", page_fauts = "2%" } })
+    assert.matches("per x: there is no 'm' here", mistakes { per = { x = "2 * m" }, factors = { { "n", { 1 } } } })
+    assert.matches("where: there is no 'm' here", mistakes { where = "m > 1", factors = { { "n", { 1 } } } })
+    assert.matches("nothing to run: where holds for no cell", message_of(run, { events = { "page-faults" },
+      workloads = { "true" }, where = "n > 1", factors = { { "n", { 1 } } } }))
+  end)
+
   it("keeps the order of lists, and takes maps sorted by name", function()
     local seen = {}
     run { events = { "page-faults" }, workloads = { function() end }, repetitions = 1, warmup = 0,

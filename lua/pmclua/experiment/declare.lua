@@ -94,23 +94,6 @@ local function check_primary(declaration, wrong)
   declaration.primary = fields[1]
 end
 
-local function check_regions(declaration, wrong)
-  if not declaration.regions then return end
-  local problem = declaration.regions:problem(declaration.workloads)
-  if problem then wrong("%s", problem) end
-  if declaration.target then wrong "regions are parts of a workload: they go without a target" end
-end
-
-local function check_delay(declaration, wrong)
-  if not declaration.delay then return end
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.kind ~= "command" then
-      wrong("delay is for commands; %s is a %s", workload.name, workload.kind)
-    end
-  end
-  if declaration.regions then wrong "delay and regions do not go together" end
-end
-
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
@@ -128,14 +111,10 @@ function declare.check(spec)
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
   check_baseline(declaration, wrong)
-  if declaration.control and not declaration.baseline then
-    wrong "control runs the baseline once more: there is no baseline"
-  end
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.experiment.bring").events(declaration, wrong)
   check_primary(declaration, wrong)
-  check_regions(declaration, wrong)
-  check_delay(declaration, wrong)
+  require("pmclua.experiment.together").check(declaration, wrong)
   return declaration, mistakes
 end
 

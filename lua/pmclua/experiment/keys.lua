@@ -358,17 +358,19 @@ function check.stop(value, wrong)
   return rule
 end
 
+--- { holds = function(levels, workload), needs = names }.
 function check.where(value, wrong)
-  if type(value) == "function" then return value end
+  if type(value) == "function" then return { holds = value, needs = {} } end
   local condition, problem = nil, { message = "it is a " .. type(value) }
   if type(value) == "string" then condition, problem = require("pmclua.metric").condition(value) end
   if not condition then
     wrong("where is a function of the levels or a condition on factors: %s", problem.message)
     return nil
   end
-  return function(levels)
+  local function holds(levels)
     return condition.evaluate(function(name) return levels[name] end) == true
   end
+  return { holds = holds, needs = condition.needs }
 end
 
 local function hook(value, wrong, key)

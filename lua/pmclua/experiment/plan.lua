@@ -1,6 +1,7 @@
 --- plan.lua: from a declaration to what will be run: cells, passes, order.
 
 local control = require("pmclua.lazy").module "pmclua.experiment.control"
+local explain = require "pmclua.explain"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.experiment.passes"
 local random = require "pmclua.stats.random"
@@ -34,7 +35,7 @@ function plan.cells(declaration)
   local cells = {}
   combinations(declaration.factors, 1, {}, function(levels)
     for _, workload in ipairs(declaration.workloads) do
-      if not declaration.where or declaration.where(levels, workload.name) then
+      if not declaration.where or declaration.where.holds(levels, workload.name) then
         cells[#cells + 1] = { index = #cells + 1, workload = workload, levels = levels }
       end
     end
@@ -72,6 +73,10 @@ function plan.make(declaration)
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end
   local cells = plan.cells(declaration)
+  if #cells == 0 then
+    error(explain.problem { code = "ENOCELL", operation = "plan",
+      message = "there is nothing to run: where holds for no cell" }, 0)
+  end
   local runs = #cells * #list * (declaration.warmup + plan.most_repetitions(declaration))
   return { cells = cells, passes = list, anchors = anchors, runs = runs }
 end

@@ -1,0 +1,108 @@
+--- together.lua: whether what a declaration says goes together: nothing that it asks for is left undone
+--- without a word.
+
+local layout = require "pmclua.experiment.layout"
+local checking = require "pmclua.workload.check"
+
+local M = {}
+
+local function check_regions(declaration, wrong)
+  if not declaration.regions then return end
+  local problem = declaration.regions:problem(declaration.workloads)
+  if problem then wrong("%s", problem) end
+  if declaration.target then wrong "regions are parts of a workload: they go without a target" end
+end
+
+-- The key or factor of a declaration that places programs in memory or on CPUs; nil where there is none.
+local function placement(declaration)
+  for _, factor in ipairs(declaration.factors) do
+    if layout.FACTORS[factor.name] then return "the factor " .. factor.name end
+  end
+  return declaration.layout and "layout" or nil
+end
+
+local function check_delay(declaration, wrong)
+  if not declaration.delay then return end
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.kind ~= "command" then
+      wrong("delay is for commands; %s is a %s", workload.name, workload.kind)
+    end
+  end
+  if declaration.regions then wrong "delay and regions do not go together" end
+  local placed = placement(declaration)
+  if placed then wrong("delay and %s do not go together", placed) end
+end
+
+-- A Lua function runs in this process, which is neither placed, nor pinned, nor ended.
+local function check_functions(declaration, wrong)
+  local asked = placement(declaration) or declaration.pin and "pin" or declaration.timeout and "timeout"
+  for _, workload in ipairs(declaration.workloads) do
+    if asked and workload.kind == "function" then
+      wrong("%s is for commands and kernels; %s runs in pmclua itself", asked, workload.name)
+    end
+  end
+end
+
+local function check_iterations(declaration, wrong)
+  if declaration.iterations == nil or #declaration.workloads == 0 then return end
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.per == "iteration" then return end
+  end
+  wrong "iterations is for kernels: none of the workloads is one"
+end
+
+-- ---- names ----
+
+local function names_of(declaration)
+  local names = {}
+  for _, event in ipairs(declaration.events) do names[event.field] = true end
+  for _, metric in ipairs(declaration.metrics) do names[metric.name] = true end
+  return names
+end
+
+local function check_names(what, needed, known, wrong)
+  for _, name in ipairs(needed) do
+    if not known[name] then
+      wrong("%s: there is no '%s' here%s", what, name, checking.meant(name, checking.keys(known)))
+    end
+  end
+end
+
+local function check_margins(declaration, wrong)
+  local known = names_of(declaration)
+  known.default = true
+  check_names("margin", checking.keys(declaration.margin), known, wrong)
+end
+
+local function factors_of(declaration)
+  local names = {}
+  for _, factor in ipairs(declaration.factors) do names[factor.name] = true end
+  return names
+end
+
+local function check_formulae(declaration, wrong)
+  local factors, per, where = factors_of(declaration), declaration.per, declaration.where
+  if where then check_names("where", where.needs, factors, wrong) end
+  if not (per and per.metric) then return end
+  local known = names_of(declaration)
+  for name in pairs(factors) do known[name] = true end
+  known.iterations, known.wall_ns = true, true
+  check_names("per " .. per.name, per.metric.needs, known, wrong)
+end
+
+--- Reports what does not go together.
+---@param declaration pmclua.Declaration
+---@param wrong fun(form: string, ...) gets each mistake
+function M.check(declaration, wrong)
+  if declaration.control and not declaration.baseline then
+    wrong "control runs the baseline once more: there is no baseline"
+  end
+  check_regions(declaration, wrong)
+  check_delay(declaration, wrong)
+  check_functions(declaration, wrong)
+  check_iterations(declaration, wrong)
+  check_margins(declaration, wrong)
+  check_formulae(declaration, wrong)
+end
+
+return M
