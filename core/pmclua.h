@@ -254,7 +254,8 @@ struct pmclua_result {
     uint32_t threads, words;
     uint32_t output_bytes, error_bytes;
     uint32_t region_words, region_path;    /* region_path: enum pmclua_region_path */
-    uint32_t method, reserved;             /* method: PMCLUA_BY_*, where all groups are read alike */
+    uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
+    uint32_t births;                       /* 1: this kernel has started threads or processes */
     struct pmclua_failure failure;
 };
 

@@ -336,6 +336,7 @@ void command_run(struct command *command, const struct event_set *set, const str
 {
     struct streams streams;
     answer->result.threads = 1;
+    answer->result.iterations = run->iterations;
     int result = streams_open(&streams, &command->streams, run->capture_limit);
     if (result < 0) {
         char why[4096];

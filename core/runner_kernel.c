@@ -37,6 +37,7 @@ struct kernel {
     struct crew *crew;
     void **state;                          /* one a seat */
     int is_set_up;
+    int has_births;                        /* it has started threads or processes */
     int has_pool;                          /* it started threads that are still there */
     char why[WHY_BYTES];                   /* what went wrong, for people */
 };
@@ -259,6 +260,7 @@ static int misses_threads(struct kernel *kernel)
 {
     if (!crew_births(kernel->crew))
         return 0;
+    kernel->has_births = 1;
     kernel->has_pool |= crew_strangers() > 0;
     return kernel->crew->seat[0].counters.alone;
 }
@@ -287,7 +289,9 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         take_times(&answer->result, kernel->crew);
         answer_usage(answer, &before, &after);
         int counted = take_counts(answer, kernel->crew, set);
-        if (misses_threads(kernel)) {
+        int misses = misses_threads(kernel);
+        answer->result.births = (uint32_t)kernel->has_births;
+        if (misses) {
             refuse_missed(answer);
             return answer_send(fd, answer);
         }
@@ -356,6 +360,7 @@ int kernel_run(struct kernel *kernel, const struct event_set *set, const struct 
     direct_output(kernel);
     end_if_forked();           /* knows our pid from here on */
     int result = prepare(kernel, set, run, &answer);
+    answer.result.births = (uint32_t)kernel->has_births;
     answer.result.threads = result == 0 ? (uint32_t)kernel->crew->count : 0;
     result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
                                                  : repeat(kernel, set, run, fd, &answer);

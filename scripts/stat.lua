@@ -200,31 +200,10 @@ if not measured then fail_by(result) end
 
 -- ---- reporting ----
 
--- The report's CSV has commas and RFC 4180's quotes.
-local function with_separator(csv)
-  if separator == "," then return csv end
-  local function fields(line)
-    local list, at = {}, 1
-    while at <= #line + 1 do
-      local quoted, after = line:match('^"(.-)"()', at)
-      while quoted and line:sub(after, after) == '"' do
-        local more, past = line:match('^"(.-)"()', after)
-        quoted, after = quoted .. '"' .. more, past
-      end
-      if not quoted then quoted, after = line:match("^([^,]*)()", at) end
-      list[#list + 1] = quoted:find(separator, 1, true) and '"' .. quoted:gsub('"', '""') .. '"' or quoted
-      at = after + 1
-    end
-    return table.concat(list, separator)
-  end
-  return (csv:gsub("[^\n]+", fields))
-end
-
 local function report()
   local to_file = opt.output and opt.output ~= "-"
-  local text = result:report { format = format,
-    stream = not opt.output and 2 or not to_file and 1 or nil }
-  write(format == "csv" and with_separator(text) or text)
+  write(result:report { format = format, separator = separator,
+    stream = not opt.output and 2 or not to_file and 1 or nil })
 end
 
 if not opt.no_report then report() end

@@ -272,7 +272,7 @@ describe("probes", function()
     local session = require("pmclua.workload.session").new()
     regions.measure({ program "pages.c", "calls", "3" },
       { regions = { "touch" }, events = { FAULTS }, calibrate = false, session = session })
-    local pid = session.runner:pid()
+    local pid = session.host.runner:pid()
     session:close()
     assert.is_nil(definitions():find(("_%d_"):format(pid), 1, true))
   end)
@@ -286,7 +286,7 @@ describe("probes", function()
     local id = session:workload(function(message) command:define(message, {}, {}) end)
     local runner_pid
     session.idle = function()
-      runner_pid = runner_pid or session.runner:pid()
+      runner_pid = runner_pid or session.host.runner:pid()
       local mine = ("_%d_"):format(runner_pid)
       if definitions():find(mine, 1, true) then os.execute(("kill -%s %d"):format(signal, runner_pid)) end
     end

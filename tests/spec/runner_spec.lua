@@ -49,6 +49,12 @@ void counted(void *state, uint64_t iterations) { touch_pages((uint64_t)resets); 
 void print(void *state, uint64_t iterations) { puts("printed"); }
 void fork_on(void *state, uint64_t iterations) { fork(); }
 void fork_and_abort(void *state, uint64_t iterations) { if (fork() == 0) { sleep(30); _exit(0); } abort(); }
+static void *make_noise(void *nothing) { for (;;) { touch_pages(1); usleep(100); } return 0; }
+void *noise_setup(const struct pmclua_params *params) { pthread_t t; pthread_create(&t, 0, make_noise, 0); return 0; }
+void noise(void *state, uint64_t iterations) {}
+void nap(void *state, uint64_t iterations) { usleep(5000); }
+void *noise_and_nap_setup(const struct pmclua_params *params) { return noise_setup(params); }
+void noise_and_nap(void *state, uint64_t iterations) { usleep(5000); }
 void *slow_setup(const struct pmclua_params *params) { usleep(300000); return 0; }
 void slow(void *state, uint64_t iterations) {}
 ]]
@@ -186,6 +192,26 @@ describe("the runner", function()
     end)
   end
 
+  it("counts for a kernel nothing of what another's threads do meanwhile", function()
+    support.need(support.have "cc", "no C compiler")
+    local nap, noise = kernel "nap", kernel "noise"
+    run(nap, { in_runner = true })
+    for _ = 1, 3 do
+      run(noise, { in_runner = true })
+      assert.equal(0, run(nap, { in_runner = true }).words[3])
+    end
+  end)
+
+  it("counts a kernel's own threads from before in its later repetitions", function()
+    support.need(support.have "cc", "no C compiler")
+    local noise, nap = kernel "noise_and_nap", kernel "nap"
+    run(noise, { in_runner = true })
+    for _ = 1, 3 do
+      run(nap, { in_runner = true })
+      assert.is_true(run(noise, { in_runner = true }).words[3] > 0)
+    end
+  end)
+
   it("takes no answer from a child that a kernel forked into the runner's own code", function()
     support.need(support.have "cc", "no C compiler")
     local good, forks = kernel("touch", { parameter = "n=10" }), kernel "fork_on"
@@ -317,7 +343,7 @@ describe("the runner", function()
     local other = session.new()
     local id = other:workload(function(m) m:text("argument", "true") end)
     other:run { workload = id }
-    local pid = other.runner:pid()
+    local pid = other.host.runner:pid()
     other:close()
     assert.is_true(is_descendant_gone(pid))
     assert.equal(before, descriptors())
@@ -329,7 +355,7 @@ describe("the runner", function()
       local s = require("pmclua.workload.session").new()
       local id = s:workload(function(m) m:text("argument", "sleep"):text("argument", "47.11") end)
       s:run{ workload = id, timeout_ns = 1e6 }
-      io.stderr:write(s.runner:pid(), "\n")
+      io.stderr:write(s.host.runner:pid(), "\n")
       os.execute("kill -9 " .. core.pid())']]):format(support.program) })
     local pid = result.err:match "%d+"
     assert.is_string(pid)

@@ -135,7 +135,7 @@ local function stop_at_interrupt(session)
   session.idle = function()
     if core.interrupts() > 0 and not asked then
       asked = true
-      session.runner:send(core.message("stop", 0))
+      session:stop()
     end
     return idle()
   end

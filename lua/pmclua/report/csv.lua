@@ -16,25 +16,19 @@ local OF_RECORD = 13            -- of these, from pass on, are of one repetition
 
 -- ---- fields ----------------------------------------------------------------------------------------------
 
-local function quoted(field)
+local function quoted(field, separator)
   field = text.safe(field)
   if field:find "^[=+@\t\r-]" then field = "'" .. field end
-  if field:find '[",\n\r]' or field:find "^%s" or field:find "%s$" then
+  if field:find '["\n\r]' or field:find(separator, 1, true) or field:find "^%s" or field:find "%s$" then
     return '"' .. field:gsub('"', '""') .. '"'
   end
   return field
 end
 
-local function field_of(value)
+local function field_of(value, separator)
   if value == nil or value == false then return "" end
   if type(value) == "number" or type(value) == "cdata" then return json.number(value) end
-  return quoted(tostring(value))
-end
-
-local function line_of(values, count)
-  local fields = {}
-  for i = 1, count do fields[i] = field_of(values[i]) end
-  return table.concat(fields, ",")
+  return quoted(tostring(value), separator)
 end
 
 -- Lines on their way to `put`, joined now and then.
@@ -43,7 +37,14 @@ Lines.__index = Lines
 
 local JOINED = 4096
 
-local function new_lines(put) return setmetatable({ put = put, n = 0 }, Lines) end
+local function new_lines(put, separator) return setmetatable({ put = put, separator = separator, n = 0 }, Lines) end
+
+--- Values as fields, of which each may be absent.
+function Lines:join(values, count)
+  local fields = {}
+  for i = 1, count do fields[i] = field_of(values[i], self.separator) end
+  return table.concat(fields, self.separator)
+end
 
 function Lines:flush()
   if self.n > 0 then self.put(table.concat(self, "\n", 1, self.n) .. "\n") end
@@ -70,7 +71,7 @@ local function columns_of(result)
 end
 
 -- What all records of an event in a cell begin with, up to `unit`.
-local function start_of(result, cell, summary)
+local function start_of(lines, result, cell, summary)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
     local level = cell.levels[factor[1]]
@@ -80,7 +81,7 @@ local function start_of(result, cell, summary)
   values[at + 1], values[at + 2] = cell.region, cell.thread
   values[at + 3], values[at + 4] = cell.cpu, cell.interval
   values[at + 5], values[at + 6] = summary.name, summary.unit
-  return line_of(values, at + 6)
+  return lines:join(values, at + 6)
 end
 
 local function pass_of(cell, block)
@@ -98,24 +99,25 @@ local function state_of(event, summary, value, times)
 end
 
 -- What all records of a cell's event end with: no reason, and the line that was fitted.
-local function end_of(fit)
-  return "," .. line_of({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
+local function end_of(lines, fit)
+  return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
 end
 
 local function number_of(value) return value and json.number(value) or "" end
 
 -- From pass to iterations, joined here: there are millions.
-local function record_of(block, i, value, state, raw, times)
+local function record_of(separator, block, i, value, state, raw, times)
   return table.concat({ number_of(block.index[i]), number_of(block.order[i]), number_of(value), state,
     number_of(raw), times and number_of(times[1]) or "", times and number_of(times[2]) or "",
-    number_of(block.iterations[i]) }, ",")
+    number_of(block.iterations[i]) }, separator)
 end
 
 local function add_records(lines, start, cell, found, event, summary)
   local block, k = found.block, 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
-  local head, tail = start .. "," .. pass_of(cell, block) .. ",", end_of(summary.fit or {})
+  local separator = lines.separator
+  local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
   for i = 1, block.n do
     local value
     if found.rows[k] == i then
@@ -123,15 +125,15 @@ local function add_records(lines, start, cell, found, event, summary)
     end
     local times = partial[i]
     local state = state_of(event, summary, value, times)
-    lines:add(head .. record_of(block, i, value, state, counts[i], times) .. tail)
+    lines:add(head .. record_of(separator, block, i, value, state, counts[i], times) .. tail)
   end
 end
 
 local function add_summary(lines, result, cell, name)
   local summary, event = cell:summary(name), result.event_by_field[name]
-  local start = start_of(result, cell, summary)
+  local start = start_of(lines, result, cell, summary)
   if summary.n == 0 then
-    lines:add(start .. "," .. line_of({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
+    lines:add(start .. lines.separator .. lines:join({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
     return
   end
   add_records(lines, start, cell, cell:found(name), event, summary)
@@ -140,9 +142,10 @@ end
 --- Writes the result as CSV, in pieces.
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
-function M.write(result, put)
-  local columns, lines = columns_of(result), new_lines(put)
-  lines:add(line_of(columns, #columns))
+---@param options? { separator?: string } default ","
+function M.write(result, put, options)
+  local columns, lines = columns_of(result), new_lines(put, options and options.separator or ",")
+  lines:add(lines:join(columns, #columns))
   for cell in result:cells(true) do
     for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
       for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end

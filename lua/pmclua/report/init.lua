@@ -34,7 +34,7 @@ end
 ---@param options? pmclua.ReportOptions
 function M.write(result, put, options)
   local module = renderer(options and options.format or "table")
-  if module.write then return module.write(result, put) end
+  if module.write then return module.write(result, put, options) end
   put(module.render(result, terminal.resolve(options), options))
 end
 

@@ -12,6 +12,7 @@ local NARROWEST = 40       -- below it, lines are left to wrap
 ---@field width? integer columns
 ---@field colour? boolean
 ---@field utf8? boolean
+---@field separator? string between the fields of CSV, default ","
 ---@field stream? integer descriptor that the report goes to; nil: nobody knows
 
 local function terminal_width(stream)

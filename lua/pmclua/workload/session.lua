@@ -1,13 +1,25 @@
---- session.lua: pmclua's side of a runner: definitions, runs, and a new runner when one has died.
+--- session.lua: pmclua's side of its runners: definitions, runs, and a new runner when one has died.
 --
--- Invariant: `run` always returns a result. A runner that a kernel crashed, hung or ended costs that one
+-- Invariants: `run` always returns a result. A runner that a kernel crashed, hung or ended costs that one
 -- run; the next run starts another runner, and definitions are sent again when they are first needed.
+-- One runner is common to all workloads but kernels that start threads or processes: what these do beside
+-- another kernel's repetition would be counted for it, so each such kernel has a runner of its own.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 
+--- A runner and what it was told.
+---@class pmclua.Host
+---@field runner? table of core.runner
+---@field sent table<integer, true> definitions
+---@field ready table<integer, true> kernels that are set up
+---@field layout table
+
 ---@class pmclua.Session
+---@field common pmclua.Host
+---@field own table<integer, pmclua.Host> by workload
+---@field host pmclua.Host of the job that runs
 ---@field starts_threads table<integer, true> workloads whose threads must inherit their counters
 ---@field idle fun() called every 50 ms while a result is waited for
 local Session = {}
@@ -15,11 +27,20 @@ Session.__index = Session
 
 local session = {}
 
+local function new_host() return { sent = {}, ready = {}, layout = {} } end
+
+local function finish(host)
+  if host.runner then host.runner:finish(false) end
+  host.runner = nil
+end
+
+local function host_of(self, workload) return self.own[workload] or self.common end
+
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, sent = {}, ready = {}, starts_threads = {}, next_id = 1, sequence = 0,
-    idle = function() end }, Session)
+  return setmetatable({ definitions = {}, is_workload = {}, common = new_host(), own = {}, starts_threads = {},
+    next_id = 1, sequence = 0, idle = function() end }, Session)
 end
 
 local function remember(self, build)
@@ -32,6 +53,7 @@ end
 --- Defines a workload; returns its id. `build(message)` adds its fields.
 function Session:workload(build)
   return remember(self, function(id)
+    self.is_workload[id] = true
     local message = core.message("workload", id)
     build(message)
     return message
@@ -51,35 +73,42 @@ function Session:events(groups)
   end)
 end
 
+local function forget_in(host, id)
+  if host.runner and host.sent[id] then host.runner:send(core.message("forget", id)) end
+  host.sent[id] = nil
+end
+
 --- Drops a workload: the runner tears its kernel down.
 function Session:forget(id)
-  if self.runner and self.sent[id] then self.runner:send(core.message("forget", id)) end
-  self.definitions[id], self.sent[id] = nil, nil
+  forget_in(host_of(self, id), id)
+  if self.own[id] then finish(self.own[id]) end
+  self.definitions[id], self.own[id] = nil, nil
 end
 
 --- A kernel's layout is its runner's, and a command inherits what its own does not set: another layout
 --- needs another runner.
-local function has_layout(self, layout)
-  return self.layout.padding == layout.padding and self.layout.fixed_addresses == layout.fixed_addresses
+local function has_layout(host, layout)
+  return host.layout.padding == layout.padding and host.layout.fixed_addresses == layout.fixed_addresses
 end
 
 local function start(self, job)
-  local layout = job.in_runner and job.layout or {}
-  if self.runner and has_layout(self, layout) then return end
-  self:close()
+  local layout, host = job.in_runner and job.layout or {}, host_of(self, job.workload)
+  self.host = host
+  if host.runner and has_layout(host, layout) then return end
+  finish(host)
   local path = paths.runner()
   local runner, _, errnum = core.runner(path, layout)
   if not runner then error(explain.system(errnum, "start the runner", path), 0) end
-  self.runner, self.sent, self.ready, self.layout = runner, {}, {}, layout
+  host.runner, host.sent, host.ready, host.layout = runner, {}, {}, layout
 end
 
 --- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
 function Session:warm_up() start(self, {}) end
 
 local function define(self, id)
-  if not id or self.sent[id] then return true end
-  self.sent[id] = true
-  return self.runner:send(self.definitions[id])
+  if not id or self.host.sent[id] then return true end
+  self.host.sent[id] = true
+  return self.host.runner:send(self.definitions[id])
 end
 
 -- What a runner's own end says where it is none of the workload's doing.
@@ -91,8 +120,8 @@ end
 --- How a run ended whose runner did: by a signal of its own, or by exit. A kernel does that to its runner;
 --- of a command nothing is known then, nor where we ended the runner because of `lost`.
 local function death(self, job, outcome, kill, lost)
-  local exit, signal = self.runner:finish(kill)
-  self.runner = nil
+  local exit, signal = self.host.runner:finish(kill)
+  self.host.runner = nil
   -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
@@ -124,7 +153,7 @@ local function send(self, job, repetitions)
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})
-  return define(self, job.workload) and define(self, job.events) and self.runner:send(message)
+  return define(self, job.workload) and define(self, job.events) and self.host.runner:send(message)
 end
 
 -- A command is killed by the runner at its limit; a kernel by us, who also grant the runner this long to
@@ -146,8 +175,8 @@ end
 --- One result; nil and why there is none yet, after `wait_ns` at the latest.
 local function next_result(self, left, wait_ns)
   local pause = math.min(pause_ns(self, left), wait_ns)
-  if pause < LEAST_PAUSE_NS then return self.runner:receive(wait_ns) end
-  local result, why = self.runner:receive(0)
+  if pause < LEAST_PAUSE_NS then return self.host.runner:receive(wait_ns) end
+  local result, why = self.host.runner:receive(0)
   if result or why ~= "timeout" then return result, why end
   local ok, code = core.pause(pause)
   return nil, ok and "timeout" or code
@@ -156,7 +185,17 @@ end
 --- Has the running repetition be the last.
 local function ask_to_stop(self)
   self.stopping = self.sequence + 1
-  self.runner:send(core.message("stop", self.stopping))
+  self.host.runner:send(core.message("stop", self.stopping))
+end
+
+--- Gives a kernel that starts threads or processes the runner that it is in; the others get another one.
+local function isolate(self, workload)
+  if self.own[workload] then return end
+  local host = self.common
+  self.own[workload], self.common = host, new_host()
+  for id in pairs(host.sent) do
+    if id ~= workload and self.is_workload[id] then forget_in(host, id) end
+  end
 end
 
 --- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, and
@@ -168,7 +207,10 @@ local function receive(self, job, left)
     if left > 1 and core.interrupts() == 1 and not self.stopping then ask_to_stop(self) end
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- What answers another run is none of ours: a child that a kernel forked may say anything.
-    if result and result.sequence == self.sequence then return result end
+    if result and result.sequence == self.sequence then
+      if result.births then isolate(self, job.workload) end
+      return result
+    end
     if result and result.sequence == self.stopping then
       self.sequence = self.stopping
       return { outcome = "stopped" }
@@ -186,16 +228,16 @@ end
 --- A kernel's time limit is for its repetitions: its setup, at its first run, has none. What went wrong
 --- there; nil: nothing.
 local function set_up(self, job)
-  if not job.in_runner or not job.timeout_ns or self.ready[job.workload] then return nil end
+  if not job.in_runner or not job.timeout_ns or self.host.ready[job.workload] then return nil end
   local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout }
   local result = send(self, only, 0) and receive(self, only, 1) or death(self, job, nil, false)
   if result.outcome ~= "done" then return result end
-  self.ready[job.workload] = true
+  self.host.ready[job.workload] = true
 end
 
 -- A run that could not begin (no thread ever counted) is answered once, whatever it asked for.
 local function is_last(self, job, result)
-  if not self.runner or result.outcome ~= "done" and result.threads == 0 then return true end
+  if not self.host.runner or result.outcome ~= "done" and result.threads == 0 then return true end
   return job.stop_at_failure and (result.outcome ~= "done" or result.exit ~= 0)
 end
 
@@ -229,7 +271,8 @@ function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)
   while left > 0 do
     self.starts_threads[job.workload] = true
-    self:close()
+    isolate(self, job.workload)
+    finish(self.host)
     left = run_some(self, job, left, take)
   end
 end
@@ -242,10 +285,13 @@ function Session:run(job)
   return result
 end
 
---- Ends the runner, if there is one.
+--- Has the run of a process's regions end.
+function Session:stop() self.host.runner:send(core.message("stop", 0)) end
+
+--- Ends the runners, if there are any.
 function Session:close()
-  if self.runner then self.runner:finish(false) end
-  self.runner = nil
+  finish(self.common)
+  for _, host in pairs(self.own) do finish(host) end
 end
 
 return session
