@@ -106,18 +106,30 @@ end
 -- How many characters a UTF-8 text has.
 local function letters(text) return #text:gsub("[\128-\191]", "") end
 
+local BEFORE = 36
+
+-- What a screen shows of a spec around a place, and where in it the place then is.
+local function excerpt(spec, place)
+  if #spec <= SCREEN - INDENT then return spec, place end
+  local first = math.max(1, place - BEFORE)
+  while spec:find("^[\128-\191]", first) and first > 1 do first = first - 1 end
+  local dots = first > 1 and "..." or ""
+  return dots .. spec:sub(first, first + SCREEN - INDENT - 10), place - first + 1 + #dots
+end
+
 -- Says what is wrong with a spec and points at it.
 local function refuse(spec, problem)
   local from, to = problem.position, problem.position + problem.length - 1
-  local before, wrong, hint = spec:sub(1, from - 1), spec:sub(from, to), problem.hint or ""
+  local wrong, hint = spec:sub(from, to), problem.hint or ""
   if pmc.metrics.named(wrong) then
     hint = ("; it is a metric: pmclua events --metrics %s"):format(wrong)
   elseif hint ~= "" then
     hint = hint:find " " and "; " .. hint or ("; did you mean '%s'?"):format(hint)
   end
-  local mark = "^" .. ("~"):rep(letters(wrong) - 1)
-  local shown, indent = spec:gsub("%c", "?"), (" "):rep(letters(before))
-  fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, shown, indent, mark))
+  local around, place = excerpt(spec, from)
+  local marked = around:sub(place, place + problem.length - 1)
+  local mark, indent = "^" .. ("~"):rep(letters(marked) - 1), (" "):rep(letters(around:sub(1, place - 1)))
+  fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, around:gsub("%c", "?"), indent, mark))
 end
 
 local function parse(spec)
@@ -273,10 +285,11 @@ local function nothing_found()
   local words = table.concat(opt.word, " ")
   local near = pmc.events.nearest(words)
   local hint = near and ("; did you mean '%s'?"):format(near) or ""
-  local what = words == "" and "" or (" is called or described '%s'"):format(words)
+  local kind = opt.source and opt.source .. " event" or "event"
   local where = opt.pmu and (" of a PMU or tracepoint system '%s'"):format(opt.pmu) or ""
+  if words == "" then fail(("no %s%s %s here"):format(kind, where, opt.available and "opens" or "is")) end
   local opening = opt.available and " that opens here" or ""
-  fail(("no event%s%s%s%s%s"):format(opening, where, what, what == "" and " is here" or "", hint))
+  fail(("no %s%s%s is called or described '%s'%s"):format(kind, where, opening, words, hint))
 end
 
 -- Named metrics as entries of a list.
@@ -318,9 +331,8 @@ end
 
 local function print_metric(metric, variants)
   local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
-  for _, line in ipairs(wrapped(("%s%s: %s"):format(metric.name, unit, metric.meaning), SCREEN)) do
-    print(line)
-  end
+  local title = wrapped(("%s%s: %s"):format(metric.name, unit, metric.meaning), SCREEN - INDENT)
+  print(table.concat(title, "\n" .. (" "):rep(INDENT)))
   for _, variant in ipairs(variants) do
     local where = variant.where and (" (%s)"):format(variant.where) or ""
     local events = table.concat(variant.events, ", ")

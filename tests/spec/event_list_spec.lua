@@ -2,6 +2,7 @@
 
 local event = require "pmclua.event"
 local support = require "tests.support"
+local text = require "pmclua.text"
 
 local perf = support.fixture "perf"
 local machine = { SYSFS_PATH = perf .. "/sysfs/x86_intel", TRACEFS_PATH = perf .. "/tracefs" }
@@ -153,6 +154,37 @@ describe("pmclua events", function()
     assert.same({ "0x1cd", "0x3", 1, nil }, { made.events[1].config, made.events[1].config1,
       made.events[1].exclude_kernel, made.events[1].leader })
     assert.equal(0, made.events[2].leader)
+  end)
+
+  it("keeps to 80 columns, in any locale", function()
+    for _, words in ipairs { {}, { "--all" }, { "--metrics" }, { "--all", "retired", "branch" },
+      { "--explain", "cycles:u,cs:u,r1a8,clockticks,mem:0x1000/8:w,cpu/mem-loads,ldlat=30/P" },
+      { "--encode", "{cycles,instructions}:u,mem:0x1000/8:rw:u" } } do
+      for _, locale in ipairs { "C", "C.UTF-8" } do
+        local result = run(words, { LC_ALL = locale, SYSFS_PATH = machine.SYSFS_PATH,
+          TRACEFS_PATH = machine.TRACEFS_PATH })
+        assert.equal(0, result.status)
+        for line in result.out:gmatch "[^\n]+" do
+          local is_one_word = not line:match("^%s*(.*)"):find " "       -- which cannot be broken
+          assert.is_true(text.width(line) <= 80 or is_one_word, line)
+          assert.is_true(locale == "C.UTF-8" or not line:find "[\128-\255]", line)
+        end
+      end
+    end
+  end)
+
+  it("shows of a long spec what is around a mistake", function()
+    local result = run { "--encode", ("cycles,"):rep(50) .. "cylces," .. ("cycles,"):rep(50) .. "cs" }
+    local shown, mark = result.err:match "\n(  [^\n]+)\n([^\n]+)\n$"
+    assert.is_true(#shown <= 80)
+    assert.equal("cylces", shown:sub(mark:find "%^~*"))
+  end)
+
+  it("says of what nothing was found", function()
+    local function says(message, words) assert.match(message, run(words).err, 1, true) end
+    says("no event of a PMU or tracepoint system 'nosuch' is here", { "--pmu", "nosuch" })
+    says("no metric is called or described 'nosuch'", { "--metrics", "nosuch" })
+    says("it is a metric: pmclua events --metrics ipc", { "--encode", "cs,ipc" })
   end)
 
   it("points at the place of a mistake and exits 1", function()
