@@ -538,6 +538,13 @@ describe("the command line of an experiment", function()
     assert.matches("page%-faults", support.read(folder .. "/report"))
   end)
 
+  it("repeats often enough to find 2 % where it compares", function()
+    local function repetitions(baseline)
+      return pmc.experiment({ workloads = { "true", "ls" }, baseline = baseline }).declaration.repetitions
+    end
+    assert.same({ 20, 30 }, { repetitions(nil), repetitions "true" })
+  end)
+
   it("has passes, what stops it, cells and the order in the plan, 80 columns wide", function()
     local plan = pmc.experiment { events = { "page-faults", "duration_time", "no = r1:u" }, seed = 5, baseline = "true",
       workloads = { "true", "ls" }, factors = { { "n", { 1, 2 } } }, stop = { repetitions = 50, time = "2min" } }:plan()
