@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,21 @@ UNSANITIZED static void keep_descriptors(const struct launch *launch)
         rawcall3(SYS_fcntl, launch->keep[i], F_SETFD, 0);
 }
 
+/* Far above what is ever open; some machines allow a thousand million. */
+enum { DESCRIPTORS_MAX = 1 << 20 };
+
+static struct rlimit descriptors_found;
+static int is_raised;
+
+void launch_raise_descriptor_limit(void)
+{
+    if (getrlimit(RLIMIT_NOFILE, &descriptors_found) < 0)
+        return;
+    struct rlimit more = descriptors_found;
+    more.rlim_cur = more.rlim_max < DESCRIPTORS_MAX ? more.rlim_max : DESCRIPTORS_MAX;
+    is_raised = more.rlim_cur > descriptors_found.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
 /* Everything before the gate; the stage that failed stays in shared->stage. */
 UNSANITIZED static long make_ready(struct launch_shared *shared)
 {
@@ -77,6 +93,8 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
     if (result == 0)
         result = place_standard(launch);
     keep_descriptors(launch);
+    if (is_raised)
+        rawcall4(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&descriptors_found, 0);
     if (result >= 0 && launch->fixed_addresses)
         result = fix_addresses();
     if (result >= 0 && launch->cpus) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cpulist.h"
+#include "launch.h"
 #include "runner.h"
 #include "runner_regions.h"
 
@@ -337,6 +338,7 @@ int main(int argc, char **argv)
     /* What a killed command leaves behind becomes our child, so that it can be ended too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     runner_catch_signals();
+    launch_raise_descriptor_limit();
     keep_inherited();
     return keep_standard() < 0 ? 1 : serve();
 }

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runner_regions.h"
@@ -215,15 +214,6 @@ static int can_follow_threads(const struct probes *probes)
     return fd >= 0;
 }
 
-/* Many descriptors: a group of events for each CPU. */
-static void raise_descriptor_limit(struct rlimit *before)
-{
-    if (getrlimit(RLIMIT_NOFILE, before) < 0)
-        return;
-    struct rlimit more = { before->rlim_max, before->rlim_max };
-    setrlimit(RLIMIT_NOFILE, &more);
-}
-
 static int index_ids(struct probes *probes)
 {
     uint32_t count = 0, size = 16;
@@ -285,10 +275,7 @@ static int open_all(struct probes *probes, const struct refusal *refusal)
         return refuse(refusal, "definition", result);
     if (result < 0)
         probes->path = PMCLUA_REGIONS_ONE_THREAD_NO_TRACEFS;
-    struct rlimit before;
-    raise_descriptor_limit(&before);
     result = open_groups(probes, refusal);
-    setrlimit(RLIMIT_NOFILE, &before);
     if (result == 0 && (result = index_ids(probes)) < 0)
         refuse(refusal, "memory", result);
     return result;

@@ -159,6 +159,7 @@ local first_failure, signal
 local function watch(record)
   -- That it is there was seen before.
   if record.outcome == "not-started" then fail(STATUS.not_executable, record.why) end
+  if record.outcome == "not-counted" then fail(STATUS.failed, record.why) end
   if record.outcome == "quit" and not first_failure then
     first_failure = STATUS.failed
     io.stderr:write("pmclua stat: a run was lost: ", record.why or "the runner ended", "\n")

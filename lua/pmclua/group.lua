@@ -124,13 +124,6 @@ local function attrs_of(self, indices, inherit)
   return attrs
 end
 
-local function open_here(self, usable, pinned, read)
-  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned, read = read })
-  if not handle then refuse_group(self, failure) end
-  assign_words(self, usable, 0)
-  self.handle = handle
-end
-
 local function is_weak(events, index) return events[events[index].leader or index].weak end
 
 -- A list with members of a weak {group}:W as it is where it fits the PMU, else with each of those apart.
@@ -199,6 +192,18 @@ local function open_target(self, lists, events, target, pinned)
   self.handle, self.watch = watch, watch
 end
 
+local function open_here(self, usable, events, pinned, read)
+  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned, read = read })
+  if handle then
+    assign_words(self, usable, 0)
+    self.handle = handle
+  elseif failure.code == "EMFILE" then      -- a target makes room
+    open_target(self, { usable }, events, require("pmclua.target").self(), pinned)
+  else
+    refuse_group(self, failure)
+  end
+end
+
 local KEYS = { target = true, pinned = true, read = true }
 local READS = { "auto", "syscall", "user", "toggle" }
 
@@ -244,7 +249,7 @@ function group.new(spec)
   if spec.target or #lists > 1 then
     open_target(self, lists, events, spec.target or require("pmclua.target").self(), spec.pinned)
   else
-    open_here(self, usable, spec.pinned, spec.read == "toggle" and "syscall" or spec.read or "auto")
+    open_here(self, usable, events, spec.pinned, spec.read == "toggle" and "syscall" or spec.read or "auto")
   end
   self.read_asked = spec.read
   return self

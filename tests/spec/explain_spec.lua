@@ -243,6 +243,8 @@ describe("other refusals of perf_event_open", function()
     says(refusal({ code = "EMFILE" }, { nofile = { soft = 64, hard = 64 } }), "count fewer events",
          "limits.conf")
     says(refusal({ code = "EMFILE" }, { nofile = { soft = 64, hard = math.huge } }), "hard limit none")
+    says(refusal({ code = "EMFILE", descriptors = 200 }, { nofile = { soft = 64, hard = 64 } }),
+         "the events take 200 descriptors beside those that are open")
     says(refusal { code = "ENFILE" }, "fs.file-max")
   end)
 

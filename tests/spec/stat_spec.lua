@@ -282,6 +282,22 @@ describe("pmclua stat", function()
     assert.equal(5, entries)
   end)
 
+  it("raises the limit of descriptors for itself and not for its command", function()
+    local events = {}
+    for i = 1, 30 do events[i] = ("e%d = page-faults"):format(i) end
+    local script = ('ulimit %%s; exec %s stat -e "$0" -x, sh -c "ulimit -Sn"'):format(support.program)
+    local function limited(option)
+      return support.run { "sh", "-c", script:format(option), table.concat(events, ",") }
+    end
+    local soft = limited "-Sn 30"
+    assert.equal(0, soft.status, soft.err)
+    assert.same({ "30\n", 30 }, { soft.out, #rows_of(soft.err, ",") })
+    local hard = limited "-n 30"
+    assert.equal(125, hard.status)
+    assert.matches("the events take 30 descriptors beside those that are open, and the limit is 30", hard.err)
+    assert.equal("", hard.out)
+  end)
+
   it("serves an ordinary user, who is told what he may not", function()
     support.need(support.have_root(), "only root can become an ordinary user")
     local mine = stat({ "-e", "page-faults,context-switches", "--", "true" }, { user = true })

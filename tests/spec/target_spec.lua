@@ -490,7 +490,7 @@ describe("descriptors", function()
     local run = run_limited "ulimit -n 100;"
     assert.equal(1, run.status)
     local needed = run.err:match
-      "counting 20 events of process %d+ %(10 places%) takes 200 descriptors, (%d+) with"
+      "counting 20 events of process %d+ %(10 threads%) takes 200 descriptors, (%d+) with"
     assert.is_true(tonumber(needed) > 200, run.err)
     assert.matches("at most 100 are allowed here", run.err)
     assert.matches("ulimit %-Hn " .. needed, run.err)

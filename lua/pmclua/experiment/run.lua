@@ -148,8 +148,10 @@ end
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
 local function refusal(self, result, pass_number)
   if result.outcome ~= "not-counted" then return nil end
-  local failure = result.failure
-  local group = self.plan.passes[pass_number].groups[failure.group]
+  local failure, groups = result.failure, self.plan.passes[pass_number].groups
+  local group = groups[failure.group]
+  failure.descriptors = 0
+  for _, its in ipairs(groups) do failure.descriptors = failure.descriptors + #its.attrs end
   local index = group and group.events[failure.index]
   failure.event = index and self.declaration.events[index].name
   return tostring(explain.open(failure))

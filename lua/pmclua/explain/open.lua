@@ -190,9 +190,11 @@ end
 
 local function limit_of(number) return number == math.huge and "none" or text.count(number) end
 
-function rules.EMFILE(_, facts)
+function rules.EMFILE(failure, facts)
   local limit = facts.nofile
-  local why = "too many open files: each event takes a descriptor for each CPU and each thread"
+  local why = failure.descriptors and ("too many open files: the events take %s descriptors beside those that "
+    .. "are open"):format(text.count(failure.descriptors))
+    or "too many open files: each event takes a descriptor for each CPU and each thread"
   if not limit then return why, "raise the limit: ulimit -n" end
   why = ("%s, and the limit is %s (hard limit %s)"):format(why, limit_of(limit.soft), limit_of(limit.hard))
   if limit.soft < limit.hard then

@@ -9,7 +9,7 @@ local text = require "pmclua.text"
 
 local M = {}
 
-local SPARE = 64                        -- for files, pipes and the runner, opened meanwhile
+local SPARE, LEAST_SPARE = 64, 16       -- for files, pipes and the runner, opened meanwhile
 local found                             -- the soft limit before it was raised; nil: it was not
 local taken = 0                         -- by all targets that are open
 
@@ -23,8 +23,8 @@ end
 
 local function too_many(count, needed, hard, what)
   return explain.problem { code = "EMFILE", operation = "open",
-    message = ("counting %s takes %s descriptors, %s with those that are open; at most %s are allowed here")
-      :format(what, text.count(count), text.count(needed), text.count(hard)),
+    message = ("counting %s takes %s descriptors, %s with those that are open and some to spare; at most %s "
+      .. "are allowed here"):format(what, text.count(count), text.count(needed), text.count(hard)),
     hint = ("count fewer events, CPUs or threads, or raise the hard limit: ulimit -Hn %d as root")
       :format(needed) }
 end
@@ -35,13 +35,14 @@ end
 ---@param what string for the message: "5 events on 400 threads"
 function M.take(count, what)
   local soft, hard = binding.descriptor_limits()
-  local needed = open_now() + count + SPARE
-  if needed > hard then error(too_many(count, needed, hard, what), 0) end
-  if needed > soft then
-    local ok, code = binding.limit_descriptors(needed)
+  local open = open_now()
+  local least, wanted = open + count + LEAST_SPARE, math.min(hard, open + count + SPARE)
+  if least > hard then error(too_many(count, least, hard, what), 0) end
+  if wanted > soft then
+    local ok, code = binding.limit_descriptors(wanted)
     if not ok then
       error(explain.problem { code = code, operation = "open",
-        message = ("cannot raise the limit of open descriptors to %s"):format(text.count(needed)) }, 0)
+        message = ("cannot raise the limit of open descriptors to %s"):format(text.count(wanted)) }, 0)
     end
     found = found or soft
   end

@@ -8,6 +8,7 @@ local binding = require "pmclua.core.target"
 local budget = require "pmclua.target.budget"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local text = require "pmclua.text"
 local topology = require "pmclua.target.topology"
 
 --- Has the methods of core.Group, so that who reads a group can read a target.
@@ -117,11 +118,13 @@ local function descriptors_for(self, places)
   return count
 end
 
+local PLACES = { cpus = "CPU", system = "CPU", process = "thread", thread = "thread" }
+
 local function describe(self, places)
   local events = 0
   for _, group in ipairs(self.groups) do events = events + #group.attrs end
-  return ("%d event%s of %s (%d place%s)"):format(events, events == 1 and "" or "s", self.target.name,
-    #places, #places == 1 and "" or "s")
+  return ("%s of %s (%s)"):format(text.plural(events, "event"), self.target.name,
+    text.plural(#places, PLACES[self.target.kind] or "place"))
 end
 
 local ATTEMPTS = 20

@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local text = require "pmclua.text"
 
 local M = {}
 
@@ -25,9 +26,6 @@ function rules.probe(errnum, code)
   end
   if code == "E2BIG" or code == "EINVAL" then
     return "the OS kernel refuses so many probes in one group", "name fewer functions"
-  end
-  if code == "EMFILE" then
-    return "too many open files: events and probes on each CPU", "raise the limit: ulimit -Hn"
   end
   return core.errno_text(errnum)
 end
@@ -60,14 +58,23 @@ end
 
 function rules.groups() return "regions are counted by one group, and these events make several" end
 
+-- The runner has raised its limit as far as it may.
+local function too_many_files()
+  local _, hard = require("pmclua.core.target").descriptor_limits()
+  local cpus = #require("pmclua.target.topology").online()
+  return ("on each of %s they take a descriptor for each event and probe, and 2; at most %s are allowed here")
+    :format(text.plural(cpus, "CPU"), text.count(hard)),
+    "name fewer functions or events, or raise the hard limit: ulimit -Hn"
+end
+
 --- The problem of a step that the runner could not do.
 ---@param step string "probe", "definition", "ring", …
 ---@param errnum integer
 ---@return pmclua.Problem
 function M.problem(step, errnum)
   local code = core.errno_name(errnum)
-  local why, hint
-  if rules[step] then why, hint = rules[step](errnum, code) end
+  local rule, why, hint = code == "EMFILE" and too_many_files or rules[step], nil, nil
+  if rule then why, hint = rule(errnum, code) end
   return explain.problem { code = code, operation = "probe", hint = hint,
     message = "cannot follow the regions: " .. (why or ("%s (%s)"):format(core.errno_text(errnum), step)) }
 end
