@@ -80,4 +80,18 @@ describe("README.md", function()
     local script = support.read(support.root .. "/scripts/matrix.lua")
     assert.is_truthy(script:find(shown, 1, true))
   end)
+
+  it("promises nothing that no test holds", function()
+    local rows, folder = text:match "## What is promised.-\n|%-%-%-|%-%-%-|\n(.-)\n\n", nil
+    local count = 0
+    for row in rows:gmatch "[^\n]+" do
+      for name in row:match("| ([^|]+) |$"):gmatch "[^, ]+" do
+        folder = name:match "^(.+/)" or folder
+        local path = support.root .. "/tests/" .. (name:find "/" and name or folder .. name)
+        assert.is_truthy(require("lfs").attributes(path), path)
+        count = count + 1
+      end
+    end
+    assert.is_true(count > 10)
+  end)
 end)
