@@ -5,11 +5,11 @@ local text = require "pmclua.text"
 
 local M = {}
 
-local WIDTH = 80
+local WIDEST = 80
 
 -- Adds a line, continued below its text where it is long.
 local function add(lines, head, said)
-  local rest = text.wrap(said, WIDTH - text.width(head))
+  local rest = text.wrap(said, lines.width - text.width(head))
   for i, line in ipairs(rest) do
     lines[#lines + 1] = (i == 1 and head or (" "):rep(text.width(head))) .. line
   end
@@ -95,7 +95,7 @@ end
 function M.render(declaration, made)
   local most = require("pmclua.experiment.plan").most_repetitions(declaration)
   local at_most = declaration.stop and "at most " or ""
-  local lines = {}
+  local lines = { width = math.min(WIDEST, terminal.resolve({ stream = 1 }).width) }
   add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
     text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup, at_most,
     most, at_most, text.plural(made.runs, "run"), declaration.seed))
@@ -104,7 +104,7 @@ function M.render(declaration, made)
   add_others(lines, declaration.events)
   add_cells(lines, declaration, made)
   add_order(lines, declaration, made)
-  return terminal.fit(table.concat(lines, "\n") .. "\n", { stream = 1 })
+  return terminal.spelled(table.concat(lines, "\n") .. "\n", { stream = 1 })
 end
 
 return M

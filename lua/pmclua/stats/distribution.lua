@@ -95,7 +95,7 @@ function M.median_rank(n, level)
   end
   if known.rank < 1 then
     local needed = math.ceil(1 - math.log(1 - level) / math.log(2) - 1e-9)
-    return nil, ("%.6g %% interval needs %d values, there are %d"):format(100 * level, needed, n)
+    return nil, ("%.4g %% interval needs %d values, there are %d"):format(100 * level, needed, n)
   end
   return known.rank, known.coverage
 end
