@@ -100,6 +100,15 @@ describe("an explanation", function()
     assert.equal("1 | the OS kernel is not counted", field(explained, "exclude_kernel"))
   end)
 
+  it("takes any number that fits into the attr", function()
+    for _, spec in ipairs { "0:0xffffffffffffffff", "1:0xffffffffffffffff", "3:0xffffffffffffffff",
+      "2:0xffffffffffffffff", "rffffffffffffffff", "cpu/config=0xffffffffffffffff/" } do
+      assert.match("^0xffffffffffffffff | ", field(explain(spec)[1], "config"))
+    end
+    local of_atom = explain("cycles", "hybrid")[1]
+    assert.equal("0xa00000000 | cpu-cycles of the PMU of type 10 (cpu_atom)", field(of_atom, "config"))
+  end)
+
   it("says what a number means and what nobody vouches for", function()
     local notes = table.concat(explain("uncore_imc_0/cas_count_read/")[1].notes, "\n")
     assert.match("a count of 1 is 6.10352e%-05 MiB", notes)

@@ -131,6 +131,7 @@ end
 ---@field cpus string? on which it counts
 ---@field events integer that sysfs names
 ---@field counters pmclua.doctor.Counters?
+---@field is_untried boolean? of one of several core PMUs: it opens, but not on a CPU of its own for this user
 
 local OF_THE_KERNEL = { software = true, tracepoint = true, breakpoint = true, uprobe = true, kprobe = true }
 
@@ -154,7 +155,9 @@ function M.pmus(tree)
     local found = { name = pmu.name, type = pmu.type, kind = kind_of(pmu), cpus = pmu.cpus or pmu.core_cpus,
       events = #pmu:alias_names() }
     if found.kind == "core" then
-      found.counters = M.count({ name = pmu.name, is_one_of_several = several }, target_for(pmu, several))
+      local asked = { name = pmu.name, is_one_of_several = several }
+      found.counters = M.count(asked, target_for(pmu, several))
+      found.is_untried = several and not found.counters and attr_on(asked, ANYWHERE[1]) ~= nil
     end
     list[i] = found
   end

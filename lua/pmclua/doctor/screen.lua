@@ -63,6 +63,7 @@ end
 
 local function counters_of(pmu)
   local counters = pmu.counters
+  if pmu.is_untried then return "how many counters it has, root alone can try" end
   if not counters then return "no generic event opens" end
   local said = text.plural(counters.any, "counter")
   if #counters.own == 0 then return said end

@@ -71,6 +71,12 @@ local function why_type(event)
   return event.pmu and ("the PMU %s, as sysfs numbers it"):format(event.pmu) or "as given"
 end
 
+-- Of a generic event's config the code, and above it, on a hybrid CPU, the type of a core PMU.
+local function halves(config)
+  local whole = 0ULL + config
+  return tonumber(whole % 0x100000000ULL), tonumber(whole / 0x100000000ULL)
+end
+
 local function why_config(event)
   local placed = placements(event, "config")
   if placed ~= "" then return placed end
@@ -78,8 +84,13 @@ local function why_config(event)
   if event.source == "probe" then return event.attr.config == 0 and "on entry" or "on return" end
   if event.source == "pfm" then return "from libpfm4" end
   if event.source == "hardware" or event.source == "software" or event.source == "cache" then
+    local config, kind = halves(event.attr.config)
     local bare = { attr = { type = event.attr.type, config = event.attr.config }, source = event.source }
-    return require("pmclua.event.format").event(bare)
+    local of_kind = ""
+    if event.core_cpus then
+      bare.attr.config, of_kind = config, (" of the PMU of type %d (%s)"):format(kind, event.pmu)
+    end
+    return require("pmclua.event.format").event(bare) .. of_kind
   end
   return "as given"
 end
@@ -108,13 +119,14 @@ end
 
 local function generic_description(event)
   local rows = event.source == "hardware" and names.hardware or names.software
+  local config = halves(event.attr.config)
   for _, row in ipairs(rows) do
-    if 0ULL + row[3] == 0ULL + event.attr.config % 0x100000000 then return row[4] end
+    if row[3] == config then return row[4] end
   end
 end
 
 local function cache_description(event)
-  local name = cache.name_of(tonumber(event.attr.config % 0x100000000))
+  local name = cache.name_of((halves(event.attr.config)))
   return name and require("pmclua.event.list").cache_description(name)
 end
 
