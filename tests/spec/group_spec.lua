@@ -30,6 +30,41 @@ local function with_read(enabled, running, values, fn)
   if not ok then error(why, 0) end
 end
 
+describe("counts of both kinds of cores", function()
+  -- Enabled, running and the count of each kind, as two perf groups have them.
+  local function of(atom, core_)
+    local group, words = { places = {}, list = {}, fields = {}, was_started = true }, {}
+    for i, kind in ipairs { { "cpu_atom_cycles", "16-23", atom }, { "cpu_core_cycles", "0-15", core_ } } do
+      local event = { name = kind[1], field = kind[1], core_cpus = kind[2], part_of = "cycles" }
+      group.list[i] = { event = event, scale = 1, times = #words + 1, word = #words + 3 }
+      group.places[kind[1]], group.fields[i] = group.list[i], kind[1]
+      for _, word in ipairs(kind[3]) do words[#words + 1] = word end
+    end
+    return require("pmclua.group.counts").new(group, ffi.new("uint64_t[6]", words))
+  end
+
+  it("are not scaled by where the thread ran", function()
+    local counts = of({ 1000, 250, 40 }, { 1000, 750, 900 })
+    assert.same({ 40, 900 }, { counts.cpu_atom_cycles, counts.cpu_core_cycles })
+    assert.equal("placed", (counts:status "cpu_atom_cycles"))
+  end)
+
+  it("are 0 on the kind where it never was, if it was on the other all the time", function()
+    local counts = of({ 1000, 0, 0 }, { 1000, 1000, 900 })
+    assert.same({ 0, 900 }, { counts.cpu_atom_cycles, counts.cpu_core_cycles })
+    assert.equal("placed", (counts:status "cpu_atom_cycles"))
+    assert.equal("counted", (counts:status "cpu_core_cycles"))
+  end)
+
+  it("are unknown on the kind that never ran, if the other did not run all the time", function()
+    local counts = of({ 1000, 0, 0 }, { 1000, 600, 900 })
+    assert.is_nil(counts.cpu_atom_cycles)
+    local status, why = counts:status "cpu_atom_cycles"
+    assert.equal("not-counted", status)
+    assert.match("never on CPUs 16-23, or their counters were taken", why, 1, true)
+  end)
+end)
+
 describe("pmc.group", function()
   it("gives a field to each event that was asked for, with _ for -", function()
     local g = pmc.group { "page-faults", "task-clock", "faults = minor-faults" }

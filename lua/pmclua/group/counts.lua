@@ -47,6 +47,18 @@ local function why_never_on(place)
     or "never on the PMU: its counters were taken"
 end
 
+-- Whether it never ran because the thread was on the other kind of cores all the time: then 0 is its count.
+local function was_elsewhere(counts, place)
+  local word = place.event.core_cpus and place.event.part_of
+  for _, other in ipairs(word and rawget(counts, GROUP).list or {}) do
+    if other ~= place and other.event.part_of == word and not other.refused then
+      local enabled, running = times_of(counts, other)
+      if running > 0 and running >= enabled then return true end
+    end
+  end
+  return false
+end
+
 -- Whether its 0 is no count: of a code that nothing vouches for, and that has counted nothing so far.
 local function is_doubtful(counts, place)
   if place.has_counted or not unverified.is(place.event) then return false end
@@ -54,8 +66,8 @@ local function is_doubtful(counts, place)
   return not place.has_counted
 end
 
---- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified", "unsupported" or "constant-zero"; for the latter four
---- also why.
+--- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified",
+--- "unsupported" or "constant-zero"; for the latter four also why.
 ---@param name string
 ---@return string status, string? why
 function Counts:status(name)
@@ -65,6 +77,7 @@ function Counts:status(name)
   if enabled == 0 and running == 0 then
     return "not-counted", why_no_time(self)
   end
+  if running == 0 and was_elsewhere(self, place) then return "placed" end
   if running == 0 then return "not-counted", why_never_on(place) end
   if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
   if running >= enabled then return "counted" end
@@ -90,6 +103,7 @@ end
 local function raw_count(counts, place)
   if place.refused then return nil, tostring(place.refused.why) end
   local enabled, running = times_of(counts, place)
+  if running == 0 and enabled > 0 and was_elsewhere(counts, place) then return 0ULL end
   if running == 0 then return nil, enabled == 0 and why_no_time(counts) or why_never_on(place) end
   return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
 end
@@ -100,7 +114,7 @@ local function estimate(counts, place)
   if not raw then return nil, why end
   if is_doubtful(counts, place) then return nil, unverified.WHY end
   local enabled, running = times_of(counts, place)
-  local share = place.event.core_cpus and 1 or enabled / running
+  local share = place.event.core_cpus and 1 or enabled / running        -- of a kind of core: never scaled
   return tonumber(raw) * share * place.scale
 end
 
