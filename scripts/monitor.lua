@@ -5,7 +5,7 @@
 --   move the next; each line is the difference of two readings. Events that do not fit the PMU at once take
 --   turns, and their numbers carry a ~.
 -- usage: pmclua monitor [-I MS] [-e LIST] [-M NAME] [-- COMMAND [ARGS]]
---        pmclua monitor [-I MS] [-e LIST] [-M NAME] -p PID | -t TID | -C CPUS | -G NAME
+--        pmclua monitor [-I MS] [-e LIST] -p PID | -t TID | -C CPUS | -G NAME
 -- example:
 --   pmclua monitor -I 100 -e page-faults,context-switches -- sleep 0.3
 --         time   page-faults  context-switches

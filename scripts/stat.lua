@@ -5,7 +5,7 @@
 --   its threads and children. Its input and output are untouched; the report goes to standard error. A
 --   target (-p -t -a -C -G) is counted while the command runs, or without one until it ends or Ctrl-C.
 -- usage: pmclua stat [-e LIST] [-r N] [-- COMMAND [ARGS]]
---        pmclua stat [-e LIST] -p PID | -t TID | -a | -C CPUS | -G NAME [-- COMMAND [ARGS]]
+--        pmclua stat [-e LIST] -p PID | -t TID | -a | -C CPUS | -G NAME [COMMAND]
 -- example:
 --   pmclua stat -e page-faults,task-clock -- true
 --   true · 1 repetition · exec to exit, children in
