@@ -59,5 +59,12 @@ local function load_public(_, name)
   return value
 end
 
+--- Its names, all of them, loaded or not.
+local function shown()
+  local list = ("pmc: %s; pmc.help() explains them"):format(table.concat(names(), " "))
+  return table.concat(require("pmclua.text").wrap(list, 78), "\n")
+end
+
 -- __fields: for completion, which pairs(pmc) cannot serve before everything is loaded.
-return setmetatable(pmc, { __index = load_public, __fields = names, __places = PLACES })
+return setmetatable(pmc, { __index = load_public, __tostring = shown, __fields = names,
+  __places = PLACES })

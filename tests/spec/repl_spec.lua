@@ -167,6 +167,13 @@ describe("the prompt in a pipe", function()
     assert.same({ status = 0, out = "5\t6\n6\n", err = "" }, run "x = 5; return x, x + 1\nreturn\n_ + 1\n")
   end)
 
+  it("shows pmc by all its names, loaded or not", function()
+    local shown = run("pmc\n").out:gsub("%s+", " ")
+    for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
+      assert.matches(" " .. name .. "%f[%W]", shown)
+    end
+  end)
+
   it("takes statements of several lines", function()
     assert.equal("1\n2\n", run("for i = 1, 2 do\nprint(i)\nend\n").out)
   end)
