@@ -279,7 +279,7 @@ describe("the prompt in a terminal", function()
 
   it("keeps the history in a file of its user's own", function()
     open()
-    screen:enter("remembered = 17", ">")
+    screen:enter("remembered = 17 return remembered", "17\n>")
     screen:press "C-d"
     screen:wait_end()
     local state = screen.folder .. "/state"
@@ -295,7 +295,7 @@ describe("the prompt in a terminal", function()
 
   it("ends what runs at Ctrl-C and keeps the session", function()
     open()
-    screen:enter("kept = 5", ">")
+    screen:enter("kept = 5 return kept", "5\n>")
     screen:enter("print 'begun' while true do end", "begun")
     screen:press "C-c"
     screen:expect "interrupted\n>"
