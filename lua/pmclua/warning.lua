@@ -41,6 +41,7 @@ local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 ---@field repetitions? integer asked for; for the two above
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
+---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
 
 -- The events that have values, with the summary that several checks need: sorted once.
@@ -69,9 +70,10 @@ end
 function checks.few(cell, events)
   local most = 0
   for _, event in ipairs(events) do most = math.max(most, #event.values) end
-  if most == 0 or most >= FEWEST or cell.repetitions == 1 or all_exact(events) then return end
+  local fewest = FEWEST * (cell.repetitions_of_a_layout or 1)
+  if most == 0 or most >= fewest or cell.repetitions == 1 or all_exact(events) then return end
   return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
-         ("ask for %d repetitions or more"):format(FEWEST)
+         ("ask for %d repetitions or more"):format(fewest)
 end
 
 -- The first value is the largest, and an outlier.

@@ -19,6 +19,19 @@ local function promised(share, low, high)
   return percent(share) .. (kept and "" or " !")
 end
 
+local function coverage_of_layouts()
+  local title = "\n### Coverage of 95 %% intervals where layouts were drawn, %d experiments each (%s)\n"
+  print(title:format(tenth, "promised: 94 % at least"))
+  print "| spread of layouts to that of runs | n | of their means | of all repetitions, not done |"
+  print "|---|---|---|---|"
+  for i, ratio in ipairs { 0, 1, 10 } do
+    for _, n in ipairs(SIZES) do
+      local plain, grouped = simulate.coverage_of_layouts(n, ratio, tenth, 100 * i + n)
+      print(("| %g | %d | %s | %s |"):format(ratio, n, promised(grouped, 0.94, 1), percent(plain)))
+    end
+  end
+end
+
 local function coverage()
   local title = "### Coverage of 95 %% intervals, %d experiments each (promised: 94 to 97.5 %%)\n"
   print(title:format(experiments))
@@ -79,6 +92,7 @@ local function slopes()
 end
 
 coverage()
+coverage_of_layouts()
 slopes()
 equals()
 power()

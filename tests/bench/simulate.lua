@@ -2,6 +2,7 @@
 --
 -- Everything is drawn from seeds: the same figures on every machine. No clock, no workload.
 
+local layouts = require "pmclua.experiment.result.layouts"
 local stats = require "pmclua.stats"
 local verdict = require "pmclua.verdict"
 
@@ -25,13 +26,33 @@ M.shapes = {
   { name = "log-normal, σ 0.5, and one in ten delayed", draw = disturbed, median = 1.0601535019968116 },
 }
 
+local function holds(interval, truth) return interval.low <= truth and truth <= interval.high end
+
+--- Share of experiments whose 95 % interval holds the median, of `n` repetitions in layouts of two: factors that
+--- are log-normal as runs are, `ratio` times as wide.
+---@return number of all repetitions
+---@return number of the means of layouts, as results have it
+function M.coverage_of_layouts(n, ratio, experiments, seed)
+  local random, found = stats.random(seed, "layouts"), {}
+  local plain, grouped = 0, 0
+  for _ = 1, experiments do
+    found.list, found.rows, found.block = {}, {}, { index = {} }
+    local factor
+    for i = 1, n do
+      if i % 2 == 1 then factor = math.exp(0.5 * ratio * random:normal()) end
+      found.list[i], found.rows[i], found.block.index[i] = factor * skewed(random), i, i
+    end
+    plain = plain + (holds(stats.median_interval(found.list), 1) and 1 or 0)
+    grouped = grouped + (holds(stats.median_interval(layouts.means(found)), 1) and 1 or 0)
+  end
+  return plain / experiments, grouped / experiments
+end
+
 local function draw_list(shape, random, n, factor)
   local values = {}
   for i = 1, n do values[i] = shape.draw(random) * (factor or 1) end
   return values
 end
-
-local function holds(interval, truth) return interval.low <= truth and truth <= interval.high end
 
 --- Shares of experiments of `n` repetitions whose 95 % interval holds the truth: of the median, of the
 --- ratio of pairs, and of the ratio of unpaired values (truth 1.02).

@@ -22,6 +22,14 @@ describe("of simulated experiments", function()
     end
   end)
 
+  it("95 % intervals hold the truth where layouts differ by more than runs do", function()
+    for _, n in ipairs { 20, 100 } do
+      local all, of_layouts = simulate.coverage_of_layouts(n, 10, EXPERIMENTS, n)
+      within(of_layouts, 0.94, 1, "means of layouts")
+      assert.is_true(all < 0.92)                 -- which is why
+    end
+  end)
+
   it("95 % intervals of slopes, and of their ratios, hold the truth in 93 % at least", function()
     for i, model in ipairs(simulate.counts) do
       local held = simulate.slopes(model, 15, 200, i)

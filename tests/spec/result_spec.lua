@@ -44,6 +44,17 @@ describe("a summary", function()
     assert.same({ 10, 21, 11 }, first_cell(records).cycles.values)
   end)
 
+  it("has an interval of layouts where these were drawn: what ran in one is not independent", function()
+    local values = {}
+    for i = 1, 20 do values[i] = 100 + math.ceil(i / 2) end
+    local function cycles(more) return first_cell(made.records { values, {}, {} }, command(more)).cycles end
+    assert.same({ 105.5, 102, 109 }, { cycles { layouts = {} }.median, cycles { layouts = {} }.low,
+      cycles({ layouts = {} }).high })                                                     -- n = 10
+    assert.same({ 105.5, 103, 108 }, { cycles().median, cycles().low, cycles().high })     -- n = 20
+    for i = #values, 9, -1 do values[i] = nil end
+    assert.matches("needs 6 layouts, there are 4", cycles({ layouts = {} }).reason)
+  end)
+
   it("has no interval below six values, and says why", function()
     local cycles = first_cell(made.records { { 1, 2, 3, 4, 5 }, {}, {} }, command()).cycles
     assert.is_nil(cycles.low)
@@ -454,6 +465,23 @@ describe("a comparison", function()
     assert.equal(3, #two_by_two():compare({ baseline = { n = 256, workload = "rows" } }).pairs)
     assert.matches("no factor is called 'm'",
       message_of(function() two_by_two():compare { baseline = { m = 1 } } end))
+  end)
+
+  it("is of layouts where these were drawn, by the mean ratio of each", function()
+    local ours, theirs, records = {}, {}, {}
+    for i = 1, 24 do theirs[i], ours[i] = 100 + i, (100 + i) * (1.1 + 0.01 * math.ceil(i / 2)) end
+    for cell, values in ipairs { theirs, ours } do
+      for i, value in ipairs(values) do
+        records[#records + 1] = made.record({ math.floor(1000 * value) }, { cell = cell, index = i,
+          levels = { n = cell == 1 and 256 or 512 }, order = 2 * i + cell })
+      end
+    end
+    local pair = of(records, command { layouts = {}, baseline = { n = 256 } }):compare({ names = { "cycles" } }).pairs[1]
+    local found = pair.rows[1].verdict
+    assert.same({ 24, 12 }, { pair.pairs, found.n })
+    assert.near(1.165, found.ratio, 1e-4)
+    assert.near(1.13, found.low, 1e-4)
+    assert.near(1.20, found.high, 1e-4)
   end)
 
   it("pairs repetitions by block, leaving out those that one side has not", function()

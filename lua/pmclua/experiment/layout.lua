@@ -74,7 +74,7 @@ function M.check(declaration, wrong)
 end
 
 local STEP_BYTES, PAGE_BYTES = 16, 4096
-M.REPETITIONS_OF_ONE = 2         -- that each drawn layout is kept for
+M.REPETITIONS_OF_ONE = require("pmclua.experiment.result.layouts").REPETITIONS_OF_ONE
 
 --- The i-th layout of a seed.
 local function draw(seed, i)

@@ -191,6 +191,7 @@ end
 ---@param baseline table<integer, number> by block
 ---@return number[] values
 ---@return number[] baseline
+---@return integer[] blocks
 function M.pair(values, baseline)
   local blocks = {}
   for block in pairs(values) do
@@ -199,7 +200,7 @@ function M.pair(values, baseline)
   table.sort(blocks)
   local a, b = {}, {}
   for i, block in ipairs(blocks) do a[i], b[i] = values[block], baseline[block] end
-  return a, b
+  return a, b, blocks
 end
 
 return M

@@ -6,6 +6,7 @@
 local summaries = require "pmclua.experiment.result.summary"
 local values = require "pmclua.experiment.result.values"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local names = require "pmclua.experiment.result.names"
 
 local M = {}
@@ -58,6 +59,7 @@ local function find_summary(cell, name)
   if cached then return cached end
   local about, read = source_of(cell, name)
   if not about then return nil end
+  about.means = cell.result.header.layouts and layouts.means or nil
   local summary = summaries.new(about, read)
   cell.summaries[name] = summary
   return summary
@@ -98,8 +100,6 @@ end
 ---@return pmclua.Estimate
 function Cell:estimate(name) return values.estimate(self:found(name)) end
 
-local REPETITIONS_OF_A_LAYOUT = 2       -- header.layouts has them: lua/README.md
-
 --- How much of the spread of an event or metric is between drawn layouts, and how much between runs of one.
 ---@param name string
 ---@return pmclua.Components? components between_share and within_share of the mean; nil where layouts were
@@ -107,16 +107,7 @@ local REPETITIONS_OF_A_LAYOUT = 2       -- header.layouts has them: lua/README.m
 ---@return string? reason
 function Cell:components(name)
   if not self.result.header.layouts then return nil, "layouts were not drawn" end
-  local found, groups, by_layout = self:found(name), {}, {}
-  for k, row in ipairs(found.rows) do
-    local layout = math.ceil(found.block.index[row] / REPETITIONS_OF_A_LAYOUT)
-    if not by_layout[layout] then
-      groups[#groups + 1] = {}
-      by_layout[layout] = groups[#groups]
-    end
-    table.insert(by_layout[layout], found.list[k])
-  end
-  return require("pmclua.stats").components(groups)
+  return require("pmclua.stats").components(layouts.groups(self:found(name)))
 end
 
 local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,

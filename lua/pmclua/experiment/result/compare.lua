@@ -5,6 +5,7 @@
 -- those of the others hold together (verdict.levels), over all the comparisons that are made here.
 
 local explain = require "pmclua.explain"
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local text = require "pmclua.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.experiment.result.names"
@@ -176,21 +177,32 @@ local function why_absent(pair)
   end
 end
 
--- Values of both sides, in the order of blocks where they are paired.
-local function values_of(pair, name)
-  if pair.paired then
-    return verdict.pair(pair.cell:values_by_block(name), pair.baseline:values_by_block(name))
-  end
-  return pair.cell:values(name), pair.baseline:values(name)
+local function unpaired_values(pair, name, is_drawn)
+  local ours, theirs = pair.cell:found(name), pair.baseline:found(name)
+  pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
+  if is_drawn then return layouts.means(ours), layouts.means(theirs) end
+  return ours.list, theirs.list
+end
+
+-- Values of both sides, in the order of blocks where they are paired; of layouts where these were drawn.
+local function values_of(pair, name, is_drawn)
+  local ours, theirs = pair.cell, pair.baseline
+  if not pair.paired then return unpaired_values(pair, name, is_drawn) end
+  local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
+  pair.pairs = math.max(pair.pairs, #blocks)
+  if is_drawn then return layouts.pairs(blocks, a, b) end
+  return a, b
 end
 
 local function compare_values(pair, name, asked)
-  local ours, theirs = values_of(pair, name)
-  pair.pairs = math.max(pair.pairs, math.min(#ours, #theirs))
+  local is_drawn = pair.cell.result.header.layouts ~= nil
+  local ours, theirs = values_of(pair, name, is_drawn)
   if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
     return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
   end
-  return verdict.compare(ours, theirs, asked)
+  local found, why = verdict.compare(ours, theirs, asked)
+  if found and is_drawn then found.reason = layouts.reason(found.reason) end
+  return found, why
 end
 
 -- The A/A control of a baseline: the same workload and levels once more; nil where there is none.

@@ -4,6 +4,7 @@
 -- scaled count ran. Absent numbers are nil with a reason. Where a number is one that was counted (not
 -- a mean of two, not scaled, not per iteration) it is exact to 2^64-1.
 
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
 local verdict = require "pmclua.verdict"
@@ -80,6 +81,15 @@ local function set_exact(summary, raw)
   summary.exact = n > 1 and sorted[1] == sorted[n]
 end
 
+-- The interval where layouts were drawn: that of their means.
+local function set_grouped(summary, means)
+  local found = stats.median_interval(means, LEVEL)
+  summary.low, summary.high, summary.coverage = found.low, found.high, found.coverage
+  summary.reason = layouts.reason(found.reason)
+  if not found.low then return end
+  summary.low, summary.high = math.min(found.low, summary.median), math.max(found.high, summary.median)
+end
+
 -- The slope stands where the median of values would.
 local function set_slope(summary, fit)
   summary.fit, summary.median = fit, fit.slope
@@ -94,7 +104,7 @@ local lazy = {
 }
 
 -- The numbers of a summary, exact where they can be.
-local function describe(summary, values)
+local function describe(summary, values, means)
   local found = stats.summary(values.list, LEVEL)
   for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
     "outliers" } do
@@ -102,12 +112,16 @@ local function describe(summary, values)
   end
   summary.min, summary.max = found.minimum, found.maximum
   if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
-  if values.fit then set_slope(summary, values.fit) end
+  if values.fit then set_slope(summary, values.fit)
+  elseif means and not summary.exact and not is_cdata(summary.median) then
+    set_grouped(summary, means(values))
+  end
   return summary
 end
 
 --- Summarises values. `read` gives them again: they are not kept.
----@param about { name: string, title: string, unit: string, kind: string, margin: number? }
+---@param about { name: string, title: string, unit: string, kind: string, margin: number?,
+---  means: (fun(values: pmclua.Values): number[])? }   means: of layouts, where they were drawn
 ---@param read fun(): pmclua.Values
 ---@return pmclua.Summary
 function M.new(about, read)
@@ -116,7 +130,7 @@ function M.new(about, read)
     status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
     exact = false, outliers = {}, read = read }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
-  local found = summary.n > 0 and describe(summary, values) or nil
+  local found = summary.n > 0 and describe(summary, values, about.means) or nil
   summary.quality = verdict.quality(summary.status, found, about.margin)
   return setmetatable(summary, lazy)
 end

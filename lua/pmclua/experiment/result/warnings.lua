@@ -1,5 +1,6 @@
 --- warnings.lua: the cells of a result as what warning.lua asks of them.
 
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local stats = require "pmclua.stats"
 local warning = require "pmclua.warning"
 local values = require "pmclua.experiment.result.values"
@@ -99,7 +100,8 @@ local function cell_of(result, cell)
     margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
     repetitions = not result.header.stop and result.header.repetitions or nil,
     enabled_ns = enabled_ns, cpu_ns = cpu_ns,
-    anchors = anchors_of(result, cell) }
+    anchors = anchors_of(result, cell),
+    repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
 end
 
 --- What to know before believing the numbers of a result, the gravest first.
