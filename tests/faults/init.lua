@@ -219,12 +219,19 @@ local function left_files(result)
   return list
 end
 
---- Processes that were started by a run, by the plan in their environment.
+local LEAVING_TRIES = 40        -- of 0.05 s: what is ending may take so long on a busy machine
+
+--- Processes that were started by a run and stay, by the plan in their environment.
 local function left_processes(result)
-  local pipe = io.popen(("grep -laz 'FAULTS_PLAN=%s/plan' /proc/[0-9]*/environ 2>/dev/null")
-    :format(result.place))
-  local list = pipe:read "*a"
-  pipe:close()
+  local command = ("grep -laz 'FAULTS_PLAN=%s/plan' /proc/[0-9]*/environ 2>/dev/null"):format(result.place)
+  local list
+  for try = 1, LEAVING_TRIES do
+    local pipe = io.popen(command)
+    list = pipe:read "*a"
+    pipe:close()
+    if list == "" then return list end
+    if try < LEAVING_TRIES then os.execute "sleep 0.05" end
+  end
   return list
 end
 

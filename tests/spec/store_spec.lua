@@ -155,6 +155,16 @@ describe("short repetitions of kernels", function()
     assert.is_true(#lines_of(path) < 20)
   end)
 
+  it("say how they were read, and share lines with those that were read alike", function()
+    local records = {}
+    for i = 1, 20 do records[i] = made.record({ i, 2, 3 }, { index = i, order = i, read = i > 10 and "toggle" or nil }) end
+    local path = write(made.header { repetitions = 20 }, records)
+    local back = read(path)
+    table.sort(back, function(a, b) return a.index < b.index end)
+    for i, record in ipairs(back) do assert.same({ i, i > 10 and "toggle" or nil }, { record.index, record.read }) end
+    assert.equal(4, #lines_of(path))        -- the header, two lines of ten, the end
+  end)
+
   it("keep what differs within the line", function()
     local records = many(20)
     records[7].counts[3], records[8].enabled[2], records[9].exit = nil, 12345, 0

@@ -282,6 +282,14 @@ local function write(path, content)
   end
 end
 
+-- A new file that only its user may read.
+local function temporary_file()
+  local template = (os.getenv "TMPDIR" or "/tmp") .. "/pmclua-plot-XXXXXX"
+  local path, _, errnum = core.make_temporary(template)
+  if not path then error(explain.system(errnum, "write", template), 0) end
+  return path
+end
+
 -- Runs gnuplot on a file of commands; what it complains of.
 local function run(program, script)
   local pipe = io.popen(("%s -d %s 2>&1 </dev/null"):format(shell_word(program), shell_word(script)))
@@ -322,11 +330,12 @@ function M.draw(chart, format, size)
   local wide = math.max(1, (chart.columns or 1) / 2) ^ 0.7
   local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
     height = asked.height or is_text and 22 * down or HEIGHT + 180 * (down - 1) }
-  local script, picture = os.tmpname(), os.tmpname()
-  write(script, M.commands(chart, format, picture, whole))
-  local said, drawn = run(program, script), read(picture)
+  local script, picture = temporary_file(), temporary_file()
+  local written, problem = pcall(write, script, M.commands(chart, format, picture, whole))
+  local said, drawn = written and run(program, script), read(picture)
   os.remove(script)
   os.remove(picture)
+  if not written then error(problem, 0) end
   if not drawn or drawn == "" then
     refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((said:gsub("%s+", " "):sub(1, 300))))
   end
