@@ -227,6 +227,12 @@ describe("a plot", function()
     assert.is_nil(picture:find("2,050", 1, true))
   end)
 
+  it("in a text numbers the cells whose names do not fit, and says which is which", function()
+    local picture = sizes():plot("distribution"):render "text"
+    assert.matches(" 1 +2 +3 +4 +5 +6\n +1  rows, n 8\n +2  columns, n 8\n", picture)
+    assert.matches("\n +6  columns, n 512\n$", picture)
+  end)
+
   it("is written to a file by the end of its name", function()
     local folder = support.folder()
     for _, name in ipairs { "a.svg", "a.png", "a.txt" } do

@@ -115,7 +115,7 @@ function M.distribution(result, name)
     series[#series + 1] = { style = "points", colour = colour, data = points_beside(values, i, d) }
   end
   return chart_of(result, cells, count, "values, quartiles and extremes", { {
-    x = { label = "", tics = tics, low = 0.4, high = #cells + 0.6 },
+    x = { label = "", tics = tics, named = true, low = 0.4, high = #cells + 0.6 },
     y = { label = scale.label, log = scale.log }, series = series } })
 end
 

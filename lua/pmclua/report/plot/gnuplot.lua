@@ -29,6 +29,7 @@ local M = {}
 ---@field high? number
 ---@field tics? { [1]: string, [2]: number }[] names of places, in place of numbers
 ---@field zero? boolean a line at 0
+---@field named? boolean the tics are cells, of which each has to be told
 ---@field whole? boolean whole numbers: no marks between them
 
 ---@class pmclua.ChartSeries
@@ -146,10 +147,28 @@ local function apart(axis, columns)
   return kept
 end
 
+-- Whether the cells on an axis have numbers in a text of so many columns, because their names do not fit.
+local function is_numbered(axis, columns)
+  local longest = 0
+  for _, tic in ipairs(axis.tics or {}) do longest = math.max(longest, text.width(tic[1])) end
+  return axis.named and longest * #axis.tics >= columns - MARGIN
+end
+
+local function numbers_of(axis)
+  local tics = {}
+  for i, tic in ipairs(axis.tics) do tics[i] = { tostring(i), tic[2] } end
+  return tics
+end
+
+local function shown_tics(axis, columns)
+  if not columns then return axis.tics end
+  return is_numbered(axis, columns) and numbers_of(axis) or apart(axis, columns)
+end
+
 local function tics_of(axis, largest, columns)
   if not axis.tics then return axis.whole and largest < 8 and "1" or "norotate autofreq" end
   local tics, longest = {}, 0
-  for i, tic in ipairs(columns and apart(axis, columns) or axis.tics) do
+  for i, tic in ipairs(shown_tics(axis, columns)) do
     tics[i] = ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
     longest = math.max(longest, text.width(tic[1]))
   end
@@ -309,6 +328,9 @@ local function with_words(chart, drawn, width)
       lines[#lines + 1] = text.cut(text.safe(shown and shown.y.label or ""), width)
       for line in (picture:gsub("^%s*\n", ""):gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
         lines[#lines + 1] = (line:gsub("%s+$", ""))
+      end
+      for i, tic in ipairs(shown and is_numbered(shown.x, width) and shown.x.tics or {}) do
+        lines[#lines + 1] = text.cut(("%4d  %s"):format(i, text.safe(tic[1])), width)
       end
     end
   end
