@@ -580,7 +580,8 @@ describe("the command line of an experiment", function()
     local limited = run { events = { "page-faults" }, workloads = { "true" }, warmup = 0,
       stop = { interval = "0.0001%", repetitions = 7 } }
     if not limited:cells()().page_faults.exact then
-      assert.matches("stopped at the limit of 7 repetitions, before all was as narrow as asked", tostring(limited))
+      local said = tostring(limited):gsub("%s+", " ")
+      assert.matches("stopped at the limit of 7 repetitions, before all intervals were as narrow as asked", said)
     end
   end)
 

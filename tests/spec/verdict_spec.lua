@@ -366,12 +366,15 @@ describe("the rule when to stop", function()
     assert.is_nil(stop({ interval = 0.005 }, { summaries = { narrow, wide } }))
     assert.is_nil(stop({ interval = 0.005 }, { summaries = { { median = 5 } } }))
     assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = 0, low = 0, high = 0 } } }))
+    local huge = 2ULL ^ 63
+    assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = huge, low = huge, high = huge } } }))
   end)
 
   it("ends when every comparison is decided, or known as narrowly as asked", function()
     assert.equal("decided", stop({}, { verdicts = { decided, decided } }))
     assert.is_nil(stop({}, { verdicts = { decided, undecided } }))
     assert.equal("decided", stop({ interval = 0.005 }, { verdicts = { decided, almost } }))
+    assert.is_nil(stop({ interval = 0.005 }, { verdicts = { undecided }, summaries = { narrow } }))
     assert.is_nil(stop({}, { verdicts = { almost } }))
   end)
 

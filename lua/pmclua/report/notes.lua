@@ -337,8 +337,7 @@ local function warnings(result, list)
 end
 
 local STOPPED = {
-  decided = "stopped after %s: all comparisons are decided",
-  narrow = "stopped after %s: all intervals are as narrow as asked",
+  decided = "stopped after %s", narrow = "stopped after %s",
   repetitions = "stopped at the limit of %s",
   time = "stopped after %s, at the limit of %s",
 }
@@ -347,10 +346,12 @@ local STOPPED = {
 local function stopping(result)
   local why, count = require("pmclua.experiment.result.stopping").why(result)
   if not why then return nil end
-  local rule, missed = result.header.stop, ""
-  if why == "decided" then missed = rule.interval and ", or as narrow as asked" or ""
-  elseif why ~= "narrow" and rule.interval then missed = ", before all was as narrow as asked"
-  elseif why ~= "narrow" and result.header.baseline then missed = ", before all comparisons were decided" end
+  local rule, compares = result.header.stop, result.header.baseline
+  local reached = rule.interval and (compares and "decided, or as narrow as asked" or "as narrow as asked")
+    or compares and "decided"
+  local all, missed = compares and "all comparisons" or "all intervals", ""
+  if why == "decided" or why == "narrow" then missed = (": %s are %s"):format(all, reached)
+  elseif reached then missed = (", before %s were %s"):format(all, reached) end
   return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
 end
 

@@ -58,8 +58,12 @@ end
 local function add_stop(lines, declaration)
   local rule, limits = declaration.stop, {}
   if not rule then return end
-  if rule.interval then limits[1] = ("when all intervals are %s wide"):format(text.percent(rule.interval)) end
-  if declaration.baseline then limits[#limits + 1] = "when all comparisons are decided" end
+  local narrow = rule.interval and text.percent(rule.interval) .. " wide"
+  if declaration.baseline then
+    limits[1] = "when all comparisons are decided" .. (narrow and ", or their intervals " .. narrow or "")
+  elseif narrow then
+    limits[1] = "when all intervals are " .. narrow
+  end
   if rule.repetitions then limits[#limits + 1] = "at " .. text.plural(rule.repetitions, "repetition") end
   if rule.seconds then limits[#limits + 1] = "after " .. text.duration(rule.seconds) end
   add(lines, "  stops: ", table.concat(limits, "; "))

@@ -11,7 +11,8 @@ local M = {}
 local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; ratio of looks; without a limit
 
 ---@class pmclua.StopRule
----@field interval? number share of the median that the whole interval may be wide
+---@field interval? number share of the median that the whole interval may be wide; of ratios, where cells are
+---  compared
 ---@field repetitions? integer at most; default 1000
 ---@field seconds? number at most
 
@@ -61,7 +62,9 @@ end
 
 local function all_narrow(summaries, share)
   for _, summary in ipairs(summaries) do
-    if not summary.low or summary.high - summary.low > share * math.abs(summary.median) then return false end
+    -- Counts above 2^53 are no Lua numbers.
+    local width = summary.low and tonumber(summary.high - summary.low)
+    if not width or width > share * math.abs(tonumber(summary.median)) then return false end
   end
   return #summaries > 0
 end
@@ -84,7 +87,8 @@ function M.stop(rule, state)
   if state.n >= M.most(rule) then return "repetitions" end
   if rule.seconds and state.seconds >= rule.seconds then return "time" end
   if not M.is_look(rule, state.n) then return nil end
-  if rule.interval and all_narrow(state.summaries, rule.interval) then return "narrow" end
+  local compares = #state.verdicts > 0            -- then it is the ratios that are to be known
+  if not compares and rule.interval and all_narrow(state.summaries, rule.interval) then return "narrow" end
   if all_settled(state.verdicts, rule.interval) then return "decided" end
 end
 
