@@ -65,6 +65,17 @@ describe("a limit", function()
       tostring(failed))
   end)
 
+  it("that is relative needs whole layouts where these were drawn", function()
+    local function drawn(middle, count)
+      local values = around(middle, 1)
+      for i = #values, count + 1, -1 do values[i] = nil end
+      return of({ values, {}, {} }, { layouts = {} })
+    end
+    assert.equal("fail", gate(drawn(1100, 22), "cycles <= +1%", drawn(1000, 22)).state)
+    assert.equal("fail", gate(of { around(1100, 1), {}, {} }, "cycles <= +1%", of { around(1000, 1), {}, {} }).state)
+    assert.equal("uncountable", gate(drawn(1100, 6), "cycles <= +1%", drawn(1000, 6)).state)
+  end)
+
   it("holds for what is exact to the last count", function()
     local before = of { around(1000), around(500), {} }
     assert.equal("pass", gate(of { around(1010), {}, {} }, "cycles <= +1%", before).state)

@@ -8,6 +8,7 @@ local check = require "pmclua.verdict.check"
 local explain = require "pmclua.explain"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local interval = require "pmclua.stats.interval"
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local metric = require "pmclua.metric"
 local names = require "pmclua.experiment.result.names"
 local values = require "pmclua.experiment.result.values"
@@ -110,13 +111,21 @@ local function absolute(limit, cell, observed)
   return check.gate(plain, { { left = observed.fit.slope, right = most } })
 end
 
-local function relative(limit, observed, before, level)
+-- Values that are independent of each other.
+local function independent(cell, found)
+  return cell.result.header.layouts and layouts.means(found) or found.list
+end
+
+-- Each side is a cell and what was found in it.
+local function relative(limit, cell, other, level)
+  local observed, before = cell.found, other.found
   if observed.fit and before.fit then
     local found, why = fits.compare(observed.estimate, before.estimate, { level = level, paired = false })
     if not found then return { state = "uncountable", text = limit.formula, reason = why } end
     return check.judge(limit, found, observed.fit.slope, before.fit.slope)
   end
-  return check.gate(setmetatable({ left = identity }, { __index = limit }), observed.list, before.list, level)
+  return check.gate(setmetatable({ left = identity }, { __index = limit }), independent(cell.cell, observed),
+    independent(other.cell, before), level)
 end
 
 local function check_cell(limit, cell, before, level)
@@ -128,7 +137,7 @@ local function check_cell(limit, cell, before, level)
   end
   local theirs = values.of_metric(before, side(limit, limit.left))
   if #theirs.list == 0 then return absent(limit, theirs, "in the baseline, ") end
-  return relative(limit, observed, theirs, level)
+  return relative(limit, { cell = cell, found = observed }, { cell = before, found = theirs }, level)
 end
 
 -- ---- all limits in all cells -----------------------------------------------------------------------------
