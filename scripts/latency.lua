@@ -14,7 +14,6 @@
 --   duration_time       34.35 ns    0.343 ns  31.22 … 37.22  18.68 µs   noisy
 --   cycles                     –  <not supported>: this virtual machine has no PMU
 --   instructions               –  <not supported>: this virtual machine has no PMU
---   overhead is 1 % of a count at most from 53,832 iterations on (duration_time)
 --
 --   add, independent · copies = 100 · 10 repetitions, 2 warm-ups
 --     fit over 26,215 … 131,075 iterations
@@ -22,7 +21,6 @@
 --   duration_time       13.65 ns    0.136 ns  12.87 … 14.64   6.72 µs   noisy
 --   cycles                     –  <not supported>: this virtual machine has no PMU
 --   instructions               –  <not supported>: this virtual machine has no PMU
---   overhead is 1 % of a count at most from 48,714 iterations on (duration_time)
 --
 --   ...
 -- reading: the first of a pair is the latency, the second the inverse throughput, both in time, and in

@@ -6,7 +6,7 @@
 --   with --by host, else by file, compared with the first.
 -- usage: pmclua report [FILE...] [--format F] [--output FILE]
 --        pmclua report --list
---   |   pmclua report --prune [--keep N] [--older-than AGE]
+--        pmclua report --prune [--keep N] [--older-than AGE]
 -- example:
 --   pmclua pages --store pages.jsonl
 --   pmclua report pages.jsonl --format markdown
