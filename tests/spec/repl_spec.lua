@@ -299,7 +299,7 @@ describe("the prompt in a terminal", function()
     screen:enter("print 'begun' while true do end", "begun")
     screen:press "C-c"
     screen:expect "interrupted\n>"
-    screen:enter("kept", "5\n>")
+    screen:enter("kept + 2", "7\n>")
     screen:type "half a line"
     screen:press "C-c"
     screen:enter("kept + 1", "6\n>")
