@@ -219,7 +219,8 @@ function M.event(event, leader)
   if is_doubtful then reason, hint = "it opens", "ask for it by a name that is known here, if it has one" end
   return {
     event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
-    status = is_doubtful and unverified.STATUS or tried.status, why = tried.why and text.safe(tostring(tried.why)) or nil, note = tried.note,
+    status = is_doubtful and unverified.STATUS or tried.status, note = tried.note,
+    why = tried.why and text.safe(tostring(tried.why)) or nil,
     reason = reason, hint = hint, opened = tried.attr,
   }
 end

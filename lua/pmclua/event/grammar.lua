@@ -13,7 +13,7 @@
 
 local lpeg = require "lpeg"
 local problem = require "pmclua.event.problem"
-local text = require "pmclua.text"
+local safe = require("pmclua.text").safe
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
 local C, Cb, Cc, Cg, Cmt, Cp, Ct = lpeg.C, lpeg.Cb, lpeg.Cc, lpeg.Cg, lpeg.Cmt, lpeg.Cp, lpeg.Ct
@@ -33,13 +33,13 @@ local function token(pattern)
   return Ct(Cg(Cp(), "position") * Cg(C(pattern), "text"))
 end
 
-local character = "^[%z\1-\127\194-\244][\128-\191]*"
+local ONE_CHARACTER = "^[%z\1-\127\194-\244][\128-\191]*"
 
 --- Raises a problem where it is tried: `message`, "instead of" what stands there, and advice on it.
 local function fail(message, advice)
   return Cmt(P(true), function(subject, position)
-    local here = subject:match(character, position) or subject:sub(position, position)
-    local seen = here == "" and "the end" or ("'%s'"):format(text.safe(here))
+    local here = subject:match(ONE_CHARACTER, position) or subject:sub(position, position)
+    local seen = here == "" and "the end" or ("'%s'"):format(safe(here))
     problem.raise(position, #here, "%s %s%s", message, seen, advice and ": " .. advice or "")
   end)
 end
@@ -62,14 +62,16 @@ local quote = Cg(Cp(), "quote") * "'" * Cg(Cc(true), "quoted") * Cg(C((1 - P "'"
 local slash_unclosed = at_end * unclosed("slash", "/")
 
 local bare_value = Cg(C((1 - S ",/'\"= \t\r\n") ^ 1), "text")
-local unquoted = #S "/\"" * fail("expected a value instead of", "what is not a word or a number stands between quotes (')")
+local unquoted = #S "/\"" * fail("expected a value instead of",
+  "what is not a word or a number stands between quotes (')")
 local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value)) + unquoted
 local term_name = slash_unclosed + token((alphanumeric + S "_*?.:@-") ^ 1)
 local assigned = blank * "=" * blank * expect(value, "a value")
 local term = blank * Ct(Cg(expect(term_name, "a term"), "name") * Cg(assigned, "value") ^ -1) * blank
 local late_modifiers = #(blank * ":" * letter) * blank *
   fail("unexpected", "modifiers stand right behind the second '/'")
-local closing_slash = P "/" * (late_modifiers + P(true)) + slash_unclosed + fail("expected ',' or '/' instead of")
+local closing_slash = P "/" * (late_modifiers + P(true)) + slash_unclosed +
+  fail("expected ',' or '/' instead of")
 local terms = blank * Cg(Cp(), "slash") * "/" * Cg(Ct(blank * #P "/" + term * ("," * term) ^ 0), "terms") *
   closing_slash * (blank * Cg(token(letter ^ 1), "modifiers") + Cg(token(P(true)), "modifiers"))
 

@@ -53,8 +53,8 @@ end
 local function alias_terms(alias)
   if not alias.parsed then
     alias.parsed = {}
-    for text in alias.terms:gmatch("[^,]+") do
-      local name, value = text:match("^%s*([^=%s]+)=?(%S*)")
+    for part in alias.terms:gmatch("[^,]+") do
+      local name, value = part:match("^%s*([^=%s]+)=?(%S*)")
       if value ~= "?" then value = core.u64(value == "" and "1" or value) end
       table.insert(alias.parsed, { name = name, value = value ~= "?" and value and 0ULL + value or value })
     end

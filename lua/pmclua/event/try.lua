@@ -100,7 +100,8 @@ function try.event(event, target, leader)
   if constant_zero(event, attr) then
     return { status = "constant-zero", why = refused(event, failure).why }
   end
-  return counted(event, attr, not kinds.ignores_exclusion(attr) and "user space only (as an ordinary user)" or nil)
+  local is_less = not kinds.ignores_exclusion(attr)
+  return counted(event, attr, is_less and "user space only (as an ordinary user)" or nil)
 end
 
 -- Whether a started group is on the PMU. A counter that somebody else holds shows only as a group that
@@ -115,8 +116,8 @@ local function is_running(group)
 end
 
 --- True when these groups open beside each other, and are all on the PMU when they run.
----@param lists table[][] attrs of each; `target`: where it opens, by default on this thread; `is_elsewhere`: it
----   counts on some CPUs alone, where this thread need not be
+---@param lists table[][] attrs of each; `target`: where it opens, by default on this thread;
+---   `is_elsewhere`: it counts on some CPUs alone, where this thread need not be
 ---@return boolean fits
 ---@return table? failure of opening, with `index` and `group`; nil when they opened and one never ran
 function try.groups(lists)

@@ -28,10 +28,18 @@ local function form_of(pmu)
   return FORMS[pmu.name] or ("%s/%s/"):format(pmu.name, pmu:alias_names()[1] or "TERM=VALUE")
 end
 
--- A PMU without terms.
-local function blame_bare_pmu(head, tree)
-  local pmu = tree:resolve(head.text)[1]
-  if pmu then problem.at(head, "'%s' is a PMU; its events are written as %s", head.text, form_of(pmu)) end
+-- What is only the beginning of an event: a PMU without terms, a system of tracepoints, "mem".
+local function blame_beginning(item, tree, options)
+  local head, second = item.words[1], item.words[2]
+  local word = head.text
+  if word:find "[*?%[]" then return end
+  local pmu = tree:resolve(word)[1]
+  if pmu then problem.at(head, "'%s' is a PMU; its events are written as %s", word, form_of(pmu)) end
+  if word == "mem" then problem.at(head, "a breakpoint is written as mem:ADDRESS/LENGTH:rwx") end
+  if (not second or second.text == "") and tracepoint.has_system(word, options) then
+    local said = "'%s' is a system of tracepoints, which are written as %s:NAME, all of them as %s:*"
+    problem.at(head, said, word, word, word)
+  end
 end
 
 --- Raises that there is no such PMU.
@@ -48,7 +56,7 @@ function M.pmu(head, tree)
   problem.hinted(head, near or "there are " .. text.list(tree:names()), "there is no PMU '%s' here", name)
 end
 
--- ---- libpfm4 -----------------------------------------------------------------------------------------------
+-- ---- libpfm4 ---------------------------------------------------------------------------------------------
 
 -- "skl::EVENT" of a PMU that libpfm4 does not know or that is not here, or an event that it has not.
 local function blame_pfm(item)
@@ -67,7 +75,7 @@ local function blame_pfm(item)
     item.words[3].text)
 end
 
--- ---- events ------------------------------------------------------------------------------------------------
+-- ---- events ----------------------------------------------------------------------------------------------
 
 local function known_words(word, tree)
   local all = names.all()
@@ -104,7 +112,7 @@ end
 function M.event(item, tree, options)
   local head, second = item.words[1], item.words[2]
   blame_pfm(item)
-  blame_bare_pmu(head, tree)
+  blame_beginning(item, tree, options)
   local hint = respelt(head.text)
   if not hint and not text.nearest(head.text, names.all()) then cache.blame(head) end
   hint = hint or text.nearest(head.text, known_words(head.text, tree))
