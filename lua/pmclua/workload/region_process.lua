@@ -73,7 +73,8 @@ end
 function RegionProcess.complaint(_, result)
   local refusal = region.refusal(result)
   if refusal then return tostring(refusal) end
-  return result.outcome ~= "done" and core.errno_text(result.errnum or 0) or nil
+  if result.outcome == "done" then return nil end
+  return (result.errnum or 0) ~= 0 and core.errno_text(result.errnum) or "it ended before it was followed"
 end
 
 return M
