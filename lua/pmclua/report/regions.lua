@@ -137,7 +137,7 @@ local function cost_note(result)
   end
   local parts = {}
   for _, about in ipairs(data.names(result)) do
-    local median = cost:quantile(about.field, 0.5)
+    local median = cost:values(about.field).sum and cost:quantile(about.field, 0.5)
     if median and about.field ~= "cpu_time" then
       parts[#parts + 1] = ("%s %s"):format(shown(median, about),
         about.field == "duration" and "duration" or about.title)
