@@ -152,7 +152,7 @@ static int ring_of_cpu(const struct probes *probes, int cpu)
     return -1;
 }
 
-/* The group's members that write write to one ring. */
+/* The group's members that write, write to one ring. */
 static int add_ring(struct probes *probes, struct probe_group *group)
 {
     int result = 0, index = ring_of_cpu(probes, group->cpu);

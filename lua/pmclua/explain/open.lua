@@ -192,8 +192,8 @@ local function limit_of(number) return number == math.huge and "none" or text.co
 
 function rules.EMFILE(failure, facts)
   local limit = facts.nofile
-  local why = failure.descriptors and ("too many open files: the events take %s descriptors beside those that "
-    .. "are open"):format(text.count(failure.descriptors))
+  local why = failure.descriptors and ("too many open files: the events take %s descriptors beside those "
+    .. "that are open"):format(text.count(failure.descriptors))
     or "too many open files: each event takes a descriptor for each CPU and each thread"
   if not limit then return why, "raise the limit: ulimit -n" end
   why = ("%s, and the limit is %s (hard limit %s)"):format(why, limit_of(limit.soft), limit_of(limit.hard))

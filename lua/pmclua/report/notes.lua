@@ -39,9 +39,14 @@ local function span(header)
     header.inherit == false and "first thread alone" or "children in")
 end
 
+local function entries_are_values(cell)
+  local regions = cell.result.header.regions
+  return cell.region and regions and regions.entries
+end
+
 local function how_counted(cell)
   local header = cell.result.header
-  if cell.region then return header.regions and header.regions.entries and "each a value" or "sum of a run" end
+  if cell.region then return entries_are_values(cell) and "each a value" or "sum of a run" end
   if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
   if header.target or cell.kind == "command" then return span(header) end
   local least, most = iterations(cell)
@@ -64,9 +69,8 @@ local ENTRY = { marks = { "entry", "entries" }, functions = { "call" } }
 
 -- How many values there are: of repetitions, or of a region's entries where each is one.
 local function how_many(cell)
-  local regions = cell.result.header.regions
-  if not (cell.region and regions and regions.entries) then return repetitions(cell.result, cell.repetitions) end
-  return text.plural(cell.repetitions, unpack(ENTRY[regions.kind] or ENTRY.marks))
+  if not entries_are_values(cell) then return repetitions(cell.result, cell.repetitions) end
+  return text.plural(cell.repetitions, unpack(ENTRY[cell.result.header.regions.kind] or ENTRY.marks))
 end
 
 --- The headline of one cell's table.

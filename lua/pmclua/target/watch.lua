@@ -206,15 +206,22 @@ local function read_member(self, member)
   return ok
 end
 
+local TICK_NS = 2e7         -- longer than the steps of the coarsest clock
+
+-- Whether its events, which are enabled, are so no longer than when it was last read.
+local function stands_still(self, member)
+  local enabled = core.raw(member.reading, 1)
+  local function is_same() return read_member(self, member) and core.raw(member.reading, 1) == enabled end
+  return is_same() and core.pause(TICK_NS) and is_same()
+end
+
 -- When a CPU goes offline its events are taken off for good: they stand still, also when it is back. Those
 -- of a cgroup stand still whenever it does not run there.
 local function find_gone(self)
   if not self.is_counting or not self.target.by_cpu or self.target.kind == "cgroup" then return end
   for _, member in ipairs(self.members) do
-    local enabled = core.raw(member.reading, 1)
-    if read_member(self, member) and core.raw(member.reading, 1) == enabled then
-      self.gone[member.place.cpu] = true
-    end
+    local cpu = member.place.cpu
+    if not self.gone[cpu] and stands_still(self, member) then self.gone[cpu] = true end
   end
 end
 
