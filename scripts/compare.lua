@@ -82,7 +82,8 @@ local function compare_files()
   for i = 2, #factor[2] do
     local level = factor[2][i]
     if not is_compared[level] then
-      io.stderr:write(("pmclua compare: no workload of '%s' is in the baseline, by name and levels\n"):format(level))
+      local said = "pmclua compare: no workload of '%s' is in the baseline, by name and levels\n"
+      io.stderr:write(said:format(level))
     end
   end
   return result

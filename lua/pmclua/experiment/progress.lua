@@ -19,7 +19,9 @@ local function time_left(state)
   local done, rule = state.done, state.rule
   if done < 1 then return nil end
   local left = math.max(0, state.elapsed / done * (state.total - done) - state.running)
-  if rule and rule.seconds then left = math.min(left, math.max(0, rule.seconds - state.elapsed - state.running)) end
+  if rule and rule.seconds then
+    left = math.min(left, math.max(0, rule.seconds - state.elapsed - state.running))
+  end
   return ("%s%s left"):format(rule and "at most " or "", text.duration(math.ceil(left)))
 end
 
@@ -49,8 +51,8 @@ Progress.__index = Progress
 ---@return pmclua.Progress
 function progress.new(quiet)
   local is_shown = not quiet and core.is_terminal(2) and os.getenv "TERM" ~= "dumb"
-  return setmetatable({ is_shown = is_shown, started = core.now_ns(), drawn = 0, columns = core.columns(2) or 80 },
-    Progress)
+  return setmetatable({ is_shown = is_shown, started = core.now_ns(), drawn = 0,
+    columns = core.columns(2) or 80 }, Progress)
 end
 
 --- A step begins.

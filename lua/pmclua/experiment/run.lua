@@ -163,8 +163,8 @@ local function check_read(self, step, result)
   if not insists or result.outcome ~= "done" or result.method == "user" then return end
   error(explain.problem { code = "EOPNOTSUPP", operation = "read",
     message = ("%s: its counters cannot be read in user space"):format(step.cell.workload.name),
-    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of the "
-      .. "PMU in sysfs on x86, the sysctl kernel.perf_user_access on Arm; "
+    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of "
+      .. "the PMU in sysfs on x86, the sysctl kernel.perf_user_access on Arm; "
       .. 'read = "auto" takes what is possible' }, 0)
 end
 

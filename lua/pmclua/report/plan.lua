@@ -45,7 +45,8 @@ end
 local function add_others(lines, events)
   local tools, reasons, absent = {}, {}, {}
   for index, event in ipairs(events) do
-    local why = event.status and ("<%s>: %s"):format(event.status, (event.why:gsub("^cannot open '.-': ", "")))
+    local why = event.status
+      and ("<%s>: %s"):format(event.status, (event.why:gsub("^cannot open '.-': ", "")))
     if why and not absent[why] then reasons[#reasons + 1], absent[why] = why, {} end
     if why then table.insert(absent[why], index) elseif event.tool then tools[#tools + 1] = index end
   end

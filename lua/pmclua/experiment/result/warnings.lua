@@ -62,12 +62,12 @@ end
 
 -- How long the repetitions of each pass took: what all have in common where no event repeats in them.
 local function wall_anchor(result, cell)
-  local passes, per_iteration = {}, cell.per == "iteration"
+  local passes = {}
   for pass in ipairs(result.header.pass_events) do
     local block, list = cell.columns.passes[pass], {}
     for i = 1, block and block.n or 0 do
-      local wall = block.wall[i]
-      if wall then list[#list + 1] = tonumber(wall) / (per_iteration and tonumber(block.iterations[i]) or 1) end
+      local wall, parts = block.wall[i], cell.per == "iteration" and tonumber(block.iterations[i]) or 1
+      if wall then list[#list + 1] = tonumber(wall) / parts end
     end
     if #list > 0 then passes[#passes + 1] = list end
   end
