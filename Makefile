@@ -44,7 +44,7 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(CORE:%=$(BUILD)/%.o)
 runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
 
-.PHONY: all run test lint check-faults check-soak check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-faults check-fuzz check-soak check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -71,7 +71,11 @@ check-faults: all ## every system call made to fail in every way, some minutes
 	@tests/packages build run test
 	@./pmclua tests/faults/run.lua
 
-check-soak: all ## the same a million times: memory, descriptors, speed; some hours (SHARE=0.01 of it)
+check-fuzz: all ## mutated input for long, SECONDS=60 for each of ten targets
+	@tests/packages build run test check
+	@./pmclua tests/fuzz/run.lua $(or $(SECONDS),60)
+
+check-soak: all ## the same a million times: memory, descriptors, speed; some minutes (SHARE=0.01 of it)
 	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
 	@PMCLUA_TEST_KILLS=200 ./pmclua tests/support/specs.lua kills tests/spec/hostile_spec.lua --filter="at any moment"
 

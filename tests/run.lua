@@ -13,9 +13,9 @@ local here = arg[0]:match "^(.*)/" or "."
 local PROGRAM = here .. "/../build/pmclua"
 
 local PARTS = {
-  { name = "specs", limit_s = 480,
+  { name = "specs", limit_s = 900,
     command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
-  { name = "lab", limit_s = 480, needs = here .. "/lab/lab.sh",
+  { name = "lab", limit_s = 900, needs = here .. "/lab/lab.sh",
     command = ("%s/lab/lab.sh test"):format(here) },
 }
 

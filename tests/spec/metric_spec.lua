@@ -343,3 +343,14 @@ describe("a limit", function()
     assert.equal(-5, metric.limit("a >= -5").right {})
   end)
 end)
+
+describe("a number in a formula", function()
+  it("that no double holds is refused, however it is written", function()
+    for _, written in ipairs { "1e999", "1e99999999999999999999", ("9"):rep(400) } do
+      local parsed, problem = metric.formula("a + " .. written)
+      assert.is_nil(parsed)
+      assert.equal(5, problem.position)
+      assert.matches("too large", problem.message)
+    end
+  end)
+end)

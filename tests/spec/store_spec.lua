@@ -378,6 +378,9 @@ describe("a file that anyone may have written", function()
       { function(l) return l:gsub('"done"', '"fine"') end, "no outcome 'fine'" },
       { function(l) return l:gsub('"repetition"', '"repetitive"') end, "no kind 'repetitive'" },
       { function(l) return l:gsub('"index":1', '"index":null') end, "'index' or 'order' is no index" },
+      { function(l) return l:gsub('"iterations":10', '"iterations":0') end, "'iterations' is no number of them" },
+      { function(l) return l:gsub('"done"', '"done","why":7') end, "'why' is not what it should be" },
+      { function(l) return l:gsub('"done"', '"done","cpu":"x"') end, "'cpu' is not an unsigned integer" },
       { function(l) return l:gsub('"wall_ns"', '"wall"') end, "'wall_ns' is expected where 'wall' is" },
       { function(l) return l:gsub("}$", ',"more":1}') end, "'more' is no field" },
       { function(l) return l:gsub('"done"', '"do\0ne"') end, "it is not a JSON object" },
@@ -387,6 +390,20 @@ describe("a file that anyone may have written", function()
       { function(l) return '{"kind":"end","status":"complete"}\n' .. l end, "line 3: it comes after" },
     }
     for _, row in ipairs(rows) do assert.matches(row[2], problem(row[1]), 1, true) end
+  end)
+
+  it("is refused where a member of its first line is not of its kind", function()
+    for given, refused in pairs {
+      ['"per":"x"'] = "per of its first line is not", ['"question":7'] = "question of its first line is not",
+      ['"margin":[[]]'] = "margin of its first line is not", ['"level":2'] = "level of its first line is not",
+      ['"overhead":[{"median":"x"}]'] = "overhead of its first line is not",
+      ['"schema":"\\u001b[31m"'] = "its schema is \\e[31m",
+    } do
+      local line = lines_of(write(made.header(), {}))[1]
+      -- The last of two members of one name is taken.
+      line = line:gsub("}$", "," .. given .. "}")
+      assert.matches(refused, message_of(read, support.write(new_path(), line .. "\n")), 1, true)
+    end
   end)
 
   it("is refused where packed columns do not fit each other", function()

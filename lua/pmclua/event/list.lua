@@ -95,7 +95,9 @@ end
 -- ",rev=?" where the user must say what rev is.
 local function open_terms(terms)
   local open = ""
-  for term in terms:gmatch("[^,]+=%?") do open = open .. "," .. term end
+  for term in terms:gmatch("[^,]+") do
+    if term:sub(-2) == "=?" then open = open .. "," .. term end
+  end
   return open
 end
 

@@ -225,6 +225,7 @@ end
 
 local function encode_alias(pmu, name)
   local reading = { formats = {}, configs = {}, given = {}, alias = pmu:alias(name) }
+  if not reading.alias then return nil end        -- there by name, and empty or not to be read
   for _, default in ipairs(alias_terms(reading.alias)) do
     if default.value == "?" then return nil end
   end

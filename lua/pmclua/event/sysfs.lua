@@ -31,12 +31,14 @@ Pmu.__index = Pmu
 local Tree = {}
 Tree.__index = Tree
 
+local LONGEST = 8192        -- bytes; the OS kernel's own files have a page at most
+
 local function read_line(path)
   local file = io.open(path)
   if not file then return nil end
-  local line = file:read("*l")
+  local text = file:read(LONGEST)
   file:close()
-  return line
+  return text and text:match "^[^\n]*"
 end
 
 local function list_directory(path)

@@ -15,9 +15,17 @@ local EACCES, EPERM = 13, 1
 local function read_id(path)
   local file, _, errnum = io.open(path)
   if not file then return nil, errnum end
-  local id = tonumber(file:read("*l"))
+  local line = file:read("*l")
   file:close()
-  return id
+  return tonumber(line or "")
+end
+
+-- "" where it cannot be read.
+local function read_text(path)
+  local file = io.open(path)
+  local text = file and file:read "*a"
+  if file then file:close() end
+  return text or ""
 end
 
 local function exists(path)
@@ -68,10 +76,8 @@ end
 ---@return string[]
 function M.all(root)
   local all = {}
-  local file = io.open(root .. "/available_events")   -- one file: ten times as fast as the folders
-  if not file then return all end
-  for line in file:lines() do all[#all + 1] = line end
-  file:close()
+  local text = read_text(root .. "/available_events")   -- one file: ten times as fast as the folders
+  for line in text:gmatch "[^\n]+" do all[#all + 1] = line end
   return all
 end
 
@@ -81,12 +87,11 @@ end
 ---@return string[] empty where tracefs may not be read
 function M.fields(root, name)
   local fields = {}
-  local file = io.open(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
-  for line in file and file:lines() or function() end do
+  local text = read_text(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
+  for line in text:gmatch "[^\n]+" do
     local field = line:match("^%s*field:.-([%w_]+)[%[%]%w]*;")
     if field and not field:find("^common_") then fields[#fields + 1] = field end
   end
-  if file then file:close() end
   return fields
 end
 

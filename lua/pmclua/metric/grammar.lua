@@ -95,7 +95,12 @@ local function symbol(s) return P(s) * space end
 local function keyword(s) return P(s) * word_end * space end
 
 local exponent = S "eE" * S "+-" ^ -1 * digit ^ 1
-local number = C((digit ^ 1 * ("." * digit ^ 0) ^ -1 + "." * digit ^ 1) * exponent ^ -1) / tonumber
+local digits = (digit ^ 1 * ("." * digit ^ 0) ^ -1 + "." * digit ^ 1) * exponent ^ -1
+local number = lpeg.Cmt(C(digits), function(source, i, written)
+  local value = tonumber(written)                -- nil, too, where its exponent has too many digits
+  if not value or value == math.huge then error(M.error(source, i - #written, "the number is too large"), 0) end
+  return true, value
+end)
   * (word_end + expected "an operator after the number") * space
 
 -- ":" and "." only between other characters: "cycles:u", "a::B:C", "mem_inst.all".

@@ -124,7 +124,7 @@ local function count_levels(result, name)
   local seen, count = {}, 0
   for cell in result:cells() do
     local level = cell.levels[name]
-    if not seen[level] then seen[level], count = true, count + 1 end
+    if level ~= nil and not seen[level] then seen[level], count = true, count + 1 end
   end
   return count
 end

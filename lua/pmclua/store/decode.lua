@@ -15,12 +15,14 @@ local SHAPES_KEPT = 4096        -- forms remembered; a hostile file may have a n
 local Decoder = {}
 Decoder.__index = Decoder
 
---- A decoder for the records of the plan in `header` (its cells and pass_events).
+--- A decoder for the records of the plan in `header` (its workloads, cells and pass_events).
 ---@param header table
 ---@return pmclua.store.Decoder
 function M.new(header)
-  return setmetatable({ cells = header.cells, pass_events = header.pass_events, known = {}, known_count = 0 },
-    Decoder)
+  local iterates = {}
+  for _, workload in ipairs(header.workloads) do iterates[workload.name] = workload.per == "iteration" end
+  return setmetatable({ cells = header.cells, pass_events = header.pass_events, iterates = iterates,
+    known = {}, known_count = 0 }, Decoder)
 end
 
 local function shape_of(self, form)
@@ -77,10 +79,15 @@ local function set_optional(record, shape, values)
   for i = shape.cell_at + 2, #shape.head do record[shape.head[i]] = values[i] end
 end
 
-local function check_place(record)
+-- `iterates`: its counts are divided by its iterations.
+local function check_numbers(record, iterates)
   if type(record.index) ~= "number" or type(record.order) ~= "number" then
     error("'index' or 'order' is no index", 0)
   end
+  local iterations = record.iterations
+  local is_right = iterations == nil or type(iterations) == "number"
+  if iterates and record.outcome == "done" then is_right = is_right and iterations and iterations > 0 end
+  if not is_right then error("'iterations' is no number of them", 0) end
 end
 
 -- A time entry that `own` names; raises where there is none.
@@ -139,7 +146,7 @@ local function read_single(self, shape, values)
   record.minor_faults, record.major_faults = values[at + 11], values[at + 12]
   record.voluntary_switches, record.involuntary_switches = values[at + 13], values[at + 14]
   if shape.has_optional then set_optional(record, shape, values) end
-  check_place(record)
+  check_numbers(record, self.iterates[record.workload])
   local events = self.pass_events[record.pass]
   at = read_counts(values, at + #SCALARS, record, events)
   if shape.threads > 0 then record.threads = {} end
@@ -184,7 +191,7 @@ end
 -- Where everything of a packed line is: columns by their starts, constants by value.
 local function lay_out(self, shape, values)
   local cell, at = read_head(self, shape, values)
-  local line = { cell = cell }
+  local line = { cell = cell, iterates = self.iterates[shape.workload] }
   line.events = self.pass_events[values[shape.cell_at + 1]]
   line.starts, line.constants, line.n, at = scalar_columns(shape, values, at)
   local count = #line.events
@@ -224,7 +231,7 @@ local function unpack_record(line, shape, values, k)
   for i = 1, #SCALARS do record[SCALARS[i]] = pick(line, values, SCALARS[i], k) end
   if shape.has_optional then set_optional(record, shape, values) end
   record.counts, record.enabled, record.running = unpack_counts(line, values, k)
-  check_place(record)
+  check_numbers(record, line.iterates)
   return record
 end
 

@@ -24,7 +24,7 @@ local HINTS = {
 ---@param hint? string
 function M.refuse(operation, subject, why, number, hint)
   local code = why:match "^E[%u%d]+$"
-  local reason = number and core.errno_text(number) or why
+  local reason = number and core.errno_text(number) or text.safe(why)       -- it may cite the file
   error(explain.problem { code = code or "EFILE", operation = operation, hint = hint or HINTS[why],
     message = ("cannot %s %s: %s"):format(operation, text.safe(subject), reason) }, 0)
 end

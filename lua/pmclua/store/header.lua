@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local json = require "pmclua.json"
+local members = require "pmclua.store.members"
 
 local M = {}
 
@@ -51,12 +52,15 @@ local function expect(holds, ...)
   if not holds then error((...):format(select(2, ...)), 0) end
 end
 
+local function expect_kinds(value, kinds, what)
+  local wrong = members.wrong(value, kinds)
+  expect(not wrong, "%s of %s is not what it should be", tostring(wrong), what)
+end
+
 local function expect_list(header, name)
   local list = header[name]
   expect(type(list) == "table", "it has no list of %s", name)
-  for key in pairs(list) do
-    expect(type(key) == "number" and key >= 1 and key <= #list, "its %s are not a list", name)
-  end
+  expect(members.list(list), "its %s are not a list", name)
   return list
 end
 
@@ -68,7 +72,7 @@ local function check_events(header)
     expect(not seen[event.field], "two events are called '%s'", event.field)
     expect(event.status == nil or event.status == "unsupported" or event.status == "constant-zero",
       "event %d has an unknown status", i)
-    expect(event.scale == nil or type(event.scale) == "number", "the scale of event %d is no number", i)
+    expect_kinds(event, members.event, "event " .. i)
     seen[event.field] = true
   end
 end
@@ -76,7 +80,9 @@ end
 local function check_workloads(header)
   local names = {}
   for i, workload in ipairs(expect_list(header, "workloads")) do
-    expect(type(workload) == "table" and type(workload.name) == "string", "workload %d has no name", i)
+    expect(type(workload) == "table" and type(workload.name) == "string" and type(workload.kind) == "string",
+      "workload %d has no name or kind", i)
+    expect_kinds(workload, members.workload, "workload " .. i)
     names[workload.name] = true
   end
   return names
@@ -85,7 +91,7 @@ end
 local function check_factors(header)
   if header.factors == nil then header.factors = {} end
   for i, factor in ipairs(expect_list(header, "factors")) do
-    expect(type(factor) == "table" and type(factor[1]) == "string" and type(factor[2]) == "table",
+    expect(type(factor) == "table" and type(factor[1]) == "string" and members.levels(factor[2]),
       "factor %d has no name or levels", i)
   end
 end
@@ -102,7 +108,7 @@ end
 
 local function check_passes(header)
   for i, events in ipairs(expect_list(header, "pass_events")) do
-    expect(type(events) == "table", "pass %d has no list of events", i)
+    expect(members.indices(events), "pass %d has no list of events", i)
     local seen = {}
     for _, index in ipairs(events) do
       expect(type(index) == "number" and header.events[index] and not seen[index],
@@ -115,7 +121,6 @@ end
 -- "0x…" texts of an attr back to numbers.
 local function read_attrs(header)
   for i, event in ipairs(header.events) do
-    expect(event.attr == nil or type(event.attr) == "table", "the attr of event %d is no object", i)
     for name, value in pairs(event.attr or {}) do
       if type(value) == "string" and value:find "^0x%x+$" then
         event.attr[name] = core.u64(value)
@@ -145,6 +150,7 @@ function M.decode(line)
   expect(header.kind == "experiment", "its first line is not of kind \"experiment\"")
   expect(header.schema == M.SCHEMA, "its schema is %s; this pmclua reads schema %d",
     tostring(header.schema), M.SCHEMA)
+  expect_kinds(header, members.header, "its first line")
   check_events(header)
   check_factors(header)
   check_cells(header, check_workloads(header))

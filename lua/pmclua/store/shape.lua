@@ -15,6 +15,7 @@ M.SCALARS = {
 }
 --- Fields that are there only where they say something.
 M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read" }
+local IS_NUMBER = { thread = true, cpu = true, interval = true }        -- the others are texts
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, rejected = true,
@@ -105,7 +106,8 @@ end
 local function read_optional(shape, fields)
   for _, name in ipairs(M.OPTIONAL) do
     local node = fields:maybe(name)
-    if node == "%" then
+    if node and IS_NUMBER[name] then
+      if node ~= "%" then error(("'%s' is not an unsigned integer"):format(name), 0) end
       shape.head[#shape.head + 1] = name
     elseif node then
       shape.fixed[name] = text(node, name)

@@ -1,27 +1,18 @@
--- Random and mutated specs: none crashes or hangs the parser, and what is accepted means something, since
--- it can be written down again and is then encoded alike.
---
--- PMCLUA_FUZZ=N tries N of them instead of the suite's share; PMCLUA_FUZZ_SEED replays others.
+--- specs.lua: random and mutated event specs.
+---
+--- What holds: none crashes or hangs the parser, a rejection points into the spec, and what is accepted means
+--- something, since it can be written down again and is then encoded alike.
 
 local event = require "pmclua.event"
 local oracle = require "tests.support.oracle"
+local support = require "tests.support"
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") or "."
-local perf = here .. "/../fixtures/perf"
+local perf = support.fixture "perf"
 local fixtures = { "x86_intel", "x86_amd", "arm64", "hybrid" }
-local COUNT = tonumber(os.getenv("PMCLUA_FUZZ")) or 20000
-local SEED = tonumber(os.getenv("PMCLUA_FUZZ_SEED")) or 20240601
 
--- Park and Miller's generator ("minimal standard", CACM 31(10), 1988): the same on every machine.
-local state = SEED
-local function random(n)
-  state = state * 16807 % 2147483647
-  return state % n + 1
-end
-
-local function one_of(list)
-  return list[random(#list)]
-end
+local generator
+local function random(n) return generator:integer(n) end
+local function one_of(list) return list[random(#list)] end
 
 local function options_of(fixture)
   return { sysfs = perf .. "/sysfs/" .. fixture, tracefs = perf .. "/tracefs" }
@@ -123,39 +114,13 @@ local function check_rejected(spec, problem)
   assert(problem.position + problem.length <= #spec + 1, ("%q: longer than the spec"):format(spec))
 end
 
-describe("a random spec", function()
-  it("is rejected at a place, or encoded, written down and encoded alike", function()
-    local accepted = 0
-    for i = 1, COUNT do
-      local spec = next_spec()
-      local options = options_of(fixtures[i % #fixtures + 1])
-      local events, problem = event.parse(spec, options)
-      if events then
-        accepted = accepted + 1
-        check_accepted(spec, events, options)
-      else
-        check_rejected(spec, problem)
-      end
-    end
-    assert.is_true(accepted > COUNT / 20, ("only %d of %d were accepted"):format(accepted, COUNT))
-  end)
-
-  it("of any length is answered", function()
-    for _, piece in ipairs({ "cycles,", "{", "a:", "cpu/", "event=1,", "'", "{cycles},", "L1-dcache-", "*" })
-    do
-      local spec = piece:rep(20000)
-      local events, problem = event.parse(spec, options_of("x86_intel"))
-      assert.is_true(events ~= nil or problem.position <= #spec + 1)
-    end
-  end)
-
-  -- By backtracking these would take ages.
-  it("with any number of stars is answered", function()
-    for _, form in ipairs { "%s", "%s/event=1/", "sched:%s", "raw_syscalls:%sx" } do
-      for _, piece in ipairs { "*", "*s", "*?", "*[a-z]", "*_*" } do
-        local events, problem = event.parse(form:format(piece:rep(60)), options_of("x86_intel"))
-        assert.is_true(events ~= nil or problem.message ~= "")
-      end
-    end
-  end)
-end)
+--- Tries one spec; whether it was accepted.
+---@param numbers pmclua.Random
+---@return boolean
+return function(numbers)
+  generator = numbers
+  local spec, options = next_spec(), options_of(one_of(fixtures))
+  local events, problem = event.parse(spec, options)
+  if events then check_accepted(spec, events, options) else check_rejected(spec, problem) end
+  return events ~= nil
+end

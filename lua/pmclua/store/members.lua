@@ -1,0 +1,99 @@
+--- members.lua: what kind of value each member of a header has (lua/README.md, "The header").
+---
+--- Invariant: what is named here is of its kind or is refused, so that nobody later asks. What is not named
+--- is of another version, or said of the host: it is shown and never counted with.
+
+local M = {}
+
+local function of_type(name) return function(value) return type(value) == name end end
+local text, flag, object = of_type "string", of_type "boolean", of_type "table"
+
+local function number(value)
+  return type(value) == "number" and value == value and math.abs(value) < math.huge
+end
+
+local function count(value) return number(value) and value >= 0 and value % 1 == 0 and value <= 2 ^ 53 end
+local function share(value) return number(value) and value > 0 and value < 1 end
+
+local function either(...)
+  local kinds = { ... }
+  return function(value)
+    for _, is in ipairs(kinds) do
+      if is(value) then return true end
+    end
+    return false
+  end
+end
+
+local function list_of(is)
+  return function(value)
+    if type(value) ~= "table" then return false end
+    local length = 0
+    for _, item in ipairs(value) do
+      length = length + 1
+      if not is(item) then return false end
+    end
+    for key in pairs(value) do
+      if type(key) ~= "number" or key < 1 or key > length then return false end
+    end
+    return true
+  end
+end
+
+local function map_of(is)
+  return function(value)
+    if type(value) ~= "table" then return false end
+    for key, item in pairs(value) do
+      if type(key) ~= "string" or not is(item) then return false end
+    end
+    return true
+  end
+end
+
+--- A map whose members are of these kinds, where they are there.
+local function members_of(kinds)
+  return function(value)
+    if type(value) ~= "table" then return false end
+    for name, is in pairs(kinds) do
+      if value[name] ~= nil and not is(value[name]) then return false end
+    end
+    return true
+  end
+end
+
+local level = either(text, number, flag)
+local costs = list_of(either(number, flag))                 -- of each event; false: it was not counted
+
+M.header = {
+  name = text, question = text, pmclua = text, started = text, identity = text, target = text,
+  seed = count, repetitions = count, warmup = count, rank = count, delay = number, inherit = flag,
+  passes = text, on_failure = text, layout = text, layouts = list_of(object), primary = text,
+  baseline = either(text, map_of(level)), margin = either(number, map_of(number)), level = share,
+  metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
+  iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
+  host = object, lacks = list_of(text), reject_if = text,
+  overhead = list_of(members_of { read = text, median = costs, minimum = costs }),
+  regions = members_of { kind = text, entries = flag },
+  stop = members_of { interval = share, repetitions = count, seconds = number },
+}
+
+M.event = {
+  spec = text, unit = text, scale = number, source = text, pmu = text, tool = text, why = text, note = text,
+  attr = map_of(either(number, text, flag)), brought = flag, verified = flag, hybrid = flag,
+}
+
+M.workload = { per = text }
+
+M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
+
+--- The name of a member of `value` that is not of its kind; nil where all are.
+---@param value table
+---@param kinds table<string, fun(value: any): boolean>
+---@return string?
+function M.wrong(value, kinds)
+  for name, is in pairs(kinds) do
+    if value[name] ~= nil and not is(value[name]) then return name end
+  end
+end
+
+return M

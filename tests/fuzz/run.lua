@@ -1,0 +1,111 @@
+#!/usr/bin/env pmclua
+-- Mutated input for long: what was tried, and how much of the code it reached.
+--
+-- method: the C targets (*.c) by libFuzzer under ASan and UBSan; the others (init.lua) by seed after seed.
+-- usage: pmclua tests/fuzz/run.lua [SECONDS [TARGET…]]      so long each; default 60
+-- reading: an edge is a branch of the code of core/; lines are of the modules that a target is about, in a run
+--   of its own. "understood": the share of inputs that were not refused.
+-- exit: 0 when all held; what broke it is printed, or in build/fuzz/TARGET.log
+
+io.stdout:setvbuf "line"
+local root = (arg[0]:match "^(.*)/" or ".") .. "/../.."
+package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(root, root, package.path)
+local pipe = assert(io.popen "mktemp -d")
+local folder = pipe:read "*l"
+pipe:close()
+require "ffi".cdef "int setenv(const char *name, const char *value, int overwrite);"
+require "ffi".C.setenv("TMPDIR", folder, 1)
+
+local core = require "pmclua.core"
+local coverage = require "tests.fuzz.coverage"
+local fuzz = require "tests.fuzz"
+local support = require "tests.support"
+
+local seconds = tonumber(arg[1]) or 60
+local BUILD = support.root .. "/build/fuzz"
+local failed = 0
+
+local wanted = { unpack(arg, 2) }
+local function is_wanted(name)
+  for _, word in ipairs(wanted) do
+    if word == name then return true end
+  end
+  return #wanted == 0
+end
+
+local function row(name, executions, start_ns, reached)
+  local took_s = (core.now_ns() - start_ns) / 1e9
+  print(("%-8s %10d executions %5d s   %s"):format(name, executions, took_s, reached))
+end
+
+-- ---- the C targets ----
+
+local SANITIZE = "address,undefined"
+
+-- For sh: $1 is the target, $BUILD where all is built, $SANITIZE and $STRICT the watchers, $SECONDS_EACH how long.
+local MAKE = [[
+  make -s BUILD="$BUILD" CC=clang WARN=-Wall CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$SANITIZE $STRICT" \
+    "$BUILD/libpmclua.so"
+  mkdir -p "$BUILD/corpus/elf"
+  cc -O1 -g -shared -fPIC -nostdlib -o "$BUILD/corpus/elf/sample" tests/fuzz/elf_sample.c]]
+local RUN = [[
+  rm -f "$BUILD/$1.log"
+  clang -O1 -g "-fsanitize=fuzzer,$SANITIZE" "$STRICT" -Icore -o "$BUILD/$1" "tests/fuzz/$1.c" "$BUILD"/*.o \
+    -ldl -lpthread
+  mkdir -p "$BUILD/corpus/$1"
+  set -- "$1" "$BUILD/corpus/$1" $(ls -d "tests/fuzz/corpus/$1" 2>/dev/null)
+  name=$1
+  shift
+  "$BUILD/$name" -max_total_time="$SECONDS_EACH" -max_len=16384 -print_final_stats=1 \
+    -artifact_prefix="$BUILD/$name-" "$@" >"$BUILD/$name.log" 2>&1]]
+
+local function sh(text, name)
+  local result = support.run({ "sh", "-euc", text, "sh", name }, { limit_s = seconds + 600, folder = support.root,
+    env = { BUILD = BUILD, SANITIZE = SANITIZE, STRICT = "-fno-sanitize-recover=undefined", SECONDS_EACH = tostring(seconds) } })
+  return result.status == 0, result.out .. result.err
+end
+
+local function fuzz_core(name)
+  local start_ns = core.now_ns()
+  local ok, said = sh(RUN, name)
+  local log, edges = support.read(("%s/%s.log"):format(BUILD, name)), 0
+  for found in log:gmatch "cov: (%d+)" do edges = tonumber(found) end
+  row(name, log:match "number_of_executed_units: (%d+)" or 0, start_ns, edges .. " edges")
+  if ok then return end
+  failed = failed + 1
+  print("FAILED " .. name .. ": " .. said .. log:sub(-2000))
+end
+
+-- ---- the others ----
+
+local BATCH = { spec = 1000, formula = 1000, stored = 50, sysfs = 5, tracefs = 5 }
+
+local function fuzz_lua(target)
+  local name, batch = target[1], BATCH[target[1]]
+  local start_ns, count, accepted, seed = core.now_ns(), 0, 0, 1
+  local ok, problem = true, nil
+  while ok and core.now_ns() - start_ns < seconds * 1e9 do
+    ok, problem = pcall(function() accepted = accepted + fuzz.try(name, batch, seed) end)
+    count, seed = count + batch, seed + 1
+  end
+  local share = coverage.share(target[4], function() fuzz.try(name, batch, 1) end)
+  row(name, count, start_ns, ("%d %% of the lines; understood %d %%"):format(100 * share, 100 * accepted / count))
+  if ok then return end
+  failed = failed + 1
+  print(("FAILED %s, seed %d: %s"):format(name, seed - 1, tostring(problem)))
+end
+
+if support.have "clang" then
+  local ok, said = sh(MAKE, "all")
+  if not ok then error(said, 0) end
+  for _, name in ipairs { "lines", "ring", "calls", "elf", "text" } do
+    if is_wanted(name) then fuzz_core(name) end
+  end
+else
+  print "the C targets need clang"
+end
+for _, target in ipairs(fuzz.TARGETS) do
+  if is_wanted(target[1]) then fuzz_lua(target) end
+end
+os.execute("rm -rf " .. support.quote(folder))
+return failed == 0 and 0 or 1

@@ -1,0 +1,63 @@
+/*
+ * text.c: lists of CPUs, names of functions, and the runner's messages, of any bytes.
+ *
+ * What holds: nothing outside the text is read; a list of CPUs that is taken has one; fields end where
+ * their message does.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "cpulist.h"
+#include "demangle.h"
+#include "fuzz.h"
+#include "message.h"
+
+static void read_cpus(const char *text)
+{
+    cpu_set_t set;
+    if (cpulist_parse(text, &set) == 0) {
+        HOLD(CPU_COUNT(&set) > 0);
+        HOLD(CPU_ISSET(cpulist_nth(&set, 3), &set));
+    }
+}
+
+static void read_name(const char *text)
+{
+    char *spelling = demangle(text), *plain = plain_name(spelling ? spelling : text);
+    HOLD(plain && strlen(plain) <= strlen(spelling ? spelling : text));
+    free(plain);
+    free(spelling);
+}
+
+static void read_message(const uint8_t *bytes, size_t count)
+{
+    uint32_t used = (uint32_t)(sizeof(struct message_header) + count);
+    struct pmclua_message message = { malloc(used), used, used };
+    struct message_field field;
+    uint32_t offset = 0;
+    uint64_t number;
+    memcpy(message.bytes + sizeof(struct message_header), bytes, count);
+    while (message_next(&message, &offset, &field) == 1) {
+        HOLD(field.data >= message.bytes && field.data + field.bytes <= message.bytes + message.used);
+        field_u64(&field, &number);
+        const char *text = field_text(&field);
+        HOLD(!text || strlen(text) < field.bytes);
+    }
+    pmclua_message_free(&message);
+}
+
+int fuzz_one(const uint8_t *bytes, size_t count)
+{
+    if (count == 0)
+        return 0;
+    char *text = malloc(count);
+    memcpy(text, bytes + 1, count - 1);
+    text[count - 1] = '\0';
+    switch (bytes[0] % 3) {
+    case 0: read_cpus(text); break;
+    case 1: read_name(text); break;
+    default: read_message(bytes + 1, count - 1);
+    }
+    free(text);
+    return 0;
+}
