@@ -94,9 +94,9 @@ describe("a number for people", function()
     support.need(support.have "localedef", "no localedef")
     local folder = support.folder()
     support.run { "localedef", "-i", "de_DE", "-f", "UTF-8", folder .. "/de_DE.UTF-8" }
-    local before, found, shown = os.setlocale(nil, "numeric"), nil, nil
+    local before, found = os.setlocale(nil, "numeric"), nil
     support.with_env({ LOCPATH = folder }, function() found = os.setlocale("de_DE.UTF-8", "numeric") end)
-    shown = text.time(41.2e6)
+    local shown = text.time(41.2e6)
     os.setlocale(before, "numeric")
     support.need(found, "no German locale to make one of")
     assert.equal("41.20 ms", shown)

@@ -37,7 +37,9 @@ Lines.__index = Lines
 
 local JOINED = 4096
 
-local function new_lines(put, separator) return setmetatable({ put = put, separator = separator, n = 0 }, Lines) end
+local function new_lines(put, separator)
+  return setmetatable({ put = put, separator = separator, n = 0 }, Lines)
+end
 
 --- Values as fields, of which each may be absent.
 function Lines:join(values, count)

@@ -11,8 +11,8 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
-  "seed", "repetitions",
-  "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "host", "events", "metrics", "cells", "comparisons", "warnings",
+  "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "host",
+  "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",

@@ -21,7 +21,8 @@ local function value_columns()
 end
 
 local function slope_columns()
-  return { { name = "per iteration", whole = true, align = "right" }, { name = INTERVAL, whole = true, drop = 3 },
+  return { { name = "per iteration", whole = true, align = "right" },
+    { name = INTERVAL, whole = true, drop = 3 },
     { name = "overhead", align = "right", drop = 2 }, { name = "R²", align = "right", drop = 1 },
     { name = "quality", gap = 3 } }
 end

@@ -57,7 +57,8 @@ local function compared_columns(pair)
   return {
     { name = "event" }, { name = theirs, align = "right" }, { name = ours, align = "right" },
     { name = "ratio", align = "right" },
-    { name = "95 % interval", whole = true, drop = 2 }, { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = "95 % interval", whole = true, drop = 2 },
+    { name = "margin", align = "right", gap = 1, drop = 1 },
     { name = "verdict" },
   }
 end
