@@ -162,7 +162,9 @@ end
 
 local function run_all(session, workload, passes, events, options)
   local cost, unknown
-  if options.calibrate ~= false and has_probes(workload:regions {}) then cost, unknown = calibrate(session, workload.spec, passes, events) end
+  if options.calibrate ~= false and has_probes(workload:regions {}) then
+    cost, unknown = calibrate(session, workload.spec, passes, events)
+  end
   if workload.duty then workload.hit_ns = cost and cost.period_ns and cost.period_ns / SAMPLES end
   local run = workload.kind == "process" and run_process or run_passes
   local runs = run(session, workload, passes, events, options)

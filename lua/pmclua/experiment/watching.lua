@@ -42,7 +42,8 @@ local function nothing_to_count(target, events)
     end
   end
   return first and explain.problem { code = "ENOTCOUNTED", operation = "open", event = first.name,
-    status = NOTHING_COUNTED, message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
+    status = NOTHING_COUNTED,
+    message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
 end
 
 --- Opens groups of planned events at every place of a target. Raises a problem where that fails.

@@ -9,8 +9,8 @@ local AWAY = "sleep 0.1; cd /sys/devices/system/cpu/cpu1; echo 0 >online; sleep 
   .. "echo 1 >online; sleep 0.1"
 
 local function in_lab(script)
-  return support.run({ LAB, "run", "--smp", "2", "--timeout", "60", "--", "sh", "-c", script },
-    { limit_s = 90 })
+  return support.run({ LAB, "run", "--smp", "2", "--timeout", "120", "--", "sh", "-c", script },
+    { limit_s = 150 })
 end
 
 describe("a CPU that goes offline", function()
