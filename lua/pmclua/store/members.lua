@@ -63,6 +63,7 @@ end
 
 local level = either(text, number, flag)
 local costs = list_of(either(number, flag))                 -- of each event; false: it was not counted
+local overhead = either(flag, members_of { read = text, median = costs, minimum = costs })  -- false: of no group
 
 M.header = {
   name = text, question = text, pmclua = text, started = text, identity = text, target = text,
@@ -72,7 +73,7 @@ M.header = {
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
   host = object, lacks = list_of(text), reject_if = text,
-  overhead = list_of(members_of { read = text, median = costs, minimum = costs }),
+  overhead = list_of(overhead),
   regions = members_of { kind = text, entries = flag },
   stop = members_of { interval = share, repetitions = count, seconds = number },
 }

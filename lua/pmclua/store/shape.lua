@@ -15,7 +15,7 @@ M.SCALARS = {
 }
 --- Fields that are there only where they say something.
 M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read" }
-local IS_NUMBER = { thread = true, cpu = true, interval = true }        -- the others are texts
+local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true }    -- or the name of a core or socket
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, rejected = true,
@@ -106,8 +106,7 @@ end
 local function read_optional(shape, fields)
   for _, name in ipairs(M.OPTIONAL) do
     local node = fields:maybe(name)
-    if node and IS_NUMBER[name] then
-      if node ~= "%" then error(("'%s' is not an unsigned integer"):format(name), 0) end
+    if node == "%" and MAY_BE_NUMBER[name] then
       shape.head[#shape.head + 1] = name
     elseif node then
       shape.fixed[name] = text(node, name)
