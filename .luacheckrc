@@ -1,4 +1,5 @@
 std = "luajit"
 max_line_length = 110
+max_comment_line_length = 160          -- an annotation stands on one line
 files["tests/spec"] = { std = "+busted" }
 files["tests/lab"] = { std = "+busted" }

@@ -49,7 +49,9 @@ local function chunk_of(source) return (source:gsub("^#[^\n]*", "")) end
 
 local modules = {}
 
-local function add(name, chunk, source) modules[#modules + 1] = { name = name, chunk = chunk, source = source } end
+local function add(name, chunk, source)
+  modules[#modules + 1] = { name = name, chunk = chunk, source = source }
+end
 
 local entries, strings, codes, position = {}, {}, {}, 0
 
@@ -78,4 +80,5 @@ assert(file:write(table.concat(codes)))
 assert(file:close())
 io.write(".section .rodata\n", ('bytecode: .incbin "%s"\n'):format(bytecode_path), table.concat(strings),
   '.section .data.rel.ro,"aw"\n.balign 8\n.global pmclua_embedded\npmclua_embedded:\n',
-  table.concat(entries), ".global pmclua_embedded_count\npmclua_embedded_count: .quad ", #modules, "\n", '.section .note.GNU-stack,"",%progbits\n')
+  table.concat(entries), ".global pmclua_embedded_count\npmclua_embedded_count: .quad ", #modules, "\n",
+    '.section .note.GNU-stack,"",%progbits\n')

@@ -262,8 +262,10 @@ local Group = {}
 Group.__index = Group
 
 -- What each way of reading asks of the core: "auto" and "user" are the same to it.
-local READS = { syscall = 0, auto = C.PMCLUA_READ_USER, user = C.PMCLUA_READ_USER, toggle = C.PMCLUA_READ_TOGGLE }
-local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user", [C.PMCLUA_BY_TOGGLE] = "toggle" }
+local READS = { syscall = 0, auto = C.PMCLUA_READ_USER, user = C.PMCLUA_READ_USER,
+  toggle = C.PMCLUA_READ_TOGGLE }
+local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user",
+  [C.PMCLUA_BY_TOGGLE] = "toggle" }
 
 --- The options of a group in the core's terms.
 ---@param options { on_exec?: boolean, pinned?: boolean, read?: string }

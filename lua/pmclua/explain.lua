@@ -182,7 +182,8 @@ end
 -- An event that opened, and whose filter was refused.
 local function filter_refused(failure)
   local why, hint = require("pmclua.explain.filter").why(failure.filter, failure.fields)
-  return M.problem { code = failure.code, operation = "filter", event = failure.event, hint = hint, reason = why,
+  return M.problem { code = failure.code, operation = "filter", event = failure.event, hint = hint,
+    reason = why,
                      message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
                        text.safe(failure.filter), why) }
 end
@@ -199,7 +200,8 @@ function M.open(failure, facts)
                              { __index = failure })
   local why, hint = rules[failure.code](asked, facts or M.facts())
   if not why then why = select(2, errno(failure.errnum or 0)) end
-  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint, reason = why,
+  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
+    reason = why,
                      message = ("cannot open %s: %s"):format(subject_of(asked), why) }
 end
 

@@ -56,7 +56,8 @@ function group.events(specs, level, target)
           seen[event.field], event.spec, event.field, event.spec), level)
       end
       if Counts[event.field] or event.field == "raw" then
-        explain.misuse(("'%s' cannot be an event's label: counts have a method of that name"):format(event.field), level)
+        explain.misuse(
+          ("'%s' cannot be an event's label: counts have a method of that name"):format(event.field), level)
       end
       seen[event.field] = event.spec
     end
@@ -133,7 +134,9 @@ local function without_weak(self, events, indices, target)
     if is_weak(events, index) then lists[#lists + 1] = { index } else strong[#strong + 1] = index end
   end
   local where = target and target:trial(events[indices[1]])
-  if #lists == 0 or require("pmclua.event.try").group(attrs_of(self, indices), where) then return { indices } end
+  if #lists == 0 or require("pmclua.event.try").group(attrs_of(self, indices), where) then
+    return { indices }
+  end
   if #strong > 0 then table.insert(lists, 1, strong) end
   return lists
 end
@@ -239,7 +242,9 @@ end
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end
-  if type(spec) ~= "table" then explain.misuse("pmc.group takes a list of events, not a " .. type(spec), 2) end
+  if type(spec) ~= "table" then
+    explain.misuse("pmc.group takes a list of events, not a " .. type(spec), 2)
+  end
   check_spec(spec)
   if spec.target then spec.target:check() end
   local self, events = new_group(), group.events(spec, 2, spec.target)
@@ -294,7 +299,9 @@ end
 --- Starts counting. Returns the group.
 function Group:start()
   assert_open(self)
-  if self.read_asked == "toggle" then explain.misuse("a toggled group runs for the calls of count alone", 2) end
+  if self.read_asked == "toggle" then
+    explain.misuse("a toggled group runs for the calls of count alone", 2)
+  end
   if self.handle then
     local ok, code, errnum = self.handle:start()
     check(ok, code, errnum, "start")

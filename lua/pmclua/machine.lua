@@ -53,7 +53,8 @@ end
 
 -- Whether the clock may go beyond its rated frequency: intel_pstate's switch turns it off, others' on.
 local function turbo()
-  local off, on = line "/sys/devices/system/cpu/intel_pstate/no_turbo", line "/sys/devices/system/cpu/cpufreq/boost"
+  local off, on = line "/sys/devices/system/cpu/intel_pstate/no_turbo",
+    line "/sys/devices/system/cpu/cpufreq/boost"
   if off or on then return off == "0" or on == "1" end
 end
 

@@ -153,7 +153,8 @@ function M.new(spec)
   local declaration = declared(spec)
   if self.target then self.target:check() end
   if inner then hold(self, inner, spec) end
-  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil, spec.inherit)
+  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil,
+    spec.inherit)
   if not ok then
     if self.held then self.held:close() end
     error(why, 0)

@@ -23,7 +23,9 @@ end
 ---@param spec table<string, number|boolean|string|table>
 ---@return table event  :ioctl(name, argument) :read() :fd() :close()
 function open.new(spec)
-  if type(spec) ~= "table" then explain.misuse("pmc.open takes a table of attr fields, not a " .. type(spec), 2) end
+  if type(spec) ~= "table" then
+    explain.misuse("pmc.open takes a table of attr fields, not a " .. type(spec), 2)
+  end
   local fields, target = {}, {}
   for name, value in pairs(spec) do
     if TARGETS[name] then target[name] = value else fields[name] = value end

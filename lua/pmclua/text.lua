@@ -245,8 +245,8 @@ local function completion(word, candidates)
 end
 
 --- The candidate that was probably meant: at most a third of the word's letters wrong (swapped
---- neighbours count once), or the only one that begins so. Of equally near ones the one that begins so, or the
---- first.
+--- neighbours count once), or the only one that begins so. Of equally near ones the one that begins so, or
+--- the first.
 ---@param word string
 ---@param candidates string[]
 ---@return string? best nil where none is near

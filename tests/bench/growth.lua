@@ -51,14 +51,14 @@ end
 
 -- A CPU more is a group more to open and to read; here all are of the first CPU.
 local function groups_of_cpus(n)
-  local list, ns = {}, nil
+  local list = {}
   local ok, why = pcall(function()
     for i = 1, n do
       list[i] = assert(core.group(attrs(2), { pid = -1, cpu = 0 }))
       list[i]:start()
     end
   end)
-  ns = ok and elapsed_ns(function()
+  local ns = ok and elapsed_ns(function()
     for i = 1, n do list[i]:read_into(list[i]:room()) end
   end)
   for _, group in ipairs(list) do group:close() end
@@ -86,7 +86,8 @@ end
 
 local function repeat_command(n)
   return elapsed_ns(function()
-    pmc.measure("true", { events = { "page-faults", "task-clock" }, repetitions = n, warmup = 0, quiet = true })
+    pmc.measure("true", { events = { "page-faults", "task-clock" }, repetitions = n, warmup = 0,
+      quiet = true })
   end) / n
 end
 
@@ -102,7 +103,8 @@ local function plan_cells(n)
   local levels = {}
   for i = 1, n do levels[i] = i end
   return elapsed_ns(function()
-    local experiment = pmc.experiment { workloads = { "true {n}" }, factors = { { "n", levels } }, repetitions = 10,
+    local experiment = pmc.experiment { workloads = { "true {n}" }, factors = { { "n", levels } },
+      repetitions = 10,
       events = { "page-faults" } }
     local plan = require "pmclua.experiment.plan"
     local made, steps = plan.make(experiment.declaration), 0
@@ -160,18 +162,27 @@ end
 
 ---@type bench.Growth[]
 M.rows = {
-  { what = "opening and closing a group", unit = "event", counts = { 1, 10, 100, 600 }, cost = open_and_close },
+  { what = "opening and closing a group", unit = "event", counts = { 1, 10, 100, 600 },
+    cost = open_and_close },
   { what = "reading a group", unit = "event", counts = { 1, 10, 100, 600 }, cost = read_group },
-  { what = "reading a group of each CPU", unit = "CPU", counts = { 1, 10, 100, 1000 }, cost = groups_of_cpus },
-  { what = "a repetition of a kernel on threads", unit = "thread", counts = { 1, 10, 100, 1000 }, cost = run_threads },
-  { what = "`pmc.measure(\"true\")`", unit = "repetition", counts = { 1, 10, 100, 1000 }, cost = repeat_command },
-  { what = "`pmc.measure(function)`", unit = "repetition", counts = { 1, 10, 100, 1000 }, cost = repeat_function },
-  { what = "declaring and planning, 10 repetitions", unit = "cell", counts = { 1, 10, 100, 1000 }, cost = plan_cells },
+  { what = "reading a group of each CPU", unit = "CPU", counts = { 1, 10, 100, 1000 },
+    cost = groups_of_cpus },
+  { what = "a repetition of a kernel on threads", unit = "thread", counts = { 1, 10, 100, 1000 },
+    cost = run_threads },
+  { what = "`pmc.measure(\"true\")`", unit = "repetition", counts = { 1, 10, 100, 1000 },
+    cost = repeat_command },
+  { what = "`pmc.measure(function)`", unit = "repetition", counts = { 1, 10, 100, 1000 },
+    cost = repeat_function },
+  { what = "declaring and planning, 10 repetitions", unit = "cell", counts = { 1, 10, 100, 1000 },
+    cost = plan_cells },
   { what = "declaring and planning", unit = "event", counts = { 1, 10, 100, 600 }, cost = plan_events },
-  { what = "taking records into a result", unit = "record", counts = { 1e3, 1e4, 1e5, 1e6 }, cost = add_records },
-  { what = "summarising a cell of three events", unit = "record", counts = { 1e3, 1e4, 1e5, 1e6 }, cost = summarise },
+  { what = "taking records into a result", unit = "record", counts = { 1e3, 1e4, 1e5, 1e6 },
+    cost = add_records },
+  { what = "summarising a cell of three events", unit = "record", counts = { 1e3, 1e4, 1e5, 1e6 },
+    cost = summarise },
   { what = "loading a stored result", unit = "record", counts = { 1e3, 1e4, 1e5, 1e6 }, cost = load_records },
-  { what = "listing events (present; all that are known)", unit = "event", counts = { 2000, 20000 }, cost = list_events },
+  { what = "listing events (present; all that are known)", unit = "event", counts = { 2000, 20000 },
+    cost = list_events },
 }
 
 local function cost_of(row, n, turns)
@@ -188,7 +199,8 @@ end
 --- Prints the table. `short`: of small sizes alone.
 ---@param short boolean
 function M.print(short)
-  print "| what | cost of one | of 1 or 10³ | 10 or 10⁴ | 100 or 10⁵ | 1000 (600 events) or 10⁶ |\n|---|---|---|---|---|---|"
+  print "| what | cost of one | of 1 or 10³ | 10 or 10⁴ | 100 or 10⁵ | 1000 (600 events) or 10⁶ |"
+  print "|---|---|---|---|---|---|"
   for _, row in ipairs(M.rows) do
     local cells = {}
     for i, n in ipairs(row.counts) do

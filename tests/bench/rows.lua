@@ -35,7 +35,8 @@ local function region_in_runner(short)
     message:text("library", programs.compile("empty", { "-shared", "-fPIC" })):text("symbol", "empty")
   end)
   events = events or session:events { { attrs = attrs } }
-  session:run_each({ workload = empty_kernel, events = events, repetitions = regions(short), in_runner = true },
+  session:run_each({ workload = empty_kernel, events = events, repetitions = regions(short),
+    in_runner = true },
     function(result)
       assert(result.outcome == "done", result.outcome .. ": " .. result.output)
       list[#list + 1] = result.wall_ns
@@ -116,7 +117,8 @@ local function stored_line(short)
 end
 
 local function line_by_hand(short)
-  return programs.number { programs.compile "lines", programs.folder() .. "/lines.jsonl", tostring(lines(short)) }
+  return programs.number { programs.compile "lines", programs.folder() .. "/lines.jsonl",
+    tostring(lines(short)) }
 end
 
 -- ---- reading in user space ----
@@ -131,7 +133,8 @@ end
 
 local function prepare_reading()
   local ok, why = pcall(reading "pmclua", true)
-  return not ok and "no counters that user space may read here (" .. why:gsub("^.* failed: ", ""):gsub("\n", "")
+  return not ok and "no counters that user space may read here (" .. why:gsub("^.* failed: ", ""):gsub("\n",
+    "")
     .. "); in the lab: `--only user,user-read` there" or nil
 end
 
@@ -166,20 +169,27 @@ return {
   { name = "lua", what = "a region from compiled Lua (`group:count`)", against = "two read(2) by hand",
     goal = 1.25, unit = "ns", turns = 15, mine = region_in_lua, other = regions_by_hand },
   { name = "user", what = "a user-space read of a group of 4", against = "a seqlock loop by hand", goal = 1.2,
-    unit = "instructions", turns = 3, prepare = prepare_reading, mine = reading "pmclua", other = reading "hand" },
+    unit = "instructions", turns = 3, prepare = prepare_reading, mine = reading "pmclua",
+    other = reading "hand" },
   { name = "user-read", what = "the same", against = "read(2)", goal = 0.1, unit = "instructions", turns = 3,
     prepare = prepare_reading, mine = reading "pmclua", other = reading "syscall" },
   { name = "start", what = '`pmclua -e ""`', against = '`luajit -e ""`', goal = 2, unit = "ns", turns = 200,
     needs = "luajit", mine = wall { programs.PMCLUA, "-e", "" }, other = wall { "luajit", "-e", "" } },
-  { name = "stat", what = "`pmclua stat -e page-faults,task-clock -- true`", against = "`perf stat` of the same",
-    goal = 0.35, unit = "ns", turns = 100, needs = "perf", mine = wall(words({ programs.PMCLUA, "stat" }, COUNTED)),
+  { name = "stat", what = "`pmclua stat -e page-faults,task-clock -- true`",
+    against = "`perf stat` of the same",
+    goal = 0.35, unit = "ns", turns = 100, needs = "perf", mine = wall(words({ programs.PMCLUA, "stat" },
+      COUNTED)),
     other = wall(words({ "perf", "stat" }, COUNTED)) },
-  { name = "spawn", what = "a repetition of `pmclua stat -r 500 -- true`", against = "posix_spawn and wait by hand",
+  { name = "spawn", what = "a repetition of `pmclua stat -r 500 -- true`",
+    against = "posix_spawn and wait by hand",
     goal = 1.10, unit = "ns", turns = 15, mine = repetition_by_stat, other = repetition_by_hand },
   { name = "perf-r", what = "the same", against = "`perf stat -r 500`", goal = 0.35, unit = "ns", turns = 10,
-    needs = "perf", mine = repetition_by_stat, other = repetition({ "perf", "stat", "-r" }, { "--", "true" }) },
-  { name = "hyperfine", what = "the same", against = "`hyperfine -N --runs 500`", goal = 0.75, unit = "ns", turns = 10,
-    needs = "hyperfine", mine = repetition_by_stat, other = repetition({ "hyperfine", "-N", "--runs" }, { "true" }) },
+    needs = "perf", mine = repetition_by_stat, other = repetition({ "perf", "stat", "-r" },
+      { "--", "true" }) },
+  { name = "hyperfine", what = "the same", against = "`hyperfine -N --runs 500`", goal = 0.75, unit = "ns",
+    turns = 10,
+    needs = "hyperfine", mine = repetition_by_stat, other = repetition({ "hyperfine", "-N", "--runs" },
+      { "true" }) },
   { name = "store", what = "a record stored and read back", against = "the same bytes by printf and fgets",
     goal = 5, unit = "ns", turns = 10, mine = stored_line, other = line_by_hand },
   { name = "events", what = "`pmclua events` (everything)", against = "`perf list`", goal = 0.5, unit = "ns",

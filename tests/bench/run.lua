@@ -16,7 +16,8 @@ local opt = pmc.options {
   { "only", type = "list", value = "NAMES", help = "these rows alone" },
   { "short", false, help = "a few turns of small workloads: shows that it works, not how fast" },
   { "install", false, help = "install the peers first: linux-perf, hyperfine, libpapi-dev" },
-  { "wait", type = "number", value = "MINUTES", help = "wait before each turn until nobody else uses the machine" },
+  { "wait", type = "number", value = "MINUTES",
+    help = "wait before each turn until nobody else uses the machine" },
   { "growth", false, help = "what grows with events, threads, CPUs, repetitions and records, instead" },
 }
 
@@ -49,7 +50,8 @@ end
 local function outcome_cells(row, outcome)
   local shown = SHOWN[row.unit]
   local interval = outcome.low and (" (%.2f … %.2f)"):format(outcome.low, outcome.high) or ""
-  return ("**%.2f**%s"):format(outcome.ratio, interval), ("%s / %s"):format(shown(outcome.mine), shown(outcome.other)),
+  return ("**%.2f**%s"):format(outcome.ratio, interval), ("%s / %s"):format(shown(outcome.mine),
+    shown(outcome.other)),
     outcome.ratio <= row.goal and "yes" or "no"
 end
 
@@ -72,7 +74,8 @@ local function print_rows()
   for _, row in ipairs(require "rows") do
     if wanted(row) then
       local ratio, medians, reached = measure(row)
-      print(("| %s | %s | ≤ %g | %s | %s | %s |"):format(row.what, row.against, row.goal, ratio, medians, reached))
+      print(("| %s | %s | ≤ %g | %s | %s | %s |"):format(row.what, row.against, row.goal, ratio, medians,
+        reached))
       io.stdout:flush()
     end
   end

@@ -69,7 +69,8 @@ end
 local function in_step(name, path, repetitions)
   local started = core.now_ns()
   local own, first_mb, last_mb = steps[name](path, repetitions)
-  print(("%.3f %.1f %.3f %.1f %.1f"):format(tonumber(core.now_ns() - started) / 1e9, memory_mb "VmHWM", own or 0,
+  print(("%.3f %.1f %.3f %.1f %.1f"):format(tonumber(core.now_ns() - started) / 1e9, memory_mb "VmHWM", own
+    or 0,
     first_mb or 0, last_mb or 0))
 end
 
@@ -115,7 +116,8 @@ for _, name in ipairs { "run", "load", "summarise", "json", "csv", "benchmark" }
   if is_promised then memory = math.max(memory, used) end
 end
 local stored_mb = require("lfs").attributes(path, "size") / 1e6
-print(("\nStored: %.0f MB. Beyond the measuring: %.1f s. Memory while running: %.0f MB after a tenth, %.0f MB at the end.")
+print(("\nStored: %.0f MB. Beyond the measuring: %.1f s. "
+  .. "Memory while running: %.0f MB after a tenth, %.0f MB at the end.")
   :format(stored_mb, beyond, first_mb, last_mb))
 os.remove(path)
 os.exit((beyond > MOST_SECONDS or memory > MOST_MB) and 1 or 0)

@@ -28,8 +28,8 @@ M.shapes = {
 
 local function holds(interval, truth) return interval.low <= truth and truth <= interval.high end
 
---- Share of experiments whose 95 % interval holds the median, of `n` repetitions in layouts of two: factors that
---- are log-normal as runs are, `ratio` times as wide.
+--- Share of experiments whose 95 % interval holds the median, of `n` repetitions in layouts of two: factors
+--- that are log-normal as runs are, `ratio` times as wide.
 ---@return number of all repetitions
 ---@return number of the means of layouts, as results have it
 function M.coverage_of_layouts(n, ratio, experiments, seed)

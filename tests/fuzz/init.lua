@@ -21,7 +21,8 @@ local M = {}
 local function one_of(random, list) return list[random:integer(#list)] end
 
 -- What texts are broken with: ends of numbers, brackets, quotes, bytes that are no text.
-local PIECES = { "0", "-1", "1e999", "18446744073709551616", "0x", "nan", "null", "[", "]", "{", "}", "(", ")",
+local PIECES = { "0", "-1", "1e999", "18446744073709551616", "0x", "nan", "null", "[", "]", "{", "}", "(",
+  ")",
   ",", ":", ";", "/", "=", "'", '"', "\\", "%", "-", "+", " ", "\t", "\n", "\r", "\0", "\27[2J", "\255", "é",
   ("9"):rep(400), ("["):rep(300), ("("):rep(300) }
 
@@ -58,7 +59,8 @@ end
 
 -- ---- formulae ----
 
-local FORMULAE = { "ipc", "mpki = 1000 * cache_misses / instructions", "x = (a - -b) / max(c, 1e-3, d.e:u) [ns]",
+local FORMULAE = { "ipc", "mpki = 1000 * cache_misses / instructions",
+  "x = (a - -b) / max(c, 1e-3, d.e:u) [ns]",
   "share = 100 * log(a) / sqrt(abs(b)) [%]", "context_switches > 0 and a <= b or c ~= 1",
   "instructions == 3 * iterations + 2", "cycles == 3 +- 2%", "instructions <= +1%", "page_faults <= 5000" }
 local PARSERS = { "parse", "formula", "condition", "comparison", "limit" }
@@ -104,8 +106,10 @@ local function stored_text()
 end
 
 -- The last are words for what is written in their place.
-local OTHERS = { -1, 0, 0.5, 1e300, 2 ^ 53, "", "x\27[31m", "=1+1", true, "NULL", "EMPTY", "LIST", "MAP", "DEEP" }
-local WRITTEN = { NULL = "null", EMPTY = "[]", LIST = '[1,"a"]', MAP = '{"a":1}', DEEP = ("["):rep(70) .. ("]"):rep(70) }
+local OTHERS = { -1, 0, 0.5, 1e300, 2 ^ 53, "", "x\27[31m", "=1+1", true, "NULL", "EMPTY", "LIST", "MAP",
+  "DEEP" }
+local WRITTEN = { NULL = "null", EMPTY = "[]", LIST = '[1,"a"]', MAP = '{"a":1}', DEEP = ("["):rep(70)
+  .. ("]"):rep(70) }
 
 local function encoded(value) return (json.encode(value):gsub('"(%u+)"', WRITTEN)) end
 
@@ -126,7 +130,8 @@ end
 local function with_another_line(random, text)
   local header, rest = text:match "^([^\n]*)\n(.*)$"
   if random:integer(2) == 1 then
-    local value = dkjson.decode((header:gsub("%[%[%[%[+%]*", "0")), 1, json.null)  -- too deep to be written again
+    local value = dkjson.decode((header:gsub("%[%[%[%[+%]*", "0")), 1,
+      json.null)  -- too deep to be written again
     if type(value) ~= "table" then return text end
     with_another(random, value)
     return encoded(value) .. "\n" .. rest
@@ -134,7 +139,8 @@ local function with_another_line(random, text)
   local places = {}
   for place in rest:gmatch '":()' do places[#places + 1] = place end
   local at = one_of(random, places)
-  local after = rest:match('^[%d.-]+()', at) or rest:match('^"[^"]*"()', at) or rest:match("^%b[]()", at) or at
+  local after = rest:match('^[%d.-]+()', at) or rest:match('^"[^"]*"()', at) or rest:match("^%b[]()", at)
+    or at
   return header .. "\n" .. rest:sub(1, at - 1) .. encoded(one_of(random, OTHERS)) .. rest:sub(after)
 end
 
@@ -174,7 +180,8 @@ local function files_of(folder, list)
 end
 
 -- What a file or a folder of a tree becomes, by shell words: $1 is it.
-local CHANGES = { 'rm -rf "$1"; ln -s /dev/zero "$1"', 'rm -rf "$1"', 'rm -rf "$1"; mkdir "$1"', 'rm -rf "$1"; ln -s "$1" "$1"',
+local CHANGES = { 'rm -rf "$1"; ln -s /dev/zero "$1"', 'rm -rf "$1"', 'rm -rf "$1"; mkdir "$1"',
+  'rm -rf "$1"; ln -s "$1" "$1"',
   'rm -rf "$1"; ln -s .. "$1"', 'rm -rf "$1"; : >"$1"', 'rm -rf "$1"; yes event=1, | head -c 1000000 >"$1"',
   'chmod 000 "$1"' }
 
@@ -196,13 +203,15 @@ local function in_changed_tree(random, tree, changes, endless, fn)
   local files = files_of(folder)
   for _ = 1, random:integer(changes) do change(random, one_of(random, files), endless) end
   local ok, problem = pcall(fn, folder)
-  os.execute(("chmod -R u+rwX %s 2>/dev/null; rm -rf %s"):format(support.quote(folder), support.quote(folder)))
+  os.execute(("chmod -R u+rwX %s 2>/dev/null; rm -rf %s"):format(support.quote(folder),
+    support.quote(folder)))
   if not ok then error(problem, 0) end
   return problem
 end
 
 local TREES = { "x86_intel", "x86_amd", "arm64", "hybrid" }
-local SPECS = { "cycles", "cpu/event=0x3c,umask=1,cmask=2/", "cpu_core/cycles/", "instructions:u", "LLC-loads",
+local SPECS = { "cycles", "cpu/event=0x3c,umask=1,cmask=2/", "cpu_core/cycles/", "instructions:u",
+  "LLC-loads",
   "uncore_imc/clockticks/", "cas_count_read", "msr/tsc/", "energy-pkg", "intel_pt//", "weird/split=5/",
   "hisi_sccl1_ddrc/flux_rd/", "armv8_pmuv3_0/long,event=1/", "mem-loads", "sched:sched_switch", "*/cycles/" }
 
@@ -239,13 +248,14 @@ local FILTERS = { "prev_pid == 1", "prev_comm ~ \"a*\" && (prev_pid > 0", "pid=3
 
 local function tracefs(random)
   return in_changed_tree(random, support.fixture "perf/tracefs", 6, false, function(folder)
-    local place = folder .. "/events/sched/sched_switch"
-    if lfs.attributes(place, "mode") == "directory" then
-      support.write(place .. "/format", mutated(random, FORMAT))
+    local path = folder .. "/events/sched/sched_switch"
+    if lfs.attributes(path, "mode") == "directory" then
+      support.write(path .. "/format", mutated(random, FORMAT))
     end
     local options = { sysfs = support.fixture "perf/sysfs/x86_intel", tracefs = folder }
     return refused_in_words(folder, function()
-      try_specs(options, { "sched:sched_switch", "sched:*", "*:*", "syscalls:sys_enter_getppid/filter='a==1'/" })
+      try_specs(options, { "sched:sched_switch", "sched:*", "*:*",
+        "syscalls:sys_enter_getppid/filter='a==1'/" })
       local fields = tracepoint.fields(folder, "sched:sched_switch")
       for _, text in ipairs(FILTERS) do filter.why(mutated(random, text), fields) end
       event.list { tracefs = folder }
@@ -258,9 +268,11 @@ end
 --- Name, what tries one input, how many the suite tries, and the modules that it is about.
 ---@type { [1]: string, [2]: fun(random: pmclua.Random): boolean, [3]: integer, [4]: string[] }[]
 M.TARGETS = {
-  { "spec", require "tests.fuzz.specs", 20000, { "event.grammar", "event.encode", "event.pmu", "event.format" } },
+  { "spec", require "tests.fuzz.specs", 20000, { "event.grammar", "event.encode", "event.pmu",
+    "event.format" } },
   { "formula", formula, 3000, { "metric", "metric.grammar", "metric.evaluate" } },
-  { "stored", stored, 300, { "store.header", "store.members", "store.reader", "store.decode", "store.shape" } },
+  { "stored", stored, 300, { "store.header", "store.members", "store.reader", "store.decode",
+    "store.shape" } },
   { "sysfs", sysfs, 25, { "event.sysfs", "event.list" } },
   { "tracefs", tracefs, 40, { "event.tracepoint", "explain.filter" } },
 }

@@ -3,7 +3,8 @@
 --
 -- method: the C targets (*.c) by libFuzzer under ASan and UBSan; the others (init.lua) by seed after seed.
 -- usage: pmclua tests/fuzz/run.lua [SECONDS [TARGET…]]      so long each; default 60
--- reading: an edge is a branch of the code of core/; lines are of the modules that a target is about, in a run
+-- reading: an edge is a branch of the code of core/; lines are of the modules that a target is about, in a
+--   run
 --   of its own. "understood": the share of inputs that were not refused.
 -- exit: 0 when all held; what broke it is printed, or in build/fuzz/TARGET.log
 
@@ -42,7 +43,8 @@ end
 
 local SANITIZE = "address,undefined"
 
--- For sh: $1 is the target, $BUILD where all is built, $SANITIZE and $STRICT the watchers, $SECONDS_EACH how long.
+-- For sh: $1 is the target, $BUILD where all is built, $SANITIZE and $STRICT the watchers, $SECONDS_EACH how
+-- long.
 local MAKE = [[
   make -s BUILD="$BUILD" CC=clang WARN=-Wall CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,$SANITIZE $STRICT" \
     "$BUILD/libpmclua.so"
@@ -60,8 +62,10 @@ local RUN = [[
     -artifact_prefix="$BUILD/$name-" "$@" >"$BUILD/$name.log" 2>&1]]
 
 local function sh(text, name)
-  local result = support.run({ "sh", "-euc", text, "sh", name }, { limit_s = seconds + 600, folder = support.root,
-    env = { BUILD = BUILD, SANITIZE = SANITIZE, STRICT = "-fno-sanitize-recover=undefined", SECONDS_EACH = tostring(seconds) } })
+  local result = support.run({ "sh", "-euc", text, "sh", name }, { limit_s = seconds + 600,
+    folder = support.root,
+    env = { BUILD = BUILD, SANITIZE = SANITIZE, STRICT = "-fno-sanitize-recover=undefined",
+      SECONDS_EACH = tostring(seconds) } })
   return result.status == 0, result.out .. result.err
 end
 
@@ -89,7 +93,8 @@ local function fuzz_lua(target)
     count, seed = count + batch, seed + 1
   end
   local share = coverage.share(target[4], function() fuzz.try(name, batch, 1) end)
-  row(name, count, start_ns, ("%d %% of the lines; understood %d %%"):format(100 * share, 100 * accepted / count))
+  row(name, count, start_ns, ("%d %% of the lines; understood %d %%"):format(100 * share,
+    100 * accepted / count))
   if ok then return end
   failed = failed + 1
   print(("FAILED %s, seed %d: %s"):format(name, seed - 1, tostring(problem)))

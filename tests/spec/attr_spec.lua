@@ -17,12 +17,15 @@ int main(void) { $fields return 0; }
 ]]
 
 -- Fields younger than Debian 12's header.
-local YOUNGER = { config3 = true, config4 = true, aux_action = true, defer_callchain = true, defer_output = true }
+local YOUNGER = { config3 = true, config4 = true, aux_action = true, defer_callchain = true,
+  defer_output = true }
 
 local function compiled_attrs()
   local folder = support.folder()
   local shows = {}
-  for i, name in ipairs(core.attr_fields()) do shows[i] = not YOUNGER[name] and ("SHOW(%s);"):format(name) or "" end
+  for i, name in ipairs(core.attr_fields()) do
+    shows[i] = not YOUNGER[name] and ("SHOW(%s);"):format(name) or ""
+  end
   support.write(folder .. "/attr.c", (PROGRAM:gsub("%$fields", (table.concat(shows)))))
   local built = support.run { "cc", "-Wno-overflow", "-o", folder .. "/attr", folder .. "/attr.c" }
   assert(built.status == 0, built.err)
@@ -59,7 +62,8 @@ describe("perf_event_attr by name", function()
       assert.equal(0, ffi.C.pmclua_attr_set(attr, name, 1))
     end
     assert.equal(0, ffi.C.pmclua_attr_set(attr, "precise_ip", 3))
-    for name, wanted in pairs { exclude_kernel = 1, precise_ip = 3, sample_max_stack = 1, bp_type = 1, exclude_user = 0 } do
+    for name, wanted in pairs { exclude_kernel = 1, precise_ip = 3, sample_max_stack = 1, bp_type = 1,
+      exclude_user = 0 } do
       assert.equal(0, ffi.C.pmclua_attr_get(attr, name, value))
       assert.equal(wanted, tonumber(value[0]), name)
     end
@@ -67,6 +71,7 @@ describe("perf_event_attr by name", function()
 
   it("refuses an unknown field, and a value wider than its field", function()
     assert.has_error(function() core.open { tipe = 1 } end, "no attr field is called 'tipe'")
-    assert.has_error(function() core.open { type = 1, precise_ip = 4 } end, "attr field 'precise_ip' cannot hold 4")
+    assert.has_error(function() core.open { type = 1, precise_ip = 4 } end,
+      "attr field 'precise_ip' cannot hold 4")
   end)
 end)

@@ -64,7 +64,8 @@ describe("a batch of repetitions", function()
   it("goes on after failures where that is asked for", function()
     for _, on_failure in ipairs { "keep", "skip" } do
       local path = support.folder() .. "/lines"
-      local records, result = measure(counting(path, 5), { repetitions = 20, warmup = 0, on_failure = on_failure })
+      local records, result = measure(counting(path, 5), { repetitions = 20, warmup = 0,
+        on_failure = on_failure })
       assert.equal("complete", result.status)
       assert.same({ 20, 20 }, { #records, lines_of(path) })
     end

@@ -7,7 +7,8 @@ local function compare(...) return support.pmclua { "compare", ... } end
 
 local function stored(name, command)
   local path = support.folder() .. "/" .. name
-  pmc.measure(pmc.command { command, name = "it" }, { events = "page-faults", repetitions = 6, quiet = true, store = path })
+  pmc.measure(pmc.command { command, name = "it" }, { events = "page-faults", repetitions = 6, quiet = true,
+    store = path })
   return path
 end
 
@@ -53,7 +54,8 @@ describe("pmclua compare", function()
 
   it("takes a mistake on its command line for one, before anything runs", function()
     local mark = support.folder() .. "/ran"
-    for _, words in ipairs { { "-e", "cylces" }, { "--format", "foo" }, { "--until", "soon" }, { "--primary", "x" } } do
+    for _, words in ipairs { { "-e", "cylces" }, { "--format", "foo" }, { "--until", "soon" },
+      { "--primary", "x" } } do
       local got = compare("true", "touch " .. mark, unpack(words))
       assert.equal(2, got.status)
       assert.is_nil(got.err:find("compare.lua:", 1, true))
@@ -70,7 +72,8 @@ describe("pmclua compare", function()
 
   it("exits 128 + n where signal n ended it, after its report", function()
     local mark = support.folder() .. "/ran"
-    local got = terminated({ "compare", "true", "touch " .. mark, "-e", "page-faults", "-r", "1000000" }, mark)
+    local got = terminated({ "compare", "true", "touch " .. mark, "-e", "page-faults", "-r", "1000000" },
+      mark)
     assert.equal(143, got.status)
     assert.matches("interrupted: what was complete is shown", got.out)
   end)
@@ -94,7 +97,8 @@ describe("pmclua snippet", function()
   end)
 
   it("takes a mistake on its command line for one", function()
-    for _, words in ipairs { { "nop", "-e", "cylces" }, { "nop", "--unroll", "0" }, { "nop", "--format", "foo" } } do
+    for _, words in ipairs { { "nop", "-e", "cylces" }, { "nop", "--unroll", "0" }, { "nop", "--format",
+      "foo" } } do
       assert.equal(2, support.pmclua({ "snippet", unpack(words) }).status)
     end
   end)

@@ -105,15 +105,18 @@ describe("a group", function()
       ffi.C.pmclua_attr_get(attr, "disabled", value)
       seen[#seen + 1] = { disabled = tonumber(value[0]), leader = group_fd == -1 }
       return real(attr, pid, cpu, group_fd, flags)
-    end, function() assert(core.group { software(FAULTS), software(TASK_CLOCK), software(DUMMY) }):close() end)
-    assert.same({ { disabled = 1, leader = true }, { disabled = 0, leader = false }, { disabled = 0, leader = false } }, seen)
+    end, function() assert(core.group { software(FAULTS), software(TASK_CLOCK),
+      software(DUMMY) }):close() end)
+    assert.same({ { disabled = 1, leader = true }, { disabled = 0, leader = false }, { disabled = 0,
+      leader = false } }, seen)
   end)
 
   it("counts in each of many starts and stops when its members belong to several PMUs (A)", function()
     support.need(support.have_tracefs(), "tracefs is not mounted")
     support.need(support.have_root(), "tracepoints need root")
     local id = tonumber(support.read "/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id")
-    local group = assert(core.group { software(TASK_CLOCK), software(FAULTS), { type = 2, config = id }, software(DUMMY) })
+    local group = assert(core.group { software(TASK_CLOCK), software(FAULTS), { type = 2, config = id },
+      software(DUMMY) })
     for _ = 1, 200 do
       group:start()
       local words = region(group, function() for _ = 1, 10 do ffi.C.getppid() end end)
@@ -169,7 +172,8 @@ describe("a group", function()
 
   it("passes on every refusal of the OS kernel at every member, and leaves nothing open", function()
     local before = open_descriptors()
-    local refusals = { EPERM = 1, ENOENT = 2, ESRCH = 3, E2BIG = 7, EBADF = 9, ENOMEM = 12, EACCES = 13, EBUSY = 16,
+    local refusals = { EPERM = 1, ENOENT = 2, ESRCH = 3, E2BIG = 7, EBADF = 9, ENOMEM = 12, EACCES = 13,
+      EBUSY = 16,
       ENODEV = 19, EINVAL = 22, EMFILE = 24, ENOSPC = 28, EOPNOTSUPP = 95, ENOSYS = 38, EOVERFLOW = 75 }
     for name, number in pairs(refusals) do
       for place = 1, 3 do

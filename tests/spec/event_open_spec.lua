@@ -60,7 +60,8 @@ describe("a tracepoint's filter", function()
       void writes(void *state, uint64_t n) { while (n--) if (write(1000001, "x", 2) > 0) break; }]] }
     local events = { BY_FD:format("two", "count == 2"), BY_FD:format("none", "fd == 12345") }
     local function measure(workload, iterations)
-      local options = { repetitions = 3, store = false, quiet = true, events = events, iterations = iterations }
+      local options = { repetitions = 3, store = false, quiet = true, events = events,
+        iterations = iterations }
       local cell = pmc.measure(workload, options):cells()()
       return { cell.two.min, cell.two.max, cell.none.min, cell.none.max }
     end

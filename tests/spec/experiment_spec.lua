@@ -53,13 +53,18 @@ describe("a declaration", function()
 
   it("reports every mistake at once, each with the nearest right word", function()
     local message = message_of(pmc.experiment, {
-      events = { "page-faults", "cylces", "page-faults", "cs,ipc" }, workload = {}, workloads = { "true", "true" },
-      repetitons = 3, factors = { { "n", { 1, 1 } } }, baseline = "tru", metrics = { "x = foo / page_faults" },
+      events = { "page-faults", "cylces", "page-faults", "cs,ipc" }, workload = {}, workloads = { "true",
+        "true" },
+      repetitons = 3, factors = { { "n", { 1, 1 } } }, baseline = "tru",
+      metrics = { "x = foo / page_faults" },
       warmup = -1, timeout = "5 parsecs", iterations = 0.5,
     })
-    for _, part in ipairs { "'cylces'", "did you mean 'cycles'", "it is a metric", "would both be called page_faults",
-      "'repetitons', did you mean 'repetitions'", "'workload', did you mean 'workloads'", "two workloads are called 'true'",
-      "no workload is 'tru', did you mean 'true'", "needs 'foo'", "warmup must be a whole number", "5 parsecs",
+    for _, part in ipairs { "'cylces'", "did you mean 'cycles'", "it is a metric",
+      "would both be called page_faults",
+      "'repetitons', did you mean 'repetitions'", "'workload', did you mean 'workloads'",
+      "two workloads are called 'true'",
+      "no workload is 'tru', did you mean 'true'", "needs 'foo'", "warmup must be a whole number",
+      "5 parsecs",
       "level 1 twice", "iterations must be a whole number" } do
       assert.is_truthy(message:find(part, 1, true), part .. " in:\n" .. message)
     end
@@ -72,7 +77,8 @@ describe("a declaration", function()
       return message_of(pmc.experiment, spec)
     end
     local function nothing() end
-    assert.matches("the factor on_cpu is for commands and kernels; function", mistakes { workloads = { nothing },
+    assert.matches("the factor on_cpu is for commands and kernels; function",
+      mistakes { workloads = { nothing },
       factors = { { "on_cpu", { 0 } } } })
     assert.matches("pin is for commands and kernels", mistakes { workloads = { nothing }, pin = "0" })
     assert.matches("timeout is for commands and kernels", mistakes { workloads = { nothing }, timeout = 1 })
@@ -80,7 +86,8 @@ describe("a declaration", function()
     assert.matches("iterations is for kernels", mistakes { iterations = 3 })
     assert.matches("margin: there is no 'page_fauts' here, did you mean 'page_faults'",
       mistakes { margin = { "1%", page_fauts = "2%" } })
-    assert.matches("per x: there is no 'm' here", mistakes { per = { x = "2 * m" }, factors = { { "n", { 1 } } } })
+    assert.matches("per x: there is no 'm' here", mistakes { per = { x = "2 * m" },
+      factors = { { "n", { 1 } } } })
     assert.matches("where: there is no 'm' here", mistakes { where = "m > 1", factors = { { "n", { 1 } } } })
     assert.matches("nothing to run: where holds for no cell", message_of(run, { events = { "page-faults" },
       workloads = { "true" }, where = "n > 1", factors = { { "n", { 1 } } } }))
@@ -90,7 +97,8 @@ describe("a declaration", function()
     local seen = {}
     run { events = { "page-faults" }, workloads = { function() end }, repetitions = 1, warmup = 0,
       factors = { z = { 2, 1 }, a = { "x" } } }
-    local result = run { events = { "page-faults" }, workloads = { b = "true", a = "true" }, repetitions = 1, warmup = 0 }
+    local result = run { events = { "page-faults" }, workloads = { b = "true", a = "true" },
+      repetitions = 1, warmup = 0 }
     for cell in result:cells() do seen[#seen + 1] = cell.workload end
     assert.same({ "a", "b" }, seen)
   end)
@@ -129,7 +137,9 @@ describe("the order", function()
   it("gives each unit each place equally often, and two units as ABBA or BAAB", function()
     local next_block, places = order.blocks(5, 3), {}
     for _ = 1, 5 do
-      for place, unit in ipairs(next_block()) do places[unit .. "@" .. place] = (places[unit .. "@" .. place] or 0) + 1 end
+      for place, unit in ipairs(next_block()) do
+        places[unit .. "@" .. place] = (places[unit .. "@" .. place] or 0) + 1
+      end
     end
     for _, times in pairs(places) do assert.equal(1, times) end
     local pair = order.blocks(2, 9)
@@ -174,7 +184,8 @@ describe("an experiment", function()
   it("interleaves workloads in randomised blocks that the seed replays", function()
     local function sequence(seed)
       local list = {}
-      run({ events = { "page-faults" }, workloads = { a = "true", b = "true", c = "true" }, repetitions = 4, warmup = 1,
+      run({ events = { "page-faults" }, workloads = { a = "true", b = "true", c = "true" }, repetitions = 4,
+        warmup = 1,
         seed = seed }, { each = function(record) list[#list + 1] = record.workload end })
       return table.concat(list)
     end
@@ -208,7 +219,8 @@ describe("an experiment", function()
 
   it("stops at a workload that fails, keeps what was measured, and says what happened", function()
     support.need(support.have "cc", "no C compiler")
-    local result = run { events = { "page-faults" }, workloads = { kernel "third_crashes" }, repetitions = 10, warmup = 0,
+    local result = run { events = { "page-faults" }, workloads = { kernel "third_crashes" },
+      repetitions = 10, warmup = 0,
       iterations = 1 }
     assert.equal("failed", result.status)
     assert.matches("third_crashes was ended by SIGABRT", tostring(result.problem))
@@ -218,8 +230,10 @@ describe("an experiment", function()
   it("goes on with what fails where the script says skip or keep", function()
     local function tally(on_failure)
       local outcomes = {}
-      local result = run({ events = { "page-faults" }, workloads = { pmc.command { "exit 3", shell = true } }, repetitions = 3,
-        warmup = 0, on_failure = on_failure }, { each = function(record) outcomes[#outcomes + 1] = record.outcome end })
+      local result = run({ events = { "page-faults" }, workloads = { pmc.command { "exit 3",
+        shell = true } }, repetitions = 3,
+        warmup = 0, on_failure = on_failure },
+          { each = function(record) outcomes[#outcomes + 1] = record.outcome end })
       return outcomes, result
     end
     local skipped, without = tally "skip"
@@ -231,7 +245,8 @@ describe("an experiment", function()
   end)
 
   it("kills a repetition at its timeout and says so", function()
-    local result = run { events = { "page-faults" }, workloads = { "sleep 60" }, repetitions = 1, warmup = 0, timeout = "100ms" }
+    local result = run { events = { "page-faults" }, workloads = { "sleep 60" }, repetitions = 1,
+      warmup = 0, timeout = "100ms" }
     assert.matches("killed at its time limit", tostring(result.problem))
   end)
 
@@ -240,35 +255,42 @@ describe("an experiment", function()
     assert.matches("no%-such%-command", message_of(run, { events = { "page-faults" }, repetitions = 1,
       workloads = { pmc.command { "touch", folder .. "/ran" }, "no-such-command -x" } }))
     assert.is_nil(io.open(folder .. "/ran"))
-    assert.matches("nowhere.c", message_of(run, { events = { "page-faults" }, workloads = { pmc.kernel { source = "nowhere.c",
+    assert.matches("nowhere.c", message_of(run, { events = { "page-faults" },
+      workloads = { pmc.kernel { source = "nowhere.c",
       symbol = "f" } } }))
-    local broken = message_of(run, { events = { "page-faults" }, workloads = { pmc.kernel { code = "void f(void) { return x; }",
+    local broken = message_of(run, { events = { "page-faults" },
+      workloads = { pmc.kernel { code = "void f(void) { return x; }",
       symbol = "f" } } })
     assert.matches("does not compile.*f%.c:1:23: error: .*undeclared", broken)
   end)
 
   it("says what it was that kept a command from starting: its folder, its input", function()
-    local function problem(spec) return tostring(run { events = { "page-faults" }, workloads = { pmc.command(spec) } }.problem) end
+    local function problem(spec)
+      return tostring(run { events = { "page-faults" }, workloads = { pmc.command(spec) } }.problem)
+    end
     assert.matches("/nowhere", problem { "true", cwd = "/nowhere" })
     assert.matches("/nowhere", problem { "true", stdin = "/nowhere" })
   end)
 
   it("says how a missing compiler can be had", function()
-    assert.matches("no C compiler 'no%-such%-cc'.*apt%-get install gcc", message_of(run, { events = { "page-faults" },
+    assert.matches("no C compiler 'no%-such%-cc'.*apt%-get install gcc", message_of(run,
+      { events = { "page-faults" },
       workloads = { kernel("empty", { cc = "no-such-cc" }) } }))
   end)
 
   it("runs hooks around repetitions, never counted", function()
     local calls = {}
     local function hook(name) return function(levels) calls[#calls + 1] = name .. levels.n end end
-    run { events = { "page-faults" }, workloads = { "true" }, factors = { { "n", { 1 } } }, repetitions = 2, warmup = 0,
+    run { events = { "page-faults" }, workloads = { "true" }, factors = { { "n", { 1 } } }, repetitions = 2,
+      warmup = 0,
       setup = hook "setup", prepare = hook "prepare", conclude = hook "conclude", cleanup = hook "cleanup" }
     assert.equal("setup1 prepare1 conclude1 prepare1 conclude1 cleanup1", table.concat(calls, " "))
   end)
 
   it("keeps what was measured where a hook fails later", function()
     local file = support.write(support.folder() .. "/there", "")
-    local result = run { events = { "page-faults" }, workloads = { pmc.command { "true" } }, repetitions = 9, warmup = 0,
+    local result = run { events = { "page-faults" }, workloads = { pmc.command { "true" } },
+      repetitions = 9, warmup = 0,
       seed = 1, prepare = pmc.command { "cat", file },
       conclude = function() if io.open(file) then os.remove(file) end end }
     assert.equal("failed", result.status)
@@ -277,14 +299,16 @@ describe("an experiment", function()
   end)
 
   it("measures Lua functions in this process, labelled as such", function()
-    local result = pmc.measure(function() for _ = 1, 100 do end end, { events = { "page-faults" }, repetitions = 5 })
+    local result = pmc.measure(function() for _ = 1, 100 do end end, { events = { "page-faults" },
+      repetitions = 5 })
     assert.matches("function experiment_spec.lua:%d+", result:cells()().workload)
   end)
 
   it("counts several threads, each on its own and in sum", function()
     support.need(support.have "cc", "no C compiler")
     local last
-    local result = run({ events = { "page-faults" }, workloads = { kernel("pages", { threads = 3, params = { n = 20 } }) },
+    local result = run({ events = { "page-faults" }, workloads = { kernel("pages", { threads = 3,
+      params = { n = 20 } }) },
       repetitions = 3, iterations = 1 }, { each = function(record) last = record end })
     assert.equal(60, result:cells()().page_faults.median)
     assert.equal(3, #last.threads)
@@ -294,10 +318,12 @@ describe("an experiment", function()
   it("calls any C function by its declaration, with buffers", function()
     support.need(support.have "cc", "no C compiler")
     local result = pmc.measure(pmc.call { declaration = "void *memset(void *p, int c, unsigned long n)",
-      args = { pmc.buffer { "char", count = "n" }, 0, 4096 } }, { events = { "page-faults" }, factors = { { "n", { 4096 } } },
+      args = { pmc.buffer { "char", count = "n" }, 0, 4096 } }, { events = { "page-faults" },
+      factors = { { "n", { 4096 } } },
       repetitions = 3 })
     assert.equal(0, result:cells()().page_faults.median)
-    assert.matches("undeclared", message_of(pmc.measure, pmc.call { declaration = "int f(undeclared x)", args = { 1 } },
+    assert.matches("undeclared", message_of(pmc.measure, pmc.call { declaration = "int f(undeclared x)",
+      args = { 1 } },
       { events = { "page-faults" } }))
   end)
 end)
@@ -308,7 +334,8 @@ describe("counts that the OS kernel drops", function()
     local folder = support.folder()
     os.execute(("cp /bin/ls '%s/xonly' && chmod 0711 '%s/xonly'"):format(folder, folder))
     local got = support.pmclua({ "-e", ([[
-      local r = pmc.measure(pmc.command { "%s/xonly", "-R", "/usr/lib" }, { events = { "page-faults" }, repetitions = 2, warmup = 0 })
+      local r = pmc.measure(pmc.command { "%s/xonly", "-R", "/usr/lib" }, { events = { "page-faults" },
+        repetitions = 2, warmup = 0 })
       print(r.status, r.problem, r:cells()().page_faults.median)
     ]]):format(folder) }, { user = true, env = { HOME = folder } })
     assert.equal(0, got.status, got.err)
@@ -328,7 +355,8 @@ describe("reject_if", function()
   end)
 
   it("gives up after a bounded number of tries, says so, and keeps what was measured", function()
-    local result = run { events = { "page-faults" }, repetitions = 3, warmup = 0, workloads = { "true", "false" },
+    local result = run { events = { "page-faults" }, repetitions = 3, warmup = 0, workloads = { "true",
+      "false" },
       on_failure = "keep", factors = { { "n", { 1, 2 } } }, reject_if = "n == 2" }
     assert.equal("failed", result.status)
     assert.matches("20 repetitions in a row were rejected", tostring(result.problem))
@@ -341,7 +369,8 @@ end)
 
 describe("expect", function()
   local function expectation(prediction)
-    return run({ events = { "page-faults" }, workloads = { kernel("pages", { params = { n = 5 } }) }, repetitions = 4,
+    return run({ events = { "page-faults" }, workloads = { kernel("pages", { params = { n = 5 } }) },
+      repetitions = 4,
       iterations = 3, expect = { prediction } }).expectations[1]
   end
 
@@ -364,7 +393,8 @@ end)
 
 describe("layout", function()
   it("fixed gives a command the same page faults in every run", function()
-    local result = run { events = { "page-faults" }, workloads = { "true" }, repetitions = 10, layout = "fixed" }
+    local result = run { events = { "page-faults" }, workloads = { "true" }, repetitions = 10,
+      layout = "fixed" }
     assert.equal("exact", result:cells()().page_faults.quality)
   end)
 
@@ -374,12 +404,15 @@ describe("layout", function()
 #include <stdio.h>
 #include <stdlib.h>
 #include <pmclua_kernel.h>
-void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "a"); fprintf(f, "%lu\n", (unsigned long)&x); fclose(f); }
+void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "a"); fprintf(f, "%lu\n",
+  (unsigned long)&x); fclose(f); }
 ]]
     local file = support.folder() .. "/places"
     support.with_env({ PLACE_FILE = file }, function()
-      run { events = { "page-faults" }, workloads = { pmc.kernel { code = source, symbol = "place" } }, iterations = 1,
-        factors = { { "stack_offset", { 0, 64, 4096 } }, { "aslr", { false } } }, repetitions = 2, warmup = 0 }
+      run { events = { "page-faults" }, workloads = { pmc.kernel { code = source, symbol = "place" } },
+        iterations = 1,
+        factors = { { "stack_offset", { 0, 64, 4096 } }, { "aslr", { false } } }, repetitions = 2,
+          warmup = 0 }
     end)
     local places, distinct = {}, 0
     for line in io.lines(file) do
@@ -396,7 +429,8 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
     local folder, seen = support.folder(), { fixed = 0, free = 0 }
     local result = run { events = { "page-faults" }, repetitions = 4, warmup = 0, iterations = 1,
       factors = { { "aslr", { true, false } } }, workloads = { kernel "empty",
-        pmc.command { ("cat /proc/self/personality >> %s/{aslr}"):format(folder), shell = true, name = "cat" } } }
+        pmc.command { ("cat /proc/self/personality >> %s/{aslr}"):format(folder), shell = true,
+          name = "cat" } } }
     assert.equal("complete", result.status)
     for line in io.lines(folder .. "/true") do if line == "00000000" then seen.free = seen.free + 1 end end
     for line in io.lines(folder .. "/false") do if line == "00040000" then seen.fixed = seen.fixed + 1 end end
@@ -406,17 +440,20 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
   it("checks the levels of its factors", function()
     assert.matches("factor on_cpu: there is no CPU 999 to run on here", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "on_cpu", { 999 } } } }))
-    assert.matches("pin: 'x' is no list of CPUs", message_of(pmc.experiment, { workloads = { "true" }, pin = "x" }))
+    assert.matches("pin: 'x' is no list of CPUs", message_of(pmc.experiment, { workloads = { "true" },
+      pin = "x" }))
     assert.matches("factor numa_node: there is no NUMA node 999", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "numa_node", { 999 } } } }))
-    assert.matches("factor stack_offset: a level is a number of bytes below 65536, not x", message_of(pmc.experiment,
+    assert.matches("factor stack_offset: a level is a number of bytes below 65536, not x",
+      message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "stack_offset", { "x" } } } }))
   end)
 end)
 
 describe("a stored experiment", function()
   local function spec(seed)
-    return { events = { "page-faults" }, workloads = { a = "true", b = "true" }, repetitions = 6, warmup = 1, seed = seed }
+    return { events = { "page-faults" }, workloads = { a = "true", b = "true" }, repetitions = 6,
+      warmup = 1, seed = seed }
   end
 
   it("can be read again, with the same numbers", function()
@@ -424,7 +461,8 @@ describe("a stored experiment", function()
     local result = run(spec(4), { store = path })
     local loaded = pmc.load(path)
     assert.equal("complete", loaded.status)
-    assert.same(result:values("page_faults", { workload = "a" }), loaded:values("page_faults", { workload = "a" }))
+    assert.same(result:values("page_faults", { workload = "a" }), loaded:values("page_faults",
+      { workload = "a" }))
   end)
 
   it("says on which machine and by what plan it was measured", function()
@@ -440,7 +478,8 @@ describe("a stored experiment", function()
   local function cut_off(after)
     local path = support.folder() .. "/r.jsonl"
     local full = {}
-    run(spec(4), { store = path, each = function(record) full[#full + 1] = record.workload .. record.index end })
+    run(spec(4), { store = path, each = function(record) full[#full + 1] = record.workload
+      .. record.index end })
     local lines = {}
     for line in io.lines(path) do lines[#lines + 1] = line end
     support.write(path, table.concat(lines, "\n", 1, 1 + after) .. "\n" .. lines[2 + after]:sub(1, 20))
@@ -450,7 +489,8 @@ describe("a stored experiment", function()
   it("is resumed with exactly the missing repetitions, in the same order", function()
     local path, full = cut_off(5)
     local rest = {}
-    local result = run(spec(4), { resume = path, each = function(record) rest[#rest + 1] = record.workload .. record.index end })
+    local result = run(spec(4), { resume = path, each = function(record) rest[#rest + 1] = record.workload
+      .. record.index end })
     assert.same({ unpack(full, 6) }, rest)
     assert.equal("complete", result.status)
     local loaded = pmc.load(path)
@@ -462,7 +502,8 @@ describe("a stored experiment", function()
   it("takes the seed of the file it resumes", function()
     local path, full = cut_off(5)
     local rest = {}
-    run(spec(nil), { resume = path, each = function(record) rest[#rest + 1] = record.workload .. record.index end })
+    run(spec(nil), { resume = path, each = function(record) rest[#rest + 1] = record.workload
+      .. record.index end })
     assert.same({ unpack(full, 6) }, rest)
   end)
 
@@ -483,7 +524,8 @@ describe("a stored experiment", function()
     local folder = support.folder()
     local script = support.write(folder .. "/slow.lua", [[
       local pmc = require "pmclua"
-      return pmc.experiment { events = { "page-faults" }, workloads = { "sleep 0.05" }, repetitions = 400, warmup = 0 }
+      return pmc.experiment { events = { "page-faults" }, workloads = { "sleep 0.05" }, repetitions = 400,
+        warmup = 0 }
     ]])
     for signal, status in pairs { INT = 130, TERM = 143, KILL = 137 } do
       local path = ("%s/%s.jsonl"):format(folder, signal)
@@ -507,9 +549,11 @@ describe("a stored repetition", function()
     local script = support.write(folder .. "/slow.lua", [[
       local pmc = require "pmclua"
       return pmc.experiment { events = { "page-faults" }, workloads = { pmc.command { "[ -e ]] .. folder ..
-      [[/ran ] && exec sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } }, repetitions = 2, warmup = 0 }
+      [[/ran ] && exec sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } },
+        repetitions = 2, warmup = 0 }
     ]])
-    local got = support.run { "timeout", "--preserve-status", "-s", "KILL", "2", support.program, script, "--store", path }
+    local got = support.run { "timeout", "--preserve-status", "-s", "KILL", "2", support.program, script,
+      "--store", path }
     assert.equal(137, got.status)
     assert.equal(1, #pmc.load(path):values "page_faults")
   end)
@@ -517,13 +561,15 @@ end)
 
 describe("the command line of an experiment", function()
   local function script(text)
-    return support.write(support.folder() .. "/e.lua", 'local pmc = require "pmclua"\nreturn pmc.experiment ' .. text)
+    return support.write(support.folder() .. "/e.lua",
+      'local pmc = require "pmclua"\nreturn pmc.experiment ' .. text)
   end
   local SIMPLE = '{ events = { "page-faults" }, workloads = { "true" }, repetitions = 3, warmup = 0 }'
 
   it("shows the plan and runs nothing with --plan", function()
     local folder = support.folder()
-    local got = support.pmclua { script('{ events = { "page-faults" }, workloads = { "touch ' .. folder .. '/ran" } }'), "--plan" }
+    local got = support.pmclua { script('{ events = { "page-faults" }, workloads = { "touch ' .. folder
+      .. '/ran" } }'), "--plan" }
     assert.equal(0, got.status)
     assert.matches("22 runs", got.out)
     assert.is_nil(io.open(folder .. "/ran"))
@@ -547,10 +593,13 @@ describe("the command line of an experiment", function()
   end)
 
   it("has passes, what stops it, cells and the order in the plan, 80 columns wide", function()
-    local plan = pmc.experiment { events = { "page-faults", "duration_time", "no = r1:u" }, seed = 5, baseline = "true",
-      workloads = { "true", "ls" }, factors = { { "n", { 1, 2 } } }, stop = { repetitions = 50, time = "2min" } }:plan()
+    local plan = pmc.experiment { events = { "page-faults", "duration_time", "no = r1:u" }, seed = 5,
+      baseline = "true",
+      workloads = { "true", "ls" }, factors = { { "n", { 1, 2 } } }, stop = { repetitions = 50,
+        time = "2min" } }:plan()
     for _, part in ipairs { "4 cells × 1 pass × (2 warm-up + at most 50 counted) = at most 208 runs, seed 5",
-      "\n  stops: when all comparisons are decided; at 50 repetitions; after 2 min 00 s\n", "\n  pass 1: page-faults\n",
+      "\n  stops: when all comparisons are decided; at 50 repetitions; after 2 min 00 s\n",
+      "\n  pass 1: page-faults\n",
       "\n  without a counter: duration_time\n", "\n  cell 4: ls n=2\n",
       "\n  order: randomised blocks of 4, interleaved; the first: cells " } do
       assert.is_truthy(plan:find(part, 1, true), part .. " in:\n" .. plan)
@@ -569,12 +618,14 @@ describe("the command line of an experiment", function()
     assert.equal("21/60 · rows m=1 n=256 · 20 s left", line { done = 20, elapsed = 10 })
     assert.equal("21/60 · rows m=1 n=256 · 13 s left", line { done = 20, elapsed = 10, running = 7 })
     assert.equal("21/60 · rows m=1 n=256 · 0 s left", line { done = 20, elapsed = 10, running = 70 })
-    assert.equal("21/60 · rows m=1 n=256 · at most 5 s left", line { done = 20, elapsed = 10, rule = { seconds = 15 } })
+    assert.equal("21/60 · rows m=1 n=256 · at most 5 s left", line { done = 20, elapsed = 10,
+      rule = { seconds = 15 } })
   end)
 
   it("says why a stop rule ended it, also of the stored file", function()
     local path = support.folder() .. "/stopped.jsonl"
-    local result = run({ events = { "page-faults" }, workloads = { "true", "ls /" }, baseline = "true", warmup = 0,
+    local result = run({ events = { "page-faults" }, workloads = { "true", "ls /" }, baseline = "true",
+      warmup = 0,
       stop = { repetitions = 12 } }, { store = path })
     assert.matches("stopped after 10 repetitions: all comparisons are decided", tostring(result))
     assert.equal(tostring(result), tostring(pmc.load(path)))
@@ -582,12 +633,14 @@ describe("the command line of an experiment", function()
       stop = { interval = "0.0001%", repetitions = 7 } }
     if not limited:cells()().page_faults.exact then
       local said = tostring(limited):gsub("%s+", " ")
-      assert.matches("stopped at the limit of 7 repetitions, before all intervals were as narrow as asked", said)
+      assert.matches("stopped at the limit of 7 repetitions, before all intervals were as narrow as asked",
+        said)
     end
   end)
 
   it("writes results to standard output alone, and keeps it clean of the workload's", function()
-    local got = support.pmclua { script '{ events = { "page-faults" }, workloads = { "echo noise" }, repetitions = 3 }', "--no-store" }
+    local got = support.pmclua {
+      script '{ events = { "page-faults" }, workloads = { "echo noise" }, repetitions = 3 }', "--no-store" }
     assert.equal(0, got.status)
     assert.matches("page%-faults", got.out)
     assert.is_nil(got.out:find("noise\n", 1, true))
@@ -595,9 +648,12 @@ describe("the command line of an experiment", function()
   end)
 
   it("exits 77 when nothing it asked for can be counted, 3 when a prediction fails, 2 for usage", function()
-    local none = support.pmclua { script '{ events = { "context-switches:u" }, workloads = { "true" }, repetitions = 1 }', "--no-store" }
+    local constant = '{ events = { "context-switches:u" }, workloads = { "true" }, repetitions = 1 }'
+    local none = support.pmclua { script(constant), "--no-store" }
     assert.equal(77, none.status)
-    local failed = support.pmclua { script '{ events = { "page-faults" }, workloads = { "true" }, repetitions = 2, expect = { "page_faults == 0" } }', "--no-store" }
+    local false_prediction = '{ events = { "page-faults" }, workloads = { "true" }, repetitions = 2, '
+      .. 'expect = { "page_faults == 0" } }'
+    local failed = support.pmclua { script(false_prediction), "--no-store" }
     assert.equal(3, failed.status)
     assert.matches("expect 'page_faults == 0'.*fails", failed.err)
     assert.equal(2, support.pmclua({ script(SIMPLE), "--repetitons", "3" }).status)
@@ -607,7 +663,8 @@ describe("the command line of an experiment", function()
 
   it("changes events, repetitions and levels as it is told", function()
     local path = script '{ events = { "page-faults" }, workloads = { "true" }, factors = { { "n", { 1 } } } }'
-    local got = support.pmclua { path, "--events", "task-clock", "--repetitions", "7", "--set", "n=4,5", "--format", "json", "--no-store" }
+    local got = support.pmclua { path, "--events", "task-clock", "--repetitions", "7", "--set", "n=4,5",
+      "--format", "json", "--no-store" }
     assert.equal(0, got.status, got.err)
     local json = require("dkjson").decode(got.out)
     assert.is_table(json)
@@ -620,7 +677,8 @@ describe("the command line of an experiment", function()
     assert.equal(1, got.status)
     assert.is_nil(got.err:find "traceback")
     assert.matches("no%-such%-command%-here", got.err)
-    local bug = support.pmclua { support.write(support.folder() .. "/b.lua", "local function f(x) return x.y .. 1 end\nprint(f(nil))") }
+    local bug = support.pmclua { support.write(support.folder() .. "/b.lua",
+      "local function f(x) return x.y .. 1 end\nprint(f(nil))") }
     assert.equal(1, bug.status)
     assert.matches("traceback", bug.err)
   end)
@@ -630,16 +688,20 @@ describe("records", function()
   it("hold exact counts to 2^64-1 when threads are summed", function()
     local record = require "pmclua.experiment.record"
     local big = 9223372036854775808ULL
-    local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1, order = 1 }
-    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 2, words = { 1, 1, big, 1, 1, big - 1ULL } },
+    local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1,
+      order = 1 }
+    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 2, words = { 1, 1,
+      big, 1, 1, big - 1ULL } },
       { groups = { { events = { 1 } } }, events = { 1 } }, { {} })
     assert.equal("18446744073709551615", core.decimal(made.counts[1]))
   end)
 
   it("have no number for what never ran", function()
     local record = require "pmclua.experiment.record"
-    local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1, order = 1 }
-    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 1, words = { 1000, 0, 0 } },
+    local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1,
+      order = 1 }
+    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 1, words = { 1000, 0,
+      0 } },
       { groups = { { events = { 1 } } }, events = { 1 } }, { {} })
     assert.is_nil(made.counts[1])
     assert.equal(0, made.running[1])

@@ -62,7 +62,8 @@ describe("the C core, given mutated", function()
         FOLDER .. "/" .. name .. ".c", FOLDER .. "/replay.c", core .. "/libpmclua.so", "-Wl,-rpath," .. core }
       assert.equal(0, made.status, made.err)
       local corpus = name == "elf" and libraries() or FOLDER .. "/corpus/" .. name
-      local result = support.run { "sh", "-c", 'exec "$0" "$@" ' .. corpus .. "/*", program, tostring(mutations) }
+      local result = support.run { "sh", "-c", 'exec "$0" "$@" ' .. corpus .. "/*", program,
+        tostring(mutations) }
       assert.equal(0, result.status, result.err)
       assert.matches("^%d+ inputs\n$", result.out)
     end)

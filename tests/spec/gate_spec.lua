@@ -72,7 +72,8 @@ describe("a limit", function()
       return of({ values, {}, {} }, { layouts = {} })
     end
     assert.equal("fail", gate(drawn(1100, 22), "cycles <= +1%", drawn(1000, 22)).state)
-    assert.equal("fail", gate(of { around(1100, 1), {}, {} }, "cycles <= +1%", of { around(1000, 1), {}, {} }).state)
+    assert.equal("fail", gate(of { around(1100, 1), {}, {} }, "cycles <= +1%", of { around(1000, 1), {},
+      {} }).state)
     assert.equal("uncountable", gate(drawn(1100, 6), "cycles <= +1%", drawn(1000, 6)).state)
   end)
 
@@ -242,7 +243,8 @@ describe("an experiment's own gate", function()
     local there = stored({ around(1000), {}, {} }, { host = { hostname = "there" } })
     local mark = support.folder() .. "/ran"
     local path = support.write(support.folder() .. "/mark.lua", ([[return require("pmclua").experiment {
-      workloads = { "touch %s" }, events = "page-faults", repetitions = 1, gate = "page_faults <= +1%%" }]]):format(mark))
+      workloads = { "touch %s" }, events = "page-faults", repetitions = 1,
+        gate = "page_faults <= +1%%" }]]):format(mark))
     local refused = support.pmclua { path, "--no-store", "--gate", there }
     assert.equal(1, refused.status)
     assert.matches("of another host: its hostname is 'there'", refused.err, 1, true)

@@ -79,7 +79,8 @@ describe("pmc.group", function()
   it("raises on a misspelt or unasked name, with the nearest one", function()
     local g = pmc.group { "page-faults", "task-clock" }
     local c = g:read()
-    assert.matches("no event 'page_fautls', did you mean 'page_faults'%?", message_of(function() return c.page_fautls end))
+    assert.matches("no event 'page_fautls', did you mean 'page_faults'%?",
+      message_of(function() return c.page_fautls end))
     assert.matches("no event 'cycles'", message_of(function() return c.cycles end))
     assert.matches("no event 'cycles'", message_of(function() return c.raw.cycles end))
     assert.matches("no event 'cycles'", message_of(function() return c:status "cycles" end))
@@ -94,8 +95,10 @@ describe("pmc.group", function()
   end)
 
   it("refuses duplicates and names that would be one field", function()
-    assert.matches("would both be the field page_faults", message_of(pmc.group, { "page-faults", "page-faults" }))
-    assert.matches("would both be the field x", message_of(pmc.group, { "x = page-faults", "x = task-clock" }))
+    assert.matches("would both be the field page_faults", message_of(pmc.group, { "page-faults",
+      "page-faults" }))
+    assert.matches("would both be the field x", message_of(pmc.group, { "x = page-faults",
+      "x = task-clock" }))
   end)
 
   it("refuses what is no event, with the nearest one", function()
@@ -244,7 +247,8 @@ describe("pmc.open", function()
     assert.equal(id, words[2])
     assert.matches("REFRESH", message_of(e.ioctl, e, "REFRESH", 1))       -- EINVAL on a counting event (R)
     assert.matches("no ioctl 'ENABEL'", message_of(e.ioctl, e, "ENABEL"))
-    local sampling = pmc.open { type = 1, config = 1, sample_period = 1000, disabled = 1, exclude_kernel = true }
+    local sampling = pmc.open { type = 1, config = 1, sample_period = 1000, disabled = 1,
+      exclude_kernel = true }
     assert.equal(0, sampling:ioctl("PERIOD", 2000))
     sampling:close()
     e:close()
@@ -277,7 +281,9 @@ describe("pmc.open", function()
   end)
 
   it("refuses unknown fields at the caller's line, and explains refusals", function()
-    assert.matches("group_spec%.lua:%d+: no attr field is called 'tipe'", message_of(function() pmc.open { tipe = 1 } end))
-    assert.matches("no such software event", message_of(function() pmc.open { type = 1, config = 999, exclude_kernel = true } end))
+    assert.matches("group_spec%.lua:%d+: no attr field is called 'tipe'",
+      message_of(function() pmc.open { tipe = 1 } end))
+    assert.matches("no such software event", message_of(function() pmc.open { type = 1, config = 999,
+      exclude_kernel = true } end))
   end)
 end)

@@ -73,9 +73,11 @@ describe("a result of many repetitions", function()
     local path, count = support.folder() .. "/real.jsonl", 50100
     local kernel = pmc.kernel { name = "nothing", symbol = "nothing",
       code = "#include <stdint.h>\nvoid nothing(void *state, uint64_t n) { (void)state; (void)n; }" }
-    local options = { events = { "page-faults" }, repetitions = count, warmup = 0, iterations = 1, quiet = true,
+    local options = { events = { "page-faults" }, repetitions = count, warmup = 0, iterations = 1,
+      quiet = true,
       store = path }
-    local found, stored = pmc.measure(kernel, options):values "page_faults", pmc.load(path):values "page_faults"
+    local found, stored = pmc.measure(kernel, options):values "page_faults",
+      pmc.load(path):values "page_faults"
     assert.same({ count, count }, { #found, #stored })
     for i = 1, count do
       if found[i] ~= stored[i] then assert.equal(stored[i], found[i]) end

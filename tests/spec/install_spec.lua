@@ -38,7 +38,7 @@ describe("an installation", function()
     return support.run({ prefix .. "/bin/pmclua", unpack(args) }, options)
   end
 
-  it("has the program, the runner, the library, modules, scripts, headers, pages, completions and documents", function()
+  it("has the program, the runner, the library, modules, scripts, headers, pages and documents", function()
     for _, path in ipairs { "bin/pmclua", "libexec/pmclua/pmclua-runner", "lib/pmclua/libpmclua.so",
       "share/lua/5.1/pmclua/init.lua", "share/lua/5.1/pmclua/cdef.lua", "share/pmclua/scripts/matrix.lua",
       "share/pmclua/scripts/kernels/matrix.c", "include/pmclua_kernel.h", "include/pmclua_mark.h",

@@ -1,4 +1,5 @@
--- How counters are read: what a machine without a PMU can show; tests/lab/spec/userread_spec.lua has the rest.
+-- How counters are read: what a machine without a PMU can show; tests/lab/spec/userread_spec.lua has the
+-- rest.
 
 local core = require "pmclua.core"
 local new_session = require("pmclua.workload.session").new
@@ -184,9 +185,9 @@ end)
 
 describe("the overhead of counting", function()
   it("is found out for each pass with kernels, and said where what is measured is small beside it", function()
-    local kernel = pmc.kernel { symbol = "empty", code = "#include <pmclua_kernel.h>\n"
+    local empty = pmc.kernel { symbol = "empty", code = "#include <pmclua_kernel.h>\n"
       .. "void empty(void *state, uint64_t iterations) { (void)state; (void)iterations; }" }
-    local small = pmc.measure(kernel, { events = { "task-clock" }, iterations = 1 })
+    local small = pmc.measure(empty, { events = { "task-clock" }, iterations = 1 })
     local overhead = small.header.overhead[1]
     assert.equal("syscall", overhead.read)
     assert.is_true(overhead.minimum[1] > 0 and overhead.minimum[1] <= overhead.median[1])

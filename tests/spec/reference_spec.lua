@@ -60,7 +60,8 @@ describe("the reference", function()
   end)
 
   it("names every method of what public functions return", function()
-    local internal = { ["Result:part"] = true, ["Result:add"] = true, ["Result:finish"] = true, ["Result:clear"] = true,
+    local internal = { ["Result:part"] = true, ["Result:add"] = true, ["Result:finish"] = true,
+      ["Result:clear"] = true,
       ["Cell:found"] = true, ["Cell:estimate"] = true }      -- for reports and the engine
     for _, file in ipairs { "experiment/result", "experiment/result/cell", "experiment/result/compare",
         "experiment/init", "group", "monitor", "monitor/interval", "open" } do

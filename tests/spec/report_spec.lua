@@ -244,9 +244,10 @@ describe("a table", function()
       for _, record in ipairs(made.records { column, column, column }) do r:add(record) end
       return (shown(r:where { n = 256 }):gsub("%s+", " "))
     end
-    assert.is_truthy(of_host(host, values):find("what makes noise on this machine: it is a virtual machine, two threads "
-      .. "share a core (SMT), its frequency governor is powersave, turbo is on and it had a load of 1.5 on 2 CPUs when "
-      .. "this began", 1, true))
+    assert.is_truthy(of_host(host,
+      values):find("what makes noise on this machine: it is a virtual machine, two threads "
+      .. "share a core (SMT), its frequency governor is powersave, turbo is on and it had a load of 1.5 on 2 "
+      .. "CPUs when this began", 1, true))
     assert.is_nil(of_host(host, same(100, 8)):find("noise", 1, true))
     assert.is_nil(of_host({ governor = "performance", smt = "0", load = 0.1 }, values):find("noise", 1, true))
   end)

@@ -240,7 +240,8 @@ describe("a metric", function()
     local records = {}
     for index = 1, 8 do
       for pass = 1, 2 do
-        records[#records + 1] = made.record(pass == 1 and { 100 } or { nil, 200 }, { pass = pass, index = index,
+        records[#records + 1] = made.record(pass == 1 and { 100 } or { nil, 200 }, { pass = pass,
+          index = index,
           order = #records + 1, wall_ns = pass * 1000000 + index })
       end
     end
@@ -476,7 +477,8 @@ describe("a comparison", function()
           levels = { n = cell == 1 and 256 or 512 }, order = 2 * i + cell })
       end
     end
-    local pair = of(records, command { layouts = {}, baseline = { n = 256 } }):compare({ names = { "cycles" } }).pairs[1]
+    local pair = of(records, command { layouts = {},
+      baseline = { n = 256 } }):compare({ names = { "cycles" } }).pairs[1]
     local found = pair.rows[1].verdict
     assert.same({ 24, 12 }, { pair.pairs, found.n })
     assert.near(1.165, found.ratio, 1e-4)

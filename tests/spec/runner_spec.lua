@@ -42,7 +42,8 @@ void empty(void *state, uint64_t iterations) {}
 void crash(void *state, uint64_t iterations) { *(volatile int *)0 = 1; }
 void hang(void *state, uint64_t iterations) { for (;;) __asm__ volatile(""); }
 void quit(void *state, uint64_t iterations) { exit(3); }
-void fork_touch(void *state, uint64_t iterations) { if (fork() == 0) { touch_pages(100); _exit(0); } wait_for_it(); }
+void fork_touch(void *state,
+  uint64_t iterations) { if (fork() == 0) { touch_pages(100); _exit(0); } wait_for_it(); }
 static int resets;
 void counted_reset(void *state, uint64_t iterations) { resets++; touch_pages(50); }
 void counted(void *state, uint64_t iterations) { touch_pages((uint64_t)resets); }
@@ -50,7 +51,8 @@ void print(void *state, uint64_t iterations) { puts("printed"); }
 void fork_on(void *state, uint64_t iterations) { fork(); }
 void fork_and_abort(void *state, uint64_t iterations) { if (fork() == 0) { sleep(30); _exit(0); } abort(); }
 static void *make_noise(void *nothing) { for (;;) { touch_pages(1); usleep(100); } return 0; }
-void *noise_setup(const struct pmclua_params *params) { pthread_t t; pthread_create(&t, 0, make_noise, 0); return 0; }
+void *noise_setup(const struct pmclua_params *params) { pthread_t t; pthread_create(&t, 0, make_noise,
+  0); return 0; }
 void noise(void *state, uint64_t iterations) {}
 void nap(void *state, uint64_t iterations) { usleep(5000); }
 void *noise_and_nap_setup(const struct pmclua_params *params) { return noise_setup(params); }
@@ -165,7 +167,8 @@ describe("the runner", function()
 
   it("interleaves kernels and commands without losing either's counts", function()
     support.need(support.have "cc", "no C compiler")
-    local touch, threads, sh = kernel("touch", { parameter = "n=70" }), kernel("touch", { parameter = "n=30", threads = 2 }),
+    local touch, threads, sh = kernel("touch", { parameter = "n=70" }), kernel("touch",
+      { parameter = "n=30", threads = 2 }),
       command("true")
     local faults = {}
     for _ = 1, 5 do
@@ -245,7 +248,8 @@ describe("the runner", function()
   it("says why a kernel cannot be set up, loaded or found", function()
     support.need(support.have "cc", "no C compiler")
     assert.equal("n is 0", run_kernel("touch", { parameter = "n=0" }).output)
-    assert.equal("parameter n is '-3', which is not an unsigned integer", run_kernel("touch", { parameter = "n=-3" }).output)
+    assert.equal("parameter n is '-3', which is not an unsigned integer", run_kernel("touch",
+      { parameter = "n=-3" }).output)
     assert.matches("no symbol 'nothing'", run_kernel("nothing").output)
     local id = runner:workload(function(m) m:text("library", "/nowhere.so"):text("symbol", "f") end)
     assert.matches("/nowhere.so", run(id, { in_runner = true }).output)

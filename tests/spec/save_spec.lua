@@ -113,7 +113,8 @@ end)
 describe("a result that has a file", function()
   it("is stored with every record as it was", function()
     local path = support.folder() .. "/first.jsonl"
-    local result = pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true, store = path })
+    local result = pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true,
+      store = path })
     local _, copy = stored(result)
     assert.same(records_of(path), records_of(copy))
     assert.is_nil(require("pmclua.store").open(copy).header.lacks)

@@ -36,7 +36,8 @@ describe("the folder of compiled kernels", function()
     { "in a folder that all may write to", "chmod 777 F/pmclua" },
     { "behind a link to a folder in one that all may write to",
       "mkdir -m 777 F/open; chmod 777 F/open; mv F/pmclua F/open/mine; ln -s open/mine F/pmclua" },
-    { "behind a link of another's", "mv F/pmclua F/mine; ln -s mine F/pmclua; chown -h 65534 F/pmclua", true },
+    { "behind a link of another's", "mv F/pmclua F/mine; ln -s mine F/pmclua; chown -h 65534 F/pmclua",
+      true },
   }
   for _, case in ipairs(refused) do
     it("is not used where it is " .. case[1], function()

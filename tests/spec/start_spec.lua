@@ -5,7 +5,8 @@ local support = require "tests.support"
 local function strace(words)
   support.need(os.execute "command -v strace >/dev/null" == 0, "strace is not installed")
   local log = support.folder() .. "/calls"
-  local result = support.run { "strace", "-f", "-qq", "-e", "trace=openat,open,execve", "-o", log, unpack(words) }
+  local result = support.run { "strace", "-f", "-qq", "-e", "trace=openat,open,execve", "-o", log,
+    unpack(words) }
   assert.equal(0, result.status, result.err)
   return support.read(log)
 end
@@ -40,8 +41,10 @@ describe("starting", function()
 
   it("reads plain options without argparse, and generic events without LPeg, sysfs, tracefs and libpfm4",
     function()
-      local calls = strace { support.program, "stat", "-e", "page-faults,task-clock", "-r", "2", "--", "true" }
-      for _, word in ipairs { "argparse", "lpeg", "dkjson", "/sys/bus", "/sys/devices", "tracing", "libpfm", "libdw" } do
+      local calls = strace { support.program, "stat", "-e", "page-faults,task-clock", "-r", "2", "--",
+        "true" }
+      for _, word in ipairs { "argparse", "lpeg", "dkjson", "/sys/bus", "/sys/devices", "tracing", "libpfm",
+        "libdw" } do
         assert.is_nil(calls:find(word, 1, true), word)
       end
     end)
@@ -50,7 +53,8 @@ end)
 describe("plain options", function()
   local options = require "pmclua.options"
   local declared = {
-    { "repeat", 1, type = "integer", short = "r" }, { "event", short = "e", many = true }, { "json", false, short = "j" },
+    { "repeat", 1, type = "integer", short = "r" }, { "event", short = "e", many = true }, { "json", false,
+      short = "j" },
     { "url", "http://localhost", short = "u" }, { "set", type = "list" }, { "kind", choices = { "a", "b" } },
     { "dry-run", false }, { "first", argument = true }, { "command", rest = true },
   }
@@ -70,7 +74,8 @@ describe("plain options", function()
     return result
   end
 
-  local WORDS = { "-r", "--repeat", "--repeat=3", "5", "-r5", "x", "-e", "--event", "a,b", "-j", "--json", "--json=1",
+  local WORDS = { "-r", "--repeat", "--repeat=3", "5", "-r5", "x", "-e", "--event", "a,b", "-j", "--json",
+    "--json=1",
     "-je", "--url", "--url=", "--url=-", "-", "--", "--set=1,2", "--kind", "--kind=a", "c", "--dry-run",
     "--dry_run", "--no-such", "ls", "-l", "--help-me", "", "--repeat=-1" }
 

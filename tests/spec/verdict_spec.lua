@@ -367,7 +367,8 @@ describe("the rule when to stop", function()
     assert.is_nil(stop({ interval = 0.005 }, { summaries = { { median = 5 } } }))
     assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = 0, low = 0, high = 0 } } }))
     local huge = 2ULL ^ 63
-    assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = huge, low = huge, high = huge } } }))
+    assert.equal("narrow", stop({ interval = 0.005 }, { summaries = { { median = huge, low = huge,
+      high = huge } } }))
   end)
 
   it("ends when every comparison is decided, or known as narrowly as asked", function()

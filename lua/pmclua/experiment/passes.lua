@@ -210,7 +210,9 @@ end
 -- Riders take no counter; but what stands in a {group} with events that do stays with them.
 local function split_riders(events, usable)
   local is_counted, riders, counted = {}, {}, {}
-  local function is_rider(index) return passes.takes_no_counter(events[index]) or events[index].cpus ~= nil end
+  local function is_rider(index)
+    return passes.takes_no_counter(events[index]) or events[index].cpus ~= nil
+  end
   for _, index in ipairs(usable) do
     if not is_rider(index) then is_counted[leader_of(events, index)] = true end
   end

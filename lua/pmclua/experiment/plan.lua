@@ -124,7 +124,9 @@ function plan.steps(declaration, made, enough)
   return function()
     place = place + 1
     if place > #block then
-      if #cells == 0 or number >= declaration.warmup and enough(number - declaration.warmup) then return nil end
+      if #cells == 0 or number >= declaration.warmup and enough(number - declaration.warmup) then
+        return nil
+      end
       number, block, place = number + 1, next_block(), 1
     end
     time = time + 1
@@ -176,7 +178,9 @@ function plan.complete(header)
   return header
 end
 
-local function plain_regions(regions) return { kind = regions.kind, entries = regions.entries ~= nil or nil } end
+local function plain_regions(regions)
+  return { kind = regions.kind, entries = regions.entries ~= nil or nil }
+end
 
 --- The header of the result (lua/README.md, "The header").
 ---@param declaration pmclua.Declaration
@@ -190,7 +194,8 @@ function plan.header(declaration, made)
     workloads = map(control.workloads(declaration, made.cells), function(workload)
       return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
     end),
-    cells = map(made.cells, function(cell) return { workload = cell.workload.name, levels = cell.levels } end),
+    cells = map(made.cells, function(cell) return { workload = cell.workload.name,
+      levels = cell.levels } end),
     pass_events = map(made.passes, function(pass) return pass.events end),
     anchors = made.anchors,
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },

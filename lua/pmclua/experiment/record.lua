@@ -107,7 +107,8 @@ function record.lookup(made, events)
     if not count then return nil, name .. " was not counted" end
     local enabled, running = made.enabled[index], made.running[index]
     local is_placed = events[index].core_cpus       -- on one kind of core: where it ran, it was counted
-    local share = enabled and not is_placed and running ~= enabled and tonumber(enabled) / tonumber(running) or 1
+    local share = enabled and not is_placed and running ~= enabled and tonumber(enabled) / tonumber(running)
+      or 1
     local _, scale = require("pmclua.event.unit").of(events[index])
     return tonumber(count) * share * scale
   end

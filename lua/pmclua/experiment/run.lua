@@ -39,7 +39,8 @@ end
 ---@param options { session: pmclua.Session, take: fun(record: table), progress?: function,
 ---   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has
 function run.new(declaration, made, options)
-  return setmetatable({ declaration = declaration, plan = made, session = options.session, take = options.take,
+  return setmetatable({ declaration = declaration, plan = made, session = options.session,
+    take = options.take,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     counter = new_counter(declaration, made) }, Run)
 end

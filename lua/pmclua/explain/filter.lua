@@ -8,7 +8,8 @@ local text = require "pmclua.text"
 local M = {}
 
 -- Words that are no field of the tracepoint's own: those that all have, and the operands of the language.
-local COMMON = { "common_type", "common_flags", "common_preempt_count", "common_pid", "CPU", "cpu", "COMM", "comm",
+local COMMON = { "common_type", "common_flags", "common_preempt_count", "common_pid", "CPU", "cpu", "COMM",
+  "comm",
   "CPUS" }
 
 local function known(fields)
@@ -48,7 +49,8 @@ end
 
 local function joined_otherwise(filter)
   local plain = " " .. bare(filter) .. " "
-  local word = plain:match "%s(and)%s" or plain:match "%s(or)%s" or plain:match "[^&](&)%s*[%a_][%w_]*%s*[=!<>]"
+  local word = plain:match "%s(and)%s" or plain:match "%s(or)%s"
+    or plain:match "[^&](&)%s*[%a_][%w_]*%s*[=!<>]"
     or plain:match "[^|](|)[^|]"
   if word then return ("'%s' joins no conditions"):format(word), "write && or ||" end
 end
@@ -61,7 +63,8 @@ end
 local function bare_text(filter)
   local word = bare(filter):match "[=~]%s*([%a_][%w_*?.-]*)"
   if word then
-    return ("'%s' is neither a number nor a text"):format(word), ('a text stands between quotes: "%s"'):format(word)
+    return ("'%s' is neither a number nor a text"):format(word),
+      ('a text stands between quotes: "%s"'):format(word)
   end
 end
 
@@ -75,7 +78,8 @@ end
 ---@return string why
 ---@return string? hint
 function M.why(filter, fields)
-  for _, check in ipairs { unbalanced, joined_otherwise, single_equals, unknown_field, glob_without_text, bare_text }
+  for _, check in ipairs { unbalanced, joined_otherwise, single_equals, unknown_field, glob_without_text,
+    bare_text }
   do
     local why, hint = check(filter, fields)
     if why then return why, hint end

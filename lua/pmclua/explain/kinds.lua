@@ -46,7 +46,9 @@ end
 --- Whether it counts the same whatever is excluded: cpu-clock and task-clock.
 ---@param attr table
 ---@return boolean
-function M.ignores_exclusion(attr) return M.type_of(attr) == M.SOFTWARE and (tonumber(attr.config) or 0) <= 1 end
+function M.ignores_exclusion(attr)
+  return M.type_of(attr) == M.SOFTWARE and (tonumber(attr.config) or 0) <= 1
+end
 
 --- Why the event would always read 0 without the OS kernel; nil where it would not.
 ---@param failure table

@@ -140,7 +140,9 @@ Counts.__sub = function(later, earlier)
     explain.misuse("counts are subtracted from counts alone", 2)
   end
   local group = rawget(later, GROUP)
-  if group ~= rawget(earlier, GROUP) then explain.misuse("counts of two different groups cannot be subtracted", 2) end
+  if group ~= rawget(earlier, GROUP) then
+    explain.misuse("counts of two different groups cannot be subtracted", 2)
+  end
   local room = group.handle and group.handle:room() or group.no_room
   if group.handle then group.handle:subtract(rawget(earlier, ROOM), rawget(later, ROOM), room) end
   return new_counts(group, room, rawget(later, OFFSET))

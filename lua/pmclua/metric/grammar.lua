@@ -98,7 +98,9 @@ local exponent = S "eE" * S "+-" ^ -1 * digit ^ 1
 local digits = (digit ^ 1 * ("." * digit ^ 0) ^ -1 + "." * digit ^ 1) * exponent ^ -1
 local number = lpeg.Cmt(C(digits), function(source, i, written)
   local value = tonumber(written)                -- nil, too, where its exponent has too many digits
-  if not value or value == math.huge then error(M.error(source, i - #written, "the number is too large"), 0) end
+  if not value or value == math.huge then
+    error(M.error(source, i - #written, "the number is too large"), 0)
+  end
   return true, value
 end)
   * (word_end + expected "an operator after the number") * space

@@ -89,7 +89,8 @@ return {
 
   -- Cycles of the OS kernel, too: an ordinary user's are of user space alone, and task-clock's time is all.
   { name = "frequency", formula = "all_cycles / task_clock", unit = "GHz", kind = "ratio",
-    events = { "all_cycles = cycles:uk", "task-clock" }, meaning = "effective frequency while running (OS kernel included)" },
+    events = { "all_cycles = cycles:uk", "task-clock" },
+    meaning = "effective frequency while running (OS kernel included)" },
   { name = "busy_frequency", formula = "tsc * aperf / mperf / duration_time", unit = "GHz", kind = "ratio",
     events = { "tsc = msr/tsc/", "aperf = msr/aperf/", "mperf = msr/mperf/", "duration_time" },
     meaning = "effective frequency of a CPU while not halted (x86; one CPU as target)" },

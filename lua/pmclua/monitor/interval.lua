@@ -68,8 +68,8 @@ function Interval:rate(name)
   return value / self.seconds
 end
 
---- How a value was obtained: "counted", "scaled", "not-counted", "unverified", "unsupported", "constant-zero"; of
---- metrics "absent" where they have none. And why.
+--- How a value was obtained: "counted", "scaled", "not-counted", "unverified", "unsupported",
+--- "constant-zero"; of metrics "absent" where they have none. And why.
 ---@param name string
 ---@return string status, string? why
 function Interval:status(name)

@@ -102,7 +102,8 @@ function M.render(declaration, made)
   local at_most = declaration.stop and "at most " or ""
   local lines = { width = math.min(WIDEST, terminal.resolve({ stream = 1 }).width) }
   add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
-    text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup, at_most,
+    text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup,
+    at_most,
     most, at_most, text.plural(made.runs, "run"), declaration.seed))
   add_stop(lines, declaration)
   add_passes(lines, declaration, made)

@@ -125,7 +125,8 @@ end
 -- costs four times as much.
 local function blank_record()
   return {
-    workload = false, levels = false, cell = 0, pass = 0, warmup = false, outcome = false, exit = 0, signal = 0,
+    workload = false, levels = false, cell = 0, pass = 0, warmup = false, outcome = false, exit = 0,
+    signal = 0,
     index = 0, order = 0, start_ns = 0, wall_ns = 0, iterations = 0, user_ns = 0, system_ns = 0,
     max_rss_bytes = 0, minor_faults = 0, major_faults = 0, voluntary_switches = 0, involuntary_switches = 0,
     counts = false, enabled = false, running = false,

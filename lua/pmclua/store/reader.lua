@@ -121,7 +121,8 @@ end
 ---@param rest? string what follows the file's text: Writer:unwritten
 ---@return pmclua.store.Stored
 function M.open(path, rest)
-  local reader = { path = path, rest = rest, file = open_file(path), block = "", at = 1, searched = 1, line = 0,
+  local reader = { path = path, rest = rest, file = open_file(path), block = "", at = 1, searched = 1,
+    line = 0,
     count = 0, taken = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
   reader.stored = stored

@@ -20,12 +20,15 @@ local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_ran
 ---   count: a number or the name of a factor; fresh: filled again before each measured call
 ---@return table buffer for the args of pmc.call
 function call.buffer(spec)
-  check.options("pmc.buffer", spec, { [1] = "string", count = "number|string", fill = "string|number", fresh = "boolean" })
+  check.options("pmc.buffer", spec, { [1] = "string", count = "number|string", fill = "string|number",
+    fresh = "boolean" })
   if not spec[1] or not spec.count then explain.misuse("pmc.buffer needs a C type and count =", 3) end
   if type(spec.fill) == "string" and not FILLS[spec.fill] then
-    explain.misuse(("pmc.buffer cannot fill with '%s': zero, one, index, reverse, random or a number"):format(spec.fill), 3)
+    local said = "pmc.buffer cannot fill with '%s': zero, one, index, reverse, random or a number"
+    explain.misuse(said:format(spec.fill), 3)
   end
-  return setmetatable({ type = spec[1], count = spec.count, fill = spec.fill or "zero", fresh = spec.fresh }, Buffer)
+  return setmetatable({ type = spec[1], count = spec.count, fill = spec.fill or "zero",
+    fresh = spec.fresh }, Buffer)
 end
 
 -- ---- the generated kernel ----
@@ -92,7 +95,8 @@ local function argument(value, buffers)
   elseif type(value) == "cdata" then return ("%dLL"):format(value)
   elseif type(value) == "boolean" then return value and "1" or "0"
   end
-  explain.misuse(("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)
+  explain.misuse(
+    ("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)
 end
 
 local function buffer_code(buffers)
@@ -124,7 +128,8 @@ end
 ---@param spec table { declaration = "double cos(double x)", library = "libm.so.6", args = { 0.5 }, headers = { "<math.h>" }, name = }
 ---@return pmclua.Kernel
 function call.new(spec)
-  check.options("pmc.call", spec, { declaration = "string", library = "string", args = "table", headers = "table",
+  check.options("pmc.call", spec, { declaration = "string", library = "string", args = "table",
+    headers = "table",
     name = "string", cflags = "string|table", threads = "number|string", cpus = "string" })
   local declaration = spec.declaration and spec.declaration:gsub(";%s*$", "")
   local result, symbol = (declaration or ""):match "^(.-)([%a_][%w_]*)%s*%("
@@ -139,9 +144,11 @@ function call.new(spec)
   local includes = {}
   for i, header in ipairs(spec.headers or {}) do includes[i] = "#include " .. header end
   local code = TEMPLATE:gsub("%$(%a+)", {
-    declaration = declaration, symbol = symbol, buffers = tostring(#buffers), library = library_text(spec.library),
+    declaration = declaration, symbol = symbol, buffers = tostring(#buffers),
+    library = library_text(spec.library),
     includes = table.concat(includes, "\n"), allocations = allocations, fills = fills,
-    statement = is_void and invocation .. ";" or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
+    statement = is_void and invocation .. ";"
+      or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
   })
   return kernel.new { name = spec.name or symbol, code = code, symbol = "call", cflags = spec.cflags,
     libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }

@@ -36,10 +36,12 @@ function check.options(what, spec, known, level)
   for key, value in pairs(spec) do
     local wanted = known[key]
     if not wanted then
-      explain.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key, check.keys(known))), level)
+      explain.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key,
+        check.keys(known))), level)
     end
     if wanted ~= "" and not ("|" .. wanted .. "|"):find("|" .. type(value) .. "|", 1, true) then
-      explain.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")), type(value)),
+      explain.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")),
+        type(value)),
         level)
     end
   end

@@ -35,7 +35,8 @@ local function argv_of(list, shell)
   if #list > 1 then return list end
   local argv, why = words.split(list[1])
   if not argv then
-    explain.misuse(("the command %q has %s; say shell = true, or give a list of words"):format(list[1], why), 4)
+    explain.misuse(("the command %q has %s; say shell = true, or give a list of words"):format(list[1],
+      why), 4)
   end
   return argv
 end
@@ -147,11 +148,11 @@ function Command:define(message, levels, options)
 end
 
 -- The runner's words for what could not be done, in words that say more.
-local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs", start = "start",
-  ["wait for"] = "learn the end of" }
+local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs",
+  start = "start", ["wait for"] = "learn the end of" }
 
-local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it gains rights, "
-  .. "and the OS kernel shows nothing of such a program; make it readable, or run as root"
+local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it "
+  .. "gains rights, and the OS kernel shows nothing of such a program; make it readable, or run as root"
 
 --- What ended a repetition, in words; nil when it went well.
 ---@param result table of Session:run

@@ -56,7 +56,8 @@ local function compiler_identity(cc)
     end
   end
   local facts = core.stat(path)
-  return ("%s %s %s"):format(path, facts and facts.bytes or "?", facts and core.decimal(facts.mtime_ns) or "?")
+  return ("%s %s %s"):format(path, facts and facts.bytes or "?", facts and core.decimal(facts.mtime_ns)
+    or "?")
 end
 
 --- Headers of a stored entry, from the lines "HASH PATH": true when all are as they were.
@@ -142,7 +143,8 @@ function compile.build(session, unit)
   local flags = flags_of(unit)
   local libs = unit.libs or {}
   local extension = unit.extension or "c"
-  local key = core.hash(table.concat({ compiler_identity(cc[1]), table.concat(cc, " "), table.concat(flags, "\0"),
+  local key = core.hash(table.concat({ compiler_identity(cc[1]), table.concat(cc, " "), table.concat(flags,
+    "\0"),
     table.concat(libs, "\0"), extension, unit.label, unit.text }, "\1"))
   local stem = cache_folder() .. "/" .. key
   local listing = read_file(stem .. ".headers")

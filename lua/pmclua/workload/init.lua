@@ -21,14 +21,16 @@ end
 ---@return table? workload nil: it is none
 ---@return string? why
 function workload.from(value, name)
-  if type(value) == "string" or (type(value) == "table" and not class_of(value) and type(value[1]) == "string") then
+  if type(value) == "string" or (type(value) == "table" and not class_of(value)
+    and type(value[1]) == "string") then
     local ok, made = pcall(command.new, value)
     if not ok then return nil, (tostring(type(made) == "table" and made.message or made)) end
     value = made
   elseif type(value) == "function" then
     value = require("pmclua.workload.func").new(value)
   elseif not class_of(value) then
-    return nil, ("a workload is a command string, pmc.command, pmc.kernel, pmc.call or a function, not a %s"):format(type(value))
+    return nil, "a workload is a command string, pmc.command, pmc.kernel, pmc.call or a function, not a "
+      .. type(value)
   end
   if name then value.name = name end
   return value

@@ -22,7 +22,8 @@ Kernel.__tostring = function(self) return "kernel: " .. self.name end
 local kernel = { Kernel = Kernel }
 
 local OPTIONS = {
-  name = "string", source = "string", code = "string", library = "string", symbol = "string", params = "table",
+  name = "string", source = "string", code = "string", library = "string", symbol = "string",
+  params = "table",
   cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
   stdout = "string", stderr = "string",
 }
@@ -39,7 +40,8 @@ function kernel.new(spec)
   check.options("pmc.kernel", spec, OPTIONS)
   local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
   if origins ~= 1 then
-    explain.misuse("pmc.kernel needs one of source = (a C file), code = (C text) and library = (a shared object)", 3)
+    explain.misuse(
+      "pmc.kernel needs one of source = (a C file), code = (C text) and library = (a shared object)", 3)
   end
   for _, stream in ipairs { "stdout", "stderr" } do
     if spec[stream] and spec[stream] ~= "null" and spec[stream] ~= "inherit" then
@@ -95,7 +97,8 @@ end
 function Kernel:identity()
   local text = self.code
   if self.source and not self.source:find "{" then text = source_unit(self, {}).text end
-  return { text, self.library, self.symbol, self.params, self.cc, self.cflags, self.libs, self.threads, self.cpus }
+  return { text, self.library, self.symbol, self.params, self.cc, self.cflags, self.libs, self.threads,
+    self.cpus }
 end
 
 -- ---- running ----
@@ -121,10 +124,12 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", self:object(options.session, levels)):text("symbol", words.fill(self.symbol, levels))
+  message:text("library", self:object(options.session, levels)):text("symbol", words.fill(self.symbol,
+    levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
-  message:number("output", core.OUTPUT[self.stdout or "null"]):number("errors", core.OUTPUT[self.stderr or "null"])
+  message:number("output", core.OUTPUT[self.stdout or "null"]):number("errors", core.OUTPUT[self.stderr
+    or "null"])
   local cpus = self.cpus or options.pin
   if cpus then message:text("cpus", words.fill(cpus, levels)) end
 end
@@ -133,11 +138,13 @@ end
 function Kernel:complaint(result)
   local what = "the kernel " .. self.name
   if result.lost then return ("%s was cut off: %s"):format(what, result.lost) end
-  if result.outcome == "signalled" then return ("%s was ended by %s"):format(what, core.signal_name(result.signal))
+  if result.outcome == "signalled" then return ("%s was ended by %s"):format(what,
+    core.signal_name(result.signal))
   elseif result.outcome == "quit" then return ("%s called exit(%d)"):format(what, result.exit)
   elseif result.outcome == "timed-out" then return what .. " ran into its time limit"
   elseif result.outcome == "not-started" then
-    return ("%s cannot be run: %s"):format(what, result.output ~= "" and result.output or core.errno_text(result.errnum))
+    return ("%s cannot be run: %s"):format(what, result.output ~= "" and result.output
+      or core.errno_text(result.errnum))
   end
 end
 

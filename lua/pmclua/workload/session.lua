@@ -39,7 +39,8 @@ local function host_of(self, workload) return self.own[workload] or self.common 
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, is_workload = {}, common = new_host(), own = {}, starts_threads = {},
+  return setmetatable({ definitions = {}, is_workload = {}, common = new_host(), own = {},
+    starts_threads = {},
     next_id = 1, sequence = 0, idle = function() end }, Session)
 end
 
@@ -129,7 +130,8 @@ local function death(self, job, outcome, kill, lost)
     lost, exit, signal = lost or end_of_runner(exit, signal), -1, 0
   end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
-  return { outcome = outcome, lost = lost, exit = exit, signal = signal, words = {}, threads = 0, output = "", errors = "" }
+  return { outcome = outcome, lost = lost, exit = exit, signal = signal, words = {}, threads = 0,
+    output = "", errors = "" }
 end
 
 local LAYOUT_NUMBERS = { "padding", "stack_offset", "cold_bytes", "node" }

@@ -14,13 +14,16 @@ local M = {}
 local MACHINES = {
   x64 = {
     loop = [[dec %%r15\n\tjnz 1b]], counter = "r15", memory = "r14",
-    clobbers = '"rax","rbx","rcx","rdx","rsi","rdi","r8","r9","r10","r11","r12","r13","xmm0","xmm1","xmm2","xmm3",'
+    clobbers = '"rax","rbx","rcx","rdx","rsi","rdi","r8","r9","r10","r11","r12","r13",'
+      .. '"xmm0","xmm1","xmm2","xmm3",'
       .. '"xmm4","xmm5","xmm6","xmm7","xmm8","xmm9","xmm10","xmm11","xmm12","xmm13","xmm14","xmm15"',
-    syntaxes = { intel = { ".intel_syntax noprefix", ".att_syntax prefix" }, att = { "", "" } }, syntax = "intel",
+    syntaxes = { intel = { ".intel_syntax noprefix", ".att_syntax prefix" }, att = { "", "" } },
+    syntax = "intel",
   },
   arm64 = {
     loop = [[sub x28, x28, #1\n\tcbnz x28, 1b]], counter = "x28", memory = "x27",
-    clobbers = '"x0","x1","x2","x3","x4","x5","x6","x7","x8","x9","x10","x11","x12","x13","x14","x15","x16","x17",'
+    clobbers = '"x0","x1","x2","x3","x4","x5","x6","x7","x8","x9","x10","x11","x12","x13",'
+      .. '"x14","x15","x16","x17",'
       .. '"x19","x20","x21","x22","x23","x24","x25","x26","v0","v1","v2","v3","v4","v5","v6","v7"',
     syntaxes = { gnu = { "", "" } }, syntax = "gnu",
   },
@@ -37,7 +40,8 @@ void snippet(void *state, uint64_t iterations)
     register char *place __asm__("$memory") = memory;
     (void)state;
     if (iterations == 0) return;
-    __asm__ volatile("$before\n\t" $init "$after\n\t.balign 64\n1:\n\t$before\n\t.rept " STRING(PMCLUA_UNROLL) "\n\t"
+    __asm__ volatile("$before\n\t" $init "$after\n\t.balign 64\n1:\n\t$before\n\t"
+      ".rept " STRING(PMCLUA_UNROLL) "\n\t"
                      $body ".endr\n\t$after\n\t$loop"
                      : "+r"(counter), "+r"(place) : : "memory", "cc", $clobbers);
 }
@@ -68,7 +72,9 @@ void snippet(void *state, uint64_t iterations)
 local function asm_text(text)
   local lines = {}
   for line in (text:gsub(";", "\n") .. "\n"):gmatch "(.-)\n" do
-    if line:match "%S" then lines[#lines + 1] = ("%q"):format((line:gsub("%%", "%%%%"))):gsub('"$', '\\n\\t"') end
+    if line:match "%S" then
+      lines[#lines + 1] = ("%q"):format((line:gsub("%%", "%%%%"))):gsub('"$', '\\n\\t"')
+    end
   end
   return table.concat(lines, " ")
 end
@@ -82,7 +88,8 @@ local function asm_code(spec)
     explain.misuse(("syntax is %s here, not '%s'"):format(table.concat(known, " or "), spec.syntax), 4)
   end
   local parts = { counter = machine.counter, memory = machine.memory, before = syntax[1], after = syntax[2],
-    clobbers = machine.clobbers, loop = machine.loop, init = asm_text(spec.init or ""), body = asm_text(spec.asm) }
+    clobbers = machine.clobbers, loop = machine.loop, init = asm_text(spec.init or ""),
+      body = asm_text(spec.asm) }
   return (ASM:gsub("%$(%a+)", parts))
 end
 
@@ -102,7 +109,8 @@ function M.new(spec)
     or (C:gsub("%$(%a[%a_]*)", { init = spec.init or "", init_outside = "", body = spec.c }))
   local cflags = type(spec.cflags) == "string" and { spec.cflags } or { unpack(spec.cflags or {}) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)
-  return kernel.new { name = spec.name or spec.asm or spec.c, code = code, symbol = "snippet", cflags = cflags,
+  return kernel.new { name = spec.name or spec.asm or spec.c, code = code, symbol = "snippet",
+    cflags = cflags,
     libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
 end
 

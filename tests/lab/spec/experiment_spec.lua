@@ -40,8 +40,8 @@ describe("in the lab, an experiment", function()
   it("counts more events than the PMU has counters for in the fewest passes, each exactly", function()
     local options = { events = many_events(19), repetitions = REPETITIONS, store = false }
     local result = pmc.measure(children(), options)
-    -- Cycles and the first instructions are in each pass, beside five of the other 18: 6 counters and the cycle
-    -- counter.
+    -- Cycles and the first instructions are in each pass, beside five of the other 18: 6 counters and the
+    -- cycle counter.
     assert.same({ 4, { 1, 2 } }, { #result.header.pass_events, result.header.anchors })
     local cell = result:cells()()
     assert.equal(lab.CYCLES_PER_INSTRUCTION * CHILDREN, cell.cycles.median)

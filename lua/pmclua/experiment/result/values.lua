@@ -184,7 +184,9 @@ end
 function M.of_event(cell, event)
   local column = column_of(cell, event)
   if not column then return collect(nil):finish(event.status or "not-counted", why_absent(event, nil)) end
-  if is_doubtful(event, column) then return collect(column.block):finish(unverified.STATUS, unverified.WHY) end
+  if is_doubtful(event, column) then
+    return collect(column.block):finish(unverified.STATUS, unverified.WHY)
+  end
   local values, read, fit = collect(column.block), value_reader(cell, event, column)
   if not read then return values:finish("absent", fit) end
   for i = 1, column.block.n do values:take(i, read(i)) end
