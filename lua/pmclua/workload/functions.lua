@@ -49,7 +49,8 @@ local function exit_points(symbol, exits, path, region)
     if exit.offset == symbol.offset then
       -- Its only instruction is reached by every call, and ends each.
       region.points = { { kind = "whole", file = path, offset = exit.offset } }
-      table.insert(region.notes, "its first instruction leaves it: nothing is between its entry and its return")
+      table.insert(region.notes,
+        "its first instruction leaves it: nothing is between its entry and its return")
       return
     end
     table.insert(region.points, { kind = kind, file = path, offset = exit.offset })
