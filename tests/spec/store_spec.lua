@@ -157,11 +157,15 @@ describe("short repetitions of kernels", function()
 
   it("say how they were read, and share lines with those that were read alike", function()
     local records = {}
-    for i = 1, 20 do records[i] = made.record({ i, 2, 3 }, { index = i, order = i, read = i > 10 and "toggle" or nil }) end
+    for i = 1, 20 do
+      records[i] = made.record({ i, 2, 3 }, { index = i, order = i, read = i > 10 and "toggle" or nil })
+    end
     local path = write(made.header { repetitions = 20 }, records)
     local back = read(path)
     table.sort(back, function(a, b) return a.index < b.index end)
-    for i, record in ipairs(back) do assert.same({ i, i > 10 and "toggle" or nil }, { record.index, record.read }) end
+    for i, record in ipairs(back) do
+      assert.same({ i, i > 10 and "toggle" or nil }, { record.index, record.read })
+    end
     assert.equal(4, #lines_of(path))        -- the header, two lines of ten, the end
   end)
 
@@ -378,7 +382,8 @@ describe("a file that anyone may have written", function()
       { function(l) return l:gsub('"done"', '"fine"') end, "no outcome 'fine'" },
       { function(l) return l:gsub('"repetition"', '"repetitive"') end, "no kind 'repetitive'" },
       { function(l) return l:gsub('"index":1', '"index":null') end, "'index' or 'order' is no index" },
-      { function(l) return l:gsub('"iterations":10', '"iterations":0') end, "'iterations' is no number of them" },
+      { function(l) return l:gsub('"iterations":10', '"iterations":0') end,
+        "'iterations' is no number of them" },
       { function(l) return l:gsub('"done"', '"done","why":7') end, "'why' is not what it should be" },
       { function(l) return l:gsub('"done"', '"done","cpu":true') end, "'cpu' is not a text" },
       { function(l) return l:gsub('"wall_ns"', '"wall"') end, "'wall_ns' is expected where 'wall' is" },
