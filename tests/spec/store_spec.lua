@@ -184,6 +184,12 @@ describe("short repetitions of kernels", function()
     assert.same(records, back)
   end)
 
+  it("of one cell stay in the order of time where one of them failed", function()
+    local records = many(40)
+    records[15].outcome, records[15].signal = "signalled", 11
+    for i, record in ipairs(read(write(made.header(), records))) do assert.equal(i, record.order) end
+  end)
+
   it("that failed have lines of their own", function()
     local records = many(20)
     records[11].outcome, records[11].why = "timed-out", "after 5 s"

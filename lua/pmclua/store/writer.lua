@@ -69,16 +69,19 @@ local function packing_key(writer, record)
   return ("%d/%d/%s/%s"):format(record.cell, record.pass, tostring(record.warmup), record.read or "")
 end
 
--- Pending records by what they may be packed with, in the order of their first.
+-- Pending records by what they may be packed with, in the order of their first. One that goes alone ends
+-- what is packed of its cell: a cell's records stay in the order of time.
 local function parcels(writer)
-  local list, by_key = {}, {}
+  local list, open = {}, {}
   for _, record in ipairs(writer.pending) do
     local key = packing_key(writer, record)
-    local parcel = key and by_key[key]
+    local of_cell = key and open[record.cell] or {}
+    open[record.cell] = of_cell
+    local parcel = key and of_cell[key]
     if not parcel then
       parcel = {}
       list[#list + 1] = parcel
-      if key then by_key[key] = parcel end
+      if key then of_cell[key] = parcel end
     end
     parcel[#parcel + 1] = record
   end
