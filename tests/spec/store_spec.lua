@@ -194,10 +194,8 @@ describe("short repetitions of kernels", function()
     local records = many(20)
     records[11].outcome, records[11].why = "timed-out", "after 5 s"
     local path = write(made.header(), records)
-    assert.equal(1 + 1 + 1 + 1, #lines_of(path))
-    local back = read(path)
-    table.sort(back, function(a, b) return a.order < b.order end)
-    assert.same(records, back)
+    assert.equal(5, #lines_of(path))        -- the header, ten, the failed one, nine, the end
+    assert.same(records, (read(path)))
   end)
 
   it("cost no more than 120 bytes each with three events", function()
