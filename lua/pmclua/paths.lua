@@ -108,7 +108,8 @@ function paths.private(folder)
   local facts, real = core.stat(folder), core.real_path(folder)
   local is_private = facts and facts.uid == core.uid() and bit.band(facts.mode, GROUP_OR_OTHERS) == 0
     and bit.band(facts.mode, KIND) == FOLDER
-  return is_private and real and way_is_ours(folder) and way_is_ours(real) and real or nil
+  local is_ours = is_private and real and way_is_ours(folder) and (real == folder or way_is_ours(real))
+  return is_ours and real or nil
 end
 
 --- The folder of a path ("." where it names none).
