@@ -370,8 +370,8 @@ describe("a process that runs already", function()
   end)
 
   it("is followed until Ctrl-C, and what was counted is reported", function()
-    local command = ("exec timeout -s INT --preserve-status 1 %s regions -e %s -f touch -p %d"):format(
-      support.quote(support.program), FAULTS, start("serves", 3))
+    local command = ("exec timeout -s INT --preserve-status 3 %s regions -e %s -f touch -p %d"):format(
+      support.quote(support.program), FAULTS, start("serves", 6))
     local done = support.run { "sh", "-c", command }
     assert.equal(130, done.status, done.err)
     assert.matches("touch · [%d,]+ calls", done.err)
