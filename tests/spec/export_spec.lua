@@ -90,7 +90,7 @@ describe("the google/benchmark format", function()
   it("is taken by google/benchmark's own compare.py", function()
     local script = "/usr/share/benchmark/compare.py"
     local file = io.open(script)
-    if not file then return pending "compare.py is not here (package libbenchmark-tools)" end
+    if not file then return pending "compare.py is not here (tests/packages others)" end
     file:close()
     local folder = support.folder()
     support.write(folder .. "/r.json", two_commands():report { format = "benchmark" })
@@ -146,7 +146,7 @@ describe("the HTML report", function()
   end)
 
   it("is rendered by Chromium without a complaint", function()
-    if not support.have "chromium" then return pending "chromium is not here" end
+    if not support.have "chromium" then return pending "chromium is not here (tests/packages others)" end
     local folder = support.folder()
     local file = support.write(folder .. "/r.html", page(two_commands()))
     local run = support.run({ "chromium", "--headless", "--no-sandbox", "--disable-gpu",

@@ -60,7 +60,7 @@ describe("under mpirun", function()
   local ROOT = { OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1" }
 
   it("two ranks write two files, which are reported, compared and merged", function()
-    support.need(support.have "mpirun", "no mpirun")
+    support.need(support.have "mpirun", "no mpirun (tests/packages others)")
     local folder = support.folder()
     local script = support.write(folder .. "/job.lua", [[
       return require("pmclua").experiment { workloads = { "true", "ls /" }, events = "page-faults",
