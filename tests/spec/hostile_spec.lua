@@ -195,8 +195,8 @@ describe("a machine", function()
   end)
 
   it("with few descriptors counts, or says which limit to raise", function()
-    local result = support.run { "sh", "-c", "ulimit -n 16; exec \"$@\"", "sh", support.program, "stat", "-e",
-      "page-faults,task-clock", "--", "true" }
+    local result = support.run(support.with_few_descriptors { "sh", "-c", "ulimit -n 16; exec \"$@\"", "sh",
+      support.program, "stat", "-e", "page-faults,task-clock", "--", "true" })
     assert.equal(0, result.status, result.err)
     local is_said = result.err:find "page%-faults +%d" or result.err:find "too many open files.*limit"
     assert.is_truthy(is_said, result.err)

@@ -129,6 +129,15 @@ function M.with_env(variables, fn)
   return unpack(results, 2)
 end
 
+--- The words of a command that begins with its standard descriptors alone: files that other specs have left to
+--- the collector are inherited, and count where descriptors are few.
+---@param words string[]
+---@return string[]
+function M.with_few_descriptors(words)
+  local script = 'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done; exec "$@"'
+  return { "bash", "-c", script, "bash", unpack(words) }
+end
+
 --- Calls fn with nothing compiled: C may then call back into Lua, which compiled code does not survive.
 ---@param fn fun()
 ---@return boolean ok, any why as pcall
