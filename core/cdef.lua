@@ -15,7 +15,7 @@ local function add(name, declarations)
     parts[name] = {}
     order[#order + 1] = name
   end
-  table.insert(parts[name], (declarations:gsub("/%*.-%*/", ""):gsub("\n%s*\n", "\n")))
+  table.insert(parts[name], (declarations:gsub("/%*.-%*/", ""):gsub("[ \t]+", " "):gsub("%s*\n%s*", "\n")))
 end
 
 local name, start

@@ -287,7 +287,8 @@ describe("pmclua stat", function()
     for i = 1, 30 do events[i] = ("e%d = page-faults"):format(i) end
     local script = ('ulimit %%s; exec %s stat -e "$0" -x, sh -c "ulimit -Sn"'):format(support.program)
     local function limited(option)
-      return support.run(support.with_few_descriptors { "sh", "-c", script:format(option), table.concat(events, ",") })
+      return support.run(support.with_few_descriptors { "sh", "-c", script:format(option),
+        table.concat(events, ",") })
     end
     local soft = limited "-Sn 30"
     assert.equal(0, soft.status, soft.err)

@@ -134,7 +134,8 @@ end
 ---@param words string[]
 ---@return string[]
 function M.with_few_descriptors(words)
-  local script = 'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done; exec "$@"'
+  local script = 'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done\n'
+    .. 'exec "$@"'
   return { "bash", "-c", script, "bash", unpack(words) }
 end
 

@@ -2,7 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local output = require "pmclua.experiment.output"
+local output = require("pmclua.lazy").module "pmclua.experiment.output"
 local declare = require "pmclua.experiment.declare"
 
 local M = {}

@@ -5,7 +5,8 @@
 -- can be told from variance between runs of one; "fixed" holds them. Factors of the names below set one
 -- of them to a level.
 
-local random = require "pmclua.stats.random"
+local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
+local random = require("pmclua.lazy").module "pmclua.stats.random"
 
 local M = {}
 
@@ -74,7 +75,6 @@ function M.check(declaration, wrong)
 end
 
 local STEP_BYTES, PAGE_BYTES = 16, 4096
-M.REPETITIONS_OF_ONE = require("pmclua.experiment.result.layouts").REPETITIONS_OF_ONE
 
 --- The i-th layout of a seed.
 local function draw(seed, i)
@@ -84,7 +84,7 @@ local function draw(seed, i)
 end
 
 local function draw_of(declaration, step)
-  return draw(declaration.seed, math.ceil(step.index / M.REPETITIONS_OF_ONE))
+  return draw(declaration.seed, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
 end
 
 --- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
@@ -93,7 +93,7 @@ end
 function M.draws(declaration, repetitions)
   if declaration.layout ~= "randomise" then return nil end
   local list = {}
-  for i = 1, math.ceil(repetitions / M.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
+  for i = 1, math.ceil(repetitions / layouts.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
   return list
 end
 

@@ -4,7 +4,7 @@
 -- Two units: ABBA or BAAB by chance, each pair of blocks (drift that is linear in time cancels). More:
 -- random cyclic Latin squares: in every n blocks each unit stands once in each place. The seed decides.
 
-local random = require "pmclua.stats.random"
+local random = require("pmclua.lazy").module "pmclua.stats.random"
 
 local order = {}
 
@@ -13,6 +13,7 @@ local order = {}
 ---@param seed integer
 ---@return fun(): integer[] next_block  a list of unit numbers, each once
 function order.blocks(n, seed)
+  if n == 1 then return function() return { 1 } end end
   local source = random.new(seed, "order")
   local queue = {}
   local function refill()

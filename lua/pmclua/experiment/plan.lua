@@ -4,7 +4,7 @@ local control = require("pmclua.lazy").module "pmclua.experiment.control"
 local explain = require "pmclua.explain"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.experiment.passes"
-local random = require "pmclua.stats.random"
+local random = require("pmclua.lazy").module "pmclua.stats.random"
 local units = require "pmclua.event.unit"
 
 local plan = {}
@@ -86,6 +86,7 @@ local FIT_COUNTS = 5
 
 --- Which of several iteration counts each repetition has: all of them once in random order, then again.
 local function choices(count, seed)
+  if count == 1 then return function() return 1 end end
   local source, list = random.new(seed, "iterations"), {}
   return function(repetition)
     while #list < repetition do

@@ -85,7 +85,7 @@ end
 local function set_grouped(summary, means)
   local found = stats.median_interval(means, LEVEL)
   summary.low, summary.high, summary.coverage = found.low, found.high, found.coverage
-  summary.reason = layouts.reason(found.reason)
+  summary.reason = found.reason and layouts.reason(found.reason)
   if not found.low then return end
   summary.low, summary.high = math.min(found.low, summary.median), math.max(found.high, summary.median)
 end

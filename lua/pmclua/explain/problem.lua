@@ -1,0 +1,227 @@
+--- problem.lua: what the OS kernel or the user's words refused, as what happened, why and what to do.
+--
+-- Invariant: an error object prints as one paragraph that a person can act upon; `code`, `operation`,
+-- `event`, `message` and `hint` are for programs. Misuse points at the caller's line, a refusal of the
+-- environment at nobody's. The rules of perf_event_open are in explain/open.lua, what is known of the
+-- machine in explain/facts.lua.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+---@class pmclua.Problem
+---@field code string the errno's name ("EACCES"), or another word in capitals
+---@field operation? string "open", "execute", "compile", …
+---@field event? string name of the event that it concerns
+---@field message string what happened and why
+---@field reason? string why alone, where `message` says first what happened
+---@field hint? string what to do
+---@field misuse? boolean the script's mistake, not the environment's
+---@field where? string "script.lua:12", of misuse
+local Problem = {}
+Problem.__index = Problem
+
+function Problem:__tostring()
+  local said = self.where and self.where .. ": " .. self.message or self.message
+  if not self.hint then return said end
+  return said .. (said:find "\n" and "\n" or "; ") .. self.hint
+end
+
+--- An error object.
+---@param fields { code: string, operation?: string, event?: string, message: string, hint?: string,
+---   status?: integer }  status: the exit status that it stands for where nothing catches it
+---@return pmclua.Problem
+function M.problem(fields) return setmetatable(fields, Problem) end
+
+--- Whether a value is one of these objects.
+---@param value any
+---@return boolean
+function M.is(value) return getmetatable(value) == Problem end
+
+-- ---- misuse -------------------------------------------------------------------------------------------
+
+-- Chunk names of pmclua's own modules begin so: "@pmclua." where they are embedded, else a folder.
+local OWN = debug.getinfo(1, "S").source:gsub("explain[./]problem%.?l?u?a?$", "")
+
+local function is_own(source)
+  return source:sub(1, #OWN) == OWN or source .. "." == OWN
+end
+
+-- The first frame that is neither C nor ours: the line that the user wrote.
+local function users_line()
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.what ~= "C" and not is_own(info.source) and info.currentline > 0 then
+      return ("%s:%d"):format(info.short_src, info.currentline)
+    end
+    level = level + 1
+  end
+end
+
+--- Raises what is a mistake in the calling script, at the line of the script: the nearest caller
+--- outside pmclua, however deep inside pmclua it was noticed.
+---@param message string
+---@param level? integer where there is no such caller: as for error(), from who calls this; default 2
+function M.misuse(message, level)
+  local where = users_line()
+  if not where then
+    local info = debug.getinfo((level or 2) + 1, "Sl")
+    -- A script that returns a call leaves no frame: no place is better than one of ours.
+    local is_theirs = info and info.currentline > 0 and not is_own(info.source)
+    where = is_theirs and ("%s:%d"):format(info.short_src, info.currentline) or nil
+  end
+  error(M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, where = where }, 0)
+end
+
+-- ---- specs --------------------------------------------------------------------------------------------
+
+local function spec_hint(hint)
+  if not hint then return nil end
+  return hint:find " " and hint or ("did you mean '%s'?"):format(hint)
+end
+
+--- What is wrong with an event's spec, as one sentence.
+---@param spec string
+---@param problem { message: string, position?: integer, length?: integer, hint?: string }
+---@return string
+function M.spec(spec, problem)
+  local said, hint = problem.message, spec_hint(problem.hint)
+  local whole = not problem.position or problem.position == 1 and (problem.length or 0) >= #spec
+  if not whole then
+    said = ("%s, at character %d of '%s'"):format(said, problem.position, text.safe(spec))
+  end
+  return hint and said .. "; " .. hint or said
+end
+
+-- ---- ordinary errnos ----------------------------------------------------------------------------------
+
+-- The name and the text of an errno; the binding has them, and needs not be there.
+local function errno(errnum)
+  local ok, core = pcall(require, "pmclua.core")
+  if not ok then return "E" .. errnum, "error " .. errnum end
+  local said = core.errno_text(errnum)
+  return core.errno_name(errnum) or "E" .. errnum, said:sub(1, 1):lower() .. said:sub(2)
+end
+
+local function exists(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+local function commands_in_path()
+  local lfs, list = require "lfs", {}
+  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+    local ok, iterate, state = pcall(lfs.dir, folder)
+    if ok then
+      for name in iterate, state do list[#list + 1] = name end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+local function no_such_command(name)
+  if not name:find "/" then
+    local nearest = text.nearest(name, commands_in_path())
+    return "there is no such command in PATH", nearest and ("did you mean '%s'?"):format(nearest)
+  end
+  if exists(name) then
+    return "the program that it names as its interpreter is not there",
+           "see its first line, or: file " .. name
+  end
+  return "there is no such file", "paths are from the working directory"
+end
+
+local reasons = {}
+
+function reasons.ENOENT(operation, subject)
+  if operation == "execute" then return no_such_command(subject) end
+  return "there is no such file"
+end
+
+function reasons.EACCES(operation, subject)
+  if operation ~= "execute" then return "permission denied" end
+  return "it may not be executed", ("if it is a program: chmod +x %s"):format(subject)
+end
+
+function reasons.ENOEXEC() return "it is not a program, and has no line #! that names one" end
+function reasons.ENOSPC() return "the disk is full", "free some space, or name another place" end
+function reasons.EDQUOT() return "the disk quota is used up", "free some space, or name another place" end
+function reasons.EROFS() return "the file system is read-only", "name another place" end
+function reasons.EMFILE() return "too many open files", "raise the limit: ulimit -n" end
+function reasons.ENOMEM() return "memory is used up" end
+
+--- What an ordinary system call refused.
+---@param errnum integer
+---@param operation string what was tried: "execute", "write", "start the runner", …
+---@param subject? string the path, command or thing that it was tried on
+---@return pmclua.Problem
+function M.system(errnum, operation, subject)
+  local code, said = errno(errnum)
+  local why, hint
+  if reasons[code] then why, hint = reasons[code](operation, subject or "") end
+  local what = subject and ("cannot %s '%s'"):format(operation, text.safe(subject)) or "cannot " .. operation
+  local message = what .. ": " .. (why or said)
+  return M.problem { code = code, operation = operation, message = message, hint = hint }
+end
+
+-- ---- perf_event_open ----------------------------------------------------------------------------------
+
+local function subject_of(failure)
+  local members = failure.members and #failure.members or 1
+  local name = failure.event and "'" .. text.safe(failure.event) .. "'"
+    or ("an event of type %d, config 0x%x"):format(failure.attr.type or 0, failure.attr.config or 0)
+  if members < 2 or not failure.index or failure.index < 1 then return name end
+  if failure.index == 1 then return name .. " (leader)" end
+  return ("%s (%d of a group of %d)"):format(name, failure.index, members)
+end
+
+-- An event that opened, and whose filter was refused.
+local function filter_refused(failure)
+  local why, hint = require("pmclua.explain.filter").why(failure.filter, failure.fields)
+  return M.problem { code = failure.code, operation = "filter", event = failure.event, hint = hint,
+    reason = why,
+                     message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
+                       text.safe(failure.filter), why) }
+end
+
+--- Why perf_event_open refused, found by asking the machine in the order of its own checks.
+---@param failure table { errnum, code, event, attr, pid, cpu, index (from 1), group, members }; of a filter that
+---   was refused also `filter`, its text, and `fields`, what the tracepoint tells
+---@param facts? pmclua.Facts default: this machine's
+---@return pmclua.Problem
+function M.open(failure, facts)
+  if type(failure.filter) == "string" then return filter_refused(failure) end
+  local rules = require "pmclua.explain.open"
+  local asked = setmetatable({ attr = require("pmclua.explain.kinds").set_fields(failure.attr) },
+                             { __index = failure })
+  local why, hint = rules[failure.code](asked, facts or M.facts())
+  if not why then why = select(2, errno(failure.errnum or 0)) end
+  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
+    reason = why,
+                     message = ("cannot open %s: %s"):format(subject_of(asked), why) }
+end
+
+local facts
+
+--- What is known of this machine; read from /proc and /sys when first asked for.
+---@return pmclua.Facts
+function M.facts()
+  facts = facts or require("pmclua.explain.facts").new()
+  return facts
+end
+
+--- What the times of an event say that was not, or not always, counted; nil for one that was.
+---@param times { enabled: number?, running: number?, pinned: boolean?, hybrid: boolean? } ns; all absent:
+---   the read gave nothing
+---@param its_facts? pmclua.Facts
+---@return string? sentence
+---@return string? hint
+function M.times(times, its_facts)
+  return require("pmclua.explain.times")(times, its_facts or M.facts())
+end
+
+return M
