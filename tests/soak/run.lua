@@ -47,7 +47,7 @@ local KERNEL = [[
 
 local function experiment(workload, repetitions)
   return pmc.experiment { name = "soak", events = { "page-faults" }, workloads = { workload },
-    repetitions = repetitions, warmup = 0, iterations = 10 }
+    repetitions = repetitions, warmup = 0 }
 end
 
 -- Each: its name, how often, and what is done n times.
