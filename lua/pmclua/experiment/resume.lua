@@ -46,9 +46,12 @@ end
 
 local SAME_HOST = { "hostname", "cpu", "os_kernel" }
 
+-- What could not be read then or now says nothing of the host.
+local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
+
 local function check_host(path, stored, here)
   for _, name in ipairs(SAME_HOST) do
-    if stored[name] ~= here[name] then
+    if is_known(stored[name]) and is_known(here[name]) and stored[name] ~= here[name] then
       refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
         tostring(here[name])))
     end
