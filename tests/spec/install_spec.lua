@@ -38,6 +38,17 @@ describe("an installation", function()
     return support.run({ prefix .. "/bin/pmclua", unpack(args) }, options)
   end
 
+  it("goes on where it is replaced while it runs", function()
+    local program = prefix .. "/bin/pmclua"
+    local script = support.write(support.folder() .. "/twice.lua", ([[
+      local pmc = require "pmclua"
+      local function measure() return pmc.measure("true", { events = "page-faults", repetitions = 1 }).status end
+      local before = measure()
+      os.execute "cp '%s' '%s.new' && mv '%s.new' '%s'"
+      print(before, measure())]]):format(program, program, program, program))
+    assert.equal("complete\tcomplete\n", run({ script }).out)
+  end)
+
   it("has the program, the runner, the library, modules, scripts, headers, pages and documents", function()
     for _, path in ipairs { "bin/pmclua", "libexec/pmclua/pmclua-runner", "lib/pmclua/libpmclua.so",
       "share/lua/5.1/pmclua/init.lua", "share/lua/5.1/pmclua/cdef.lua", "share/pmclua/scripts/matrix.lua",

@@ -15,11 +15,16 @@ function M.uid() return C.pmclua_uid() end
 function M.is_terminal(fd) return C.pmclua_is_terminal(fd) ~= 0 end
 function M.capabilities() return C.pmclua_capabilities() end
 
---- The folder of the file that the core is in: the executable, or the library.
+local folder
+
+--- The folder of the file that the core is in: the executable, or the library. Asked for once: that file may be
+--- replaced while it runs.
 function M.folder()
+  if folder then return folder end
   local path = ffi.new "char[4096]"
   assert(C.pmclua_folder(path, 4096) == 0, "pmclua: cannot tell where it is installed")
-  return ffi.string(path)
+  folder = ffi.string(path)
+  return folder
 end
 
 --- Width of the terminal at `fd` in columns; nil: not a terminal.
