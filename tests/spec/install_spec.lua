@@ -42,7 +42,9 @@ describe("an installation", function()
     local program = prefix .. "/bin/pmclua"
     local script = support.write(support.folder() .. "/twice.lua", ([[
       local pmc = require "pmclua"
-      local function measure() return pmc.measure("true", { events = "page-faults", repetitions = 1 }).status end
+      local function measure()
+        return pmc.measure("true", { events = "page-faults", repetitions = 1 }).status
+      end
       local before = measure()
       os.execute "cp '%s' '%s.new' && mv '%s.new' '%s'"
       print(before, measure())]]):format(program, program, program, program))
