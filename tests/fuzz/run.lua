@@ -4,8 +4,7 @@
 -- method: the C targets (*.c) by libFuzzer under ASan and UBSan; the others (init.lua) by seed after seed.
 -- usage: pmclua tests/fuzz/run.lua [SECONDS [TARGET…]]      so long each; default 60
 -- reading: an edge is a branch of the code of core/; lines are of the modules that a target is about, in a
---   run
---   of its own. "understood": the share of inputs that were not refused.
+--   run of its own. "understood": the share of inputs that were not refused.
 -- exit: 0 when all held; what broke it is printed, or in build/fuzz/TARGET.log
 
 io.stdout:setvbuf "line"

@@ -8,9 +8,14 @@ local text = require "pmclua.text"
 
 local M = {}
 
-local function problem(code, message, hint)
+--- Raises why a function or its file is not to be had.
+---@param code string
+---@param message string
+---@param hint? string
+function M.problem(code, message, hint)
   error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
 end
+local problem = M.problem
 
 -- ---- what a file has -----------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 -- Invariant: a name that is not found, or that cannot be probed, raises a problem that says why and what to
 -- do.
 
-local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
@@ -11,9 +10,7 @@ local text = require "pmclua.text"
 
 local M = {}
 
-local function problem(code, message, hint)
-  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
-end
+local problem = files.problem
 
 -- ---- names that are not there --------------------------------------------------------------------------
 

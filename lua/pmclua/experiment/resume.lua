@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local hosts = require "pmclua.experiment.hosts"
 local is_part = require("pmclua.experiment.record").is_part
 
 local M = {}
@@ -46,16 +47,11 @@ end
 
 local SAME_HOST = { "hostname", "cpu", "os_kernel" }
 
--- What could not be read then or now says nothing of the host.
-local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
-
 local function check_host(path, stored, here)
-  for _, name in ipairs(SAME_HOST) do
-    if is_known(stored[name]) and is_known(here[name]) and stored[name] ~= here[name] then
-      refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
-        tostring(here[name])))
-    end
-  end
+  local name = hosts.difference(SAME_HOST, stored, here)
+  if not name then return end
+  refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
+    tostring(here[name])))
 end
 
 --- Checks that a stored run is of this plan, on this host.

@@ -7,6 +7,7 @@
 local check = require "pmclua.verdict.check"
 local explain = require "pmclua.explain"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
+local hosts = require "pmclua.experiment.hosts"
 local interval = require "pmclua.stats.interval"
 local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local metric = require "pmclua.metric"
@@ -68,14 +69,12 @@ local SAME_HOST = { "hostname", "cpu", "architecture" }
 ---@param baseline pmclua.Result
 function M.check_host(here, baseline)
   local there = baseline.header.host or {}
-  for _, name in ipairs(SAME_HOST) do
-    if here[name] ~= there[name] then
-      error(explain.problem { code = "EHOST", operation = "gate",
-        message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
-          tostring(there[name]), tostring(here[name])),
-        hint = "counts of different machines differ by themselves; --any-host compares them" }, 0)
-    end
-  end
+  local name = hosts.difference(SAME_HOST, there, here)
+  if not name then return end
+  error(explain.problem { code = "EHOST", operation = "gate",
+    message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
+      tostring(there[name]), tostring(here[name])),
+    hint = "counts of different machines differ by themselves; --any-host compares them" }, 0)
 end
 
 -- ---- one limit in one cell -------------------------------------------------------------------------------
