@@ -7,9 +7,10 @@
 -- without it, or runs past its time limit, has failed. Exit 77 without that line: the part cannot run
 -- here, and what it printed last is the reason. Everything temporary is in one folder, removed at the end.
 
-io.stdout:setvbuf "line"
-
 local here = arg[0]:match "^(.*)/" or "."
+local program = dofile(here .. "/support/program.lua")
+local support = require "tests.support"
+
 local PROGRAM = here .. "/../build/pmclua"
 
 local PARTS = {
@@ -19,29 +20,17 @@ local PARTS = {
     command = ("%s/lab/lab.sh test"):format(here) },
 }
 
-local function read_file(path)
-  local file = io.open(path)
-  if not file then return "" end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
-local function run(shell_command)
-  local pipe = assert(io.popen(shell_command))
-  local output = pipe:read "*a"
-  pipe:close()
-  return output
-end
+-- What a file says; nothing where it is not there: a part may end at any moment.
+local function text_of(path) return support.exists(path) and support.read(path) or "" end
 
 --- Runs one part: its passed, failed and skipped.
 local function run_part(part, folder)
   print(("== %s"):format(part.name))
   local log, status_file, running = folder .. "/log", folder .. "/status", folder .. "/running"
-  local command = ("TMPDIR=%s PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null")
-    :format(folder, running, part.limit_s, part.command)
+  local command = ("PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null")
+    :format(running, part.limit_s, part.command)
   os.execute(("{ %s; echo $? >%s; } | tee %s"):format(command, status_file, log))
-  local output, status = read_file(log), tonumber(read_file(status_file)) or 1
+  local output, status = text_of(log), tonumber(text_of(status_file)) or 1
   local passed, failed, skipped = output:match "%[%w+%] passed (%d+), failed (%d+), skipped (%d+)\n$"
   if passed then
     failed = tonumber(failed)
@@ -54,27 +43,26 @@ local function run_part(part, folder)
   end
   local how = status == 124 and ("ran past its limit of %d s"):format(part.limit_s)
     or ("ended with status %d before its totals"):format(status)
-  local test = read_file(running)
+  local test = text_of(running)
   print(("\nFAILED %s %s%s"):format(part.name, how, test ~= "" and "; its last test: " .. test or ""))
   return { 0, 1, 0 }
 end
 
 local function wanted(part)
-  if #arg == 0 then return not part.needs or io.open(part.needs) ~= nil end
+  if #arg == 0 then return not part.needs or support.exists(part.needs) end
   for _, name in ipairs(arg) do
     if name == part.name then return true end
   end
   return false
 end
 
--- Ordinary users that specs run programs as go through it.
-local folder = run("d=$(mktemp -d) && chmod 755 \"$d\" && echo \"$d\""):match "^[^\n]+"
-local totals = { 0, 0, 0 }
-for _, part in ipairs(PARTS) do
-  if wanted(part) then
-    for i, count in ipairs(run_part(part, folder)) do totals[i] = totals[i] + count end
+return program.run(function(folder)
+  local totals = { 0, 0, 0 }
+  for _, part in ipairs(PARTS) do
+    if wanted(part) then
+      for i, count in ipairs(run_part(part, folder)) do totals[i] = totals[i] + count end
+    end
   end
-end
-os.execute(("chmod -R u+w %s; rm -rf %s"):format(folder, folder))
-print(("\n%d passed, %d failed, %d skipped"):format(totals[1], totals[2], totals[3]))
-return totals[2] == 0 and 0 or 1
+  print(("\n%d passed, %d failed, %d skipped"):format(totals[1], totals[2], totals[3]))
+  return totals[2] == 0 and 0 or 1
+end)

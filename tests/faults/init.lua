@@ -130,18 +130,12 @@ local function run(case)
   return result
 end
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
-
 -- ---- what has to hold ----
 
 --- The cells of a report; nil where there is none.
 local function report_of(result)
   local text = result.scenario.report == "out" and result.out
-    or exists(result.place .. "/report") and support.read(result.place .. "/report") or ""
+    or support.exists(result.place .. "/report") and support.read(result.place .. "/report") or ""
   local report = text ~= "" and json.decode(text)
   return report or nil, text
 end
@@ -187,7 +181,7 @@ local function check_stored(case, result, complain)
   local path = result.place .. "/" .. result.scenario.stored
   local answers = case.program == "pmclua-runner" and result.plan.counts[load_shim().index.send] or 0
   local kept = 0
-  if exists(path) then
+  if support.exists(path) then
     for line in io.lines(path) do
       if line:find '^{"kind":"repetition"' then kept = kept + 1 end
     end
@@ -212,11 +206,8 @@ end
 
 --- Files that are left where none may be.
 local function left_files(result)
-  local pipe = io.popen(("find '%s/tmp' '%s/home' -type f; find '%s' -name '*.??????' -o -name '*.d'")
+  return support.output_of(("find '%s/tmp' '%s/home' -type f; find '%s' -name '*.??????' -o -name '*.d'")
     :format(result.place, result.place, cache_folder()))
-  local list = pipe:read "*a"
-  pipe:close()
-  return list
 end
 
 local LEAVING_TRIES = 40        -- of 0.05 s: what is ending may take so long on a busy machine
@@ -226,9 +217,7 @@ local function left_processes(result)
   local command = ("grep -laz 'FAULTS_PLAN=%s/plan' /proc/[0-9]*/environ 2>/dev/null"):format(result.place)
   local list
   for try = 1, LEAVING_TRIES do
-    local pipe = io.popen(command)
-    list = pipe:read "*a"
-    pipe:close()
+    list = support.output_of(command)
     if list == "" then return list end
     if try < LEAVING_TRIES then os.execute "sleep 0.05" end
   end

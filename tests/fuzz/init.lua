@@ -12,7 +12,6 @@ local lfs = require "lfs"
 local made = require "tests.support.results"
 local metric = require "pmclua.metric"
 local pmc = require "pmclua"
-local store = require "pmclua.store"
 local support = require "tests.support"
 local tracepoint = require "pmclua.event.tracepoint"
 
@@ -97,12 +96,9 @@ end
 -- ---- stored results ----
 
 local function stored_text()
-  local path = support.folder() .. "/made.jsonl"
-  local writer = store.create(path, made.header())
-  for _, record in ipairs(made.records { { 7, 8, 9 }, { 10, 11, 13 }, { 0, 1, 0 } }) do writer:add(record) end
-  writer:add(made.record({ 1, 2, 3 }, { index = 9, outcome = "signalled", signal = 11, why = "crashed" }))
-  writer:finish "complete"
-  return support.read(path)
+  local records = made.records { { 7, 8, 9 }, { 10, 11, 13 }, { 0, 1, 0 } }
+  records[4] = made.record({ 1, 2, 3 }, { index = 9, outcome = "signalled", signal = 11, why = "crashed" })
+  return support.read(made.stored(support.folder() .. "/made.jsonl", made.header(), records))
 end
 
 -- The last are words for what is written in their place.

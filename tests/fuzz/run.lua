@@ -7,14 +7,7 @@
 --   run of its own. "understood": the share of inputs that were not refused.
 -- exit: 0 when all held; what broke it is printed, or in build/fuzz/TARGET.log
 
-io.stdout:setvbuf "line"
-local root = (arg[0]:match "^(.*)/" or ".") .. "/../.."
-package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(root, root, package.path)
-local pipe = assert(io.popen "mktemp -d")
-local folder = pipe:read "*l"
-pipe:close()
-require "ffi".cdef "int setenv(const char *name, const char *value, int overwrite);"
-require "ffi".C.setenv("TMPDIR", folder, 1)
+local program = dofile((arg[0]:match "^(.*)/" or ".") .. "/../support/program.lua")
 
 local core = require "pmclua.core"
 local coverage = require "tests.fuzz.coverage"
@@ -99,17 +92,21 @@ local function fuzz_lua(target)
   print(("FAILED %s, seed %d: %s"):format(name, seed - 1, tostring(problem)))
 end
 
-if support.have "clang" then
+local CORE_TARGETS = { "lines", "ring", "calls", "elf", "text" }
+
+local function fuzz_all_core()
+  if not support.have "clang" then return print "the C targets need clang" end
   local ok, said = sh(MAKE, "all")
   if not ok then error(said, 0) end
-  for _, name in ipairs { "lines", "ring", "calls", "elf", "text" } do
+  for _, name in ipairs(CORE_TARGETS) do
     if is_wanted(name) then fuzz_core(name) end
   end
-else
-  print "the C targets need clang"
 end
-for _, target in ipairs(fuzz.TARGETS) do
-  if is_wanted(target[1]) then fuzz_lua(target) end
-end
-os.execute("rm -rf " .. support.quote(folder))
-return failed == 0 and 0 or 1
+
+return program.run(function()
+  fuzz_all_core()
+  for _, target in ipairs(fuzz.TARGETS) do
+    if is_wanted(target[1]) then fuzz_lua(target) end
+  end
+  return failed == 0 and 0 or 1
+end)

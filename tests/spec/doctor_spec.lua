@@ -45,13 +45,7 @@ end
 
 local ORDINARY = { ["/proc/self/status"] = "CapEff:\t" .. NONE .. "\nSeccomp:\t0" }
 
--- Both tables.
-local function with(changes, more)
-  local all = {}
-  for path, text in pairs(changes) do all[path] = text end
-  for path, text in pairs(more) do all[path] = text end
-  return all
-end
+local with = support.merged
 
 describe("on a machine where nothing stands in the way, the doctor", function()
   it("finds nothing to do", function()
@@ -236,32 +230,9 @@ describe("pmclua doctor", function()
   it("exits 77 where nothing can be counted", function()
     support.need(support.have "cc" and jit.arch == "x64", "a filter for system calls is built for x86-64")
     local folder = support.folder()
-    support.write(folder .. "/forbid.c", [[
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = { sizeof code / sizeof *code, code };
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return 99;
-    execv(argv[1], argv + 1);
-    return 98;
-}
-]])
-    assert.equal(0, support.run({ "cc", "-o", folder .. "/forbid", folder .. "/forbid.c" }).status)
-    local result = support.run { folder .. "/forbid", support.program, "doctor" }
+    local unperf = support.fixture "hostile/unperf.c"
+    assert.equal(0, support.run({ "cc", "-o", folder .. "/unperf", unperf }).status)
+    local result = support.run { folder .. "/unperf", support.program, "doctor" }
     support.need(result.status ~= 99, "no filter can be set here")
     assert.equal(77, result.status)
     assert.match("counts here +nothing\n", result.out)

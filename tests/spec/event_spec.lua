@@ -6,9 +6,8 @@ local support = require "tests.support"
 local perf = support.fixture "perf"
 
 local function options(fixture, more)
-  local all = { sysfs = perf .. "/sysfs/" .. (fixture or "x86_intel"), tracefs = perf .. "/tracefs" }
-  for key, value in pairs(more or {}) do all[key] = value end
-  return all
+  return support.merged({ sysfs = perf .. "/sysfs/" .. (fixture or "x86_intel"),
+    tracefs = perf .. "/tracefs" }, more)
 end
 
 local function parse(spec, fixture, more)

@@ -84,11 +84,7 @@ local function measure(words, events)
   return pmc.measure(pmc.command(words), options):cells()()
 end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 -- Probes that tracefs has of runners that have ended. Others that count here meanwhile have theirs.
 --- Definitions of probes in a program: those of others on this machine are none of ours.

@@ -24,16 +24,10 @@ void third_crashes(void *s, uint64_t iterations) { if (++calls == 3) abort(); }
 ]]
 
 local function kernel(symbol, more)
-  local spec = { code = KERNELS, symbol = symbol }
-  for key, value in pairs(more or {}) do spec[key] = value end
-  return pmc.kernel(spec)
+  return pmc.kernel(support.merged({ code = KERNELS, symbol = symbol }, more))
 end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 local function run(spec, options)
   options = options or {}
@@ -72,8 +66,7 @@ describe("a declaration", function()
 
   it("is refused where what it asks for would be left undone without a word", function()
     local function mistakes(more)
-      local spec = { events = { "page-faults" }, workloads = { "true" } }
-      for key, value in pairs(more) do spec[key] = value end
+      local spec = support.merged({ events = { "page-faults" }, workloads = { "true" } }, more)
       return message_of(pmc.experiment, spec)
     end
     local function nothing() end

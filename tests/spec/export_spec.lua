@@ -30,9 +30,8 @@ local function two_commands(names)
 end
 
 local function kernel()
-  local r = result.new(made.header { repetitions = 2 })
-  for _, record in ipairs(made.records({ { 100, 120 }, { 1, 1 }, { 0, 0 } })) do r:add(record) end
-  return r:where { n = 256 }
+  local records = made.records { { 100, 120 }, { 1, 1 }, { 0, 0 } }
+  return made.result(made.header { repetitions = 2 }, records):where { n = 256 }
 end
 
 describe("the hyperfine format", function()

@@ -3,6 +3,7 @@
 local report = require "pmclua.report"
 local result = require "pmclua.experiment.result"
 local made = require "tests.support.results"
+local support = require "tests.support"
 
 local event = made.event
 local STEPS = { 300, 100, 500, 200, 400 }
@@ -47,12 +48,7 @@ local TWO = { factors = {}, baseline = { workload = "rows" }, primary = "cycles"
   cells = { { workload = "rows", levels = {} }, { workload = "columns", levels = {} } },
   events = { event "cycles", event "instructions" }, pass_events = { { 1, 2 } } }
 
-local function with(header, more)
-  local copy = {}
-  for key, value in pairs(header) do copy[key] = value end
-  for key, value in pairs(more) do copy[key] = value end
-  return copy
-end
+local with = support.merged
 
 local function only(r) return r:cells()() end
 

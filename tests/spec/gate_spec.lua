@@ -2,14 +2,12 @@
 
 local made = require "tests.support.results"
 local result = require "pmclua.experiment.result"
-local store = require "pmclua.store"
 local support = require "tests.support"
 
 local function header_of(more)
-  local header = { workloads = { { name = "rows", kind = "command", per = "run" } }, factors = {},
-    cells = { { workload = "rows", levels = {} } }, host = { hostname = "here", cpu = "made by hand" } }
-  for key, value in pairs(more or {}) do header[key] = value end
-  return made.header(header)
+  return made.header(support.merged({ workloads = { { name = "rows", kind = "command", per = "run" } },
+    factors = {}, cells = { { workload = "rows", levels = {} } },
+    host = { hostname = "here", cpu = "made by hand" } }, more))
 end
 
 local function around(middle, step)
@@ -21,30 +19,20 @@ end
 local function records_of(columns) return made.records(columns, { levels = {} }) end
 
 local function of(columns, more)
-  local r = result.new(header_of(more))
-  for _, record in ipairs(records_of(columns)) do r:add(record) end
+  local r = made.result(header_of(more), records_of(columns))
   r:finish "complete"
   return r
 end
 
 local function stored(columns, more)
-  local writer = store.create(support.folder() .. "/r.jsonl", header_of(more))
-  for _, record in ipairs(records_of(columns)) do writer:add(record) end
-  writer:finish "complete"
-  return writer.path
+  return made.stored(support.folder() .. "/r.jsonl", header_of(more), records_of(columns))
 end
 
 local function gate(r, limit, baseline, more)
-  local options = { limits = { limit }, baseline = baseline }
-  for key, value in pairs(more or {}) do options[key] = value end
-  return r:gate(options)
+  return r:gate(support.merged({ limits = { limit }, baseline = baseline }, more))
 end
 
-local function message_of(...)
-  local ok, problem = pcall(...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 describe("a limit", function()
   it("that is absolute is checked at the median", function()

@@ -7,11 +7,7 @@ local support = require "tests.support"
 
 ffi.cdef "int64_t time(int64_t *place);"
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 --- Calls fn while every perf read gives these words after the group's header: enabled, running, values.
 local function with_read(enabled, running, values, fn)

@@ -7,11 +7,7 @@ local support = require "tests.support"
 
 local EVENTS = { "page-faults", "minor-faults" }      -- which an ordinary user may count
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 --- Calls fn with a clock of its own: waiting takes as long as asked and `late[n]` seconds more the n-th
 --- time that the end of an interval comes.
@@ -182,14 +178,8 @@ describe("pmc.monitor", function()
   it("ends when its process ends, with what it did until then", function()
     local folder = support.folder()
     local pipe = io.popen(("echo $$ >%s/pid; exec cat >%s/out"):format(folder, folder), "w")
-    local pid
-    for _ = 1, 1000 do
-      local file = io.open(folder .. "/pid")
-      pid = file and tonumber(file:read "*l")
-      if file then file:close() end
-      if pid and (io.open(("/proc/%d/comm"):format(pid)):read "*l") == "cat" then break end
-      os.execute "sleep 0.005"
-    end
+    local pid = tonumber(support.await_text(folder .. "/pid", "^(%d+)\n"))
+    support.await_text(("/proc/%d/comm"):format(pid), "^cat\n")
     local monitor = pmc.monitor { target = pmc.pid(pid), events = EVENTS, interval = "3ms" }
     local samples = 0
     for _ in monitor do
@@ -227,7 +217,8 @@ describe("pmc.monitor", function()
       ["cannot execute 'no%-such%-command'"] = { command = "no-such-command" },
       ["there is no process 4194304"] = { target = pmc.pid(4194304) },
     } do
-      assert.matches(message, message_of(pmc.monitor, spec))
+      local function monitor() return (pmc.monitor(spec)) end
+      assert.matches(message, message_of(monitor))
     end
   end)
 end)
@@ -290,13 +281,7 @@ local function interrupted(words, signal)
   local command = ("cd %s; echo $$ >pid; exec %s monitor -I 20 -o lines %s 2>err"):format(folder,
     support.program, words)
   local pipe = io.popen(("sh -c %s; echo $?"):format(support.quote(command)))
-  for _ = 1, 2000 do
-    local file = io.open(folder .. "/lines")
-    local text = file and file:read "*a" or ""
-    if file then file:close() end
-    if text:find "\n.*\n" then break end
-    os.execute "sleep 0.005"
-  end
+  support.await_text(folder .. "/lines", "\n.*\n")
   os.execute(("kill -%s $(cat %s/pid)"):format(signal, folder))
   local status = tonumber((pipe:read "*a"))
   pipe:close()
@@ -362,12 +347,7 @@ describe("pmclua monitor", function()
     local words = ("-e page-faults -- sh -c 'echo $$ >%s/child; exec sleep 100'"):format(folder)
     local status, _, err = interrupted(words, "TERM")
     assert.equal(143, status, err)
-    local child = tonumber(support.read(folder .. "/child"))
-    for _ = 1, 1000 do
-      if not require("pmclua.target.tasks").is_alive(child) then break end
-      os.execute "sleep 0.005"
-    end
-    assert.is_false(require("pmclua.target.tasks").is_alive(child))
+    support.await_end(tonumber(support.read(folder .. "/child")))
   end)
 
   it("is a stream of CSV or JSON in a file that may be added to", function()

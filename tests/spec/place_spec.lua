@@ -89,14 +89,8 @@ end)
 describe("a report", function()
   local words = { "compare", "--quiet", "--repetitions", "2", "-e", "page-faults,task-clock", "true", "ls /" }
 
-  local function widest(text)
-    local most = 0
-    for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.text").width(line)) end
-    return most
-  end
-
   it("is as narrow as COLUMNS says", function()
-    assert.is_true(widest(run(words, { COLUMNS = "60", LC_ALL = "C.UTF-8" })) <= 60)
+    assert.is_true(support.widest(run(words, { COLUMNS = "60", LC_ALL = "C.UTF-8" })) <= 60)
   end)
 
   it("has points in its numbers in a locale that has commas", function()

@@ -4,8 +4,6 @@ local gnuplot = require "pmclua.report.plot.gnuplot"
 local made = require "tests.support.results"
 local plot = require "pmclua.report.plot"
 local pmc = require "pmclua"
-local result = require "pmclua.experiment.result"
-local store = require "pmclua.store"
 local support = require "tests.support"
 
 local REPETITIONS = 15
@@ -20,37 +18,33 @@ local function sizes_header(more)
       header.cells[#header.cells + 1] = { workload = name, levels = { n = n } }
     end
   end
-  for key, value in pairs(more or {}) do header[key] = value end
-  return made.header(header)
+  return made.header(support.merged(header, more))
 end
 
 -- Cycles grow with n; in columns twice as fast.
-local function each_record(header, take)
-  local order = 0
+local function records_of(header)
+  local list = {}
   for i = 1, REPETITIONS do
     for c, cell in ipairs(header.cells) do
-      order = order + 1
       local iterations = header.iterations == "fit" and STEPS[i % #STEPS + 1] or 10
       local slope = (cell.levels.n or 8) * (c % 2 == 0 and 2 or 1) * 10
-      take(made.record({ 900 + iterations * slope + i * 7 % 11, 50, 0 }, { cell = c, index = i, order = order,
-        iterations = iterations, workload = cell.workload, levels = cell.levels }))
+      list[#list + 1] = made.record({ 900 + iterations * slope + i * 7 % 11, 50, 0 }, { cell = c, index = i,
+        order = #list + 1, iterations = iterations, workload = cell.workload, levels = cell.levels })
     end
   end
+  return list
 end
 
 local function sizes(more)
-  local r = result.new(sizes_header(more))
-  each_record(r.header, function(record) r:add(record) end)
+  local header = sizes_header(more)
+  local r = made.result(header, records_of(header))
   r:finish "complete"
   return r
 end
 
 local function stored(more)
   local header = sizes_header(more)
-  local writer = store.create(support.folder() .. "/r.jsonl", header)
-  each_record(header, function(record) writer:add(record) end)
-  writer:finish "complete"
-  return writer.path
+  return made.stored(support.folder() .. "/r.jsonl", header, records_of(header))
 end
 
 local function chart(r, kind, options)
@@ -59,11 +53,7 @@ local function chart(r, kind, options)
   return plot.new(r, options).chart
 end
 
-local function message_of(...)
-  local ok, problem = pcall(...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 describe("a chart", function()
   it("of a distribution has every value, and quartiles and extremes, one colour a workload", function()
@@ -122,8 +112,8 @@ describe("a chart", function()
   end)
 
   it("of a histogram of whole numbers has bars of equally many of them", function()
-    local r = result.new(made.header { workloads = { { name = "rows", kind = "command", per = "run" } } })
-    for _, record in ipairs(made.records { { 99, 100, 101, 101, 103 }, {}, {} }) do r:add(record) end
+    local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
+    local r = made.result(header, made.records { { 99, 100, 101, 101, 103 }, {}, {} })
     r:finish "complete"
     r = r:where { n = 256 }
     assert.same({ { 99, 1, 1 }, { 100, 1, 1 }, { 101, 2, 1 }, { 102, 0, 1 }, { 103, 1, 1 } },
@@ -179,9 +169,7 @@ describe("gnuplot's commands", function()
       local header = sizes_header { question = name,
         workloads = { { name = name, kind = "command", per = "run" } }, factors = {},
         cells = { { workload = name, levels = {} } } }
-      local r = result.new(header)
-      each_record(header, function(record) r:add(record) end)
-      local shown = plot.new(r, "distribution").chart
+      local shown = plot.new(made.result(header, records_of(header)), "distribution").chart
       local commands = gnuplot.commands(shown, "svg", "out", { width = 9, height = 9 })
       local bare = commands:gsub("'[^'\n]*'", "")
       assert.is_nil(bare:find("touch", 1, true), name)

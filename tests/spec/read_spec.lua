@@ -6,11 +6,7 @@ local new_session = require("pmclua.workload.session").new
 local pmc = require "pmclua"
 local support = require "tests.support"
 
--- What an ordinary user may count: page faults and clocks without the OS kernel are the same.
-local function software(config)
-  return { type = 1, config = config, inherit = 1, exclude_kernel = support.have_root() and 0 or 1 }
-end
-local FAULTS, TASK_CLOCK = software(2), software(1)
+local FAULTS, TASK_CLOCK = support.software(2), support.software(1)
 
 -- Each call touches as many fresh pages as it has iterations, in this thread or in one that setup started.
 local SOURCE = [[

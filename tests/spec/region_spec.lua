@@ -345,11 +345,9 @@ describe("a process that runs already", function()
     local pid = tonumber(pipe:read "*l")
     pipe:close()
     finally(function() os.execute(("kill -9 %d 2>/dev/null"):format(pid)) end)
-    -- The shell's child becomes it only now.
-    for _ = 1, 1000 do
-      if lfs.symlinkattributes(("/proc/%d/exe"):format(pid), "target") == program "pages.c" then break end
-      os.execute "sleep 0.01"
-    end
+    support.await(function()                              -- the shell's child becomes it only now
+      return lfs.symlinkattributes(("/proc/%d/exe"):format(pid), "target") == program "pages.c"
+    end, "the program to begin")
     return pid
   end
 

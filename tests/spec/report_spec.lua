@@ -138,12 +138,6 @@ local function golden(name, text)
   assert.equal(support.read(path), text)
 end
 
-local function widest(text)
-  local most = 0
-  for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.text").width(line)) end
-  return most
-end
-
 describe("a table", function()
   it("of one cell has median, interval, shape and quality of each event", function()
     golden("one_cell.txt", shown(one_cell()))
@@ -188,9 +182,9 @@ describe("a table", function()
 
   it("is at most 80 columns wide, and at most as wide as asked for", function()
     for _, r in ipairs { one_cell(), two_compilers(), strides() } do
-      assert.is_true(widest(shown(r)) <= 80)
+      assert.is_true(support.widest(shown(r)) <= 80)
       for _, width in ipairs { 70, 64, 58 } do
-        assert.is_true(widest(shown(r, { width = width })) <= width)
+        assert.is_true(support.widest(shown(r, { width = width })) <= width)
       end
     end
   end)
@@ -198,7 +192,7 @@ describe("a table", function()
   it("keeps its numbers and cuts long names above them", function()
     local compared = shown(two_compilers("./build-with-gcc/parse --input large.json",
       "./build-with-clang/parse --input large.json --validate"))
-    assert.is_true(widest(compared) <= 80)
+    assert.is_true(support.widest(compared) <= 80)
     assert.matches("event +%./buil…%.json +%./buil…idate +ratio +95 %% interval", compared)
     assert.matches("duration_time %*", compared)
   end)
@@ -240,8 +234,7 @@ describe("a table", function()
     local values = { 100, 101, 100, 102, 101, 100, 101, 100, 400, 101 }
     local host = { virtual = true, smt = "1", governor = "powersave", turbo = true, load = 1.5, cpus = 2 }
     local function of_host(facts, column)
-      local r = result.new(made.header { host = facts })
-      for _, record in ipairs(made.records { column, column, column }) do r:add(record) end
+      local r = made.result(made.header { host = facts }, made.records { column, column, column })
       return (shown(r:where { n = 256 }):gsub("%s+", " "))
     end
     assert.is_truthy(of_host(host,
@@ -254,8 +247,7 @@ describe("a table", function()
 
   it("says what was rejected, what failed and why, and that a run was cut short", function()
     local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
-    local r = result.new(header)
-    for _, record in ipairs(made.records { same(5, 8), same(6, 8), same(7, 8) }) do r:add(record) end
+    local r = made.result(header, made.records { same(5, 8), same(6, 8), same(7, 8) })
     r:add(made.record({ 1, 1, 1 }, { outcome = "rejected", index = 9 }))
     local dead = { outcome = "signalled", signal = 11, why = "died of SIGSEGV", index = 9 }
     r:add(made.record({ 1, 1, 1 }, dead))
@@ -479,7 +471,7 @@ describe("a report", function()
     local function plainly() return report.render(one_cell()) end
     local text = support.with_env({ COLUMNS = "70", LC_ALL = "C" }, plainly)
     assert.is_nil(text:find "[\128-\255]")
-    assert.is_true(widest(text) <= 70)
+    assert.is_true(support.widest(text) <= 70)
     local wide = support.with_env({ COLUMNS = false, LC_ALL = "C.UTF-8", TERM = "xterm" }, plainly)
     assert.matches("█", wide, 1, true)
   end)

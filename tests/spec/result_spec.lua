@@ -2,31 +2,20 @@
 
 local result = require "pmclua.experiment.result"
 local made = require "tests.support.results"
+local support = require "tests.support"
 
 local BIGGEST = 18446744073709551615ULL
 
 -- A result of these records. `more` replaces fields of the header.
-local function of(records, more)
-  local r = result.new(made.header(more))
-  for _, record in ipairs(records) do r:add(record) end
-  return r
-end
+local function of(records, more) return made.result(made.header(more), records) end
 
 local function first_cell(records, more) return of(records, more):cells()() end
 
 local COMMAND = { workloads = { { name = "rows", kind = "command", per = "run" } } }
 
-local function command(more)
-  local header = { workloads = COMMAND.workloads }
-  for field, value in pairs(more or {}) do header[field] = value end
-  return header
-end
+local function command(more) return support.merged(COMMAND, more) end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 describe("a summary", function()
   it("of a command is of its counts, per run", function()
@@ -399,14 +388,11 @@ describe("a result", function()
   end)
 
   it("is told again by its stored file", function()
-    local store, support = require "pmclua.store", require "tests.support"
     local header = command { metrics = { "ipc" } }
     local records = made.records { { 10, BIGGEST, 30 }, { 1, 2, 3 }, {} }
-    local writer = store.create(support.folder() .. "/r.jsonl", made.header(header))
-    for _, record in ipairs(records) do writer:add(record) end
-    writer:finish "complete"
-    local live, stored = of(records, header):cells()(), require("pmclua").load(writer.path)
-    assert.same({ "complete", writer.path }, { stored.status, stored.path })
+    local path = made.stored(support.folder() .. "/r.jsonl", made.header(header), records)
+    local live, stored = of(records, header):cells()(), require("pmclua").load(path)
+    assert.same({ "complete", path }, { stored.status, stored.path })
     for _, name in ipairs { "cycles", "instructions", "ipc" } do
       local a, b = live[name], stored:cells()()[name]
       assert.same(a.values, b.values)
@@ -437,7 +423,7 @@ describe("a comparison", function()
         header.cells[#header.cells + 1] = { workload = name, levels = { n = n } }
       end
     end
-    for field, value in pairs(more or {}) do header[field] = value end
+    header = support.merged(header, more)
     local records = {}
     for c, middle in ipairs { 1000, 2000, 4000, 8000 } do
       local place = { cell = c, workload = header.cells[c].workload, levels = header.cells[c].levels }

@@ -4,11 +4,7 @@ local core = require "pmclua.core"
 local session = require "pmclua.workload.session"
 local support = require "tests.support"
 
--- What an ordinary user may count: page faults and clocks without the OS kernel are the same.
-local function software(config)
-  return { type = 1, config = config, inherit = 1, exclude_kernel = support.have_root() and 0 or 1 }
-end
-local FAULTS, TASK_CLOCK = software(2), software(1)
+local FAULTS, TASK_CLOCK = support.software(2), support.software(1)
 
 local KERNELS = [[
 #include <stdio.h>
@@ -76,8 +72,6 @@ local function library()
   return object
 end
 
-local function is_descendant_gone(pid) return not require("lfs").attributes("/proc/" .. pid) end
-
 describe("the runner", function()
   local runner, events
 
@@ -105,9 +99,7 @@ describe("the runner", function()
   end
 
   local function run(workload, more)
-    local job = { workload = workload, events = events }
-    for key, value in pairs(more or {}) do job[key] = value end
-    return runner:run(job)
+    return runner:run(support.merged({ workload = workload, events = events }, more))
   end
 
   local function run_kernel(symbol, fields, more)
@@ -262,7 +254,7 @@ describe("the runner", function()
 
   it("answers once for many repetitions that cannot begin", function()
     support.need(support.have "cc", "no C compiler")
-    local bad = runner:events { { attrs = { software(999) } } }
+    local bad = runner:events { { attrs = { support.software(999) } } }
     local outcomes = {}
     runner:run_each({ workload = kernel "empty", events = bad, repetitions = 100, in_runner = true },
       function(result) outcomes[#outcomes + 1] = result.outcome end)
@@ -289,16 +281,7 @@ describe("the runner", function()
   it("kills a command and its children at its time limit, and leaves none of them", function()
     local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 })
     assert.equal("timed-out", result.outcome)
-    local pid = result.output:match "%d+"
-    for _ = 1, 100 do
-      if is_descendant_gone(pid) then break end
-      os.execute "sleep 0.02"
-    end
-    -- An orphan may stay a zombie until init reaps it.
-    local state = io.open("/proc/" .. pid .. "/stat")
-    local text = state and state:read "*a" or ""
-    if state then state:close() end
-    assert.is_true(text == "" or text:match "%) Z" ~= nil)
+    support.await_end(tonumber(result.output:match "%d+"))
   end)
 
   it("says what cannot be executed, with the errno", function()
@@ -311,7 +294,7 @@ describe("the runner", function()
   end)
 
   it("says which event could not be opened, and ends the held command", function()
-    local bad = runner:events { { attrs = { FAULTS } }, { attrs = { FAULTS, software(999) } } }
+    local bad = runner:events { { attrs = { FAULTS } }, { attrs = { FAULTS, support.software(999) } } }
     local result = runner:run { workload = command "true", events = bad }
     assert.equal("not-counted", result.outcome)
     assert.equal("ENOENT", result.failure.code)
@@ -349,7 +332,7 @@ describe("the runner", function()
     other:run { workload = id }
     local pid = other.host.runner:pid()
     other:close()
-    assert.is_true(is_descendant_gone(pid))
+    assert.is_false(support.exists("/proc/" .. pid))
     assert.equal(before, descriptors())
   end)
 
@@ -361,12 +344,6 @@ describe("the runner", function()
       s:run{ workload = id, timeout_ns = 1e6 }
       io.stderr:write(s.host.runner:pid(), "\n")
       os.execute("kill -9 " .. core.pid())']]):format(support.program) })
-    local pid = result.err:match "%d+"
-    assert.is_string(pid)
-    for _ = 1, 100 do
-      if is_descendant_gone(pid) then return end
-      os.execute "sleep 0.02"
-    end
-    assert.is_true(is_descendant_gone(pid))
+    support.await_end(tonumber(result.err:match "%d+"))
   end)
 end)

@@ -2,15 +2,13 @@
 
 local made = require "tests.support.results"
 local pmc = require "pmclua"
-local results = require "pmclua.experiment.result"
 local support = require "tests.support"
 
 local BIGGEST = 18446744073709551615ULL
 
 -- A result in memory, of these records. `more` replaces fields of the header.
 local function of(records, more)
-  local result = results.new(made.header(more))
-  for _, record in ipairs(records) do result:add(record) end
+  local result = made.result(made.header(more), records)
   result:finish "complete"
   return result
 end
@@ -37,11 +35,7 @@ local function records_of(path)
   return list
 end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 describe("a result that is stored from memory", function()
   it("tells the same when it is read back", function()

@@ -1,9 +1,9 @@
 -- Slopes with intervals, against SciPy (tests/fixtures/stats/reference.lua) and against their definitions.
 
-local path = require "pl.path"
-local here = path.dirname(path.dirname(path.abspath(debug.getinfo(1, "S").source:sub(2)))) .. "/"
-local reference = dofile(here .. "fixtures/stats/reference.lua")
 local stats = require "pmclua.stats"
+local support = require "tests.support"
+
+local reference = dofile(support.fixture "stats/reference.lua")
 
 local function near(expected, actual, tolerance, what)
   local limit = tolerance * math.max(1, math.abs(expected))
@@ -11,11 +11,7 @@ local function near(expected, actual, tolerance, what)
   assert.is_true(is_near, ("%s: %.17g, not %.17g"):format(what, actual, expected))
 end
 
-local function sequence(n, f)
-  local list = {}
-  for i = 1, n do list[i] = f(i) end
-  return list
-end
+local sequence = support.sequence
 
 local function first(slopes) return slopes[1] end
 

@@ -31,14 +31,7 @@ local function signalled(words, signal, to_group)
   local command = ("cd %s; echo $$ >pid; exec %s stat %s 2>err"):format(folder, support.program, words)
   local shell = to_group and "setsid -w sh" or "sh"
   local pipe = io.popen(("%s -c %s; echo $?"):format(shell, support.quote(command)))
-  for _ = 1, 2000 do
-    local file = io.open(folder .. "/ready")
-    if file then
-      file:close()
-      break
-    end
-    os.execute "sleep 0.005"
-  end
+  support.await(function() return support.exists(folder .. "/ready") end, "the file ready")
   os.execute(("kill -%s %s$(cat %s/pid)"):format(signal, to_group and "-" or "", folder))
   local status = tonumber((pipe:read "*a"))
   pipe:close()
@@ -328,12 +321,7 @@ describe("pmclua stat that is interrupted", function()
     local command = "-e page-faults -- sh -c 'echo $$ >child; touch ready; exec sleep 100'"
     local status, _, folder = signalled(command, "TERM")
     assert.equal(143, status)
-    local child = tonumber(support.read(folder .. "/child"))
-    for _ = 1, 1000 do
-      if not require("pmclua.target.tasks").is_alive(child) then break end
-      os.execute "sleep 0.005"
-    end
-    assert.is_false(require("pmclua.target.tasks").is_alive(child))
+    support.await_end(tonumber(support.read(folder .. "/child")))
   end)
 
   it("lets a command that handles the interrupt decide", function()
@@ -348,14 +336,7 @@ describe("pmclua stat that is interrupted", function()
     local command = ("cd %s; echo $$ >pid; exec %s stat -I 20 -e page-faults -o ready -p %d"):format(folder,
       support.program, core.pid())
     local pipe = io.popen(("sh -c %s; echo $?"):format(support.quote(command)))
-    for _ = 1, 2000 do
-      local file = io.open(folder .. "/ready")
-      if file then
-        file:close()
-        break
-      end
-      os.execute "sleep 0.005"
-    end
+    support.await(function() return support.exists(folder .. "/ready") end, "the file ready")
     os.execute(("kill -INT $(cat %s/pid)"):format(folder))
     assert.equal("130\n", (pipe:read "*a"))
     pipe:close()

@@ -2,9 +2,9 @@
 
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
+local support = require "tests.support"
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)spec/[^/]*$")
-local reference = dofile(here .. "fixtures/stats/reference.lua")
+local reference = dofile(support.fixture "stats/reference.lua")
 local sample = reference.sample
 
 local function near(expected, actual, tolerance, what)
@@ -14,11 +14,7 @@ local function near(expected, actual, tolerance, what)
   end
 end
 
-local function sequence(n, value)
-  local list = {}
-  for i = 1, n do list[i] = value(i) end
-  return list
-end
+local sequence = support.sequence
 
 describe("order statistics", function()
   it("agree with NumPy on quantiles of type 7", function()

@@ -10,13 +10,7 @@ local ROOT_NEEDED = "needs root"
 
 local function new_path() return support.folder() .. "/results.jsonl" end
 
-local function write(header, records, path)
-  path = path or new_path()
-  local writer = store.create(path, header)
-  for _, record in ipairs(records) do writer:add(record) end
-  writer:finish "complete"
-  return path
-end
+local function write(header, records, path) return made.stored(path or new_path(), header, records) end
 
 local function read(path)
   local stored, records = store.open(path), {}
@@ -30,11 +24,7 @@ local function lines_of(path)
   return lines
 end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 -- A file of one whole header line and what `edit` makes of the line of one record.
 local function edited(edit)

@@ -2,22 +2,14 @@
 
 local made = require "tests.support.results"
 local pmc = require "pmclua"
-local store = require "pmclua.store"
 local support = require "tests.support"
 
 local COMMAND = { workloads = { { name = "rows", kind = "command", per = "run" } } }
 
-local function header_of(more)
-  local header = { workloads = COMMAND.workloads }
-  for key, value in pairs(more or {}) do header[key] = value end
-  return made.header(header)
-end
+local function header_of(more) return made.header(support.merged(COMMAND, more)) end
 
 local function stored(name, header, records)
-  local writer = store.create(("%s/%s.jsonl"):format(support.folder(), name), header_of(header))
-  for _, record in ipairs(records) do writer:add(record) end
-  writer:finish "complete"
-  return writer.path
+  return made.stored(("%s/%s.jsonl"):format(support.folder(), name), header_of(header), records)
 end
 
 local function numbers(first)
@@ -26,11 +18,7 @@ local function numbers(first)
   return list
 end
 
-local function message_of(...)
-  local ok, problem = pcall(...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 local function median(r, conditions)
   conditions.n = 256

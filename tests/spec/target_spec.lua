@@ -58,27 +58,15 @@ local function caller()
   return program
 end
 
-local function wait_for(file, pattern)
-  for _ = 1, 2000 do
-    local handle = io.open(file)
-    local text = handle and handle:read "*a" or ""
-    if handle then handle:close() end
-    local found = text:match(pattern)
-    if found then return found end
-    os.execute "sleep 0.005"
-  end
-  error("waited 10 s for " .. pattern)
-end
-
 -- The caller in the background: its pid, and functions that let it go on and end.
 local function start(threads, calls, before)
   local file = support.folder() .. "/pid"
   local pipe = io.popen(("exec %s %s %d %d %s"):format(before or "", caller(), threads, calls, file), "w")
-  local running = { pid = tonumber(wait_for(file, "^(%d+)\n")) }
+  local running = { pid = tonumber(support.await_text(file, "^(%d+)\n")) }
   function running.go()
     pipe:write "go\n"
     pipe:flush()
-    wait_for(file, "done")
+    support.await_text(file, "done")
   end
   function running.finish() pipe:close() end
   return running
@@ -89,11 +77,7 @@ local function need_calls()
   support.need(support.have_root() and support.have_tracefs(), "tracepoints count system calls, as root")
 end
 
-local function message_of(fn, ...)
-  local ok, problem = pcall(fn, ...)
-  assert.is_false(ok)
-  return tostring(problem)
-end
+local message_of = support.message_of
 
 local function parts_of(counts, field)
   local list = {}

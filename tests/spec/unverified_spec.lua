@@ -3,17 +3,15 @@
 local expect = require "pmclua.experiment.expect"
 local made = require "tests.support.results"
 local metric = require "pmclua.metric"
-local result = require "pmclua.experiment.result"
 
 local EVENTS = { made.event("x", { verified = false, spec = "r3" }), made.event "cycles" }
 
 local function of(counts)
-  local r = result.new(made.header { events = EVENTS, pass_events = { { 1, 2 } },
+  local header = made.header { events = EVENTS, pass_events = { { 1, 2 } },
     metrics = { "m = x / cycles" },
     cells = { { workload = "rows", levels = { n = 256 } } }, factors = { { "n", { 256 } } },
-    workloads = { { name = "rows", kind = "command", per = "run" } } })
-  for _, record in ipairs(made.records { counts, { 10, 10, 10 } }) do r:add(record) end
-  return r
+    workloads = { { name = "rows", kind = "command", per = "run" } } }
+  return made.result(header, made.records { counts, { 10, 10, 10 } })
 end
 
 local WHY = "it read only 0; nothing says that the PMU has this code"

@@ -3,15 +3,11 @@
 local verdict = require "pmclua.verdict"
 local metric = require "pmclua.metric"
 local stats = require "pmclua.stats"
+local support = require "tests.support"
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)spec/[^/]*$")
-local reference = dofile(here .. "fixtures/stats/reference.lua")
+local reference = dofile(support.fixture "stats/reference.lua")
 
-local function sequence(n, value)
-  local list = {}
-  for i = 1, n do list[i] = value(i) end
-  return list
-end
+local sequence = support.sequence
 
 local function constant(n, value) return sequence(n, function() return value end) end
 

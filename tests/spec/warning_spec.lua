@@ -2,12 +2,9 @@
 
 local warning = require "pmclua.warning"
 local stats = require "pmclua.stats"
+local support = require "tests.support"
 
-local function sequence(n, value)
-  local list = {}
-  for i = 1, n do list[i] = value(i) end
-  return list
-end
+local sequence = support.sequence
 
 local function noisy(n, seed)
   local random = stats.random(seed or 1)
@@ -15,15 +12,11 @@ local function noisy(n, seed)
 end
 
 local function event(values, more)
-  local made = { title = "cycles", status = "counted", values = values }
-  for name, value in pairs(more or {}) do made[name] = value end
-  return made
+  return support.merged({ title = "cycles", status = "counted", values = values }, more)
 end
 
 local function cell(events, more)
-  local made = { label = "rows", warmups = 2, events = events }
-  for name, value in pairs(more or {}) do made[name] = value end
-  return made
+  return support.merged({ label = "rows", warmups = 2, events = events }, more)
 end
 
 -- Kinds and messages of a cell's warnings.

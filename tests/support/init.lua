@@ -37,15 +37,14 @@ function M.write(file, text)
   return file
 end
 
+---@param file string path
+function M.exists(file) return lfs.attributes(file) ~= nil end
+
 --- An empty folder that is removed at the end of the run (support/specs.lua). Everybody may read and
 --- search it.
 ---@return string path
 function M.folder()
-  local pipe = assert(io.popen "mktemp -d")
-  local folder = pipe:read "*l"
-  pipe:close()
-  os.execute(("chmod 755 '%s'"):format(folder))
-  return folder
+  return (M.output_of 'd=$(mktemp -d) && chmod 755 "$d" && echo "$d"':match "^[^\n]+")
 end
 
 -- ---- programs ----
@@ -98,10 +97,103 @@ function M.run(words, options)
     err = M.read(place .. "/err") }
 end
 
+--- What a command for sh(1) prints.
+---@param command string
+---@return string
+function M.output_of(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text
+end
+
+local WAIT_TRIES = 2000        -- of 0.005 s
+
+--- Looks until there is what is awaited, or a limit passes.
+---@generic Found
+---@param look fun(): Found? false or nil: not yet
+---@param what string for the message where it never comes
+---@return Found
+function M.await(look, what)
+  for _ = 1, WAIT_TRIES do
+    local found = look()
+    if found then return found end
+    os.execute "sleep 0.005"
+  end
+  error("waited 10 s for " .. what, 2)
+end
+
+--- Waits until a file has what a pattern finds.
+---@param file string path
+---@param pattern string
+---@return string found
+function M.await_text(file, pattern)
+  local function look() return M.exists(file) and M.read(file):match(pattern) end
+  return M.await(look, pattern .. " in " .. file)
+end
+
+--- Waits until a process is gone.
+---@param pid integer
+function M.await_end(pid)
+  local is_alive = require("pmclua.target.tasks").is_alive
+  M.await(function() return not is_alive(pid) end, "the end of process " .. pid)
+end
+
 --- Runs pmclua with these arguments.
 ---@param args string[]
 ---@param options? support.Run
 function M.pmclua(args, options) return M.run({ M.program, unpack(args) }, options) end
+
+-- ---- values ----
+
+--- What fn is refused with; raises where it is not refused.
+---@param fn function
+---@param ... any its arguments
+---@return string
+function M.message_of(fn, ...)
+  local ok, problem = pcall(fn, ...)
+  if ok then error("this was expected to be refused", 2) end
+  return tostring(problem)
+end
+
+--- value(1) … value(n).
+---@generic Value
+---@param n integer
+---@param value fun(i: integer): Value
+---@return Value[]
+function M.sequence(n, value)
+  local list = {}
+  for i = 1, n do list[i] = value(i) end
+  return list
+end
+
+--- A copy of a table with these fields added or replaced.
+---@param fields table
+---@param more? table
+---@return table
+function M.merged(fields, more)
+  local all = {}
+  for name, value in pairs(fields) do all[name] = value end
+  for name, value in pairs(more or {}) do all[name] = value end
+  return all
+end
+
+--- The columns of the widest line of a text.
+---@param text string
+---@return integer
+function M.widest(text)
+  local most = 0
+  for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.text").width(line)) end
+  return most
+end
+
+--- The attr of a software event that an ordinary user may count: page faults and clocks without the OS kernel
+--- are the same.
+---@param config integer
+---@return pmclua.Attr
+function M.software(config)
+  return { type = 1, config = config, inherit = 1, exclude_kernel = M.have_root() and 0 or 1 }
+end
 
 -- ---- this process's environment ----
 

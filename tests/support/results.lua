@@ -1,29 +1,29 @@
 --- results: headers and records made by hand, for specs of the store, of results and of reports.
 
+local result = require "pmclua.experiment.result"
+local store = require "pmclua.store"
+local support = require "tests.support"
+
 local M = {}
 
 ---@param name string
 ---@param more? table fields to add or replace
 function M.event(name, more)
-  local event = { name = name, field = (name:gsub("-", "_")), spec = name, unit = "", scale = 1,
-    attr = { type = 0, config = 0 } }
-  for field, value in pairs(more or {}) do event[field] = value end
-  return event
+  return support.merged({ name = name, field = (name:gsub("-", "_")), spec = name, unit = "", scale = 1,
+    attr = { type = 0, config = 0 } }, more)
 end
 
 --- A header: two cells of one kernel over n, one pass of cycles, instructions and page-faults.
 ---@param more? table fields to replace
 function M.header(more)
-  local header = {
+  return support.merged({
     name = "matrix", question = "What does walking a matrix cost?", seed = 7, repetitions = 3, warmup = 0,
     workloads = { { name = "rows", kind = "kernel", per = "iteration" } },
     factors = { { "n", { 256, 512 } } },
     cells = { { workload = "rows", levels = { n = 256 } }, { workload = "rows", levels = { n = 512 } } },
     events = { M.event "cycles", M.event "instructions", M.event "page-faults" },
     pass_events = { { 1, 2, 3 } }, metrics = {}, per = {}, host = { cpu = "made by hand" },
-  }
-  for field, value in pairs(more or {}) do header[field] = value end
-  return header
+  }, more)
 end
 
 --- A record of cell 1, pass 1, all events counted all the time.
@@ -56,6 +56,28 @@ function M.records(columns, more)
     records[index] = record
   end
   return records
+end
+
+--- A result of these records.
+---@param header table
+---@param records table[]
+---@return pmclua.Result
+function M.result(header, records)
+  local made = result.new(header)
+  for _, record in ipairs(records) do made:add(record) end
+  return made
+end
+
+--- A stored result of these records.
+---@param path string where nothing is
+---@param header table
+---@param records table[]
+---@return string path
+function M.stored(path, header, records)
+  local writer = store.create(path, header)
+  for _, record in ipairs(records) do writer:add(record) end
+  writer:finish "complete"
+  return writer.path
 end
 
 return M

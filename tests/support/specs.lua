@@ -8,52 +8,43 @@
 -- HOME, TMPDIR and the like are a folder of this run's own, removed at its end; settings of whoever runs
 -- it are not seen by the tests.
 
-local ffi = require "ffi"
-local path = require "pl.path"
-
-ffi.cdef [[
-int setenv(const char *name, const char *value, int overwrite);
-int unsetenv(const char *name);
-]]
-
-local here = path.dirname(path.abspath(arg[0]))
-local root = path.normpath(here .. "/../..")
-package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(root, root, package.path)
+local here = arg[0]:match "^(.*)/" or "."
+local program = dofile(here .. "/program.lua")
+local support = require "tests.support"
 
 local SETTINGS = { "PMCLUA_PATH", "PMCLUA_LIB", "PMCLUA_RUNNER", "SYSFS_PATH", "XDG_DATA_HOME",
   "XDG_STATE_HOME", "XDG_CACHE_HOME", "NO_COLOR", "COLUMNS" }
 
---- The folder of this run, with everything that follows HOME and TMPDIR in it.
-local function enter_folder()
-  local pipe = assert(io.popen 'd=$(mktemp -d) && mkdir "$d/home" "$d/tmp" && chmod 755 "$d" && echo "$d"')
-  local folder = pipe:read "*l"
-  pipe:close()
+--- The environment of a run: everything that follows HOME and TMPDIR is in its folder.
+local function environment(folder)
+  os.execute(("mkdir %s/home %s/tmp"):format(folder, folder))
   -- The lab is built once for its user, not for each run.
   local cache = os.getenv "XDG_CACHE_HOME" or (os.getenv "HOME" or "/root") .. "/.cache"
-  ffi.C.setenv("PMCLUA_LAB_CACHE", cache .. "/pmclua/lab", 0)
-  for _, name in ipairs(SETTINGS) do ffi.C.unsetenv(name) end
-  ffi.C.setenv("HOME", folder .. "/home", 1)
-  ffi.C.setenv("TMPDIR", folder .. "/tmp", 1)
-  return folder
+  local variables = { HOME = folder .. "/home", TMPDIR = folder .. "/tmp",
+    PMCLUA_LAB_CACHE = os.getenv "PMCLUA_LAB_CACHE" or cache .. "/pmclua/lab" }
+  for _, name in ipairs(SETTINGS) do variables[name] = false end
+  return variables
 end
 
 local function busted_arguments(words)
   local label = table.remove(words, 1) or "specs"
-  local options = { [0] = "busted", "--config-file=" .. root .. "/.busted", "--ignore-lua", "--shuffle",
-    "--output=" .. here .. "/output.lua", "-Xoutput", label }
+  local options = { [0] = "busted", "--config-file=" .. support.root .. "/.busted", "--ignore-lua",
+    "--shuffle", "--output=" .. support.root .. "/tests/support/output.lua", "-Xoutput", label }
   local files = 0
   for _, word in ipairs(words) do
     if not word:find "^%-" then files = files + 1 end
     table.insert(options, word)
   end
-  if files == 0 then table.insert(options, root .. "/tests/spec") end
+  if files == 0 then table.insert(options, support.root .. "/tests/spec") end
   return options
 end
 
-_G.arg = busted_arguments(arg)
-local folder = enter_folder()
--- Where a test failed, busted raises nil.
-local ok, problem = pcall(require "busted.runner", { standalone = false })
-os.execute(("chmod -R u+w '%s'; rm -rf '%s'"):format(folder, folder))
-if problem then error(problem, 0) end
-return ok and 0 or 1
+return program.run(function(folder)
+  _G.arg = busted_arguments(arg)
+  return support.with_env(environment(folder), function()
+    -- Where a test failed, busted raises nil.
+    local ok, problem = pcall(require "busted.runner", { standalone = false })
+    if problem then error(problem, 0) end
+    return ok and 0 or 1
+  end)
+end)

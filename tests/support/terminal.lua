@@ -14,13 +14,6 @@ local ENDED = "ended with status "
 local WRAPPER = { "sh", "-c",
   ([[trap : INT; "$@"; status=$?; echo; echo "%s$status"; exec cat]]):format(ENDED), "sh" }
 
-local function output_of(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read "*a"
-  pipe:close()
-  return text
-end
-
 ---@class support.Terminal
 local Terminal = {}
 Terminal.__index = Terminal
@@ -28,7 +21,7 @@ Terminal.__index = Terminal
 function Terminal:tmux(...)
   local words = { "tmux", "-u", "-S", self.folder .. "/socket", ... }
   for i, word in ipairs(words) do words[i] = support.quote(word) end
-  return output_of(table.concat(words, " ") .. " 2>&1")
+  return support.output_of(table.concat(words, " ") .. " 2>&1")
 end
 
 --- Starts a command in a terminal of 90 columns and 50 lines.

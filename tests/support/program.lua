@@ -1,0 +1,29 @@
+--- program.lua: what every program of tests/ begins with: `require "tests.…"` finds this tree, lines are shown as
+--- they come, and what is temporary is in a folder of the program's own, removed however it ends.
+--
+-- Found by where it is, before `require` knows this tree: dofile(FOLDER .. "/support/program.lua")
+
+local path = require "pl.path"
+
+local root = path.normpath(path.abspath(debug.getinfo(1, "S").source:sub(2)) .. "/../../..")
+package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(root, root, package.path)
+io.stdout:setvbuf "line"
+
+local support = require "tests.support"
+
+local M = {}
+
+--- Runs `main` with TMPDIR a folder of its own.
+---@generic Status
+---@param main fun(folder: string): Status
+---@return Status status what `main` returns; raises what it raises
+function M.run(main)
+  local folder = support.folder()
+  local ok, status = pcall(support.with_env, { TMPDIR = folder }, function() return main(folder) end)
+  local place = support.quote(folder)
+  os.execute(("chmod -R u+w %s; rm -rf %s"):format(place, place))
+  if not ok then error(status, 0) end
+  return status
+end
+
+return M
