@@ -13,13 +13,7 @@ pcall(ffi.cdef, "int kill(int pid, int signal);")
 local SLOW = support.fixture "hostile/slow.lua"
 local REPETITIONS = 120
 
-local function lines_of(path)
-  local list = {}
-  local file = io.open(path)
-  for line in file and file:lines() or function() end do list[#list + 1] = line end
-  if file then file:close() end
-  return list
-end
+local lines_of = support.lines_of
 
 --- How many repetitions a stored result holds; a partial last line is none.
 local function stored_count(path)

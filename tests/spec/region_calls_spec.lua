@@ -1,5 +1,6 @@
 -- Calls put together from samples, by samples made by hand: what is a call, what is not, and what each took.
 
+local facts = require("tests.support.regions").facts
 local regions = require "pmclua.core.regions"
 
 local DURATION, ENABLED, RUNNING, EVENT = 1, 2, 3, 4
@@ -32,16 +33,6 @@ local function new_thread(setup)
   function thread.leave(region, sp, more) thread.at("return", region, sp, more) end
   function thread.finish() return follower:finish() end
   return thread
-end
-
---- The facts of a region that are not 0.
-local function facts(region)
-  local found = {}
-  for _, name in ipairs { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut",
-    "partial" } do
-    if region[name] ~= 0 then found[name] = region[name] end
-  end
-  return found
 end
 
 describe("a call", function()

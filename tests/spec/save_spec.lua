@@ -29,13 +29,7 @@ local function same_told(expected, found)
   end
 end
 
-local function records_of(path)
-  local list = {}
-  for record in require("pmclua.store").open(path).records do list[#list + 1] = record end
-  return list
-end
-
-local message_of = support.message_of
+local message_of, records_of = support.message_of, made.read
 
 describe("a result that is stored from memory", function()
   it("tells the same when it is read back", function()
@@ -110,7 +104,7 @@ describe("a result that has a file", function()
     local result = pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true,
       store = path })
     local _, copy = stored(result)
-    assert.same(records_of(path), records_of(copy))
+    assert.same(records_of(path), (records_of(copy)))
     assert.is_nil(require("pmclua.store").open(copy).header.lacks)
   end)
 end)

@@ -17,12 +17,24 @@ function M.fixture(name) return M.root .. "/tests/fixtures/" .. name end
 -- ---- files ----
 
 ---@param file string path
+function M.exists(file) return lfs.attributes(file) ~= nil end
+
+---@param file string path
 ---@return string
 function M.read(file)
   local handle = assert(io.open(file, "rb"))
   local text = handle:read "*a"
   handle:close()
   return text
+end
+
+--- The lines of a file that are not empty; none where it is not there.
+---@param file string path
+---@return string[]
+function M.lines_of(file)
+  local lines = {}
+  for line in (M.exists(file) and M.read(file) or ""):gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
 end
 
 ---@param file string path; its folders are made
@@ -36,9 +48,6 @@ function M.write(file, text)
   handle:close()
   return file
 end
-
----@param file string path
-function M.exists(file) return lfs.attributes(file) ~= nil end
 
 --- An empty folder that is removed at the end of the run (support/specs.lua). Everybody may read and
 --- search it.
@@ -95,6 +104,17 @@ function M.run(words, options)
   os.execute(command)
   return { status = tonumber(M.read(place .. "/status")), out = M.read(place .. "/out"),
     err = M.read(place .. "/err") }
+end
+
+--- Runs a compiler; raises with what it says where it fails.
+---@param output string path of what is made
+---@param compiler string
+---@param ... string its other words
+---@return string output
+function M.build(output, compiler, ...)
+  local made = M.run { compiler, "-o", output, ... }
+  if made.status ~= 0 then error(made.err, 2) end
+  return output
 end
 
 --- What a command for sh(1) prints.

@@ -80,4 +80,14 @@ function M.stored(path, header, records)
   return writer.path
 end
 
+--- What is stored in a file.
+---@param path string
+---@return table[] records
+---@return table stored
+function M.read(path)
+  local stored, records = store.open(path), {}
+  for record in stored.records do records[#records + 1] = record end
+  return records, stored
+end
+
 return M
