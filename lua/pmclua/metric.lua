@@ -3,7 +3,8 @@
 -- Invariant: a formula knows every name that it needs before anything is counted, and its value is a
 -- number or nil with the reason. Values come from a lookup in the unit of their event (nanoseconds for
 -- times). Where a formula names `iterations`, it means the counts of a whole repetition
--- (`uses_iterations`); where it does not, counts of kernels are per iteration.
+-- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`, which
+-- is asked of whole repetitions).
 
 local grammar = require "pmclua.metric.grammar"
 local evaluate = require "pmclua.metric.evaluate"

@@ -220,6 +220,12 @@ describe("counts that the OS kernel drops", function()
 end)
 
 describe("reject_if", function()
+  it("may name metrics", function()
+    local ok, problem = pcall(run, { events = { "page-faults" }, metrics = { "twice = 2 * page_faults" },
+      workloads = { "true" }, repetitions = 2, reject_if = "twice > 0" })
+    assert.matches("rejected by 'twice > 0'", tostring(not ok and problem or problem.problem))
+  end)
+
   it("repeats what it rejects, and records it as rejected", function()
     local tries, outcomes = 0, {}
     local result = run({ events = { "page-faults", "wanted = task-clock" }, repetitions = 2, warmup = 0,
@@ -264,6 +270,20 @@ describe("expect", function()
     assert.equal(1, result.index)
     assert.matches("fails: repetition 1: observed 15, expected 16 %(fails in 4 of 4%)",
       require("pmclua.experiment.expect").line(result))
+  end)
+
+  it("is of one iteration where it does not name iterations, as every value of a kernel", function()
+    support.need(support.have "cc", "no C compiler")
+    assert.equal("pass", expectation("page_faults == 5").state)
+    local result = expectation "page_faults == 4 +- 5%"
+    assert.same({ "fail", 5, 4 }, { result.state, result.observed, result.expected })
+  end)
+
+  it("may name metrics", function()
+    local result = run { events = { "page-faults" }, metrics = { "twice = 2 * page_faults", "more = twice + 1" },
+      workloads = { "true" }, repetitions = 2,
+      expect = { "more == 2 * page_faults + 1", "more < twice" } }
+    assert.same({ "pass", "fail" }, { result.expectations[1].state, result.expectations[2].state })
   end)
 end)
 

@@ -16,7 +16,7 @@ function M.new(declaration)
   for index, event in ipairs(declaration.events) do
     if unverified.is(event) then doubtful[event.field] = index end
   end
-  return setmetatable({ predictions = declaration.expect or {}, events = declaration.events,
+  return setmetatable({ predictions = declaration.expect or {}, declaration = declaration,
     doubtful = doubtful, cells = {} }, Expectations)
 end
 
@@ -31,8 +31,9 @@ function Expectations:take(made)
   if #self.predictions == 0 or made.warmup or made.outcome ~= "done" or record.is_part(made) then return end
   local cell = self.cells[made.cell] or new_cell(self, made)
   self.cells[made.cell] = cell
-  local lookup = record.lookup(made, self.events)
-  for _, checked in ipairs(cell.checks) do checked:take(lookup) end
+  for i, checked in ipairs(cell.checks) do
+    checked:take(record.lookup(made, self.declaration, self.predictions[i].uses_iterations))
+  end
   for field, index in pairs(self.doubtful) do
     local count = made.counts[index]
     cell.has_counted[field] = cell.has_counted[field] or count ~= nil and count ~= 0
@@ -71,9 +72,10 @@ function Expectations:results()
 end
 
 local function place_of(result)
-  local parts = { result.workload }
+  local parts = {}
   for name, level in pairs(result.levels) do parts[#parts + 1] = ("%s=%s"):format(name, tostring(level)) end
-  return table.concat(parts, " ")
+  table.sort(parts)
+  return table.concat({ result.workload, unpack(parts) }, " ")
 end
 
 local function number(value) return value % 1 == 0 and ("%.0f"):format(value) or ("%.6g"):format(value) end

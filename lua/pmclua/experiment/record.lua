@@ -91,27 +91,53 @@ function record.is_part(made)
   return (made.region or made.thread or made.cpu or made.interval) ~= nil
 end
 
---- What formulae see of one record: whole counts by event field (scaled where they ran part of the
---- time), factor levels, iterations.
----@param made table
----@param events table[] with field, scale and index in their place
----@return pmclua.Lookup
-function record.lookup(made, events)
+local function indices_of(events)
   local index_of = {}
   for index, event in ipairs(events) do index_of[event.field] = index end
-  return function(name)
-    if name == "iterations" then return made.iterations end
-    if made.levels[name] ~= nil then return made.levels[name] end
-    local index = index_of[name]
-    local count = index and made.counts[index]
-    if not count then return nil, name .. " was not counted" end
-    local enabled, running = made.enabled[index], made.running[index]
-    local is_placed = events[index].core_cpus       -- on one kind of core: where it ran, it was counted
-    local share = enabled and not is_placed and running ~= enabled and tonumber(enabled) / tonumber(running)
-      or 1
-    local _, scale = require("pmclua.event.unit").of(events[index])
-    return tonumber(count) * share * scale
+  return index_of
+end
+
+-- The whole count of a record, scaled where it ran part of the time; nil where it was not counted.
+local function whole_count(made, index, event)
+  local count = made.counts[index]
+  if not count then return nil end
+  local enabled, running = made.enabled[index], made.running[index]
+  local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
+  local share = enabled and not is_placed and running ~= enabled and tonumber(enabled) / tonumber(running) or 1
+  local _, scale = require("pmclua.event.unit").of(event)
+  return tonumber(count) * share * scale
+end
+
+--- What formulae see of one record: counts by event field, of the whole repetition or of one iteration (for
+--- commands the same), metrics, factor levels, iterations.
+---@param made table
+---@param declaration { events: table[], metrics: table[]? } events with field, scale and index in their place
+---@param is_whole boolean counts are those of the whole repetition
+---@return pmclua.Lookup
+function record.lookup(made, declaration, is_whole)
+  local index_of, metrics, depth = indices_of(declaration.events), {}, 0
+  for _, metric in ipairs(declaration.metrics or {}) do metrics[metric.name] = metric end
+  local lookup
+  local function evaluate(metric)
+    if depth > #declaration.metrics then return nil, metric.name .. " is defined by itself" end
+    depth = depth + 1
+    local value, why = metric.evaluate(lookup(metric.uses_iterations))
+    depth = depth - 1
+    return value, why
   end
+  function lookup(whole)
+    local parts = whole and 1 or tonumber(made.iterations or 1)
+    return function(name)
+      if name == "iterations" then return made.iterations end
+      if made.levels[name] ~= nil then return made.levels[name] end
+      local index, metric = index_of[name], metrics[name]
+      if metric and not index then return evaluate(metric) end
+      local count = index and whole_count(made, index, declaration.events[index])
+      if not count then return nil, name .. " was not counted" end
+      return count / parts
+    end
+  end
+  return lookup(is_whole)
 end
 
 return record

@@ -210,7 +210,7 @@ local MOST_TRIES = 20       -- of one repetition that reject_if keeps rejecting
 local function is_rejected(self, made)
   local condition = self.declaration.reject_if
   return condition and made.outcome == "done"
-    and condition.evaluate(record.lookup(made, self.declaration.events)) == true
+    and condition.evaluate(record.lookup(made, self.declaration, true)) == true
 end
 
 --- A step until it gives a record that is not rejected; rejected ones are recorded too.
