@@ -177,6 +177,7 @@ static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *coun
     pmclua_attr_set(&attr, "type", type);
     pmclua_attr_set(&attr, "config", config);
     pmclua_attr_set(&attr, "disabled", 1);
+    pmclua_attr_set(&attr, "exclude_kernel", 1);      /* what an ordinary user may open */
     int fd = pmclua_open(&attr, 0, -1, -1, 0);
     if (fd >= 0)
         held[set->held_count++] = fd;

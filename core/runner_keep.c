@@ -1,10 +1,10 @@
 /*
- * runner_keep.c: events kept open so that others of their kind open and close quickly.
+ * runner_keep.c: software events kept open so that others of their kind open and close quickly.
  *
  * The OS kernel patches its own code when the first software event of a kind is opened and when the last one
- * is closed (24 µs together on two CPUs, measured), and for a tracepoint it waits until no CPU can be in it
- * (30 ms). A set that is opened anew for each repetition would pay each time: so one stopped event of each of
- * its kinds stays open, which counts nothing.
+ * is closed (24 µs together on two CPUs, measured). A set that is opened anew for each repetition would pay
+ * each time: so one stopped event of each of its kinds stays open, which counts nothing. Tracepoints are their
+ * set's to hold (runner_events.c): an open event of a probe keeps its definition from being removed.
  */
 #include <linux/perf_event.h>
 
@@ -12,23 +12,23 @@
 
 enum { MOST = 64 };                /* kinds: descriptors are few */
 
-static struct kept { uint64_t type, config; } kept[MOST];
+static uint64_t kept[MOST];
 static int count;
 
-static int is_kept(uint64_t type, uint64_t config)
+static int is_kept(uint64_t config)
 {
     for (int i = 0; i < count; i++)
-        if (kept[i].type == type && kept[i].config == config)
+        if (kept[i] == config)
             return 1;
     return 0;
 }
 
 /* Where it cannot be opened, every repetition takes longer: no more. It is open as long as the runner is. */
-static void keep(uint64_t type, uint64_t config)
+static void keep(uint64_t config)
 {
-    kept[count++] = (struct kept){ type, config };
+    kept[count++] = config;
     struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", type);
+    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
     pmclua_attr_set(&attr, "config", config);
     pmclua_attr_set(&attr, "disabled", 1);
     pmclua_attr_set(&attr, "exclude_kernel", 1);
@@ -42,8 +42,7 @@ void events_keep_quick(const struct event_set *set)
             uint64_t type, config;
             pmclua_attr_get(&set->group[i].attrs[k], "type", &type);
             pmclua_attr_get(&set->group[i].attrs[k], "config", &config);
-            int is_switched = type == PERF_TYPE_SOFTWARE || type == PERF_TYPE_TRACEPOINT;
-            if (is_switched && count < MOST && !is_kept(type, config))
-                keep(type, config);
+            if (type == PERF_TYPE_SOFTWARE && count < MOST && !is_kept(config))
+                keep(config);
         }
 }

@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local event = require "pmclua.event"
+local lfs = require "lfs"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local symbol = require "pmclua.event.symbol"
@@ -86,12 +87,12 @@ end
 
 local message_of = support.message_of
 
--- Probes that tracefs has of runners that have ended. Others that count here meanwhile have theirs.
---- Definitions of probes in a program: those of others on this machine are none of ours.
-local function left_behind(path)
+--- Definitions of probes by runners that have ended: those of others that count here meanwhile are theirs.
+local function left_behind()
   local left = {}
   for line in support.read("/sys/kernel/tracing/uprobe_events"):gmatch "[^\n]+" do
-    if line:find(path, 1, true) then left[#left + 1] = line end
+    local runner = line:match "^[pr]%d*:pmclua_%d+_(%d+)_"
+    if runner and not lfs.attributes("/proc/" .. runner) then left[#left + 1] = line end
   end
   return left
 end
@@ -115,7 +116,7 @@ describe("a probe of a function", function()
       ("returns = %s:work%%return"):format(path) })
     assert.same({ BY_ALL, BY_ALL }, { cell.calls.min, cell.calls.max })
     assert.same({ BY_ALL, BY_ALL }, { cell.returns.min, cell.returns.max })
-    assert.same({}, left_behind(path))
+    assert.same({}, left_behind())
   end)
 
   it("says so where it counts the first thread alone", function()
