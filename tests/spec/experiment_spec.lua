@@ -205,17 +205,29 @@ describe("an experiment", function()
 end)
 
 describe("counts that the OS kernel drops", function()
-  it("are absent, with the reason, where a program may be executed but not read (J)", function()
+  -- Measures a program that may be executed but not read, as an ordinary user.
+  local function measure_unreadable(options)
     support.need(support.have_root(), "needs root to become an ordinary user")
     local folder = support.folder()
     os.execute(("cp /bin/ls '%s/xonly' && chmod 0711 '%s/xonly'"):format(folder, folder))
     local got = support.pmclua({ "-e", ([[
       local r = pmc.measure(pmc.command { "%s/xonly", "-R", "/usr/lib" }, { events = { "page-faults" },
-        repetitions = 2, warmup = 0 })
+        repetitions = 2, warmup = 0, %s })
       print(r.status, r.problem, r:cells()().page_faults.median)
-    ]]):format(folder) }, { user = true, env = { HOME = folder } })
+    ]]):format(folder, options) }, { user = true, env = { HOME = folder } })
     assert.equal(0, got.status, got.err)
-    assert.matches("^failed.*may be executed but not read.*nil", got.out)
+    return got.out
+  end
+
+  it("are absent, with the reason, where a program may be executed but not read (J)", function()
+    assert.matches("^failed.*may be executed but not read.*nil", measure_unreadable "")
+    assert.matches("^failed.*may be executed but not read.*nil", measure_unreadable "inherit = false")
+  end)
+
+  it("are not those of a first thread that leaves the work to its children", function()
+    local result = pmc.measure(pmc.command { "sh", "-c", "dd if=/dev/zero of=/dev/null bs=1M count=2000 2>&1; true" },
+      { events = { "page-faults" }, repetitions = 1, warmup = 0, inherit = false, store = false, quiet = true })
+    assert.is_true(result:cells()().page_faults.median > 0)
   end)
 end)
 
