@@ -119,7 +119,7 @@ int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index);
 void pmclua_group_close(struct pmclua_group *group);
 /* Calls fn(state, iterations) between a read of each group, in order, into `before` and one of each, in
  * reverse order, into `after`: the words of all groups, one after the other. The groups must be started;
- * those to be toggled must not. A pinned group in error state reads as 0s. */
+ * those to be toggled must not. A pinned group in error state reads as words of all bits set. */
 int pmclua_groups_measure(struct pmclua_group *const *groups, int32_t count, void (*fn)(void *, uint64_t),
                           void *state, uint64_t iterations, uint64_t *before, uint64_t *after);
 

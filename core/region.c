@@ -81,20 +81,21 @@ int pmclua_group_read(struct pmclua_group *group, uint64_t *out)
     return result == -EPROTO && group->count > 1 ? read_apart(group, out) : result;
 }
 
-/* 0s for a pinned group that lost its place: 0 running ns says so. */
-INLINE int read_or_zeros(struct pmclua_group *group, uint64_t *out)
+/* All bits set for a pinned group that lost its place: no time is that long. 0 ns is that of a group which is
+ * toggled for the first time. */
+INLINE int read_or_mark_lost(struct pmclua_group *group, uint64_t *out)
 {
     int result = read_group(group, out);
     if (result != -ENODATA)
         return result;
-    memset(out, 0, (size_t)(2 + group->count) * sizeof *out);
+    memset(out, 0xff, (size_t)(2 + group->count) * sizeof *out);
     return 0;
 }
 
 INLINE int open_region(struct pmclua_group *const *groups, int32_t count, uint64_t *before)
 {
     for (int32_t i = 0; i < count; i++) {
-        int result = read_or_zeros(groups[i], before);
+        int result = read_or_mark_lost(groups[i], before);
         if (result == 0 && (groups[i]->options & PMCLUA_READ_TOGGLE))
             result = pmclua_group_start(groups[i]);
         if (result < 0)
@@ -111,7 +112,7 @@ INLINE int close_region(struct pmclua_group *const *groups, int32_t count, uint6
         after -= 2 + groups[i]->count;
         int result = groups[i]->options & PMCLUA_READ_TOGGLE ? pmclua_group_stop(groups[i]) : 0;
         if (result == 0)
-            result = read_or_zeros(groups[i], after);
+            result = read_or_mark_lost(groups[i], after);
         if (result < 0)
             return result;
     }

@@ -68,7 +68,7 @@ int  counters_read(struct counters *counters, uint64_t *words);
 void events_keep_quick(const struct event_set *set);
 /* One of PMCLUA_BY_*: how its groups are read where they all are read alike; else by system calls. */
 int  counters_method(const struct counters *counters);
-/* out = after - before. */
+/* out = after - before; 0s of a group that had lost its place. */
 void counters_difference(const struct counters *counters, uint64_t *out);
 void counters_close(struct counters *counters);
 

@@ -332,7 +332,7 @@ int counters_start(struct counters *counters)
 static int read_group(struct pmclua_group *group, uint64_t *words)
 {
     int result = pmclua_group_read(group, words);
-    /* A pinned group that lost its place has no counts; 0 enabled ns says so, here and in differences. */
+    /* A pinned group that lost its place has no counts; 0 enabled ns says so. */
     if (result == -ENODATA) {
         memset(words, 0, (size_t)(2 + pmclua_group_count(group)) * sizeof *words);
         return 0;
@@ -363,14 +363,17 @@ int counters_method(const struct counters *counters)
     return method;
 }
 
+/* As pmclua_groups_measure marks what a group could not be read for. */
+static int is_lost(const uint64_t *words) { return words[0] == UINT64_MAX; }
+
 void counters_difference(const struct counters *counters, uint64_t *out)
 {
     const uint64_t *before = counters->before, *after = counters->after;
     for (int group = 0; counters->set && group < counters->set->groups; group++) {
         uint32_t count = 2 + (uint32_t)counters->set->group[group].count;
-        int is_lost = before[0] == 0 || after[0] == 0;
+        int has_counts = !is_lost(before) && !is_lost(after);
         for (uint32_t i = 0; i < count; i++)
-            out[i] = is_lost ? 0 : after[i] - before[i];
+            out[i] = has_counts ? after[i] - before[i] : 0;
         before += count;
         after += count;
         out += count;

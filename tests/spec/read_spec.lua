@@ -100,7 +100,6 @@ describe("counters of kernels", function()
   it("that are toggled run in the measured call alone", function()
     local events = session:events { { read = "toggle", attrs = { FAULTS, TASK_CLOCK } } }
     local workload = kernel "alone"
-    faults_of(workload, events, 100)
     for _ = 1, 3 do
       local result = run { workload = workload, events = events, iterations = 100 }
       assert.equal("toggle", result.method)
