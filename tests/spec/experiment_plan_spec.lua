@@ -64,6 +64,28 @@ describe("a declaration", function()
       workloads = { "true" }, where = "n > 1", factors = { { "n", { 1 } } } }))
   end)
 
+  it("is refused where one name would be that of two things", function()
+    local function mistake_of(spec)
+      spec.workloads, spec.events = { "true" }, spec.events or { "page-faults" }
+      local ok, problem = pcall(pmc.experiment, spec)
+      return not ok and tostring(problem) or "none"
+    end
+    local pages = { "n = page-faults" }
+    assert.matches("an event cannot be called 'values': cells have a field",
+      mistake_of { events = { "values = page-faults" } })
+    assert.matches("a metric cannot be called 'label': cells have", mistake_of { metrics = { "label = 2 * 2" } })
+    assert.matches("a factor cannot be called 'kind': cells have", mistake_of { factors = { { "kind", { 1 } } } })
+    assert.matches("an event cannot be called 'iterations': every repetition has it",
+      mistake_of { events = { "iterations = page-faults" } })
+    assert.matches("an event cannot be called 'n': a factor has that name",
+      mistake_of { events = pages, factors = { { "n", { 1, 2 } } } })
+    assert.matches("a metric cannot be called 'n': an event has", mistake_of { events = pages,
+      metrics = { "n = 2 * n" } })
+    assert.matches("a metric cannot be called 'x': a metric has", mistake_of { events = pages,
+      metrics = { "x = 2 * n", "x = 3 * n" } })
+    assert.equal("none", mistake_of { events = pages, metrics = { "x = 2 * n", "x = 2 * n" } })
+  end)
+
   it("keeps the order of lists, and takes maps sorted by name", function()
     local seen = {}
     run { events = { "page-faults" }, workloads = { function() end }, repetitions = 1, warmup = 0,

@@ -111,6 +111,14 @@ describe("a result", function()
   it("refuses a factor that would hide a field of its cells", function()
     assert.matches("cannot be called 'kind'", message_of(of, {}, { factors = { { "kind", { 1 } } } }))
   end)
+
+  it("takes no metric that an event or a level would hide", function()
+    local result = of({}, command())
+    for name, whose in pairs { cycles = "an event", n = "a factor", values = "cells" } do
+      assert.matches(("cannot be called '%s': %s"):format(name, whose),
+        message_of(result.with, result, { metrics = name .. " = 2 * cycles" }))
+    end
+  end)
 end)
 
 describe("a comparison", function()

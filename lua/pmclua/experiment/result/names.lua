@@ -18,6 +18,11 @@ for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region",
   cell_fields[name] = true
 end
 
+--- Why nothing in an experiment may have this name; nil where it may.
+---@param name string
+---@return string?
+function M.reserved(name) return cell_fields[name] and "cells have a field of that name" or nil end
+
 local function passes_of(header, index, tool)
   local passes = {}
   for pass, events in ipairs(header.pass_events) do
@@ -83,8 +88,12 @@ function M.add_metric(result, source)
     error(("metric '%s' needs '%s', which was not counted%s"):format(metric.name, missing,
       nearest and (": did you mean '%s'?"):format(nearest) or ""), 0)
   end
-  if not result.metric_by_name[metric.name] then result.metrics[#result.metrics + 1] = metric end
-  result.metric_by_name[metric.name] = metric
+  local name = metric.name
+  local taken = M.reserved(name) or result.event_by_field[name] and "an event has that name"
+    or result.factor_by_name[name] and "a factor has that name"
+  if taken then error(("a metric cannot be called '%s': %s"):format(name, taken), 0) end
+  if not result.metric_by_name[name] then result.metrics[#result.metrics + 1] = metric end
+  result.metric_by_name[name] = metric
 end
 
 -- The cost of one element, for each event: cycles_per_element = cycles / (n * n).
@@ -138,9 +147,8 @@ end
 
 local function read_factors(result)
   for _, factor in ipairs(result.header.factors) do
-    if cell_fields[factor[1]] then
-      error(("a factor cannot be called '%s': cells have a field of that name"):format(factor[1]), 0)
-    end
+    local reserved = M.reserved(factor[1])
+    if reserved then error(("a factor cannot be called '%s': %s"):format(factor[1], reserved), 0) end
     result.factor_by_name[factor[1]] = factor
   end
 end
