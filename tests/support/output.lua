@@ -1,8 +1,9 @@
---- output.lua: what a run of specs prints: a line a file, each failure and each skip with its reason,
--- and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+--- output.lua: what a run of specs prints: a line a file with its time, each failure and each skip with its
+-- reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"
+local core = require "pmclua.core"
 local pretty = require "pl.pretty"
 
 local function place(entry)
@@ -46,7 +47,7 @@ local PRINTERS = { failures = print_failure, errors = print_failure, pendings = 
 return function(options)
   local handler = base()
   local printed = { failures = 0, errors = 0, pendings = 0 }
-  local passed_before = 0
+  local passed_before, file_start_ns = 0, nil
 
   local function print_new()
     for kind, print_entry in pairs(PRINTERS) do
@@ -57,9 +58,15 @@ return function(options)
     return nil, true
   end
 
+  local function file_start()
+    file_start_ns = core.now_ns()
+    return nil, true
+  end
+
   local function file_end(file)
     print_new()
-    io.write(("%-24s %4d passed\n"):format(file.name:match "[^/]*$", handler.successesCount - passed_before))
+    io.write(("%-24s %4d passed %6.1f s\n"):format(file.name:match "[^/]*$",
+      handler.successesCount - passed_before, (core.now_ns() - file_start_ns) / 1e9))
     passed_before = handler.successesCount
     io.flush()
     return nil, true
@@ -92,6 +99,7 @@ return function(options)
   end
   busted.subscribe({ "test", "start" }, test_start, { priority = 2 })
   busted.subscribe({ "test", "end" }, print_new, { priority = 2 })
+  busted.subscribe({ "file", "start" }, file_start)
   busted.subscribe({ "file", "end" }, file_end)
   busted.subscribe({ "suite", "end" }, suite_end, { priority = 2 })
   return handler
