@@ -142,6 +142,15 @@ describe("the order", function()
     end
   end)
 
+  it("takes no more memory than its units, however many", function()
+    local next_block = order.blocks(20000, 7)
+    collectgarbage()
+    local before = collectgarbage "count"
+    local first, second = next_block(), next_block()
+    assert.same({ 20000, 20000 }, { #first, #second })
+    assert.is_true(collectgarbage "count" - before < 10000)
+  end)
+
   it("differs between seeds", function()
     local function text(seed)
       local next_block, list = order.blocks(6, seed), {}

@@ -14,25 +14,21 @@ local order = {}
 ---@return fun(): integer[] next_block  a list of unit numbers, each once
 function order.blocks(n, seed)
   if n == 1 then return function() return { 1 } end end
-  local source = random.new(seed, "order")
-  local queue = {}
-  local function refill()
-    local base = {}
-    for i = 1, n do base[i] = i end
+  local source, base, shifts, used = random.new(seed, "order"), nil, nil, n
+  -- A square is its first block and by how much each block is shifted: n numbers, not n².
+  local function draw_square()
+    base, shifts, used = {}, {}, 0
+    for i = 1, n do base[i], shifts[i] = i, i - 1 end
     source:shuffle(base)
-    local shifts = {}
-    for i = 1, n do shifts[i] = i - 1 end
     source:shuffle(shifts)
     if n == 2 then shifts = { 0, 1 } end      -- AB then BA
-    for _, shift in ipairs(shifts) do
-      local block = {}
-      for i = 1, n do block[i] = base[(i - 1 + shift) % n + 1] end
-      queue[#queue + 1] = block
-    end
   end
   return function()
-    if #queue == 0 then refill() end
-    return table.remove(queue, 1)
+    if used == n then draw_square() end
+    used = used + 1
+    local block = {}
+    for i = 1, n do block[i] = base[(i - 1 + shifts[used]) % n + 1] end
+    return block
   end
 end
 

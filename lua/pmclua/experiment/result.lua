@@ -77,12 +77,10 @@ end
 -- In the order of the plan, regions after their cell. A cell of which only regions were recorded is
 -- not there as a whole.
 local function make_cells(result)
-  local list = {}
-  for number in ipairs(result.header.cells) do
-    local own = {}
-    for _, part in ipairs(result.parts) do
-      if part.number == number then own[#own + 1] = part end
-    end
+  local list, parts_of = {}, {}
+  for number in ipairs(result.header.cells) do parts_of[number] = {} end
+  for _, part in ipairs(result.parts) do table.insert(parts_of[part.number], part) end
+  for _, own in ipairs(parts_of) do
     for i, part in ipairs(own) do
       if i > 1 or #own == 1 or columns.has_records(part.columns) then
         list[#list + 1] = cells.new(result, part)

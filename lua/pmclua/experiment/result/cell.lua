@@ -8,6 +8,7 @@ local values = require "pmclua.experiment.result.values"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local names = require "pmclua.experiment.result.names"
+local place = require "pmclua.experiment.result.place"
 
 local M = {}
 
@@ -126,7 +127,7 @@ end
 ---@return string[]
 function M.parts(cell)
   local list = {}
-  for _, name in ipairs { "region", "thread", "cpu", "interval" } do
+  for _, name in ipairs(place.PARTS) do
     local value = cell[name] ~= nil and tostring(cell[name])
     -- A cgroup is recorded where a thread is, and is called what it is.
     local is_cgroup = value and name == "thread" and value:find "^cgroup "

@@ -9,6 +9,7 @@ local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local text = require "pmclua.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.experiment.result.names"
+local place = require "pmclua.experiment.result.place"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 
 local M = {}
@@ -93,37 +94,24 @@ local function partial_cell(result, baseline)
   return baseline
 end
 
-local function level_of(cell, name)
-  if name == "workload" then return cell.workload end
-  return cell.levels[name]
-end
-
-local PARTS = { "region", "thread", "cpu", "interval" }
-
--- Whether `other` is `cell` with the baseline's levels.
-local function is_baseline_of(cell, other, baseline)
-  local function wanted(name)
-    if baseline[name] ~= nil then return baseline[name] end
-    return level_of(cell, name)
+-- The key of a cell's baseline: its own place, with the baseline's levels.
+local function key_of_baseline(cell, baseline)
+  local levels = {}
+  for name, level in pairs(cell.levels) do
+    if baseline[name] == nil then levels[name] = level else levels[name] = baseline[name] end
   end
-  if other.workload ~= wanted "workload" then return false end
-  for name in pairs(cell.levels) do
-    if other.levels[name] ~= wanted(name) then return false end
-  end
-  for _, part in ipairs(PARTS) do
-    if cell[part] ~= other[part] then return false end
-  end
-  return true
+  return place.key(baseline.workload or cell.workload, levels, cell)
 end
 
 local function find_pairs(result, baseline)
   local found, unpaired = {}, result.header.unpaired
+  local cells, controls = place.index(result)
   for cell in result:cells() do
-    for other in result:cells() do
-      if cell ~= other and is_baseline_of(cell, other, baseline) then
-        found[#found + 1] = { cell = cell, baseline = other, rows = {}, pairs = 0,
-          paired = not unpaired or cell.levels[unpaired] == other.levels[unpaired] }
-      end
+    local key = key_of_baseline(cell, baseline)
+    local other = cells[key]
+    if other and other ~= cell then
+      found[#found + 1] = { cell = cell, baseline = other, control = controls[key], rows = {}, pairs = 0,
+        paired = not unpaired or cell.levels[unpaired] == other.levels[unpaired] }
     end
   end
   return found
@@ -205,14 +193,6 @@ local function compare_values(pair, name, asked)
   return found, why
 end
 
--- The A/A control of a baseline: the same workload and levels once more; nil where there is none.
-local function control_of(result, baseline)
-  local itself = { workload = baseline.workload }
-  for cell in result:cells(true) do
-    if cell.control == baseline.workload and is_baseline_of(cell, baseline, itself) then return cell end
-  end
-end
-
 -- How far apart equals are here: the baseline against its control; nil where that cannot be said.
 local function noise_floor(pair, name, options)
   if not pair.control then return nil end
@@ -248,7 +228,6 @@ function M.new(result, options)
   -- A run that stopped by looking has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
-  for _, pair in ipairs(found) do pair.control = control_of(result, pair.baseline) end
   local shared = { primary = primary, levels = levels, level = level,
     margin = margins_of(result, options.margin), floor = options.floor }
   for _, pair in ipairs(found) do

@@ -12,6 +12,7 @@ local interval = require "pmclua.stats.interval"
 local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local metric = require "pmclua.metric"
 local names = require "pmclua.experiment.result.names"
+local place = require "pmclua.experiment.result.place"
 local values = require "pmclua.experiment.result.values"
 
 local M = {}
@@ -141,27 +142,6 @@ end
 
 -- ---- all limits in all cells -----------------------------------------------------------------------------
 
-local PARTS = { "region", "thread", "cpu", "interval" }
-
-local function is_same_cell(a, b)
-  if a.workload ~= b.workload then return false end
-  for _, pair in ipairs { { a.levels, b.levels }, { b.levels, a.levels } } do
-    for name, level in pairs(pair[1]) do
-      if pair[2][name] ~= level then return false end
-    end
-  end
-  for _, part in ipairs(PARTS) do
-    if a[part] ~= b[part] then return false end
-  end
-  return true
-end
-
-local function counterpart(baseline, cell)
-  for other in baseline and baseline:cells() or function() end do
-    if is_same_cell(cell, other) then return other end
-  end
-end
-
 local function count_relative(result, limits)
   local count, cells = 0, 0
   for _ in result:cells() do cells = cells + 1 end
@@ -192,10 +172,10 @@ function M.check(result, options)
   if baseline then check_names(baseline, limits) end
   if baseline and not options.any_host then M.check_host(result.header.host or {}, baseline) end
   local level = interval.bonferroni(0.95, count_relative(result, limits))
-  local results = {}
+  local results, before = {}, baseline and place.index(baseline) or {}
   for _, limit in ipairs(limits) do
     for cell in result:cells() do
-      local found = check_cell(limit, cell, counterpart(baseline, cell), level)
+      local found = check_cell(limit, cell, before[place.key(cell.workload, cell.levels, cell)], level)
       found.cell, found.unit = cell:label(), unit_of(result, limit)
       results[#results + 1] = found
     end

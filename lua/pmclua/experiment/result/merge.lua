@@ -4,6 +4,8 @@
 -- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
 -- Where files share a level (the ranks of a host), their repetitions are those of one cell.
 
+local place = require "pmclua.experiment.result.place"
+
 local M = {}
 
 -- ---- what tells files apart ------------------------------------------------------------------------------
@@ -136,22 +138,13 @@ function Merging:add_workloads(header)
   end
 end
 
-local function cell_key(workload, levels)
-  local parts = {}
-  for name, level in pairs(levels) do
-    parts[#parts + 1] = ("%s=%s:%s"):format(name, type(level), tostring(level))
-  end
-  table.sort(parts)
-  return workload .. "\0" .. table.concat(parts, "\0")
-end
-
 -- Returns where each cell of a file now is.
 function Merging:add_cells(header, factor, level)
   local cells, places = self.header.cells, {}
   for i, cell in ipairs(header.cells) do
     local levels = copy(cell.levels)
     levels[factor] = level
-    local key = cell_key(cell.workload, levels)
+    local key = place.key(cell.workload, levels)
     local at = self.cell_at[key]
     if not at then
       at = #cells + 1

@@ -4,13 +4,13 @@
 -- record is copied. Of one that is in memory alone its columns are written; what columns do not keep is
 -- absent in the file, never made up, and `lacks` in its header names it.
 
+local place = require "pmclua.experiment.result.place"
 local store = require "pmclua.store"
 
 local M = {}
 
 local LACKS = { "start_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
   "threads", "read", "enabled", "running" }
-local PARTS = { "region", "thread", "cpu", "interval" }
 local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit" }
 
 -- ---- the header ------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ local function from_memory(result, places, take)
     if cell then
       each_record(part.columns, result.tools, function(made)
         made.workload, made.levels, made.cell = cell.workload, cell.levels, places[part.number]
-        for _, name in ipairs(PARTS) do made[name] = part[name] end
+        for _, name in ipairs(place.PARTS) do made[name] = part[name] end
         take(made)
       end)
     end

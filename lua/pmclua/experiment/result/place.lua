@@ -1,0 +1,40 @@
+--- place.lua: which cell has a workload, levels and part of a target: what cells are found by.
+--
+-- Invariant: equal places have equal keys, whatever order their levels come in; a number and its text differ.
+
+local M = {}
+
+M.PARTS = { "region", "thread", "cpu", "interval" }
+
+-- A level as text; doubles with all their digits, and -0 as the 0 that it equals.
+local function word(level)
+  if type(level) == "number" then return ("number:%.17g"):format(level + 0) end
+  return type(level) .. ":" .. tostring(level)
+end
+
+--- The key of a place.
+---@param workload string
+---@param levels table<string, any>
+---@param part? table that has region, thread, cpu, interval
+---@return string
+function M.key(workload, levels, part)
+  local words, names = {}, {}
+  for name, level in pairs(levels) do names[#names + 1] = name .. "=" .. word(level) end
+  table.sort(names)
+  for i, name in ipairs(M.PARTS) do words[i] = part and part[name] ~= nil and tostring(part[name]) or "" end
+  return table.concat({ workload, table.concat(words, "\0"), unpack(names) }, "\0")
+end
+
+--- The cells of a result by their keys.
+---@param result pmclua.Result
+---@return table<string, pmclua.Cell> cells
+---@return table<string, pmclua.Cell> controls by the keys of what they are copies of
+function M.index(result)
+  local cells, controls = {}, {}
+  for cell in result:cells(true) do
+    (cell.control and controls or cells)[M.key(cell.control or cell.workload, cell.levels, cell)] = cell
+  end
+  return cells, controls
+end
+
+return M
