@@ -248,7 +248,7 @@ struct pmclua_result {
     uint64_t wall_ns;
     uint64_t iterations;
     uint64_t user_ns, system_ns;
-    uint64_t max_rss_bytes;    /* 0: not known */
+    uint64_t max_rss_bytes;    /* 0: not known: of kernels, and of commands below the runner's own */
     uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
     int32_t  outcome, exit_code, signal, errnum;
     uint32_t threads, words;

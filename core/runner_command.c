@@ -209,7 +209,7 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     }
     take_status(result, status);
     answer_usage(answer, &(struct rusage){ 0 }, &usage);
-    result->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    result->max_rss_bytes = memory_peak(&usage);
 }
 
 /* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel

@@ -34,6 +34,13 @@ void threads(void *state, uint64_t iterations)
     pthread_t t;
     while (iterations--) { pthread_create(&t, 0, thread, (void *)100); pthread_join(t, 0); }
 }
+void *holds_setup(const struct pmclua_params *params)
+{
+    char *m = malloc(100 << 20);
+    for (size_t i = 0; i < 100 << 20; i += 4096) m[i] = 1;
+    return m;
+}
+void holds(void *state, uint64_t iterations) {}
 void empty(void *state, uint64_t iterations) {}
 void crash(void *state, uint64_t iterations) { *(volatile int *)0 = 1; }
 void hang(void *state, uint64_t iterations) { for (;;) __asm__ volatile(""); }
@@ -267,7 +274,17 @@ describe("the runner", function()
     assert.equal("done", result.outcome)
     assert.equal(7, result.exit)
     assert.is_true(result.words[3] > run(command "true").words[3])
-    assert.is_true(result.wall_ns > 0 and result.max_rss_bytes > 0)
+    assert.is_true(result.wall_ns > 0)
+  end)
+
+  it("knows a command's peak memory where it is above the runner's own alone", function()
+    support.need(support.have "cc", "no C compiler")
+    local much = command("dd", "if=/dev/zero", "of=/dev/null", "bs=50M", "count=1")
+    local function peak(workload) return run(workload).max_rss_bytes end
+    assert.is_true(peak(much) >= 50 * 2 ^ 20 and peak(much) < 70 * 2 ^ 20)
+    run_kernel "holds"
+    assert.is_nil(peak(much))
+    assert.is_nil(peak(command "true"))
   end)
 
   it("captures output and errors apart, and tells signals from exit statuses", function()

@@ -13,6 +13,7 @@ local M = {}
 local NO_ROOM = "it never ran: the PMU had no counter free for it"
 local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
 local NEVER_ON = "the target never ran meanwhile"
+local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 
@@ -118,6 +119,7 @@ end
 local function why_absent(event, column)
   if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
+  if not times and event.tool == "max_rss_bytes" then return NO_PEAK end
   if not times then return "no repetition has a count of it" end
   if times[1] == 0 then return NEVER_ON end
   return event.hybrid and NOT_THERE or NO_ROOM
