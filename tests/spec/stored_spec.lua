@@ -97,6 +97,56 @@ describe("several stored results", function()
     assert.equal(16, #blocks)
   end)
 
+  it("keep what their values mean: layouts, the level of a stop rule, regions, who was counted", function()
+    local drawn = { layouts = { { padding = 16 } }, level = 0.99, inherit = false,
+      regions = { kind = "marks", entries = true } }
+    local a = stored("a", drawn, made.records { numbers(100) })
+    local b = stored("b", drawn, made.records { numbers(200) })
+    local r = pmc.load(a, b)
+    local cell = r:where({ file = "b", n = 256 }):cells()()
+    assert.matches("6 layouts, there are 4", cell.cycles.reason, 1, true)
+    assert.same({ 0.99, false, true }, { r:compare().level, r.header.inherit, r.header.regions.entries })
+  end)
+
+  it("have no layout of two files where they are one cell", function()
+    local paths = { by = "host" }
+    for i = 1, 2 do
+      local list = numbers(100 * i)
+      list[8] = nil
+      paths[i] = stored("r" .. i, { layouts = { { padding = 16 } }, host = { hostname = "one" } },
+        made.records { list })
+    end
+    local cell = pmc.load(paths):where({ n = 256 }):cells()()
+    local groups = require("pmclua.experiment.result.layouts").groups(cell:found "cycles")
+    assert.same({ { 101, 102 }, { 103, 104 }, { 105, 106 }, { 107 }, { 201, 202 }, { 203, 204 }, { 205, 206 },
+      { 207 } }, groups)
+  end)
+
+  it("are refused where one name does not mean the same in all", function()
+    local a = stored("a", {}, made.records { numbers(100) })
+    local function refusal(header)
+      return message_of(pmc.load, a, stored("b", header, made.records { { 1 } }))
+    end
+    local events = { made.event("cycles", { scale = 2.5 }), made.event "instructions",
+      made.event "page-faults" }
+    local entries = { kind = "marks", entries = true }
+    assert.matches("the scale of cycles is 2.5 in b, and 1 before", refusal { events = events }, 1, true)
+    assert.matches("the kind of rows is kernel in b",
+      refusal { workloads = { { name = "rows", kind = "kernel", per = "iteration" } } }, 1, true)
+    assert.matches("delay is 0.5 in b, and not said before", refusal { delay = 0.5 }, 1, true)
+    assert.matches("whether a target was counted is true in b", refusal { target = "all CPUs" }, 1, true)
+    assert.matches("regions.entries is true in b", refusal { regions = entries }, 1, true)
+  end)
+
+  it("say what was changed to open an event in each", function()
+    local function noted(note)
+      return { events = { made.event("cycles", { note = note }) }, pass_events = { { 1 } } }
+    end
+    local a = stored("a", noted(nil), made.records { numbers(100) })
+    local b = stored("b", noted "user space alone", made.records { numbers(100) })
+    assert.equal("in b: user space alone", pmc.load(a, b).events[1].note)
+  end)
+
   it("must be paths, told apart by what they have", function()
     assert.matches("number 2 is a number", message_of(pmc.load, "x", 5), 1, true)
     assert.matches("by is \"file\"", message_of(pmc.load, { "x", by = "day" }), 1, true)

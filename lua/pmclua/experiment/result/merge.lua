@@ -2,8 +2,10 @@
 --
 -- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
 -- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
--- Where files share a level (the ranks of a host), their repetitions are those of one cell.
+-- Where files share a level (the ranks of a host), their repetitions are those of one cell. What does not
+-- mean the same in all files (a unit, what a workload's values are of) is refused.
 
+local layouts = require "pmclua.experiment.result.layouts"
 local place = require "pmclua.experiment.result.place"
 
 local M = {}
@@ -77,6 +79,23 @@ end
 local Merging = {}
 Merging.__index = Merging
 
+local function said(value) return value == nil and "not said" or tostring(value) end
+
+-- Raises where a file says otherwise than the files before it.
+local function must_agree(what, before, now, name)
+  if before == now then return end
+  error(("%s is %s in %s, and %s before"):format(what, said(now), name, said(before)), 0)
+end
+
+-- Two files count an event in one unit; what was changed to open it may differ, and is noted.
+local function must_count_alike(before, event, name)
+  must_agree("the unit of " .. event.name, before.unit or "", event.unit or "", name)
+  must_agree("the scale of " .. event.name, before.scale or 1, event.scale or 1, name)
+  if before.note == event.note then return end
+  local note = ("in %s: %s"):format(name, event.note or "as asked")
+  before.note = before.note and before.note .. "; " .. note or note
+end
+
 -- Adds the events of a file, by field; returns where each of its events now is. An event counts as
 -- absent only where no file could count it.
 function Merging:add_events(header, name)
@@ -92,6 +111,8 @@ function Merging:add_events(header, name)
       events[at].why = why
     elseif event.status and not events[at].status then
       events[at].why = ("in %s: %s"):format(name, event.why or event.status)
+    elseif not event.status then
+      must_count_alike(events[at], event, name)
     end
     places[i] = at
   end
@@ -129,13 +150,34 @@ function Merging:add_factor(name, levels)
   end
 end
 
-function Merging:add_workloads(header)
+function Merging:add_workloads(header, name)
   for _, workload in ipairs(header.workloads) do
-    if not self.workload_at[workload.name] then
+    local before = self.workload_at[workload.name]
+    if before then
+      must_agree("the kind of " .. workload.name, before.kind, workload.kind, name)
+      must_agree("what the values are per of " .. workload.name, before.per, workload.per, name)
+    else
       table.insert(self.header.workloads, workload)
-      self.workload_at[workload.name] = true
+      self.workload_at[workload.name] = workload
     end
   end
+end
+
+local function has_entries(header) return (header.regions or {}).entries == true end
+
+-- What decides how values are told and judged, of every file and not only of the first.
+function Merging:add_meaning(header, name)
+  local mine = self.header
+  must_agree("delay", mine.delay, header.delay, name)
+  must_agree("inherit", mine.inherit ~= false, header.inherit ~= false, name)
+  must_agree("regions.entries", has_entries(self.first), has_entries(header), name)
+  must_agree("whether a target was counted", mine.target ~= nil, header.target ~= nil, name)
+  if header.target and not self.targets[header.target] then
+    self.targets[header.target] = true
+    mine.target = ("%s, %s"):format(mine.target, header.target)
+  end
+  for _, key in ipairs { "regions", "layouts", "lacks" } do mine[key] = mine[key] or header[key] end
+  if header.level then mine.level = math.max(mine.level or 0, header.level) end
 end
 
 -- Returns where each cell of a file now is.
@@ -167,14 +209,15 @@ function Merging:add_metrics(header)
 end
 
 local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
-  "gate", "expect" }
+  "gate", "expect", "target", "delay", "inherit" }
 
 local function new_merging(first)
   local header = { events = {}, pass_events = {}, factors = {}, workloads = {}, cells = {}, metrics = {},
     anchors = {} }
   for _, name in ipairs(KEPT) do header[name] = first[name] end
-  return setmetatable({ header = header, event_at = {}, pass_at = {}, factor_at = {}, levels_seen = {},
-    workload_at = {}, cell_at = {}, metric_at = {} }, Merging)
+  return setmetatable({ header = header, first = first, event_at = {}, pass_at = {}, factor_at = {},
+    levels_seen = {}, workload_at = {}, cell_at = {}, metric_at = {},
+    targets = { [first.target or ""] = true } }, Merging)
 end
 
 -- The hosts that the files were made on, where they are several; a name can be that of another machine now.
@@ -210,7 +253,8 @@ function M.headers(headers, paths, by)
     maps[k] = { events = places, passes = merging:add_passes(header, places), taken = taken[level],
       cells = merging:add_cells(header, factor, levels[k]) }
     for _, own in ipairs(header.factors) do merging:add_factor(own[1], own[2]) end
-    merging:add_workloads(header)
+    merging:add_workloads(header, names[k])
+    merging:add_meaning(header, names[k])
     merging:add_metrics(header)
   end
   merging:add_factor(factor, levels)
@@ -239,7 +283,8 @@ end
 ---@param header table merged
 ---@return fun(record: table): table
 function M.renumber(map, header)
-  local taken, before = map.taken, map.taken.most
+  local taken, size = map.taken, header.layouts and layouts.REPETITIONS_OF_ONE or 1
+  local before = math.ceil(taken.most / size) * size            -- no layout is of two files
   return function(record)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
