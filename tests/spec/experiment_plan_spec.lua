@@ -73,8 +73,10 @@ describe("a declaration", function()
     local pages = { "n = page-faults" }
     assert.matches("an event cannot be called 'values': cells have a field",
       mistake_of { events = { "values = page-faults" } })
-    assert.matches("a metric cannot be called 'label': cells have", mistake_of { metrics = { "label = 2 * 2" } })
-    assert.matches("a factor cannot be called 'kind': cells have", mistake_of { factors = { { "kind", { 1 } } } })
+    assert.matches("a metric cannot be called 'label': cells have",
+      mistake_of { metrics = { "label = 2 * 2" } })
+    assert.matches("a factor cannot be called 'kind': cells have",
+      mistake_of { factors = { { "kind", { 1 } } } })
     assert.matches("an event cannot be called 'iterations': every repetition has it",
       mistake_of { events = { "iterations = page-faults" } })
     assert.matches("an event cannot be called 'n': a factor has that name",
@@ -94,6 +96,14 @@ describe("a declaration", function()
       repetitions = 1, warmup = 0 }
     for cell in result:cells() do seen[#seen + 1] = cell.workload end
     assert.same({ "a", "b" }, seen)
+  end)
+
+  it("takes one workload under two names, and leaves it its own", function()
+    local shared = pmc.command { "true", name = "own" }
+    local result = run { events = { "page-faults" }, workloads = { a = shared, b = shared }, repetitions = 2 }
+    local names = {}
+    for cell in result:cells() do names[#names + 1] = cell.workload end
+    assert.same({ "a", "b", "own" }, { names[1], names[2], shared.name })
   end)
 
   it("brings the events that its formulae need", function()

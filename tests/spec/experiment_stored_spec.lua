@@ -61,6 +61,58 @@ describe("a stored experiment", function()
     assert.equal("complete", loaded.status)
   end)
 
+  -- Runs until `after` records, is cut off, and resumed. Gives what was recorded whole, and after the cut.
+  local function resumed(declaration, after)
+    local path, whole, rest = support.folder() .. "/r.jsonl", {}, {}
+    declaration.seed, declaration.warmup = 4, declaration.warmup or 1
+    run(declaration, { store = path, each = function(record) whole[#whole + 1] = record end })
+    local lines = {}
+    for line in io.lines(path) do lines[#lines + 1] = line end
+    support.write(path, table.concat(lines, "\n", 1, 1 + after) .. "\n")
+    local result = run(declaration, { resume = path, each = function(record) rest[#rest + 1] = record end })
+    return whole, rest, result, path
+  end
+
+  it("is resumed with the iteration counts of its fit", function()
+    support.need(support.have "cc", "no C compiler")
+    local kernel = pmc.kernel { symbol = "spin", code = '#include "pmclua_kernel.h"\n'
+      .. "void spin(void *s, uint64_t n) { (void)s; for (uint64_t i = 0; i < n; i++) pmclua_keep(i); }" }
+    -- Two workloads: steps that go together are one line of a file.
+    local whole, rest = resumed({ events = { "page-faults" }, workloads = { a = kernel, b = kernel },
+      iterations = "fit", repetitions = 6 }, 3)
+    assert.equal(11, #rest)
+    for i, record in ipairs(rest) do
+      local before = whole[i + 3]
+      assert.same({ before.workload, before.index, before.warmup }, { record.workload, record.index,
+        record.warmup })
+    end
+    local counts = { a = {}, b = {} }
+    for _, list in ipairs { { unpack(whole, 1, 3) }, rest } do
+      for _, record in ipairs(list) do counts[record.workload][record.iterations] = true end
+    end
+    for _, of in pairs(counts) do
+      local different = 0
+      for _ in pairs(of) do different = different + 1 end
+      assert.equal(5, different)
+    end
+  end)
+
+  it("does not look again at sizes that it went beyond before it was cut off", function()
+    local declaration = { events = { "page-faults" }, workloads = { a = "true", b = "true" }, baseline = "a",
+      control = false, layout = "fixed", stop = { repetitions = 14, interval = "0.0001%" } }
+    -- Cut off by hand: a rule that is content at once would have stopped at 10.
+    local path = support.folder() .. "/r.jsonl"
+    run(declaration, { store = path })
+    assert.equal(10, #pmc.load(path):values("page_faults", { workload = "a" }))
+    local text = support.read(path)
+    local last = text:match '[^\n]*"index":10[^\n]*\n'
+    assert.is_string(last)
+    local more = last:gsub('"index":10', '"index":12')
+    support.write(path, (text:gsub('{"kind":"end"[^\n]*\n', "")) .. more)
+    run(declaration, { resume = path })
+    assert.equal(14, #pmc.load(path):values("page_faults", { workload = "a" }))
+  end)
+
   it("takes the seed of the file it resumes", function()
     local path, full = cut_off(5)
     local rest = {}
@@ -77,6 +129,12 @@ describe("a stored experiment", function()
     other = spec(4)
     other.inherit = false
     assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+    for key, value in pairs { layout = "fixed", pin = "0", reject_if = "page_faults < 0",
+      regions = "marks" } do
+      other = spec(4)
+      other[key] = value
+      assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+    end
     local text = support.read(path):gsub('"hostname":"[^"]*"', '"hostname":"elsewhere"', 1)
     support.write(path, text)
     assert.matches("it was measured elsewhere", message_of(run, spec(4), { resume = path }))

@@ -241,6 +241,20 @@ describe("marks", function()
     assert.matches("region outer · 2 entries · each a value", shown, 1, true)
   end)
 
+  it("are compared with those of another program, entry by entry numbered in each", function()
+    local nested = program "nested"
+    local result = pmc.experiment { events = { "page-faults" }, regions = { "marks", entries = true },
+      workloads = { pmc.command { nested, name = "a" }, pmc.command { nested, name = "b" } },
+      repetitions = 3, warmup = 1, baseline = "a" }:run { store = false, quiet = true }
+    for _, pair in ipairs(result:compare().pairs) do
+      if pair.cell.region == "inner" then
+        assert.same({ false, 12, "same" }, { pair.paired, pair.pairs, pair.rows[1].verdict.verdict })
+        assert.is_number(pair.cell:values_by_block("page-faults")[12])
+      end
+    end
+    assert.matches("12 entries, unpaired", result:report { width = 200 }, 1, true)
+  end)
+
   it("beyond the entries that are kept are said", function()
     local result = measure(program "repeated", { regions = { "marks", entries = 12 } })
     local found = {}

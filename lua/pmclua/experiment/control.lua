@@ -1,6 +1,8 @@
 --- control.lua: the A/A control: the baseline once more under another label, to see what the machine shows
 --- between equals.
 
+local workloads = require "pmclua.workload"
+
 local M = {}
 
 local LABEL = " (A/A)"
@@ -13,10 +15,9 @@ local function taken(workloads, name)
 end
 
 local function copy_of(workload, name)
-  local copy = {}
-  for key, value in pairs(workload) do copy[key] = value end
-  copy.name, copy.control = name, workload.name
-  return setmetatable(copy, getmetatable(workload))
+  local copy = workloads.renamed(workload, name)
+  copy.control = workload.name
+  return copy
 end
 
 local function is_baseline(cell, baseline)

@@ -69,7 +69,7 @@ end
 ---@return pmclua.Following
 function M.new(regions, planned, events)
   return setmetatable({ regions = regions, passes = planned, events = events, workloads = {}, said = {},
-    seen = {}, entries = {} }, Following)
+    seen = {} }, Following)
 end
 
 --- The workload with its functions followed.
@@ -105,16 +105,14 @@ local function sum_part(calls, result)
   return part
 end
 
--- Each kept call as a part of its own, numbered through all runs.
-local function entry_parts(self, result, pass, parts)
+-- Each kept call as a part of its own.
+local function entry_parts(result, parts)
   local calls, width = result.regions.calls, result.regions.width
   for i = 1, calls.count do
     local call, words = calls:at(i), {}
-    local name = result.regions[call.region].name
-    local part, key = new_part(name, result), pass .. "/" .. name
+    local part = new_part(result.regions[call.region].name, result)
     for k = 1, width do words[k] = calls:value(i, k) end
-    self.entries[key] = (self.entries[key] or 0) + 1
-    part.index, part.iterations, part.wall_ns = self.entries[key], 1, words[DURATION]
+    part.is_entry, part.iterations, part.wall_ns = true, 1, words[DURATION]
     part.words = words_behind_duration(words)
     parts[#parts + 1] = part
   end
@@ -146,17 +144,16 @@ local function remark_on(self, regions)
 end
 
 --- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
----@param pass integer
 ---@param fn fun(): table result as a runner gives it
 ---@return table result
-function Following:around(pass, fn)
+function Following:around(_, fn)
   local result = fn()
   local problem = region.refusal(result)
   if problem then error(problem, 0) end
   if not result.regions then return result end
   result.parts = {}
   if self.regions.entries then
-    entry_parts(self, result, pass, result.parts)
+    entry_parts(result, result.parts)
   else
     for _, calls in ipairs(result.regions) do
       if calls.calls ~= 0 then table.insert(result.parts, sum_part(calls, result)) end

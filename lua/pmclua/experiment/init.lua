@@ -110,9 +110,9 @@ end
 
 --- Takes in what a stored run has, which is whole lines once it is open to be appended to. Returns what it
 --- has done; nil without one.
-local function take_stored(stored, holding, expectations)
+local function take_stored(stored, declaration, holding, expectations)
   if not stored then return nil end
-  local done = require("pmclua.experiment.resume").done()
+  local done = require("pmclua.experiment.resume").done(declaration)
   for record in require("pmclua.store").open(stored.path).records do
     holding:add(record)
     expectations:take(record)
@@ -121,17 +121,18 @@ local function take_stored(stored, holding, expectations)
   return done
 end
 
---- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide.
-local function stop_rule(declaration, result)
+--- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide. What a stored
+--- run went beyond is not looked at again: with what came later, that would be another look.
+local function stop_rule(declaration, into)
   local rule = declaration.stop
   if not rule then return nil end
   local stop, stopping = require "pmclua.verdict.stop", require "pmclua.experiment.result.stopping"
   local started = core.now_ns()
   return function(blocks)
-    if blocks == 0 then return false end
+    if blocks == 0 or into.done and blocks < into.done.last then return false end
     local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9, summaries = {}, verdicts = {} }
     if stop.is_look(rule, blocks) then
-      state.summaries, state.verdicts = stopping.state(result, stop.look_level(rule))
+      state.summaries, state.verdicts = stopping.state(into.result, stop.look_level(rule))
     end
     return stop.stop(rule, state) ~= nil
   end
@@ -180,7 +181,7 @@ local function gather(declaration, options, header, stored)
     expectations = require("pmclua.experiment.expect").new(declaration),
     storing = require("pmclua.experiment.storing").open(options, header) }
   into.holding = require("pmclua.experiment.holding").new(into.result, into.storing, declaration.stop ~= nil)
-  into.done = take_stored(stored, into.holding, into.expectations)
+  into.done = take_stored(stored, declaration, into.holding, into.expectations)
   return into
 end
 
@@ -193,7 +194,7 @@ local function run_plan(declaration, made, session, into, options)
   end
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
-    progress = progress, done = into.done, enough = stop_rule(declaration, into.result),
+    progress = progress, done = into.done, enough = stop_rule(declaration, into),
   })
   local caught = core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)

@@ -66,7 +66,7 @@ end
 ---@return pmclua.Marking
 function M.new(regions, planned, events)
   return setmetatable({ regions = regions, passes = planned, events = events, said = {}, seen = {},
-    entries = {}, table = marks.new { entries = regions.entries } }, Marking)
+    table = marks.new { entries = regions.entries } }, Marking)
 end
 
 --- The workload with the table in its environment.
@@ -110,13 +110,11 @@ local function sum_part(mark, result)
   return part
 end
 
--- Each entry of a mark as a part of its own, numbered through all runs.
-local function entry_parts(self, mark, result, pass, parts)
-  local key = pass .. "/" .. mark.name
+-- Each entry of a mark as a part of its own.
+local function entry_parts(mark, result, parts)
   for _, entry in ipairs(mark.entries) do
     local part = new_part(mark, result)
-    self.entries[key] = (self.entries[key] or 0) + 1
-    part.words, part.wall_ns, part.iterations, part.index = entry.words, entry.wall_ns, 1, self.entries[key]
+    part.words, part.wall_ns, part.iterations, part.is_entry = entry.words, entry.wall_ns, 1, true
     parts[#parts + 1] = part
   end
 end
@@ -140,7 +138,7 @@ function Marking:around(pass, fn)
   local found, facts = self.table:read()
   result.parts = {}
   for _, mark in ipairs(found) do
-    if self.regions.entries then entry_parts(self, mark, result, pass, result.parts)
+    if self.regions.entries then entry_parts(mark, result, result.parts)
     elseif mark.ended > 0 then result.parts[#result.parts + 1] = sum_part(mark, result) end
   end
   for _, remark in ipairs(marks.remarks(found, facts, names_of(self.events, groups))) do

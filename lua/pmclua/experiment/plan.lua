@@ -84,8 +84,19 @@ end
 -- How many iteration counts a fit has where the script names none (METHOD: at least five).
 local FIT_COUNTS = 5
 
---- Which of several iteration counts each repetition has: all of them once in random order, then again.
-local function choices(count, seed)
+--- The number of different iteration counts of a declaration: 1, or those of its fit.
+function plan.iteration_counts(declaration)
+  local iterations = declaration.iterations
+  if iterations == "fit" then return FIT_COUNTS end
+  return type(iterations) == "table" and #iterations or 1
+end
+
+--- Which of several iteration counts each repetition has, from the first warm-up on: all of them once in
+--- random order, then again.
+---@param declaration pmclua.Declaration
+---@return fun(number: integer): integer
+function plan.choices(declaration)
+  local count, seed = plan.iteration_counts(declaration), declaration.seed
   if count == 1 then return function() return 1 end end
   local source, list = random.new(seed, "iterations"), {}
   return function(repetition)
@@ -97,13 +108,6 @@ local function choices(count, seed)
     end
     return list[repetition]
   end
-end
-
---- The number of different iteration counts of a declaration: 1, or those of its fit.
-function plan.iteration_counts(declaration)
-  local iterations = declaration.iterations
-  if iterations == "fit" then return FIT_COUNTS end
-  return type(iterations) == "table" and #iterations or 1
 end
 
 --- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass,
@@ -120,7 +124,7 @@ function plan.steps(declaration, made, enough)
   end
   enough = enough or function(blocks) return blocks >= declaration.repetitions end
   local next_block = order.blocks(#cells, declaration.seed)
-  local choice = choices(plan.iteration_counts(declaration), declaration.seed)
+  local choice = plan.choices(declaration)
   local block, place, number, time = {}, 0, 0, 0
   return function()
     place = place + 1

@@ -86,6 +86,12 @@ function record.parts(step, result, pass, events)
   return list
 end
 
+--- What the entries of a region that are numbered together have in common.
+---@return string
+function record.entry_key(cell, pass, is_warmup, region)
+  return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
+end
+
 --- Whether a record is of a part of a repetition.
 function record.is_part(made)
   return (made.region or made.thread or made.cpu or made.interval) ~= nil
@@ -103,7 +109,8 @@ local function whole_count(made, index, event)
   if not count then return nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
-  local share = enabled and not is_placed and running ~= enabled and tonumber(enabled) / tonumber(running) or 1
+  local was_shared = enabled and not is_placed and running ~= enabled
+  local share = was_shared and tonumber(enabled) / tonumber(running) or 1
   local _, scale = require("pmclua.event.unit").of(event)
   return tonumber(count) * share * scale
 end

@@ -6,7 +6,8 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.experiment.hosts"
-local is_part = require("pmclua.experiment.record").is_part
+local plan = require("pmclua.lazy").module "pmclua.experiment.plan"
+local record = require "pmclua.experiment.record"
 
 local M = {}
 
@@ -25,6 +26,11 @@ local function canonical(value)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
+local function regions_of(declaration)
+  local regions = declaration.regions
+  return regions and { regions.kind, regions.entries or false, regions.spec or false }
+end
+
 --- What makes two plans the same experiment, hashed.
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
@@ -41,8 +47,9 @@ function M.identity(declaration, made)
   for i, pass in ipairs(made.passes) do passes[i] = pass.events end
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
-    delay = declaration.delay, inherit = declaration.inherit,
-    regions = declaration.regions and declaration.regions.kind })
+    delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,
+    pin = declaration.pin, read = declaration.read, regions = regions_of(declaration),
+    reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 
 local SAME_HOST = { "hostname", "cpu", "os_kernel" }
@@ -65,11 +72,19 @@ end
 
 --- Which steps a run has done already.
 ---@class pmclua.Done
----@field iterations table<integer, integer> by cell, that its kernel had
+---@field iterations table<integer, integer> by cell: what its kernel's were found to be; of a fit the most
+---@field entries table<string, integer> by record.entry_key: the last number that one had
+---@field last integer the last repetition that was begun
 local Done = {}
 Done.__index = Done
 
-function M.done() return setmetatable({ indices = {}, iterations = {} }, Done) end
+--- Begins to note what a stored run of this plan has.
+---@param declaration pmclua.Declaration
+---@return pmclua.Done
+function M.done(declaration)
+  return setmetatable({ indices = {}, iterations = {}, entries = {}, last = 0, warmup = declaration.warmup,
+    counts = plan.iteration_counts(declaration), choice = plan.choices(declaration) }, Done)
+end
 
 --- The repetitions of a cell and pass that are done, as a set.
 local function indices_of(self, cell, pass, warmup)
@@ -78,14 +93,24 @@ local function indices_of(self, cell, pass, warmup)
   return self.indices[key]
 end
 
+-- A part has a number of its own, and comes after its repetition.
+local function take_part(self, part)
+  if not part.region then return end
+  local key = record.entry_key(part.cell, part.pass, part.warmup, part.region)
+  self.entries[key] = math.max(self.entries[key] or 0, part.index)
+end
+
 --- Notes a stored record.
----@param record table
-function Done:take(record)
-  -- Parts have numbers of their own, and come after their repetition.
-  if not is_part(record) and (record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if") then
-    indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
+---@param made table
+function Done:take(made)
+  if record.is_part(made) then return take_part(self, made) end
+  if made.outcome ~= "rejected" or not (made.why or ""):find "^reject_if" then
+    indices_of(self, made.cell, made.pass, made.warmup)[made.index] = true
   end
-  self.iterations[record.cell] = self.iterations[record.cell] or record.iterations
+  if not made.warmup then self.last = math.max(self.last, made.index) end
+  local choice = self.choice(made.warmup and made.index or made.index + self.warmup)
+  self.iterations[made.cell] = self.iterations[made.cell]
+    or made.iterations and made.iterations / choice * self.counts
 end
 
 --- Whether a step of the plan is done.

@@ -42,6 +42,7 @@ function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session,
     take = options.take,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
+    entries = options.done and options.done.entries or {},
     counter = new_counter(declaration, made) }, Run)
 end
 
@@ -169,9 +170,21 @@ local function check_read(self, step, result)
       .. 'read = "auto" takes what is possible' }, 0)
 end
 
+-- Entries of a region, where each is a value, are numbered through all repetitions of their cell.
+local function number_entries(self, step, result)
+  for _, part in ipairs(result.parts or {}) do
+    if part.is_entry then
+      local key = record.entry_key(step.cell.index, step.pass, step.warmup, part.value)
+      self.entries[key] = (self.entries[key] or 0) + 1
+      part.index = self.entries[key]
+    end
+  end
+end
+
 --- What a result is recorded as: its record, and those of its parts.
 local function records_of(self, step, result)
   check_read(self, step, result)
+  number_entries(self, step, result)
   local why = refusal(self, result, step.pass) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)

@@ -86,6 +86,7 @@ end
 
 local function interleaved(result, pair)
   local seed, pairs_count = result.header.seed, pair.pairs
+  if entries_are_values(pair.cell) then return how_many(pair.baseline) .. ", unpaired" end
   if not pair.paired then return text.plural(pairs_count, "repetition") .. " each, not interleaved" end
   return ("%s, interleaved%s"):format(text.plural(pairs_count, "pair"),
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
@@ -237,7 +238,7 @@ function M.of_sweep(result, comparison)
   end
   add(list, noise_floor(comparison, comparison.pairs))
   for _, pair in ipairs(comparison.pairs) do
-    if not pair.paired then
+    if not pair.paired and not entries_are_values(pair.cell) then
       list[#list + 1] = "repetitions of different files were not interleaved"
       break
     end

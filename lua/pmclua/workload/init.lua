@@ -15,6 +15,17 @@ local function class_of(value)
   return class and class.kind and class
 end
 
+--- The same workload under another name; the one that was given keeps its own.
+---@param original table
+---@param name string
+---@return table
+function workload.renamed(original, name)
+  local copy = {}
+  for key, value in pairs(original) do copy[key] = value end
+  copy.name = name
+  return setmetatable(copy, getmetatable(original))
+end
+
 --- A workload of what a script may write: a command string or list, a workload object, a Lua function.
 ---@param value any
 ---@param name? string shown instead of its own name
@@ -32,8 +43,7 @@ function workload.from(value, name)
     return nil, "a workload is a command string, pmc.command, pmc.kernel, pmc.call or a function, not a "
       .. type(value)
   end
-  if name then value.name = name end
-  return value
+  return name and workload.renamed(value, name) or value
 end
 
 return workload

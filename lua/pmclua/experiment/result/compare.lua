@@ -1,7 +1,7 @@
 --- compare.lua: each cell of a result against its baseline, for every event and metric.
 --
 -- Invariant: repetitions of one block are compared with each other; what has no blocks in common (other
--- files) is compared unpaired. The primary quantity's interval is uncorrected;
+-- files, entries of regions) is compared unpaired. The primary quantity's interval is uncorrected;
 -- those of the others hold together (verdict.levels), over all the comparisons that are made here.
 
 local explain = require "pmclua.explain"
@@ -30,7 +30,8 @@ local M = {}
 ---@field baseline pmclua.Cell
 ---@field rows pmclua.ComparedRow[]
 ---@field control pmclua.Cell? the baseline's A/A control
----@field paired boolean repetitions of one block are compared; those of different files have none
+---@field paired boolean repetitions of one block are compared; those of different files have none, nor have
+---  entries of a region that are each a value
 ---@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
 
 ---@class pmclua.Comparison prints as its tables
@@ -104,14 +105,15 @@ local function key_of_baseline(cell, baseline)
 end
 
 local function find_pairs(result, baseline)
-  local found, unpaired = {}, result.header.unpaired
+  local found, unpaired, regions = {}, result.header.unpaired, result.header.regions
   local cells, controls = place.index(result)
   for cell in result:cells() do
     local key = key_of_baseline(cell, baseline)
     local other = cells[key]
     if other and other ~= cell then
+      local are_entries = cell.region and regions and regions.entries
       found[#found + 1] = { cell = cell, baseline = other, control = controls[key], rows = {}, pairs = 0,
-        paired = not unpaired or cell.levels[unpaired] == other.levels[unpaired] }
+        paired = not are_entries and (not unpaired or cell.levels[unpaired] == other.levels[unpaired]) }
     end
   end
   return found
@@ -198,7 +200,7 @@ local function noise_floor(pair, name, options)
   if not pair.control then return nil end
   local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
   local found = compare_values(equals, name, { kind = "count", margin = options.margin(name),
-    level = options.level, paired = true })
+    level = options.level, paired = pair.paired })
   return found and verdict.noise_floor(found)
 end
 
