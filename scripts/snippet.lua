@@ -25,7 +25,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benc
 
 local opt = pmc.options {
   { "c", false, short = "c", help = "the words are C, not assembly" },
-  { "init", value = "CODE", help = "run once before the loop" },
+  { "init", value = "CODE", help = "run once before the loop; declares what C uses, as 'int x = 1'" },
   { "syntax", value = "S", help = "of the assembly: intel (default on x86) or att" },
   { "unroll", 100, type = "integer", value = "N", help = "copies in a turn of the loop" },
   { "events", short = "e", many = true, value = "LIST", help = "what to count" },

@@ -15,9 +15,10 @@ local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
 local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
+local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
 
 ---@class pmclua.Warning
----@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"
+---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -39,6 +40,7 @@ local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 ---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
 ---@field outcomes? table<string, integer> other ends ("signalled", "timed-out", …) to repetitions
 ---@field repetitions? integer asked for; for the two above
+---@field iteration_ns? number median wall time of an iteration of a kernel
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
 ---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
@@ -171,6 +173,13 @@ function checks.small(_, events)
          "raise iterations, or let the cost be fitted: iterations = \"fit\""
 end
 
+function checks.empty(cell)
+  if not cell.iteration_ns or cell.iteration_ns >= IMPOSSIBLE_NS then return end
+  return ("an iteration took %.1g ns, less than any instruction does: nothing was measured")
+    :format(cell.iteration_ns),
+    "the compiler removed the work (pmclua_keep(x) keeps x), or the function does not repeat it"
+end
+
 local function differ(a, b)
   local spread = math.max(a.q3 - a.q1, b.q3 - b.q1, ANCHOR_SPREAD * math.abs(a.median))
   return math.abs(a.median - b.median) > spread
@@ -216,7 +225,8 @@ function checks.exit(cell)
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.
-local IN_ORDER = { "exit", "uncounted", "scaled", "small", "anchors", "first", "drift", "outliers", "few" }
+local IN_ORDER = { "exit", "empty", "uncounted", "scaled", "small", "anchors", "first", "drift", "outliers",
+  "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell

@@ -140,6 +140,37 @@ describe("an experiment", function()
     assert.matches("does not compile.*f%.c:1:23: error: .*undeclared", broken)
   end)
 
+  it("refuses a kernel that is no function of a state and a number of iterations, in C and C++", function()
+    local code = [[
+      #define _GNU_SOURCE
+      float dot(const float *a, const float *b, int n) { return a[0] * b[0] * n; }
+    ]]
+    local problem = message_of(run, { events = { "page-faults" },
+      workloads = { pmc.kernel { code = code, symbol = "dot" } } })
+    assert.matches("dot%.c:2:13: error: conflicting types", problem)
+    assert.matches("pmclua calls it as void dot(void *state, uint64_t iterations);", problem, 1, true)
+    local folder = support.folder()
+    support.write(folder .. "/k.cc", 'extern "C" void one(int) {}\nvoid two(void *, unsigned long) {}')
+    local function of(symbol)
+      return pmc.kernel { source = folder .. "/k.cc", symbol = symbol, cc = "c++" }
+    end
+    assert.matches("void one%(void %*state", message_of(run, { events = { "page-faults" },
+      workloads = { of "one" } }))
+    support.write(folder .. "/k.cc", "void two(void *, unsigned long) { for (;;) ; }")
+    assert.matches("time limit", tostring(run { events = { "page-faults" }, workloads = { of "two" },
+      timeout = "50ms" }.problem))
+  end)
+
+  it("warns of a kernel whose work the compiler removed", function()
+    local result = run { events = { "page-faults" }, repetitions = 1, warmup = 0, workloads = { pmc.kernel {
+      symbol = "lost", code = [[
+        #include <stdint.h>
+        void lost(void *state, uint64_t iterations) { while (iterations--) { } }
+      ]] } } }
+    assert.equal("empty", result:warnings()[1].kind)
+    assert.matches("pmclua_keep", result:warnings()[1].hint)
+  end)
+
   it("says what it was that kept a command from starting: its folder, its input", function()
     local function problem(spec)
       return tostring(run { events = { "page-faults" }, workloads = { pmc.command(spec) } }.problem)

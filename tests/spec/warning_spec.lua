@@ -112,6 +112,14 @@ describe("a warning", function()
                                                                { overhead = 3 }) }).small.message)
   end)
 
+  it("of nothing measured is given where an iteration takes less than any instruction", function()
+    local values = sequence(10, function() return 3e-11 end)
+    local _, found = of({ event(values) }, { iteration_ns = 3e-11 })
+    assert.equal("an iteration took 3e-11 ns, less than any instruction does: nothing was measured",
+      found.empty.message)
+    assert.is_nil(select(2, of({ event(values) }, { iteration_ns = 0.03 })).empty)
+  end)
+
   it("of anchors is given where passes differ by more than their spread", function()
     local one, other = noisy(30, 1), noisy(30, 2)
     local _, found = of({}, { anchors = { { title = "cycles", passes = { one, other } } } })

@@ -91,6 +91,15 @@ local function object_of(stem, listing) return ("%s-%s.so"):format(stem, core.ha
 
 -- ---- compiling ----
 
+-- What the compiler calls the place of a unit's declaration.
+local DECLARED_IN = "pmclua"
+
+-- A source with the declaration of what is called before it, so that the compiler refuses another.
+local function text_of(unit)
+  local text = ('#line 1 "%s"\n'):format(unit.label) .. unit.text
+  return unit.declaration and ('#line 1 "%s"\n%s\n'):format(DECLARED_IN, unit.declaration) .. text or text
+end
+
 -- What the compiler wrote, each line once: copies of a snippet have the same mistake.
 local function complaints(errors)
   local lines, seen = {}, {}
@@ -111,6 +120,8 @@ local function failed(unit, result, cc)
   return explain.problem {
     code = "ECOMPILE", operation = "compile",
     message = ("%s does not compile:\n%s"):format(unit.label, complaints(result.errors)),
+    hint = unit.declaration and result.errors:find(DECLARED_IN .. ":", 1, true)
+      and "pmclua calls it as " .. unit.declaration:gsub("__UINT64_TYPE__", "uint64_t") or nil,
   }
 end
 
@@ -135,8 +146,9 @@ end
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
----@param unit { text: string, label: string, extension?: string, folder?: string, cc?: string, cflags?: string[], libs?: string[] }
----   text: the source; label: its name in messages; folder: searched for headers
+---@param unit { text: string, label: string, declaration?: string, extension?: string, folder?: string, cc?: string, cflags?: string[], libs?: string[] }
+---   text: the source; label: its name in messages; folder: searched for headers; declaration: what it must
+---   agree with
 ---@return string path
 function compile.build(session, unit)
   local cc = words.split(unit.cc or os.getenv "CC" or "cc") or { "cc" }
@@ -145,7 +157,7 @@ function compile.build(session, unit)
   local extension = unit.extension or "c"
   local key = core.hash(table.concat({ compiler_identity(cc[1]), table.concat(cc, " "), table.concat(flags,
     "\0"),
-    table.concat(libs, "\0"), extension, unit.label, unit.text }, "\1"))
+    table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text }, "\1"))
   local stem = cache_folder() .. "/" .. key
   local listing = read_file(stem .. ".headers")
   local known = listing and object_of(stem, listing)
@@ -154,7 +166,7 @@ function compile.build(session, unit)
   -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
   -- make the object differ from the key.
   local source = stem .. "." .. extension
-  write_private(source, ('#line 1 "%s"\n'):format(unit.label) .. unit.text)
+  write_private(source, text_of(unit))
   local object = core.make_temporary(stem .. ".so.XXXXXX")
   local argv = {}
   for _, part in ipairs { cc, flags, { "-MMD", "-MF", object .. ".d", "-o", object, source }, libs } do

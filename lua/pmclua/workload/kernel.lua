@@ -72,12 +72,25 @@ local function source_unit(self, levels)
   return { text = text, label = path, folder = paths.directory(path), extension = path:match "%.(%w+)$" }
 end
 
+-- By extension: what makes a function one that the runner can call. Other languages have no such line.
+local LINKAGE = { c = "", C = 'extern "C" ', cc = 'extern "C" ', cpp = 'extern "C" ', cxx = 'extern "C" ' }
+
+-- How the runner calls the function; nil where the source is not C or C++.
+local function declaration_of(symbol, extension)
+  local linkage = LINKAGE[extension or "c"]
+  if not linkage or not symbol:find "^[%a_][%w_]*$" then return nil end
+  -- The type of uint64_t: a header here would decide what the source's feature macros do.
+  return ("%svoid %s(void *state, __UINT64_TYPE__ iterations);"):format(linkage, symbol)
+end
+
 --- The shared object for these levels, compiled if need be. Raises an error object.
 ---@return string path
 function Kernel:object(session, levels)
   if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
   local unit = self.source and source_unit(self, levels)
-    or { text = self.code, label = self.name .. ".c", folder = self.folder }
+    or { text = self.code, folder = self.folder,
+      label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
+  unit.declaration = declaration_of(words.fill(self.symbol, levels), unit.extension)
   unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)
   unit.libs = words.fill_all(self.libs, levels)
   return compile.build(session, unit)

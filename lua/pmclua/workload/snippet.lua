@@ -56,7 +56,9 @@ $init_outside
 void snippet(void *state, uint64_t iterations)
 {
     (void)state;
+#line 1 "init"
     $init
+    ;
     while (iterations--) {
         #pragma GCC unroll 65534
         for (int pmclua_i = 0; pmclua_i < PMCLUA_UNROLL; pmclua_i++) {

@@ -74,6 +74,10 @@ local function wall_anchor(result, cell)
   return { title = "the wall time", unit = "ns", passes = passes }
 end
 
+local function iteration_ns_of(result, cell)
+  return cell.kind == "kernel" and stats.median(wall_anchor(result, cell).passes[1] or {}) or nil
+end
+
 local function anchors_of(result, cell)
   local anchors = {}
   for _, index in ipairs(result.header.anchors or {}) do
@@ -99,7 +103,7 @@ local function cell_of(result, cell)
     events = events_of(result, cell),
     margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
     repetitions = not result.header.stop and result.header.repetitions or nil,
-    enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     anchors = anchors_of(result, cell),
     repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
 end
