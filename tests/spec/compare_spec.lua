@@ -45,6 +45,18 @@ describe("pmclua compare", function()
     assert.matches("no workload of 'b' is in the baseline", got.err, 1, true)
   end)
 
+  it("shows results of experiments with other factors side by side", function()
+    local a, b = stored("a.jsonl", "true"), support.folder() .. "/b.jsonl"
+    pmc.measure(pmc.command { "sleep", "{d}", name = "sleep" }, { events = "page-faults", repetitions = 1,
+      factors = { { "d", { 0, 0.001 } } }, quiet = true, store = b })
+    for _, files in ipairs { { a, b }, { b, a } } do
+      local got = compare(unpack(files))
+      assert.equal(0, got.status)
+      assert.matches("no workload of '[ab]' is in the baseline", got.err)
+      assert.matches("sleep, d 0.001", got.out, 1, true)
+    end
+  end)
+
   it("does not mix files and commands, and says what is not there", function()
     assert.equal(2, compare(stored("a.jsonl", "true"), "true").status)
     local missing = compare("/nowhere/a.jsonl", "/nowhere/b.jsonl")
@@ -94,6 +106,17 @@ describe("pmclua snippet", function()
     assert.equal(1, wrong.status)
     local _, times = wrong.err:gsub("Error:", "")
     assert.equal(1, times)
+  end)
+
+  it("names a mistake in C by the option that it stands in", function()
+    support.need(support.have "cc", "no C compiler")
+    local function snippet(...)
+      return support.pmclua { "snippet", "-e", "duration_time", "-r", "6", "-c", ... }
+    end
+    assert.matches("^pmclua snippet: snippet.c does not compile:.*\nsnippet:1:20: error",
+      snippet('z("x", y)').err)
+    assert.matches("\ninit:1:13: error", snippet("x++", "--init", "int x = y").err)
+    assert.equal(0, snippet("x++", "--init", "int x = 1").status)
   end)
 
   it("takes a mistake on its command line for one", function()

@@ -10,12 +10,20 @@ local M = {}
 
 -- ---- rows and groups -----------------------------------------------------------------------------------
 
+-- Files of different experiments, as one result, need not all have a factor.
+local function is_everywhere(result, name)
+  for cell in result:cells() do
+    if cell.levels[name] == nil then return false end
+  end
+  return true
+end
+
 -- The factor with most levels: its sweep is the longest to read across, so it goes down.
 local function swept_factor(result)
   local best, most
   for _, factor in ipairs(result.header.factors) do
-    local count = #factor[2]
-    if not most or count > most then best, most = factor[1], count end
+    local count = is_everywhere(result, factor[1]) and #factor[2] or 0
+    if count > (most or 0) then best, most = factor[1], count end
   end
   return best
 end
@@ -36,7 +44,7 @@ local function group_name(result, cell, swept)
   if varies(result, "workload") then parts[1] = text.safe(cell.workload) end
   for _, factor in ipairs(result.header.factors) do
     local name = factor[1]
-    if name ~= swept and varies(result, name) then
+    if name ~= swept and cell.levels[name] ~= nil and varies(result, name) then
       parts[#parts + 1] = ("%s %s"):format(text.safe(name), words.level(name, cell.levels[name]))
     end
   end
