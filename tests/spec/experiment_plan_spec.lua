@@ -263,6 +263,9 @@ describe("the command line of an experiment", function()
     local constant = '{ events = { "context-switches:u" }, workloads = { "true" }, repetitions = 1 }'
     local none = support.pmclua { script(constant), "--no-store" }
     assert.equal(77, none.status)
+    assert.equal("pmclua: none of the events could be counted here: exit status 77\n", none.err)
+    local times = '{ events = { "duration_time" }, workloads = { "true" }, repetitions = 1 }'
+    assert.equal(0, support.pmclua({ script(times), "--no-store" }).status)
     local false_prediction = '{ events = { "page-faults" }, workloads = { "true" }, repetitions = 2, '
       .. 'expect = { "page_faults == 0" } }'
     local failed = support.pmclua { script(false_prediction), "--no-store" }

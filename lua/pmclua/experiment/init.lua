@@ -244,11 +244,22 @@ function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, made)
 end
 
+-- Whether a counter counted. Times alone will do where nothing else was asked for.
 local function anything_counted(result)
+  local is_refused = false
   for _, event in ipairs(result.header.events) do
-    if not event.tool and not event.status then return true end
+    if event.status then is_refused = true
+    elseif not event.tool then return true end
   end
-  return false
+  return not is_refused
+end
+
+local function say_nothing_counted(quiet)
+  if not quiet then
+    io.stderr:write(("pmclua: none of the events could be counted here: exit status %d\n")
+      :format(STATUS.nothing_counted))
+  end
+  return STATUS.nothing_counted
 end
 
 --- Says how predictions fared on standard error; the exit status they stand for, if any.
@@ -273,7 +284,7 @@ local function exit_status(result, gating, quiet)
   if result.status == "interrupted" then return 128 + result.signal end
   if result.status == "failed" or result.problem then return STATUS.failed end
   return predicted == STATUS.not_held and predicted or gated or predicted
-    or (anything_counted(result) and STATUS.done or STATUS.nothing_counted)
+    or (anything_counted(result) and STATUS.done or say_nothing_counted(quiet))
 end
 
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
