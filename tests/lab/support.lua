@@ -79,6 +79,7 @@ end
 local function counts_of(result, groups)
   local counts = cut(result.words, groups, 1)
   counts.outcome, counts.failure, counts.threads = result.outcome, result.failure, {}
+  counts.errnum = result.errnum
   for thread = 1, result.threads do counts.threads[thread] = cut(result.words, groups, thread).values end
   return counts
 end
@@ -88,7 +89,7 @@ local LIMIT_NS = 60e9
 --- Runs a workload in a runner of its own, and hands back each repetition; where `iterations` is a list,
 --- those of each in turn.
 ---@param workload fun(message) from M.kernel or M.command
----@param groups table[][] attr fields: groups of members
+---@param groups table[][] attr fields: groups of members, and each group's `pinned` and `read`
 ---@param options? { iterations?: integer|integer[], repetitions?: integer }
 ---@return lab.Counts[]
 function M.count(workload, groups, options)
@@ -97,7 +98,7 @@ function M.count(workload, groups, options)
   local define, events = core.message("workload", 1), core.message("events", 2)
   workload(define)
   for _, group in ipairs(groups) do
-    events:group()
+    events:group(group)
     for _, attr in ipairs(group) do events:attr(attr) end
   end
   assert(runner:send(define) and runner:send(events))

@@ -44,6 +44,21 @@ describe("in the lab, the PMU", function()
     assert.equal(0, counts.running[1])
   end)
 
+  it("has no room for a second pinned group, which then has no counts, however it is read", function()
+    local turns = lab.kernel "turns_2"
+    for _, workload in ipairs { turns, lab.command { lab.built "turns" } } do
+      for _, read in ipairs { "syscall", "toggle", "user" } do
+        local group = repeated(lab.instructions(), 4)
+        group.pinned, group.read = true, read
+        for _, counts in ipairs(lab.count(workload, { group, group }, { repetitions = 3 })) do
+          assert.same({ "done", 0 }, { counts.outcome, counts.errnum })
+          assert.is_true(counts.enabled[1] > 0 and counts.values[1][1] > 0)
+          assert.same({ 0, 0, 0, 0, 0, 0 }, { counts.enabled[2], counts.running[2], unpack(counts.values[2]) })
+        end
+      end
+    end
+  end)
+
   it("rotates twelve events, each scaled to within 1 % of the truth", function()
     local turns, groups = 100e6, {}
     for i = 1, 12 do groups[i] = { lab.instructions() } end
