@@ -143,9 +143,12 @@ static int load(struct kernel *kernel)
     /* A pinned kernel gets a thread of its own, so that the runner's is never pinned. */
     int own = kernel->threads > 0 || kernel->pinned;
     int count = kernel->threads > 0 ? (int)kernel->threads : 1;
+    free(kernel->state);
     kernel->state = calloc((size_t)count, sizeof *kernel->state);
+    if (!kernel->state)
+        return refuse(kernel, ENOMEM, "no memory for %d thread(s)", count);
     kernel->crew = own ? crew_new(count, kernel->pinned ? &kernel->cpus : NULL) : crew_of_self();
-    if (!kernel->crew || !kernel->state)
+    if (!kernel->crew)
         return refuse(kernel, errno, "cannot start %d thread(s): %s", count, strerror(errno));
     return 0;
 }
@@ -162,27 +165,35 @@ static void end_if_forked(void)
 
 /* ---- setup ---- */
 
+/* All threads set up at the same time: each with a call of its own. */
+struct setups { struct kernel *kernel; struct setup_call *call; };
+
 static void setup_step(struct seat *seat, void *argument)
 {
-    struct kernel *kernel = argument;
-    struct setup_call call;
-    setup_call_new(&call, seat->index, kernel->crew->count, kernel->parameters);
-    void *state = kernel->setup(&call.params);
+    const struct setups *setups = argument;
+    struct kernel *kernel = setups->kernel;
+    struct setup_call *call = &setups->call[seat->index];
+    setup_call_new(call, seat->index, kernel->crew->count, kernel->parameters);
+    void *state = kernel->setup(&call->params);
     end_if_forked();
     kernel->state[seat->index] = state;
-    seat->errnum = call.why[0] ? -refuse(kernel, ECANCELED, "%s", call.why) : 0;
 }
 
 static int set_up(struct kernel *kernel)
 {
     if (kernel->is_set_up || !kernel->setup)
         return 0;
-    crew_do(kernel->crew, setup_step, kernel);
-    for (int i = 0; i < kernel->crew->count; i++)
-        if (kernel->crew->seat[i].errnum)
-            return -kernel->crew->seat[i].errnum;
-    kernel->is_set_up = 1;
-    return 0;
+    int count = kernel->crew->count, result = 0;
+    struct setups setups = { kernel, calloc((size_t)count, sizeof *setups.call) };
+    if (!setups.call)
+        return refuse(kernel, ENOMEM, "no memory to set up %d thread(s)", count);
+    crew_do(kernel->crew, setup_step, &setups);
+    for (int i = 0; result == 0 && i < count; i++)
+        if (setups.call[i].why[0])
+            result = refuse(kernel, ECANCELED, "%s", setups.call[i].why);
+    free(setups.call);
+    kernel->is_set_up = result == 0;
+    return result;
 }
 
 /* ---- the measured call ---- */
@@ -209,8 +220,10 @@ static void measure_step(struct seat *seat, void *argument)
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
     int pinned = pin_seat(call->run, &affinity);
-    if (kernel->reset)
+    if (kernel->reset) {
         kernel->reset(state, iterations);
+        end_if_forked();           /* it would wait for threads that it has not got */
+    }
     if (call->run->cold_bytes)
         memory_cool(call->run->cold_bytes);
     if (seat->crew->count > 1)
@@ -379,6 +392,7 @@ static void teardown_step(struct seat *seat, void *argument)
 {
     struct kernel *kernel = argument;
     kernel->teardown(kernel->state[seat->index]);
+    end_if_forked();
 }
 
 void kernel_free(struct kernel *kernel)
