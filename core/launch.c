@@ -108,6 +108,20 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
     return result;
 }
 
+/* What came for the command while it was held must meet the command's own ways, not our handlers: these would
+ * swallow it, on our memory. Ignored signals stay ignored. */
+UNSANITIZED static void forget_handlers(void)
+{
+    static const int caught[] = { SIGINT, SIGTERM, SIGALRM };      /* runner_signals.c */
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+        /* The OS kernel's struct sigaction on all our machines: the handler, and no more than three words. */
+        unsigned long now[4] = { 0 }, standard[4] = { (unsigned long)SIG_DFL };
+        rawcall4(SYS_rt_sigaction, caught[i], 0, (long)now, sizeof(unsigned long));
+        if (now[0] != (unsigned long)SIG_IGN)
+            rawcall4(SYS_rt_sigaction, caught[i], (long)standard, 0, sizeof(unsigned long));
+    }
+}
+
 UNSANITIZED static long become(struct launch_shared *shared)
 {
     const struct launch *launch = &shared->launch;
@@ -120,6 +134,7 @@ UNSANITIZED static long become(struct launch_shared *shared)
     if (rawcall3(SYS_read, shared->gate_read, (long)&go, 1) != 1)
         return -ECANCELED;
     shared->stage = "execute";
+    forget_handlers();
     rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }

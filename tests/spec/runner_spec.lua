@@ -62,6 +62,43 @@ void *noise_and_nap_setup(const struct pmclua_params *params) { return noise_set
 void noise_and_nap(void *state, uint64_t iterations) { usleep(5000); }
 void *slow_setup(const struct pmclua_params *params) { usleep(300000); return 0; }
 void slow(void *state, uint64_t iterations) {}
+void fork_last(void *state, uint64_t iterations) {}
+void fork_last_teardown(void *state) { fork(); }
+void *refuse_setup(const struct pmclua_params *params)
+{
+    char why[900] = { 0 };
+    for (int i = 0; i < 899; i++) why[i] = 'a' + params->thread;
+    return pmclua_fail(params, why);
+}
+void refuse(void *state, uint64_t iterations) {}
+]]
+
+-- Holds sleep(1), interrupts it while it is held, releases it and says by which signal it ended.
+local HELD = [[
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "launch.h"
+extern char **environ;
+static void swallow(int signal) { (void)signal; }
+int main(void)
+{
+    struct held held;
+    const char *stage;
+    int status;
+    char *const argv[] = { "sleep", "60", NULL };
+    struct launch launch = { .path = "/bin/sleep", .argv = argv, .envp = environ, .standard = { 3, 4, 5 } };
+    for (int fd = 0; fd < 3; fd++) dup2(fd, 3 + fd);
+    sigaction(SIGINT, &(struct sigaction){ .sa_handler = swallow }, NULL);
+    if (launch_hold(&held, &launch) < 0) return 1;
+    kill(held.pid, SIGINT);
+    launch_release(&held);
+    alarm(10);
+    waitpid(held.pid, &status, 0);
+    launch_end(&held, &stage);
+    printf("%d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
 ]]
 
 local object
@@ -224,6 +261,20 @@ describe("the runner", function()
     end
   end)
 
+  it("goes on alone where a kernel forks when it is torn down", function()
+    support.need(support.have "cc", "no C compiler")
+    local parent, id = command("sh", "-c", "echo $PPID"), kernel "fork_last"
+    run(id, { in_runner = true })
+    runner:forget(id)
+    for _ = 1, 20 do assert.equal(runner.common.runner:pid(), tonumber(run(parent).output)) end
+  end)
+
+  it("says of threads that are set up at the same time what the first complains of", function()
+    support.need(support.have "cc", "no C compiler")
+    local result = run_kernel("refuse", { threads = 8 })
+    assert.same({ "not-started", ("a"):rep(899) }, { result.outcome, result.output })
+  end)
+
   it("hears of a kernel's death at once, though its child holds the connection", function()
     support.need(support.have "cc", "no C compiler")
     local result = run_kernel("fork_and_abort", nil, { timeout_ns = 20e9 })
@@ -299,6 +350,16 @@ describe("the runner", function()
     local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 })
     assert.equal("timed-out", result.outcome)
     support.await_end(tonumber(result.output:match "%d+"))
+  end)
+
+  it("leaves to a command the interrupt that came while it was held", function()
+    support.need(support.have "cc", "no C compiler")
+    local folder = support.folder()
+    support.write(folder .. "/held.c", HELD)
+    local built = support.run { "cc", "-I" .. support.root .. "/core", "-o", folder .. "/held",
+      folder .. "/held.c", support.root .. "/core/launch.c" }
+    assert.equal(0, built.status, built.err)
+    assert.equal("2", support.run({ folder .. "/held" }).out)
   end)
 
   it("says what cannot be executed, with the errno", function()
