@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/time.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cpulist.h"
@@ -194,6 +194,8 @@ int runner_is_asked(void)
     struct pollfd ready = { .fd = channel, .events = POLLIN };
     return poll(&ready, 1, 0) > 0;
 }
+
+void runner_hear_no_more(void) { shutdown(channel, SHUT_RD); }
 
 static int run_command(struct command *command, const struct event_set *set, const struct run *run)
 {

@@ -130,6 +130,8 @@ void kernel_close_counters(void);
 
 /* Whether a message has come, or whom we answer has gone: the repetitions that are left are not wanted. */
 int  runner_is_asked(void);
+/* No message is awaited any more, and what runs is not repeated. May be called by a signal's handler. */
+void runner_hear_no_more(void);
 /* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
 void runner_watch(int pid);
 /* Arms a time limit (0: none) for the watched child; runner_limit_hit says whether it struck. */

@@ -26,9 +26,11 @@ static void kill_watched(void)
 
 static void on_limit(int signal)
 {
+    int errnum = errno;              /* of what was interrupted */
     (void)signal;
     limit_hit = 1;
     kill_watched();
+    errno = errnum;
 }
 
 /* Dies of the signal itself: an exit status would be taken for the kernel's. */
@@ -45,10 +47,13 @@ static void die_of(int number)
 
 static void on_terminate(int signal)
 {
+    int errnum = errno;
     kill_watched();
     if (!deferring)
         die_of(signal);
     terminated = signal;
+    runner_hear_no_more();
+    errno = errnum;
 }
 
 void runner_defer_termination(int on)

@@ -5,6 +5,7 @@ local event = require "pmclua.event"
 local lfs = require "lfs"
 local pmc = require "pmclua"
 local support = require "tests.support"
+local session = require "pmclua.workload.session"
 local symbol = require "pmclua.event.symbol"
 
 local SOURCE = [[
@@ -116,6 +117,23 @@ describe("a probe of a function", function()
       ("returns = %s:work%%return"):format(path) })
     assert.same({ BY_ALL, BY_ALL }, { cell.calls.min, cell.calls.max })
     assert.same({ BY_ALL, BY_ALL }, { cell.returns.min, cell.returns.max })
+    assert.same({}, left_behind())
+  end)
+
+  it("is taken away, too, when its runner is told to end while nothing runs", function()
+    need_probes()
+    support.need(io.open("/sys/kernel/tracing/uprobe_events", "r+"), "tracefs cannot be written to")
+    local path = programs().pie
+    local attr = event.encode(path .. ":work")[1].attr
+    attr.inherit = 1
+    local runner = session.new()
+    local command = runner:workload(function(message) message:text("argument", path) end)
+    local result = runner:run { workload = command, events = runner:events { { attrs = { attr } } } }
+    assert.equal(BY_ONE, result.words[3])
+    local host = runner.common.runner
+    os.execute("kill -TERM " .. host:pid())
+    assert.equal("EPIPE", (select(2, host:receive(20e9))))
+    runner:close()
     assert.same({}, left_behind())
   end)
 
