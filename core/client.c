@@ -213,7 +213,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
         kill(runner->pid, SIGTERM);
     if (!reap(runner, &status, kill_it ? 100000000u : 2000000000u)) {
         kill(runner->pid, SIGKILL);
-        waitpid(runner->pid, &status, 0);
+        while (waitpid(runner->pid, &status, 0) < 0 && errno == EINTR)
+            ;
     }
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -97,8 +97,10 @@ static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, 
                     int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure)
 {
     struct pmclua_group *group = new_group(count);
-    if (!group)
+    if (!group) {
+        *failure = (struct pmclua_failure){ .errnum = ENOMEM, .index = -1, .pid = pid, .cpu = cpu };
         return -ENOMEM;
+    }
     group->options = options;
     for (int32_t i = 0; i < count; i++) {
         struct pmclua_attr attr = member_attr(&attrs[i], i, options);

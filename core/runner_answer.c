@@ -50,11 +50,12 @@ int answer_send(int fd, struct answer *answer)
     const struct pmclua_result *result = &answer->result;
     size_t words = result->words * sizeof *answer->words, regions = result->region_words * sizeof *answer->regions;
     size_t text = (size_t)result->output_bytes + result->error_bytes;
-    struct message_header header = { (uint32_t)(sizeof *result + words + regions + text), MSG_RESULT,
-                                     result->sequence };
+    size_t bytes = sizeof(struct message_header) + sizeof *result + words + regions + text;
+    if (bytes > MESSAGE_MAX)
+        return -EMSGSIZE;
+    struct message_header header = { (uint32_t)(bytes - sizeof header), MSG_RESULT, result->sequence };
     static char *buffer;
     static size_t size;
-    size_t bytes = sizeof header + header.bytes;
     if (!buffer || bytes > size) {
         char *larger = realloc(buffer, bytes);
         if (!larger)

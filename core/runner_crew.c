@@ -141,7 +141,6 @@ static void close_counters(struct seat *seat, void *argument)
 
 static void open_counters(struct seat *seat, void *argument)
 {
-    seat->tid = gettid();
     seat->errnum = -counters_open(&seat->counters, argument, 0, counting_options, &seat->failure);
     if (seat->errnum)
         return;

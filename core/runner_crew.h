@@ -12,7 +12,7 @@
 /* One thread of a crew, its open counters and what its last step measured. */
 struct seat {
     struct crew *crew;
-    int index, tid;
+    int index;
     pthread_t thread;
     struct counters counters;
     int errnum;                            /* of its last step; 0: fine */
