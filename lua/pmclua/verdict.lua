@@ -68,7 +68,7 @@ function M.margins(spec)
     if key == 1 then
       margins.default = share
     elseif type(key) == "string" then
-      margins.by[key] = share
+      margins.by[key:gsub("-", "_")] = share
     else
       return nil, "only one margin stands without a name"
     end

@@ -133,6 +133,18 @@ describe("a fitted cell", function()
   end)
 end)
 
+describe("a line through two points", function()
+  it("is exact whatever its slope is, and has no errors", function()
+    local found = require("pmclua.stats").line({ 3, 10 }, { 0.1, 0.7 })
+    assert.same({ "exact", 2 }, { found.pattern, found.n })
+    assert.is_nil(found.b_error)
+    for i = 1, 100 do
+      local other = require("pmclua.stats").line({ 3, 10 + i }, { 0.1 * i, 0.7 + i / 3 })
+      assert.equal("exact", other.pattern)
+    end
+  end)
+end)
+
 describe("a comparison of fitted cells", function()
   local function compared(a, b) return build(TWO, { a, b }):compare({}).pairs[1] end
 

@@ -35,6 +35,27 @@ local function new_thread(setup)
   return thread
 end
 
+describe("a quantile of calls that were not kept", function()
+  -- What a run of a region with these values, one bucket each, looks like to calls.lua.
+  local function region_of(values)
+    local buckets = {}
+    for i, value in ipairs(values) do buckets[i] = { low = value, next_low = value + 1, count = 1 } end
+    local spread = { n = #values, min = values[1], max = values[#values], buckets = buckets }
+    local found = { { total = { spread }, threads = {} }, path = "all threads", target_ended = 0,
+      observed_ns = 0, calls = { values = function() return {} end } }
+    return require("pmclua.experiment.calls").new({ command = "c", events = {},
+      regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
+      { { result = { outcome = "done", wall_ns = 1, words = {}, regions = found }, columns = {} } })[1]
+  end
+
+  it("lies between two buckets as it would between two values", function()
+    assert.same({ 3, true }, { region_of({ 1, 5 }):quantile("duration", 0.5) })
+    assert.same({ 5, true }, { region_of({ 1, 5, 7 }):quantile("duration", 0.5) })
+    assert.same({ 2, true }, { region_of({ 1, 5 }):quantile("duration", 0.25) })
+    assert.same({ 7, true }, { region_of({ 1, 5, 7 }):quantile("duration", 1) })
+  end)
+end)
+
 describe("a call", function()
   it("is what is between an entry and a return at the same stack pointer", function()
     local t = new_thread()

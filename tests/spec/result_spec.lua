@@ -121,6 +121,17 @@ describe("a result", function()
   end)
 end)
 
+describe("a stop rule", function()
+  it("is said to have ended a run by the blocks that it had, those that failed among them", function()
+    local records = made.records { { 100, 100, 100, 100, 100, 100, 100, 100, 100, 100 }, {}, {} }
+    records[10].outcome, records[10].exit = "rejected", 1
+    local result = of(records, command { stop = { interval = 0.5, seconds = 100 }, primary = "cycles",
+      cells = { { workload = "rows", levels = { n = 256 } } } })
+    result:finish "complete"
+    assert.same({ "narrow", 10 }, { require("pmclua.experiment.result.stopping").why(result) })
+  end)
+end)
+
 describe("a comparison", function()
   local function around(middle, count)
     local values = {}
@@ -159,6 +170,25 @@ describe("a comparison", function()
     end
     assert.same({ { "columns", "rows", 256, 256, 12, "more", true },
       { "columns", "rows", 512, 512, 12, "more", true } }, seen)
+  end)
+
+  it("takes one name, margins in either spelling, and nothing that it does not know", function()
+    local result = two_by_two()
+    local comparison = result:compare { names = "page-faults", margin = { ["page-faults"] = "3%" } }
+    assert.same({ "page_faults" }, { comparison.pairs[1].rows[1].name, comparison.pairs[1].rows[2] })
+    local row = result:compare({ names = "cycles", margin = { "1%", cycles = "90%" } }).pairs[1].rows[1]
+    assert.equal(0.9, row.verdict.margin)
+    for _, call in ipairs {
+      { "compare has no option 'baseliine', did you mean 'baseline'", "compare", { baseliine = "rows" } },
+      { "nothing here is called 'cylces': did you mean 'cycles'", "compare", { margin = { cylces = "1%" } } },
+      { "gate has no option 'limit', did you mean 'limits'", "gate", { limit = { "cycles <= 5" } } },
+      { "report has no option 'fromat', did you mean 'format'", "report", { fromat = "csv" } },
+      { "plot has no option 'kidn', did you mean 'kind'", "plot", { kidn = "ecdf" } },
+      { "no cell has workload = a or b", "where", { workload = { "a", "b" } } },
+    } do
+      assert.matches(call[1], message_of(result[call[2]], result, call[3]), 1, true)
+    end
+    assert.equal("pass", result:gate({ limits = "cycles <= 9000" }).state)
   end)
 
   it("takes any partial cell as baseline", function()

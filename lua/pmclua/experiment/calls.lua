@@ -164,19 +164,27 @@ local function kept(self, run, column, is_self)
   return cache[key] or nil
 end
 
---- The value within a histogram below which a share `p` of it lies: in the middle of its bucket. Exact
---- where a bucket has one value, or all have.
-local function from_buckets(spread, p)
-  local least, most = tonumber(spread.min), tonumber(spread.max)
-  local rank, seen = p * (tonumber(spread.n) - 1) + 1, 0
+-- The value that stands at a whole place in order: in the middle of its bucket; exact where all values are
+-- one, or the bucket has a single one.
+local function at_place(spread, place)
+  local least, most, seen = tonumber(spread.min), tonumber(spread.max), 0
   for _, bucket in ipairs(spread.buckets) do
     seen = seen + tonumber(bucket.count)
-    if seen >= rank then
+    if seen >= place then
       local low, high = tonumber(bucket.low), tonumber(bucket.next_low) - 1
-      local is_exact = least == most or low == high and seen >= math.ceil(rank)
-      return math.max(least, math.min(most, (low + high) / 2)), is_exact
+      return math.max(least, math.min(most, (low + high) / 2)), least == most or low == high
     end
   end
+end
+
+-- A quantile of a histogram, as order.quantile_of has it: between the values at two places.
+local function from_buckets(spread, p)
+  local position = p * (tonumber(spread.n) - 1) + 1
+  local below = math.floor(position)
+  local value, is_exact = at_place(spread, below)
+  if position == below then return value, is_exact end
+  local above, is_above_exact = at_place(spread, below + 1)
+  return value + (position - below) * (above - value), is_exact and is_above_exact
 end
 
 --- A quantile of the calls; nil where there is none.

@@ -1,6 +1,7 @@
 --- expect.lua: predictions of a script against what was counted, cell by cell, as records come.
 
 local check = require("pmclua.lazy").module "pmclua.verdict.check"
+local place = require "pmclua.experiment.result.place"
 local record = require "pmclua.experiment.record"
 local unverified = require "pmclua.event.unverified"
 
@@ -28,7 +29,7 @@ end
 
 --- Takes a record; warm-ups, parts of a repetition and what did not end well say nothing.
 function Expectations:take(made)
-  if #self.predictions == 0 or made.warmup or made.outcome ~= "done" or record.is_part(made) then return end
+  if #self.predictions == 0 or made.warmup or made.outcome ~= "done" or place.is_part(made) then return end
   local cell = self.cells[made.cell] or new_cell(self, made)
   self.cells[made.cell] = cell
   for i, checked in ipairs(cell.checks) do

@@ -217,6 +217,9 @@ local function conclude(into, ended)
   return result
 end
 
+local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
+  each = "function" }
+
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem. Summaries, verdicts and warnings are made of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
@@ -225,6 +228,7 @@ end
 ---   result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
+  require("pmclua.workload.check").options("run", options or {}, RUN, 2)
   options = require("pmclua.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
   local made, header, stored = plan_beside_runner(self, options, session)

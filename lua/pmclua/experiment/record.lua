@@ -92,11 +92,6 @@ function record.entry_key(cell, pass, is_warmup, region)
   return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
 end
 
---- Whether a record is of a part of a repetition.
-function record.is_part(made)
-  return (made.region or made.thread or made.cpu or made.interval) ~= nil
-end
-
 local function indices_of(events)
   local index_of = {}
   for index, event in ipairs(events) do index_of[event.field] = index end

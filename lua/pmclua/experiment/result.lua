@@ -5,10 +5,12 @@
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
 -- compare, merge, files, save, gate, warnings.
 
+local check_options = require("pmclua.workload.check").options
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
 local cells = require "pmclua.experiment.result.cell"
 local names = require "pmclua.experiment.result.names"
+local place = require "pmclua.experiment.result.place"
 local select_cells = require("pmclua.lazy").module "pmclua.experiment.result.select"
 
 local M = {}
@@ -49,7 +51,7 @@ end
 ---@param record? table that says which region, thread, CPU or interval
 ---@return table part
 function Result:part(number, record)
-  local plain = not record or not (record.region or record.thread or record.cpu or record.interval)
+  local plain = not record or not place.is_part(record)
   local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
     tostring(record.thread), tostring(record.cpu), tostring(record.interval))
   local part = self.part_by_key[key]
@@ -184,7 +186,7 @@ function Result:with(changes)
   end
   if changes.primary then
     local name = changes.primary:gsub("-", "_")
-    if not (result.event_by_field[name] or result.metric_by_name[name]) then names.unknown(result, name) end
+    names.check(result, name)
     change_header(result, "primary", name)
   end
   local list = {}
@@ -206,12 +208,19 @@ function Result:values(name, conditions)
   return list[1]:values(name)
 end
 
+local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "number",
+  floor = "number" }
+local GATE = { limits = "table|string", baseline = "string|table", any_host = "boolean" }
+local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
+  separator = "string", stream = "number", plots = "" }
+
 --- Compares cells with their baseline: each event and metric, paired by block.
 ---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
 ---  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
 ---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
 ---@return pmclua.Comparison
 function Result:compare(options)
+  check_options("compare", options or {}, COMPARE, 2)
   return require("pmclua.experiment.result.compare").new(self, options or {})
 end
 
@@ -219,7 +228,10 @@ end
 ---@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
 ---  result, or a stored one's path), any_host
 ---@return pmclua.Gate state: "pass", "fail" or "uncountable"; results; prints as what did not hold
-function Result:gate(options) return require("pmclua.experiment.result.gate").check(self, options or {}) end
+function Result:gate(options)
+  check_options("gate", options or {}, GATE, 2)
+  return require("pmclua.experiment.result.gate").check(self, options or {})
+end
 
 --- What to know before believing these numbers, the gravest first.
 ---@return pmclua.Warning[] each with kind, message, hint and cell
@@ -228,7 +240,10 @@ function Result:warnings() return require("pmclua.experiment.result.warnings").o
 --- The result as text.
 ---@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }
 ---@return string
-function Result:report(options) return require("pmclua.report").render(self, options) end
+function Result:report(options)
+  check_options("report", options or {}, REPORT, 2)
+  return require("pmclua.report").render(self, options)
+end
 
 --- Writes the result in pieces: a million repetitions as CSV need not be one text.
 ---@param file file*|fun(piece: string) an open file, or what takes each piece
@@ -236,6 +251,7 @@ function Result:report(options) return require("pmclua.report").render(self, opt
 ---@return boolean? ok nil where the file could not be written
 ---@return string? why
 function Result:write(file, options)
+  check_options("write", options or {}, REPORT, 2)
   local ok, why = true, nil
   local put = type(file) == "function" and file or function(piece)
     if ok then ok, why = file:write(piece) end

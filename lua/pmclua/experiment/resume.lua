@@ -6,6 +6,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.experiment.hosts"
+local place = require "pmclua.experiment.result.place"
 local plan = require("pmclua.lazy").module "pmclua.experiment.plan"
 local record = require "pmclua.experiment.record"
 
@@ -103,7 +104,7 @@ end
 --- Notes a stored record.
 ---@param made table
 function Done:take(made)
-  if record.is_part(made) then return take_part(self, made) end
+  if place.is_part(made) then return take_part(self, made) end
   if made.outcome ~= "rejected" or not (made.why or ""):find "^reject_if" then
     indices_of(self, made.cell, made.pass, made.warmup)[made.index] = true
   end

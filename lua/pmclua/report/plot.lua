@@ -77,6 +77,9 @@ end
 
 -- ---- what is plotted -------------------------------------------------------------------------------------
 
+local OPTIONS = { kind = "string", name = "string", output = "string", format = "string", width = "number",
+  height = "number" }
+
 local function check(word, words, what)
   for _, known in ipairs(words) do
     if known == word then return end
@@ -134,6 +137,7 @@ end
 ---@return pmclua.Plot
 function M.new(result, options)
   options = type(options) == "string" and { kind = options } or options or {}
+  require("pmclua.workload.check").options("plot", options, OPTIONS, 3)
   if options.kind then check(options.kind, M.KINDS, "kind of plot") end
   if options.format then check(options.format, M.FORMATS, "format of plots") end
   local name = options.name and options.name:gsub("-", "_") or default_name(result)

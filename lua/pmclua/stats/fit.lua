@@ -37,7 +37,7 @@ local function check(x, y)
   return true
 end
 
--- The line through the points of smallest and largest x, if every point lies on it exactly.
+-- The line through the points of smallest and largest x, if every point lies on it exactly; two always do.
 local function exact_line(x, y)
   local first, last = 1, 1
   for i = 2, #x do
@@ -46,7 +46,7 @@ local function exact_line(x, y)
   end
   local b = (y[last] - y[first]) / (x[last] - x[first])
   local a = y[first] - b * x[first]
-  for i = 1, #x do
+  for i = 1, #x > 2 and #x or 0 do
     if a + b * x[i] ~= y[i] then return nil end
   end
   return a, b

@@ -124,11 +124,9 @@ end
 local function chosen_names(result, asked)
   if asked then
     local list = {}
-    for i, name in ipairs(asked) do
-      list[i] = result.event_by_field[name] and name or (name:gsub("-", "_"))
-      if not result.event_by_field[list[i]] and not result.metric_by_name[list[i]] then
-        names.unknown(result, name)
-      end
+    for i, name in ipairs(type(asked) == "string" and { asked } or asked) do
+      list[i] = name:gsub("-", "_")
+      names.check(result, list[i])
     end
     return list
   end
@@ -158,6 +156,7 @@ local function margins_of(result, spec)
   end
   local margins, why = verdict.margins(spec)
   if not margins then explain.misuse("margin: " .. why, 4) end
+  for name in pairs(margins.by) do names.check(result, name) end
   return function(name) return margins.by[name] or margins.default end
 end
 

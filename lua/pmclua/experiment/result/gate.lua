@@ -31,7 +31,7 @@ function Gate:__tostring() return require("pmclua.report.gate").render(self) end
 
 local function parsed_limits(list)
   local limits = {}
-  for i, source in ipairs(list) do
+  for i, source in ipairs(type(list) == "string" and { list } or list) do
     local limit, problem = metric.limit(source)
     if not limit then explain.misuse(("limit '%s': %s"):format(tostring(source), problem.message), 4) end
     limits[i] = limit

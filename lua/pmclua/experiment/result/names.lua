@@ -145,6 +145,13 @@ function M.unknown(result, name)
   explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), hint), 3)
 end
 
+--- Raises for a name that is no event's and no metric's.
+---@param result pmclua.Result
+---@param name string
+function M.check(result, name)
+  if not (result.event_by_field[name] or result.metric_by_name[name]) then M.unknown(result, name) end
+end
+
 local function read_factors(result)
   for _, factor in ipairs(result.header.factors) do
     local reserved = M.reserved(factor[1])

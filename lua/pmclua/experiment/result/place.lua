@@ -6,6 +6,16 @@ local M = {}
 
 M.PARTS = { "region", "thread", "cpu", "interval" }
 
+--- Whether a cell or record is of a part of a run or target.
+---@param one table that may have region, thread, cpu, interval
+---@return boolean
+function M.is_part(one)
+  for _, name in ipairs(M.PARTS) do
+    if one[name] ~= nil then return true end
+  end
+  return false
+end
+
 -- A level as text; doubles with all their digits, and -0 as the 0 that it equals.
 local function word(level)
   if type(level) == "number" then return ("number:%.17g"):format(level + 0) end

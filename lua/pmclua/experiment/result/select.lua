@@ -79,12 +79,20 @@ function M.cells(result, conditions)
   return chosen
 end
 
+local function said(wanted)
+  if type(wanted) == "function" then return "what a function says" end
+  if type(wanted) ~= "table" then return tostring(wanted) end
+  local words = {}
+  for i, one in ipairs(wanted) do words[i] = tostring(one) end
+  return text.list(words, "or")
+end
+
 --- The conditions in words: "workload = rows, n = >=512".
 ---@param conditions table<string, any>
 ---@return string
 function M.words(conditions)
   local parts = {}
-  for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, tostring(wanted)) end
+  for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, said(wanted)) end
   table.sort(parts)
   return table.concat(parts, ", ")
 end
