@@ -49,7 +49,7 @@ enum {
     PMCLUA_MARK_FREE = 0, PMCLUA_MARK_USED = 1, PMCLUA_MARK_LEFT = 2,
     PMCLUA_MARK_EMPTY = 8            /* empty marks that each thread sets first, to show what one costs */
 };
-#define PMCLUA_MARK_MAGIC UINT64_C(0x314b52414d434d50)      /* "PMCMARK1" */
+#define PMCLUA_MARK_MAGIC UINT64_C(0x324b52414d434d50)      /* "PMCMARK2" */
 #define PMCLUA_MARK_EMPTY_NAME "(empty mark)"
 
 /* At the start of the file; then `events` of pmclua_mark_event; then the slots, then the log. Written by
@@ -82,7 +82,7 @@ struct pmclua_mark_slot {
     uint64_t words[1];               /* as many as a reading has */
 };
 
-/* The log is a row of entries: the slot's number, wall ns, words. */
+/* The log is a row of entries: the slot's number from 1 (0: it was not written to its end), wall ns, words. */
 
 /* ---- a thread ------------------------------------------------------------------------------------------- */
 
@@ -411,9 +411,10 @@ static inline void pmclua_mark_log(const struct pmclua_mark_slot *slot, uint64_t
     if (at + 2 + count > pmclua_mark_table->log_words)
         return;
     uint64_t *place = (uint64_t *)(void *)((char *)pmclua_mark_table + pmclua_mark_table->log_at) + at;
-    place[0] = (uint64_t)((const char *)slot - (const char *)pmclua_mark_slot_at(0)) / pmclua_mark_table->slot_bytes;
+    uint64_t before = (uint64_t)((const char *)slot - (const char *)pmclua_mark_slot_at(0));
     place[1] = wall_ns;
     memcpy(place + 2, words, (size_t)count * sizeof *words);
+    __atomic_store_n(&place[0], before / pmclua_mark_table->slot_bytes + 1, __ATOMIC_RELEASE);
 }
 
 /* Takes frame `place` out; those above it, of marks that overlap with it, move down with their memory. */

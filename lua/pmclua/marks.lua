@@ -74,18 +74,22 @@ end
 ---@field entries { wall_ns: number, words: table }[] one by one, where they are kept
 ---@field ended integer entries that are complete
 
+local function add_slot(list, found, slot)
+  local mark = found[slot.name]
+  if not mark then
+    mark = { name = slot.name, slots = {}, entries = {}, ended = 0 }
+    found[slot.name] = mark
+    if slot.name ~= M.EMPTY then list[#list + 1] = mark end
+  end
+  mark.slots[#mark.slots + 1], mark.ended = slot, mark.ended + slot.ended
+  slot.mark = mark
+end
+
 -- Slots of one name together, in the order of their first mark; the empty one last.
 local function by_name(slots)
   local list, found = {}, {}
-  for i, slot in ipairs(slots) do
-    local mark = found[slot.name]
-    if not mark then
-      mark = { name = slot.name, slots = {}, entries = {}, ended = 0 }
-      found[slot.name] = mark
-      if slot.name ~= M.EMPTY then list[#list + 1] = mark end
-    end
-    mark.slots[#mark.slots + 1], mark.ended = slot, mark.ended + slot.ended
-    slots[i].mark = mark
+  for _, slot in ipairs(slots) do
+    if slot.threads > 0 then add_slot(list, found, slot) end
   end
   list[#list + 1] = found[M.EMPTY]
   return list

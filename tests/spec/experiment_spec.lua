@@ -256,8 +256,9 @@ describe("counts that the OS kernel drops", function()
   end)
 
   it("are not those of a first thread that leaves the work to its children", function()
-    local result = pmc.measure(pmc.command { "sh", "-c", "dd if=/dev/zero of=/dev/null bs=1M count=2000 2>&1; true" },
-      { events = { "page-faults" }, repetitions = 1, warmup = 0, inherit = false, store = false, quiet = true })
+    local busy = "dd if=/dev/zero of=/dev/null bs=1M count=2000 2>&1; true"
+    local result = pmc.measure(pmc.command { "sh", "-c", busy }, { events = { "page-faults" },
+      repetitions = 1, warmup = 0, inherit = false, store = false, quiet = true })
     assert.is_true(result:cells()().page_faults.median > 0)
   end)
 end)

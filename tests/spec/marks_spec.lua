@@ -265,6 +265,28 @@ describe("marks", function()
     assert.matches("7 later ones are not$", result.remarks[1])
   end)
 
+  it("are left out, slots and entries, where their thread was killed while it wrote them", function()
+    local ffi = require "ffi"
+    local table_of_marks = require("pmclua.marks").new { entries = 4 }
+    table_of_marks:prepare { { attrs = { { type = 1, config = 2 } } } }
+    local layout, file = table_of_marks.layout, assert(io.open(table_of_marks.path, "r+b"))
+    local function put(offset, bytes) file:seek("set", offset) file:write(bytes) end
+    local function words(...)
+      local count = select("#", ...)
+      return ffi.string(ffi.new("uint64_t[?]", count, ...), 8 * count)
+    end
+    -- Two slots are taken and one is filled; of two entries the second is.
+    put(9 * 8, words(1, 2, 0, 2 * (2 + layout.words)))
+    put(layout.slots_at + layout.slot_bytes, words(1, 0) .. "done" .. ("\0"):rep(60) .. words(1, 1, 1))
+    put(layout.log_at + 8 * (2 + layout.words), words(2, 55, 10, 10, 7))
+    file:close()
+    local marks = table_of_marks:read()
+    table_of_marks:close()
+    assert.equal(1, #marks)
+    assert.same({ "done", 1 }, { marks[1].name, #marks[1].entries })
+    assert.same({ 10, 10, 7 }, marks[1].entries[1].words)
+  end)
+
   it("show what a mark itself costs", function()
     local _, _, _, records = counted(program "repeated")
     local last = records[#records]

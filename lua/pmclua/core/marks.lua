@@ -8,7 +8,7 @@ local ffi = require "ffi"
 
 local M = {}
 
-local MAGIC = 0x314b52414d434d50ULL
+local MAGIC = 0x324b52414d434d50ULL
 local HEADER_WORDS = 15
 local EVENT_BYTES = 8 + 144
 local NAME_BYTES = 64
@@ -79,12 +79,16 @@ function M.write(file, layout, groups)
   return file:write "\0" and file:flush()
 end
 
-local function words_at(file, offset, count)
+local function bytes_at(file, offset, count)
   file:seek("set", offset)
-  local bytes = file:read(8 * count)
-  if not bytes or #bytes < 8 * count then error("the table of marks was cut off", 0) end
+  local bytes = file:read(count)
+  if not bytes or #bytes < count then error("the table of marks was cut off", 0) end
+  return bytes
+end
+
+local function words_at(file, offset, count)
   local words = ffi.new("uint64_t[?]", count)
-  ffi.copy(words, bytes, 8 * count)
+  ffi.copy(words, bytes_at(file, offset, 8 * count), 8 * count)
   return words
 end
 
@@ -122,20 +126,21 @@ local function slot_of(bytes, at, layout)
   return slot
 end
 
---- The slots that were used, in the order of their first mark.
+--- The slots that were taken, in the order of their first mark. Of one that its thread did not come to use
+--- (it was killed just then) all is 0.
 ---@param file file*
 ---@param layout pmclua.core.MarkLayout
 ---@return pmclua.core.MarkSlot[]
 function M.slots(file, layout)
   local used = math.min(M.facts(file).slots_used, layout.slots)
   if used == 0 then return {} end
-  file:seek("set", layout.slots_at)
-  local bytes, list = file:read(used * layout.slot_bytes), {}
+  local bytes, list = bytes_at(file, layout.slots_at, used * layout.slot_bytes), {}
   for i = 1, used do list[i] = slot_of(bytes, (i - 1) * layout.slot_bytes, layout) end
   return list
 end
 
---- The entries of the log, in order: the slot's number (from 1), wall ns, words.
+--- The entries of the log that were written to their end, in order: the slot's number (from 1), wall ns,
+--- words.
 ---@param file file*
 ---@param layout pmclua.core.MarkLayout
 ---@return { slot: integer, wall_ns: number|ffi.cdata*, words: (number|ffi.cdata*)[] }[]
@@ -146,9 +151,9 @@ function M.log(file, layout)
   local words, list = words_at(file, layout.log_at, count * width), {}
   for i = 1, count do
     local at = (i - 1) * width
-    local entry = { slot = tonumber(words[at]) + 1, wall_ns = EXACT(words[at + 1]), words = {} }
+    local entry = { slot = tonumber(words[at]), wall_ns = EXACT(words[at + 1]), words = {} }
     for k = 1, layout.words do entry.words[k] = EXACT(words[at + 1 + k]) end
-    list[i] = entry
+    if entry.slot > 0 then list[#list + 1] = entry end
   end
   return list
 end
