@@ -361,6 +361,8 @@ local function begin_count(self, before)
   return self.handle:start() and is_whole
 end
 
+local function read_after(self, ...) return self:read(), ... end
+
 --- Calls fn(...) between two reads; a group that is not started runs for the call alone. Returns the counts
 --- of the call, then what fn returned.
 ---@param fn function
@@ -370,8 +372,7 @@ function Group:count(fn, ...)
   assert_open(self)
   if not self.handle then
     self.was_started = true
-    local results = { fn(...) }
-    return self:read(), unpack(results)
+    return read_after(self, fn(...))
   end
   local before, after = self.handle:room(), self.handle:room()
   return finish_count(self, before, after, begin_count(self, before), pcall(fn, ...))

@@ -71,9 +71,9 @@ end
 -- The events and metrics, as an experiment reads them.
 local function declared(spec)
   local metrics = spec.metrics or not spec.events and { "ipc" } or nil
-  local declaration, mistakes = require("pmclua.experiment.declare").check {
+  local declaration, mistakes = require("pmclua.experiment.declare").check({
     workloads = { function() end }, target = spec.target,
-    events = spec.events or default_events(spec), metrics = metrics }
+    events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
   if #mistakes > 0 then explain.misuse("pmc.monitor: " .. table.concat(mistakes, "\n  "), 3) end
   return declaration
 end

@@ -141,6 +141,24 @@ describe("pmc.group", function()
     g:close()
   end)
 
+  it("gives no difference of readings the wrong way round", function()
+    local g = pmc.group("page-faults"):start()
+    local before = g:read()
+    local after = g:read()
+    assert.matches("from later ones", message_of(function() return before - after end))
+    assert.is_true((after - before):enabled_ns() > 0)
+    g:close()
+  end)
+
+  it("passes on all that a function returns where nothing can be opened", function()
+    -- Nothing has this tracepoint's number.
+    local g = pmc.group "2:99999"
+    assert.equal("unsupported", (g:read():status "2:99999"))
+    assert.equal(4, select("#", g:count(function() return nil, nil, 3 end)))
+    assert.equal(3, (select(4, g:count(function() return nil, nil, 3 end))))
+    g:close()
+  end)
+
   it("subtracts two readings exactly", function()
     local g = pmc.group { "page-faults", "task-clock" }
     g:start()

@@ -78,6 +78,15 @@ describe("pmc.monitor", function()
     end)
   end)
 
+  it("refuses a label that a field of its intervals would hide, and no other", function()
+    for name, refused in pairs { time = true, value = true, raw = true, label = false, values = false } do
+      local ok, problem = pcall(pmc.monitor, { target = pmc.self(), events = { name .. " = page-faults" } })
+      assert.equal(not refused, ok)
+      if ok then problem:close()
+      else assert.matches("intervals have a field of that name", tostring(problem)) end
+    end
+  end)
+
   it("ends after its duration, with a shorter interval at the end", function()
     with_clock({}, function()
       local monitor, last = on_self { interval = "50ms", duration = "0.12" }, nil

@@ -100,8 +100,9 @@ end
 
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
+---@param reserved? fun(name: string): string? why nothing may have a name; by default those of cells' fields
 ---@return pmclua.Declaration, string[] mistakes
-function declare.check(spec)
+function declare.check(spec, reserved)
   local mistakes = {}
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   local declaration = check_keys(spec, wrong)
@@ -119,7 +120,7 @@ function declare.check(spec)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.experiment.bring").events(declaration, wrong)
   check_primary(declaration, wrong)
-  require("pmclua.experiment.together").check(declaration, wrong)
+  require("pmclua.experiment.together").check(declaration, wrong, reserved)
   return declaration, mistakes
 end
 

@@ -104,7 +104,7 @@ local function whole_count(made, index, event)
   if not count then return nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
-  local was_shared = enabled and not is_placed and running ~= enabled
+  local was_shared = enabled and not is_placed and running < enabled
   local share = was_shared and tonumber(enabled) / tonumber(running) or 1
   local _, scale = require("pmclua.event.unit").of(event)
   return tonumber(count) * share * scale

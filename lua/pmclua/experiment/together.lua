@@ -57,12 +57,12 @@ end
 local OF_REPETITIONS = { iterations = true, wall_ns = true }
 
 -- A name in a formula, and of a field of a cell, is that of one thing. The same thing twice is said elsewhere.
-local function check_taken(declaration, wrong)
+local function check_taken(declaration, wrong, reserved)
   local taken = {}
   local function take(what, name, formula)
     local before = taken[name]
     local is_another = before and (before.what ~= what or before.formula ~= formula)
-    local why = names.reserved(name) or OF_REPETITIONS[name] and "every repetition has it"
+    local why = reserved(name) or OF_REPETITIONS[name] and "every repetition has it"
       or is_another and before.what .. " has that name"
     if why then wrong("%s cannot be called '%s': %s", what, name, why) end
     taken[name] = before or { what = what, formula = formula }
@@ -112,11 +112,12 @@ end
 --- Reports what does not go together.
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...) gets each mistake
-function M.check(declaration, wrong)
+---@param reserved? fun(name: string): string? as declare.check
+function M.check(declaration, wrong, reserved)
   if declaration.control and not declaration.baseline then
     wrong "control runs the baseline once more: there is no baseline"
   end
-  check_taken(declaration, wrong)
+  check_taken(declaration, wrong, reserved or names.reserved)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
   check_functions(declaration, wrong)

@@ -114,8 +114,8 @@ local function estimate(counts, place)
   if not raw then return nil, why end
   if is_doubtful(counts, place) then return nil, unverified.WHY end
   local enabled, running = times_of(counts, place)
-  local share = place.event.core_cpus and 1 or enabled / running        -- of a kind of core: never scaled
-  return tonumber(raw) * share * place.scale
+  local is_whole = running >= enabled or place.event.core_cpus          -- of a kind of core: never scaled
+  return tonumber(raw) * (is_whole and 1 or enabled / running) * place.scale
 end
 
 local RawView = {
@@ -142,6 +142,12 @@ Counts.__sub = function(later, earlier)
   local group = rawget(later, GROUP)
   if group ~= rawget(earlier, GROUP) then
     explain.misuse("counts of two different groups cannot be subtracted", 2)
+  end
+  if rawget(later, OFFSET) ~= rawget(earlier, OFFSET) then
+    explain.misuse("counts of two parts of a target cannot be subtracted", 2)
+  end
+  if times_of(later) < times_of(earlier) then
+    explain.misuse("counts are subtracted from later ones: later - earlier", 2)
   end
   local room = group.handle and group.handle:room() or group.no_room
   if group.handle then group.handle:subtract(rawget(earlier, ROOM), rawget(later, ROOM), room) end

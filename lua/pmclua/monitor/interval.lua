@@ -103,6 +103,14 @@ function Interval:parts()
   end
 end
 
+--- Why nothing that is counted may have this name; nil where it may.
+---@param name string
+---@return string?
+function M.reserved(name)
+  local is_own = Interval[name] or OWN[name] or name == "raw"
+  return is_own and "intervals have a field of that name" or nil
+end
+
 local meta = {
   __index = function(self, name)
     if Interval[name] then return Interval[name] end
