@@ -28,6 +28,38 @@ describe("a table", function()
     golden("one_stride.txt", shown(strides():where { stride = 64 }))
   end)
 
+  -- Cells of two levels, of the parts `more` and as a whole.
+  local function of_parts(header, ...)
+    local records = {}
+    for cell, n in ipairs { 256, 512 } do
+      for i, more in ipairs { {}, ... } do
+        local place = support.merged({ cell = cell, levels = { n = n } }, more)
+        for _, record in ipairs(made.records({ { i, i, i, i, i, i, i, i, i, i, i, n } }, place)) do
+          records[#records + 1] = record
+        end
+      end
+    end
+    return made.result(made.header(support.merged({ events = { event "cycles" }, pass_events = { { 1 } },
+      workloads = { { name = "rows", kind = "command", per = "run" } } }, header)), records)
+  end
+
+  it("over a factor has a column for each part, beside the whole", function()
+    local text = shown(of_parts({}, { cpu = 0 }, { cpu = 1 }))
+    assert.matches("n +rows +± +cpu 0 +± +cpu 1 +±", text)
+    assert.matches("256 +1 +0 %% +2 +0 %% +3 +0 %%", text)
+  end)
+
+  it("says which part is compared", function()
+    local text = shown(of_parts({ baseline = { n = 256 } }, { region = "parse" }))
+    assert.matches("n = 512 against n = 256 %(baseline%) · rows · 12 pairs", text)
+    assert.matches("n = 512 against n = 256 %(baseline%) · rows · region parse\n +12 pairs", text)
+  end)
+
+  it("has = for what is one value alone", function()
+    assert.matches("256 +1 +0 %%", shown(of_parts({}, { cpu = 0 })))
+    assert.is_nil(shown(of_parts({}, { cpu = 0 })):find("=  ", 1, true))
+  end)
+
   it("has what one element costs beside every event and time", function()
     local text = shown(elements())
     assert.matches("event +median +/element ", text)

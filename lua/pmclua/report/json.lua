@@ -153,7 +153,8 @@ local function verdict_entry(row)
 end
 
 local function place(cell)
-  return { workload = cell.workload, levels = copy(cell.levels), region = cell.region }
+  return { workload = cell.workload, levels = copy(cell.levels), region = cell.region, thread = cell.thread,
+    cpu = cell.cpu, interval = cell.interval }
 end
 
 local function pair_entry(pair)

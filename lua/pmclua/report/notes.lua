@@ -117,7 +117,9 @@ end
 
 local function most_repetitions(result)
   local most = 0
-  for cell in result:cells() do most = math.max(most, cell.repetitions) end
+  for cell in result:cells() do
+    most = math.max(most, entries_are_values(cell) and 0 or cell.repetitions)
+  end
   return most
 end
 

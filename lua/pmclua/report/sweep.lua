@@ -38,7 +38,7 @@ local function varies(result, name)
   return false
 end
 
--- What names a group: its workload and levels, as far as groups differ in them.
+-- What names a group: its workload and levels, as far as groups differ in them, and its part.
 local function group_name(result, cell, swept)
   local parts = {}
   if varies(result, "workload") then parts[1] = text.safe(cell.workload) end
@@ -48,7 +48,9 @@ local function group_name(result, cell, swept)
       parts[#parts + 1] = ("%s %s"):format(text.safe(name), words.level(name, cell.levels[name]))
     end
   end
-  if cell.region then parts[#parts + 1] = text.safe(cell.region) end
+  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
+    parts[#parts + 1] = text.safe((part:gsub("^region ", "")))
+  end
   return #parts > 0 and table.concat(parts, ", ") or text.safe(cell.workload)
 end
 

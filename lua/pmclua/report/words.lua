@@ -56,11 +56,12 @@ function M.interval(summary)
   return text.interval(plain(summary.low), plain(summary.high), plain(summary.median), summary.unit)
 end
 
---- Half the interval as a share of the value: "3.9 %".
+--- Half the interval as a share of the value: "3.9 %"; "=" for what is one value.
 ---@param summary pmclua.Summary
 ---@return string
 function M.spread(summary)
-  if summary.exact or summary.low and summary.low == summary.high then return "=" end
+  if summary.exact then return "=" end
+  if summary.low and summary.low == summary.high then return text.percent(0) end
   if summary.low == nil or summary.median == 0 then return M.ABSENT end
   local low, high, median = plain(summary.low), plain(summary.high), plain(summary.median)
   return text.percent((high - low) / 2 / math.abs(median))
@@ -150,15 +151,19 @@ local function level_words(cell, wanted)
   return parts
 end
 
+-- With the parts of its run or target that a cell is of.
+local function with_parts(list, cell)
+  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
+    list[#list + 1] = text.safe(part)
+  end
+  return list
+end
+
 --- The levels of a cell: "n = 256, stride = 64"; "" where it has none.
 ---@param cell pmclua.Cell
 ---@return string
 function M.levels(cell)
-  local parts = level_words(cell, function() return true end)
-  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
-    parts[#parts + 1] = text.safe(part)
-  end
-  return table.concat(parts, ", ")
+  return table.concat(with_parts(level_words(cell, function() return true end), cell), ", ")
 end
 
 --- What tells a cell from the one that it is compared with: "clang", "stride = 64".
@@ -171,7 +176,7 @@ function M.side(cell, other)
   return table.concat(parts, ", ")
 end
 
---- What two compared cells have in common: workload and levels.
+--- What two compared cells have in common: workload, levels, the part that both are of.
 ---@param cell pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string[]
@@ -180,7 +185,7 @@ function M.common(cell, other)
   local levels = table.concat(parts, ", ")
   local common = cell.workload == other.workload and { text.safe(cell.workload) } or {}
   if levels ~= "" then common[#common + 1] = levels end
-  return common
+  return with_parts(common, cell)
 end
 
 --- A verdict's ratio: "0.931"; a difference where there is none: "+12", "±0".
