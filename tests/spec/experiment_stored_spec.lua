@@ -97,6 +97,15 @@ describe("a stored experiment", function()
     end
   end)
 
+  it("is resumed with what its predictions and conditions saw of the stored part", function()
+    local _, _, result = resumed({ events = { "page-faults", "duration_time" }, workloads = { "true" },
+      repetitions = 6, expect = { "duration_time > 0", "page_faults > 0" } }, 5)
+    for i = 1, 2 do
+      local found = result.expectations[i]
+      assert.same({ "pass", 6 }, { found.state, found.n })
+    end
+  end)
+
   it("does not look again at sizes that it went beyond before it was cut off", function()
     local declaration = { events = { "page-faults" }, workloads = { a = "true", b = "true" }, baseline = "a",
       control = false, layout = "fixed", stop = { repetitions = 14, interval = "0.0001%" } }

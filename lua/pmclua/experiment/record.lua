@@ -98,9 +98,10 @@ local function indices_of(events)
   return index_of
 end
 
--- The whole count of a record, scaled where it ran part of the time; nil where it was not counted.
+-- The whole count of a record, scaled where it ran part of the time; nil where it was not counted. What needs
+-- no descriptor is a field of the record, and in a stored one only that.
 local function whole_count(made, index, event)
-  local count = made.counts[index]
+  local count = made.counts[index] or made[event.tool]
   if not count then return nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
