@@ -24,7 +24,8 @@
 -- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
 --   primary event's interval (marked *) is uncorrected.
 -- caveats: commands are split into words without a shell; --shell has them run by /bin/sh. A command
---   compared with itself shows how much differs by chance here.
+--   compared with itself shows how much differs by chance here. Output goes to /dev/null, for which some
+--   programs do less (GNU grep ends at its first match): --shell 'grep x FILE | cat' has it all written.
 
 local pmc = require "pmclua"
 
@@ -58,6 +59,27 @@ local function fail(status, problem)
   local is_typed = type(problem) == "table" and problem.misuse
   io.stderr:write("pmclua compare: ", tostring(is_typed and problem.message or problem), "\n")
   os.exit(is_typed and STATUS.usage or status, true)
+end
+
+-- A command line without the quotes of a command: each of its words is taken for a command.
+local function is_unquoted(problem)
+  local is_missing = type(problem) == "table" and (problem.code == "ENOENT" or problem.code == "ESEVERAL")
+  if not is_missing or #opt.workloads < 3 then return false end
+  for _, word in ipairs(opt.workloads) do
+    if word:find "%s" then return false end
+  end
+  return true
+end
+
+-- What a problem with the commands is on this command line.
+local function in_our_words(problem)
+  if is_unquoted(problem) then
+    problem.message = problem.message .. "\na command and its arguments take quotes: 'ls -l'"
+  elseif type(problem) == "table" and problem.message then
+    problem.message = problem.message:gsub("say shell = true, or give a list of words",
+      "--shell has /bin/sh run it")
+  end
+  return problem
 end
 
 local function usage(why) fail(STATUS.usage, why .. "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...") end
@@ -123,9 +145,9 @@ for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 
 if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
 
 local ok, result = pcall(files > 0 and compare_files or compare_commands)
-if not ok then fail(STATUS.failed, result) end
+if not ok then fail(STATUS.failed, in_our_words(result)) end
 if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint then
-  result.problem.hint = "--ignore-failure counts such runs"
+  result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
 end
 io.write(result:report { format = opt.format, stream = 1 })
 if result.signal then os.exit(128 + result.signal, true) end

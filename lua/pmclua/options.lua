@@ -188,14 +188,60 @@ local function wants_help(args, by_name)
   return false
 end
 
+-- What one thing is called by perf stat, by hyperfine and here.
+local SYNONYMS = {
+  { "e", "event", "events" }, { "M", "metric", "metrics" }, { "o", "output" }, { "w", "warmup" },
+  { "r", "n", "runs", "repeat", "repetitions" },
+}
+
+-- The other words for a word.
+local function synonyms_of(word)
+  for _, set in ipairs(SYNONYMS) do
+    for _, synonym in ipairs(set) do
+      if synonym == word then return set end
+    end
+  end
+  return {}
+end
+
+-- "--format markdown" for --markdown and hyperfine's --export-markdown; nil for what is no choice.
+local function as_choice(word, options)
+  for _, option in ipairs(options) do
+    for _, value in ipairs(option.choices or {}) do
+      if value == word:gsub("^export%-", "") then return ("--%s %s"):format(option[1], value) end
+    end
+  end
+end
+
+-- ", did you mean '--repetitions'?" for an option that there is not.
+local function meant(unknown, options)
+  local names, word = { "--help" }, unknown:gsub("^%-+", "")
+  local choice = as_choice(word, options)
+  if choice then return (", did you mean '%s'?"):format(choice) end
+  for _, option in ipairs(options) do
+    names[#names + 1] = "--" .. option[1]
+    for _, synonym in ipairs(synonyms_of(word)) do
+      if synonym == option[1] then return (", did you mean '--%s'?"):format(synonym) end
+    end
+  end
+  return near(unknown, names)
+end
+
+-- Whether a command is one argument.
+local function takes_command(options)
+  for _, option in ipairs(options) do
+    if option.argument and option[1] == "command" then return true end
+  end
+  return false
+end
+
 --- argparse's message with a better suggestion, and how the script is called.
 local function explain_refusal(message, options, about)
   message = message:match "^[^\n]*"
   local unknown = message:match "^unknown option '(.*)'$"
-  if unknown then
-    local names = { "--help" }
-    for _, option in ipairs(options) do names[#names + 1] = "--" .. option[1] end
-    message = message .. near(unknown, names)
+  if unknown then message = message .. meant(unknown, options) end
+  if message == "too many arguments" and takes_command(options) then
+    message = message .. ": a command and its arguments take quotes: 'ls -l'"
   end
   local usage = require("pmclua.help").usage(about.name, about.header, options)
   return M.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
@@ -241,7 +287,7 @@ end
 ---@param script? pmclua.Script
 function M.about(script)
   if not script then return { name = "SCRIPT", word = "SCRIPT" } end
-  local about = { name = script.name, word = script.word }
+  local about = { name = script.word, word = script.word }
   return setmetatable(about, { __index = function(_, key)
     if key ~= "header" then return nil end
     about.header = require("pmclua.script").header(script.path)

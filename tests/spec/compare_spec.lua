@@ -57,6 +57,17 @@ describe("pmclua compare", function()
     end
   end)
 
+  it("knows a command without its quotes, one for a shell, and shows no table where nothing was run", function()
+    assert.matches("take quotes: 'ls -l'", compare("ls", "no-such",
+      "nor-such").err, 1, true)
+    assert.matches("a '|', which only a shell would understand; --shell has /bin/sh run it",
+      compare("ls | cat", "true").err, 1, true)
+    local failing = compare("false", "true", "-e", "page-faults")
+    assert.equal(1, failing.status)
+    assert.equal("! false: exit status 1; --ignore-failure counts such runs; run it alone to see what it says\n",
+      (failing.out:gsub("%s*\n%s+", " ")))
+  end)
+
   it("does not mix files and commands, and says what is not there", function()
     assert.equal(2, compare(stored("a.jsonl", "true"), "true").status)
     local missing = compare("/nowhere/a.jsonl", "/nowhere/b.jsonl")

@@ -78,6 +78,8 @@ describe("a script's options", function()
 
   it("are refused with the nearest name or value when they are misspelt", function()
     refuses("unknown option '%-%-repaet', did you mean '%-%-repeat'%?", "--repaet", "3")
+    refuses("unknown option '%-%-runs', did you mean '%-%-repeat'%?", "--runs", "3")
+    refuses("unknown option '%-%-export%-beta', did you mean '%-%-kind beta'%?", "--export-beta", "f")
     refuses("%-%-kind: 'betta' is not alpha or beta, did you mean 'beta'%?", "--kind", "betta")
   end)
 
@@ -134,7 +136,7 @@ print(opt.file, opt.again)
     local result = support.pmclua { script }
     assert.equal(2, result.status)
     assert.matches("missing argument 'file'", result.err)
-    assert.matches("usage: pmclua needs %[options%] file %[again%]", result.err)
+    assert.matches("usage: pmclua %S+/needs%.lua %[options%] file %[again%]", result.err)
   end)
 
   it("of experiments are refused where the script ran none", function()
