@@ -99,6 +99,18 @@ describe("a compiled kernel", function()
     local first = build(folder, cc)
     assert.are_not.equal(first, build(folder, cc))
   end)
+
+  it("is not found again where the list of its headers is not whole", function()
+    local folder = support.folder()
+    write_header(folder, 2)
+    local cc = support.write(folder .. "/cc", ([[#!/bin/sh
+      cc "$@" && echo >>%s/compiled
+      for word; do case $word in *.d) printf 'two.so: two' >"$word";; esac; done]]):format(folder))
+    sh("chmod 755 " .. cc)
+    build(folder, cc)
+    build(folder, cc)
+    assert.equal("\n\n", support.read(folder .. "/compiled"))
+  end)
 end)
 
 describe("a stored result", function()

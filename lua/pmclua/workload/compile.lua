@@ -18,16 +18,34 @@ local function read_file(path)
   return text
 end
 
+--- A file of its own beside `path`, under another name. Raises an error object.
+local function temporary_for(path)
+  local temporary, _, errnum = core.make_temporary(path .. ".XXXXXX")
+  return temporary or error(explain.system(errnum, "write", path), 0)
+end
+
+--- Gives what was written beside `path` its name. Raises an error object, and leaves nothing.
+local function put_in_place(temporary, path)
+  local ok, _, errnum = core.rename(temporary, path)
+  if ok then return end
+  os.remove(temporary)
+  error(explain.system(errnum, "write", path), 0)
+end
+
 local function write_private(path, text)
-  local temporary, code, errnum = core.make_temporary(path .. ".XXXXXX")
-  if not temporary then error(explain.system(errnum or 5, "write", path), 0) end
-  local file = assert(io.open(temporary, "wb"))
-  local ok = file:write(text) and file:close()
-  if not ok or not core.rename(temporary, path) then
-    os.remove(temporary)
-    error(explain.system(28, "write", path), 0)
+  local temporary = temporary_for(path)
+  local file, _, errnum = io.open(temporary, "wb")
+  local ok
+  if file then
+    ok, _, errnum = file:write(text)
+    local closed, _, unwritten = file:close()
+    ok, errnum = ok and closed, errnum or unwritten
   end
-  return code
+  if not ok then
+    os.remove(temporary)
+    error(explain.system(errnum, "write", path), 0)
+  end
+  put_in_place(temporary, path)
 end
 
 --- The private folder of compiled kernels. Another's, or one that others may write, is refused: what
@@ -69,18 +87,26 @@ local function headers_unchanged(listing)
   return true
 end
 
---- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out. One that
---- was changed since `source` was written may not be what was compiled: what stands for it is no hash.
+-- Stands for a hash where it is not known what was compiled: the entry is never taken.
+local UNKNOWN = "0"
+
+--- The hash of a header as it was compiled. Of one that was changed since `source` was written that is not
+--- known: when it was stands for it.
+local function header_hash(path, source)
+  local text, real, written = read_file(path), core.real_path(path), core.stat(source)
+  local facts = real and core.stat(real)
+  if not (text and facts and written) then return UNKNOWN end
+  return facts.mtime_ns < written.mtime_ns and core.hash(text) or core.decimal(facts.mtime_ns)
+end
+
+--- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out.
+---@param dependencies string? what the compiler wrote; nil: it cannot be read
 local function list_headers(dependencies, source)
-  local lines, start_ns = {}, core.stat(source).mtime_ns
-  local list = dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)" or ""
+  local list = dependencies and dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
+  if not list then return ("%s %s\n"):format(UNKNOWN, source) end
+  local lines = {}
   for path in list:gmatch "%S+" do
-    local text, real = path ~= source and read_file(path), core.real_path(path)
-    if text and real then
-      local changed_ns = core.stat(real).mtime_ns
-      lines[#lines + 1] = ("%s %s\n"):format(
-        changed_ns < start_ns and core.hash(text) or core.decimal(changed_ns), path)
-    end
+    if path ~= source then lines[#lines + 1] = ("%s %s\n"):format(header_hash(path, source), path) end
   end
   return table.concat(lines)
 end
@@ -167,13 +193,13 @@ function compile.build(session, unit)
   -- make the object differ from the key.
   local source = stem .. "." .. extension
   write_private(source, text_of(unit))
-  local object = core.make_temporary(stem .. ".so.XXXXXX")
+  local object = temporary_for(stem .. ".so")
   local argv = {}
   for _, part in ipairs { cc, flags, { "-MMD", "-MF", object .. ".d", "-o", object, source }, libs } do
     for _, word in ipairs(part) do argv[#argv + 1] = word end
   end
   local ok, problem = pcall(run_compiler, session, argv, unit)
-  local dependencies = read_file(object .. ".d") or ""
+  local dependencies = read_file(object .. ".d")
   os.remove(object .. ".d")
   if not ok then
     os.remove(object)
@@ -181,7 +207,7 @@ function compile.build(session, unit)
   end
   listing = list_headers(dependencies, source)
   local made = object_of(stem, listing)
-  core.rename(object, made)
+  put_in_place(object, made)
   write_private(stem .. ".headers", listing)
   return made
 end

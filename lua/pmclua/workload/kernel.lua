@@ -67,8 +67,9 @@ local function source_unit(self, levels)
       message = ("cannot read the kernel's source: %s"):format(why),
       hint = "sources are found from the script's folder" }, 0)
   end
-  local text = file:read "*a"
+  local text, _, errnum = file:read "*a"
   file:close()
+  if not text then error(explain.system(errnum, "read", path), 0) end
   return { text = text, label = path, folder = paths.directory(path), extension = path:match "%.(%w+)$" }
 end
 
