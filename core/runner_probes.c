@@ -187,7 +187,8 @@ static int fill_group(struct probes *probes, struct probe_group *group, const st
     return result < 0 ? refuse(refusal, "ring", result) : 0;
 }
 
-/* 1: there is no such CPU, or no such thread any more. */
+enum { NO_CPU = 1, NO_THREAD };         /* why a group is left out */
+
 static int open_group(struct probes *probes, int source, int cpu, const struct refusal *refusal)
 {
     struct probe_group *group = &probes->group[probes->groups];
@@ -196,7 +197,7 @@ static int open_group(struct probes *probes, int source, int cpu, const struct r
     if (is_missing(result)) {
         *refusal->why = NULL;
         close_group(group);
-        return 1;
+        return result == -ENODEV ? NO_CPU : NO_THREAD;
     }
     probes->groups++;
     return result;
@@ -239,21 +240,34 @@ static int index_ids(struct probes *probes)
     return 0;
 }
 
+/* A thread's groups. What it does on a CPU that is left out, though it runs programs, would be lost without a word. */
+static int open_source(struct probes *probes, int source, const struct refusal *refusal)
+{
+    int opened = 0, online = is_all(probes) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    for (int cpu = 0; cpu < (is_all(probes) ? probes->cpus : 1); cpu++) {
+        int result = open_group(probes, source, is_all(probes) ? cpu : -1, refusal);
+        if (result == NO_THREAD)
+            return probes->target.count > 1 ? 0 : refuse(refusal, "target", -ESRCH);
+        if (result < 0)
+            return result;
+        opened += result == 0;
+    }
+    return opened >= online ? 0 : refuse(refusal, "cpu", -ENODEV);
+}
+
 static int open_groups(struct probes *probes, const struct refusal *refusal)
 {
-    size_t rings = (size_t)ring_count(probes), cpus = is_all(probes) ? (size_t)probes->cpus : 1;
-    probes->group = calloc((size_t)probes->target.count * cpus, sizeof *probes->group);
+    size_t rings = (size_t)ring_count(probes);
+    probes->group = calloc((size_t)probes->target.count * (is_all(probes) ? rings : 1), sizeof *probes->group);
     probes->ring = calloc(rings, sizeof *probes->ring);
     probes->ring_cpu = calloc(rings, sizeof *probes->ring_cpu);
     probes->ring_fd = calloc(rings, sizeof *probes->ring_fd);
     if (!probes->group || !probes->ring || !probes->ring_cpu || !probes->ring_fd)
         return refuse(refusal, "memory", -ENOMEM);
     for (int source = 0; source < probes->target.count; source++) {
-        for (size_t cpu = 0; cpu < cpus; cpu++) {
-            int result = open_group(probes, source, is_all(probes) ? (int)cpu : -1, refusal);
-            if (result < 0)
-                return result;
-        }
+        int result = open_source(probes, source, refusal);
+        if (result < 0)
+            return result;
     }
     return probes->groups > 0 ? 0 : refuse(refusal, "target", -ESRCH);
 }

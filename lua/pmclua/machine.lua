@@ -16,17 +16,28 @@ function machine.line(path)
 end
 local line = machine.line
 
+--- The text of a file, or nil and why: that it cannot be opened, or not be read to its end. For /proc and
+--- /sys, whose files have no size beforehand.
+---@param path string
+---@return string? text
+---@return string? why
+function machine.text(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, why end
+  local text, broken = file:read "*a"
+  file:close()
+  return text, broken
+end
+
 local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 
 local function cpu_facts()
   local found, count = {}, 0
-  local file = io.open("/proc/cpuinfo", "r")
-  for text in file and file:lines() or function() end do
+  for text in (machine.text "/proc/cpuinfo" or ""):gmatch "[^\n]+" do
     local key, value = text:match "^([^:\t]+)%s*:%s*(.*)$"
     if key == "processor" then count = count + 1 end
     if key and not found[key] then found[key] = value end
   end
-  if file then file:close() end
   local model
   for _, key in ipairs(CPU_KEYS) do model = model or found[key] end
   if not model and found["CPU implementer"] then

@@ -3,7 +3,9 @@
 -- Parts of a machine are named as perf names them: "S0" a socket, "S0-D0" a die, "S0-D0-C1" a core,
 -- "N0" a NUMA node; a CPU is its number.
 
-local line = require("pmclua.machine").line
+local explain = require "pmclua.explain"
+local machine = require "pmclua.machine"
+local line = machine.line
 
 local M = {}
 
@@ -47,15 +49,32 @@ function M.format(cpus)
   return table.concat(parts, ",")
 end
 
-local function list_in(name) return M.parse(line(root() .. "/cpu/" .. name) or "0") or { 0 } end
+local function list_in(name)
+  local text = line(root() .. "/cpu/" .. name)
+  return text and M.parse(text)
+end
 
---- The CPUs that run programs now, ascending.
+-- Where there is no sysfs: "cpu0 …", "cpu1 …", of those that are online.
+local function in_proc_stat()
+  local list = {}
+  for cpu in (machine.text "/proc/stat" or ""):gmatch "\ncpu(%d+) " do list[#list + 1] = tonumber(cpu) end
+  return list[1] and list
+end
+
+--- The CPUs that run programs now, ascending. Raises a problem where that cannot be found out: to count fewer
+--- than there are is to say something false of them all.
 ---@return integer[]
-function M.online() return list_in "online" end
+function M.online()
+  local list = list_in "online" or in_proc_stat()
+  if list then return list end
+  error(explain.problem { code = "ENOENT", operation = "read",
+    message = "cannot tell which CPUs there are: neither sysfs nor /proc/stat can be read",
+    hint = "mount sysfs on /sys, or proc on /proc" }, 0)
+end
 
 --- The CPUs that are there, running or not.
 ---@return integer[]
-function M.present() return list_in "present" end
+function M.present() return list_in "present" or M.online() end
 
 --- Those of `cpus` that are not in `others`.
 ---@param cpus integer[]

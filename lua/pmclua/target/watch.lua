@@ -83,14 +83,17 @@ local function open_place(self, place, members)
   return true
 end
 
--- Every place open: the members; or nil and the failure. A place that has ended is left out.
+-- Every place open: the members; or nil and the failure. A thread that has ended, or a CPU that is offline
+-- since it was listed, is left out.
 local function open_places(self, places)
   local members = {}
   for _, place in ipairs(places) do
     local ok, failure = open_place(self, place, members)
-    local has_ended = not ok and (failure.code == "ESRCH" and place.pid > 0
-      or failure.code == "ENODEV" and place.cpu >= 0)
-    if not ok and not has_ended then
+    local is_offline = not ok and failure.code == "ENODEV" and place.cpu >= 0
+    if is_offline then
+      self.notes[#self.notes + 1] = ("CPU %d went offline while it was being attached to: it is not counted")
+        :format(place.cpu)
+    elseif not ok and not (failure.code == "ESRCH" and place.pid > 0) then
       close_members(members)
       return nil, failure
     end

@@ -47,6 +47,10 @@ function rules.target(errnum, code)
   return core.errno_text(errnum)
 end
 
+function rules.cpu(errnum)
+  return "not every CPU that runs programs could be followed: " .. core.errno_text(errnum), "try again"
+end
+
 function rules.reading(errnum) return "the rings could not be read: " .. core.errno_text(errnum) end
 
 function rules.termination() return "the runner was ended" end
