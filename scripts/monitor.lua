@@ -102,4 +102,5 @@ note_all()
 
 if monitor.signal then os.exit(128 + monitor.signal, true) end
 local result = monitor.result
+if result and (result.lost or result.outcome == "not-started") then os.exit(STATUS.failed, true) end
 if result then os.exit(result.signal > 0 and 128 + result.signal or result.exit, true) end

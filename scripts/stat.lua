@@ -126,7 +126,15 @@ end
 -- ---- -I: a line each interval ----
 
 local function status_of(result)
+  if result.lost or result.outcome == "not-started" then return STATUS.failed end
   return result.signal and result.signal > 0 and 128 + result.signal or result.exit
+end
+
+local function show_intervals(monitor)
+  for line in monitor:lines(format, { separator = separator }) do
+    if not opt.no_report then write(line) end
+    note(monitor:remarks())
+  end
 end
 
 local function stream()
@@ -142,9 +150,10 @@ local function stream()
     duration = opt.timeout, pin = opt.pin, inherit = not opt.no_inherit })
   if not started then fail_by(monitor) end
   note(monitor:remarks())
-  for line in monitor:lines(format, { separator = separator }) do
-    if not opt.no_report then write(line) end
-    note(monitor:remarks())
+  local shown, why = pcall(show_intervals, monitor)
+  if not shown then
+    monitor:close()
+    fail(STATUS.failed, why)
   end
   note(monitor:remarks())
   os.exit(monitor.signal and 128 + monitor.signal or monitor.result and status_of(monitor.result) or 0, true)

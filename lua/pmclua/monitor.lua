@@ -300,12 +300,22 @@ local function lost_at_exec(self)
     .. "may not read; make it readable, or run as root"):format(text.time(enabled_ns), text.time(cpu_ns))
 end
 
+-- What kept the command from being run, or from being known to its end.
+local function lost_with_runner(self)
+  local result = self.result
+  if result and result.lost then return "the command was lost: " .. result.lost end
+  if result and result.outcome == "not-started" then
+    return "the command was not run: " .. self.held.command:complaint(result)
+  end
+end
+
 --- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,
 --- threads that may be missing.
 ---@return string[]
 function Monitor:remarks()
   local list = self.group:remarks()
   list[#list + 1] = lost_at_exec(self)
+  list[#list + 1] = lost_with_runner(self)
   local reasons, names = refusals(self.columns)
   for _, why in ipairs(reasons) do
     list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)

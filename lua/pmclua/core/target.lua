@@ -180,8 +180,12 @@ end
 
 local SIGCONT = 18                      -- on x86, arm64 and riscv
 
---- Lets a stopped process go on.
+--- Lets a stopped process go on: true, or nil, errno name, number.
 ---@param pid integer
-function M.continue(pid) ffi.C.pmclua_libc_kill(pid, SIGCONT) end
+function M.continue(pid)
+  if ffi.C.pmclua_libc_kill(pid, SIGCONT) == 0 then return true end
+  local errnum = ffi.errno()
+  return nil, core.errno_name(errnum), errnum
+end
 
 return M

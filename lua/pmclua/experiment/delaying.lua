@@ -33,7 +33,7 @@ end
 local function result_of(command, ended, start_ns)
   local result = command.result or { outcome = ended, exit = -1, signal = 0 }
   local now = core.now_ns()
-  return { outcome = ended or result.outcome, exit = result.exit, signal = result.signal,
+  return { outcome = ended or result.outcome, lost = result.lost, exit = result.exit, signal = result.signal,
     errnum = result.errnum or 0, start_ns = start_ns, wall_ns = start_ns and now - start_ns,
     iterations = 1, threads = 1, words = {}, output = result.output or "", errors = result.errors or "" }
 end

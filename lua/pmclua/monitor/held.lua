@@ -8,13 +8,14 @@ local command = require "pmclua.workload.command"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
+local session = require("pmclua.lazy").module "pmclua.workload.session"
 local tasks = require "pmclua.target.tasks"
 local words = require "pmclua.workload.words"
 
 ---@class pmclua.Held
 ---@field pid integer of the command
 ---@field command pmclua.Command
----@field result? table as a runner gives it, once it has ended
+---@field result? table as a runner gives it, once it has ended; `lost`: why it is not known how
 local Held = {}
 Held.__index = Held
 
@@ -70,17 +71,29 @@ function M.start(inner, options)
   local self = setmetatable({ command = inner, runner = runner }, Held)
   local definition = core.message("workload", 1)
   behind_shell(inner):define(definition, options.levels or {}, options)
-  runner:send(definition)
-  runner:send(core.message("run", 1):number("workload", 1))
-  self.pid = wait_for_stop(self)
+  local is_sent = runner:send(definition) and runner:send(core.message("run", 1):number("workload", 1))
+  self.pid = is_sent and wait_for_stop(self)
   if self.pid then return self end
   self:close()
   error(explain.problem { code = "EWORKLOAD", operation = "execute",
     message = ("'%s' could not be held before its start"):format(inner.name) }, 0)
 end
 
---- Lets it execute.
-function Held:release() binding.continue(self.pid) end
+--- Lets it execute. Raises a problem where that is refused.
+function Held:release()
+  local ok, _, errnum = binding.continue(self.pid)
+  if not ok then error(explain.system(errnum, "let go on", self.command.name), 0) end
+end
+
+-- How a command ended whose runner did: that is not known, unless we were told to end both.
+local function result_of_loss(self, why)
+  local exit, signal = self.runner:finish(true)
+  if core.interrupts() > 1 then
+    return { outcome = "interrupted", exit = -1, signal = core.interrupt_signal(), errnum = 0 }
+  end
+  local lost = why == "EPIPE" and session.end_of_runner(exit, signal) or session.UNHEARD .. why
+  return { outcome = "quit", lost = lost, exit = -1, signal = 0, errnum = 0 }
+end
 
 --- Waits until it has ended, a signal comes, or `timeout_ns` has passed. "ended": `result` says how.
 ---@param timeout_ns number
@@ -93,8 +106,7 @@ function Held:wait(timeout_ns)
     return "ended"
   end
   if why == "timeout" then return "timeout" elseif why == "EINTR" then return "signal" end
-  local exit, signal = self.runner:finish(true)
-  self.result = { outcome = signal ~= 0 and "signalled" or "quit", exit = exit, signal = signal, errnum = 0 }
+  self.result = result_of_loss(self, why)
   return "ended"
 end
 

@@ -27,6 +27,9 @@ Session.__index = Session
 
 local session = {}
 
+--- What is said of a runner that cannot be read from, before the errno's name.
+session.UNHEARD = "the runner cannot be heard: "
+
 local function new_host() return { sent = {}, ready = {}, layout = {} } end
 
 local function finish(host)
@@ -112,8 +115,11 @@ local function define(self, id)
   return self.host.runner:send(self.definitions[id])
 end
 
--- What a runner's own end says where it is none of the workload's doing.
-local function end_of_runner(exit, signal)
+--- What a runner's own end says where it is none of the workload's doing.
+---@param exit integer
+---@param signal integer 0: none
+---@return string
+function session.end_of_runner(exit, signal)
   if signal ~= 0 then return "the runner was ended by " .. core.signal_name(signal) end
   return ("the runner ended with status %d"):format(exit)
 end
@@ -127,7 +133,7 @@ local function death(self, job, outcome, kill, lost)
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
   if not outcome and (lost or not job.in_runner) then
-    lost, exit, signal = lost or end_of_runner(exit, signal), -1, 0
+    lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
   end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
   return { outcome = outcome, lost = lost, exit = exit, signal = signal, words = {}, threads = 0,
@@ -221,7 +227,7 @@ local function receive(self, job, left)
     if why == "EINTR" and core.interrupts() > 1 then return death(self, job, "interrupted", true) end
     if why == "EPIPE" then return death(self, job, nil, false) end
     if why and why ~= "EINTR" and why ~= "timeout" then
-      return death(self, job, nil, true, "the runner cannot be heard: " .. why)
+      return death(self, job, nil, true, session.UNHEARD .. why)
     end
     self.idle()
   end
