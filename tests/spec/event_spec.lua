@@ -44,6 +44,17 @@ describe("an event", function()
     assert.equal(1e-6, one("task-clock").scale)
   end)
 
+  it("is refused where its scale is there and cannot be read", function()
+    local power = support.folder() .. "/bus/event_source/devices/power"
+    support.write(power .. "/type", "9\n")
+    support.write(power .. "/format/event", "config:0-7\n")
+    support.write(power .. "/events/energy", "event=2\n")
+    support.write(power .. "/events/energy.scale/folder", "")
+    local root = power:match "^(.*)/bus/"
+    assert.matches("cannot read .*energy.scale", support.message_of(event.parse, "power/energy/",
+      { sysfs = root }))
+  end)
+
   it("keeps a config above 2^53 exactly", function()
     assert.equal(0xffffffffffffffffULL, one("rffffffffffffffff").attr.config)
     assert.equal(0x5ff8800000000000ULL,

@@ -211,6 +211,13 @@ function silences.tracepoint(filter)
   return ("tracepoints are not listed: this user may not read %s, or it is not mounted"):format(root)
 end
 
+function silences.pmu()
+  local unread = sysfs.unread
+  if #unread == 0 then return nil end
+  return ("events of PMUs may be missing: %s%s"):format(unread[1],
+    #unread > 1 and (", and %d others"):format(#unread - 1) or "")
+end
+
 function silences.pfm()
   if #require("pmclua.core").pfm.pmus() > 0 then return nil end
   return "events by their vendors' names are not listed: libpfm4 is not installed"

@@ -3,6 +3,8 @@
 -- What was read is kept for the life of the process: PMUs do not come and go while events are parsed.
 -- Nothing here knows the grammar of specs; terms of an alias are handed out as text.
 
+local explain = require "pmclua.explain"
+
 local M = {}
 
 ---@class pmclua.event.Format
@@ -33,18 +35,40 @@ Tree.__index = Tree
 
 local LONGEST = 8192        -- bytes; the OS kernel's own files have a page at most
 
+local ENOENT = 2
+
+--- What is there and could not be read: "PATH: WHY". What is not there is no matter: PMUs differ.
+---@type string[]
+M.unread = {}
+
+-- The first line of a file; nil and the errno where there is none.
 local function read_line(path)
-  local file = io.open(path)
-  if not file then return nil end
-  local text = file:read(LONGEST)
-  file:close()
-  return text and text:match "^[^\n]*"
+  local file, why, errnum = io.open(path)
+  local text
+  if file then
+    text, why, errnum = file:read(LONGEST)
+    if why then why = ("%s: %s"):format(path, why) end
+    file:close()
+  end
+  if why and errnum ~= ENOENT then M.unread[#M.unread + 1] = why end
+  return text and text:match "^[^\n]*", errnum
+end
+
+-- The same of what decides what a value means: one that is there must be read.
+local function read_meaning(path)
+  local line, errnum = read_line(path)
+  if not line and errnum and errnum ~= ENOENT then error(explain.system(errnum, "read", path), 0) end
+  return line
 end
 
 local function list_directory(path)
   local names = {}
   local ok, iterator, state = pcall(require("lfs").dir, path)
-  if not ok then return names end
+  if not ok then
+    local why = tostring(iterator):gsub("^cannot open ", "")
+    if not why:find "No such file" then M.unread[#M.unread + 1] = why end
+    return names
+  end
   for name in iterator, state do
     if name:sub(1, 1) ~= "." then names[#names + 1] = name end
   end
@@ -114,10 +138,10 @@ function Pmu:alias(name)
     return {
       name = name,
       terms = (terms:gsub("%s+$", "")),
-      unit = read_line(path .. ".unit") or "",
-      scale = tonumber(read_line(path .. ".scale") or 1) or 1,
-      snapshot = read_line(path .. ".snapshot") == "1",
-      per_package = read_line(path .. ".per-pkg") == "1",
+      unit = read_meaning(path .. ".unit") or "",
+      scale = tonumber(read_meaning(path .. ".scale") or 1) or 1,
+      snapshot = read_meaning(path .. ".snapshot") == "1",
+      per_package = read_meaning(path .. ".per-pkg") == "1",
     }
   end)
 end
@@ -170,7 +194,7 @@ end
 
 local function read_pmu(tree, name)
   local path = tree.devices .. "/" .. name
-  local type = tonumber(read_line(path .. "/type"))
+  local type = tonumber((read_line(path .. "/type")) or "")
   if not type then return nil end
   local cpus, core_cpus = read_line(path .. "/cpumask"), read_line(path .. "/cpus")
   local has_cpus = core_cpus ~= nil and core_cpus ~= ""
