@@ -55,11 +55,12 @@ end
 ---@param groups { attrs: table[] }[] what each thread counts
 function Marks:prepare(groups)
   local path = temporary_file(self.folder)
-  local file = assert(io.open(path, "w+b"))
   self.layout = binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
-  local ok, why = binding.write(file, self.layout, groups)
-  file:close()
-  ok = ok and core.rename(path, self.path)
+  local file, why = io.open(path, "w+b")
+  local ok = file
+  if ok then ok, why = binding.write(file, self.layout, groups) end
+  if file then file:close() end
+  if ok then ok, why = core.rename(path, self.path) end
   if ok then return end
   os.remove(path)
   error(explain.problem { code = "EWRITE", operation = "write",
@@ -99,7 +100,8 @@ end
 ---@return pmclua.Mark[] marks
 ---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept
 function Marks:read()
-  local file = assert(io.open(self.path, "rb"))
+  local file, _, errnum = io.open(self.path, "rb")
+  if not file then error(explain.system(errnum, "read", self.path), 0) end
   local facts, slots = binding.facts(file), binding.slots(file, self.layout)
   local marks = by_name(slots)
   for _, entry in ipairs(binding.log(file, self.layout)) do

@@ -75,15 +75,16 @@ function M.write(file, layout, groups)
   local ok, why = file:write(table.concat(parts))
   if not ok then return nil, why end
   -- The rest is 0 and takes no memory until it is written to.
-  file:seek("set", layout.bytes - 1)
-  return file:write "\0" and file:flush()
+  ok, why = file:seek("set", layout.bytes - 1)
+  if ok then ok, why = file:write "\0" end
+  if ok then ok, why = file:flush() end
+  return ok, why
 end
 
 local function bytes_at(file, offset, count)
-  file:seek("set", offset)
-  local bytes = file:read(count)
-  if not bytes or #bytes < count then error("the table of marks was cut off", 0) end
-  return bytes
+  local bytes = file:seek("set", offset) and file:read(count)
+  if bytes and #bytes == count then return bytes end
+  error("the table of marks was cut off", 0)
 end
 
 local function words_at(file, offset, count)
