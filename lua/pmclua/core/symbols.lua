@@ -150,9 +150,10 @@ function Symbols:exits(index)
   local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
   local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
     unknown_at = body.unknown_at ~= 0 and core.exact(body.unknown_at) or nil }
-  if count < 0 then return nil, core.errno_name(-count), facts end
   local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
-  C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body)
+  -- The code is read again.
+  if count > 0 then count = C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body) end
+  if count < 0 then return nil, core.errno_name(-count), facts end
   for i = 1, count do
     exits[i] = { offset = core.exact(raw[i - 1].offset), tail = raw[i - 1].kind == C.PMCLUA_EXIT_TAIL }
   end
