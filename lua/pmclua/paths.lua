@@ -18,10 +18,16 @@ local function first_existing(candidates)
   end
 end
 
+-- Where the core is. Raises a problem where that cannot be found out.
+local function core_folder()
+  local folder, _, errnum = core.folder()
+  return folder or error(require("pmclua.explain").system(errnum, "find", "where pmclua is installed"), 0)
+end
+
 --- The first of `places` that is there, under the prefix that pmclua was installed to: the core is in its
 --- bin/ (the executable), lib/pmclua/ (the library) or lib/lua/5.1/ (LuaRocks).
 local function installed(places)
-  local prefix, candidates = core.folder(), {}
+  local prefix, candidates = core_folder(), {}
   for _ = 1, 3 do
     prefix = paths.directory(prefix)
     for _, place in ipairs(places) do candidates[#candidates + 1] = prefix .. "/" .. place end
@@ -32,7 +38,7 @@ end
 --- The runner's executable: PMCLUA_RUNNER, beside pmclua, or PREFIX/libexec/pmclua.
 ---@return string
 function paths.runner()
-  return os.getenv "PMCLUA_RUNNER" or first_existing { core.folder() .. "/pmclua-runner" }
+  return os.getenv "PMCLUA_RUNNER" or first_existing { core_folder() .. "/pmclua-runner" }
     or installed { "libexec/pmclua/pmclua-runner", "bin/pmclua-runner" }
 end
 
@@ -47,7 +53,7 @@ end
 --- The folder of the reusable scripts: the source tree's, or PREFIX/share/pmclua/scripts.
 ---@return string
 function paths.scripts()
-  local tree = core.folder():match "^(.*)/build$"
+  local tree = core_folder():match "^(.*)/build$"
   return tree and tree .. "/scripts" or installed { "share/pmclua/scripts", "share/lua/5.1/pmclua/scripts" }
 end
 

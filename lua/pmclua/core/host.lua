@@ -17,12 +17,13 @@ function M.capabilities() return C.pmclua_capabilities() end
 
 local folder
 
---- The folder of the file that the core is in: the executable, or the library. Asked for once: that file may be
---- replaced while it runs.
+--- The folder of the file that the core is in: the executable, or the library; or nil, errno name, number.
+--- Asked for once: that file may be replaced while it runs.
 function M.folder()
   if folder then return folder end
   local path = ffi.new "char[4096]"
-  assert(C.pmclua_folder(path, 4096) == 0, "pmclua: cannot tell where it is installed")
+  local result = C.pmclua_folder(path, 4096)
+  if result < 0 then return refused(result) end
   folder = ffi.string(path)
   return folder
 end

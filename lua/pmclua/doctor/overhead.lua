@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local kernels = require "pmclua.doctor.kernels"
+local machine = require "pmclua.machine"
 local stats = require "pmclua.stats"
 
 local M = {}
@@ -155,7 +156,7 @@ local HITS, REPETITIONS = 2000, 20
 local ADDRESS = 0x10000000
 
 local function libc_function()
-  for line in io.lines "/proc/self/maps" do
+  for line in (machine.text "/proc/self/maps" or ""):gmatch "[^\n]+" do
     local path = line:match "(/%S*/libc[.-]%S*)$"
     if path then return path .. ":getppid" end
   end

@@ -5,6 +5,7 @@
 -- where it did each time nothing is concluded.
 
 local explain = require "pmclua.explain"
+local machine = require "pmclua.machine"
 local text = require "pmclua.text"
 
 local M = {}
@@ -28,15 +29,10 @@ local LIMIT_S = 60              -- of a repetition
 local ADDRESS = 0x10000000      -- low and free: programs and libraries are loaded elsewhere
 
 local function libc()
-  local maps = io.open "/proc/self/maps"
-  for line in maps and maps:lines() or function() end do
+  for line in (machine.text "/proc/self/maps" or ""):gmatch "[^\n]+" do
     local path = line:match "(/%S*/libc[.-]%S*)$" or line:match "(/%S*/ld%-musl%S*)$"
-    if path then
-      maps:close()
-      return path
-    end
+    if path then return path end
   end
-  if maps then maps:close() end
 end
 
 local function of_libc(form)

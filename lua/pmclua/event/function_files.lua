@@ -3,6 +3,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local machine = require "pmclua.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.text"
 
@@ -54,9 +55,10 @@ end
 local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
 
 local function lines_of(command)
-  local lines, pipe = {}, io.popen(command .. " 2>/dev/null </dev/null")
-  for line in pipe and pipe:lines() or function() end do lines[#lines + 1] = line end
+  local pipe = io.popen(command .. " 2>/dev/null </dev/null")
+  local lines, listing = {}, pipe and pipe:read "*a" or ""
   if pipe then pipe:close() end
+  for line in listing:gmatch "[^\n]+" do lines[#lines + 1] = line end
   return lines
 end
 
@@ -92,12 +94,10 @@ end
 
 local function mapped_by(pid)
   local paths, seen = {}, {}
-  local maps = io.open(("/proc/%d/maps"):format(pid))
-  for line in maps and maps:lines() or function() end do
+  for line in (machine.text(("/proc/%d/maps"):format(pid)) or ""):gmatch "[^\n]+" do
     local path = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
     if path and not seen[path] then paths[#paths + 1], seen[path] = path_in(pid, path), true end
   end
-  if maps then maps:close() end
   return paths
 end
 

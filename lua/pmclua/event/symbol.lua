@@ -3,6 +3,7 @@
 -- Invariant: an address is given only where it is certain. A program that is loaded anywhere has none before
 -- it runs; of one that runs, the addresses are those of this run.
 
+local machine = require "pmclua.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.text"
 
@@ -96,15 +97,13 @@ end
 -- Files that a process has mapped, with the address of their first byte; the program itself first.
 local function mapped(pid)
   local files, seen = {}, {}
-  local maps = io.open(("/proc/%s/maps"):format(pid))
-  for line in maps and maps:lines() or function() end do
+  for line in (machine.text(("/proc/%s/maps"):format(pid)) or ""):gmatch "[^\n]+" do
     local start, path = line:match "^(%x+)%-%x+ %S+ 0+ %S+ %d+%s+(/.*)$"
     if start and not seen[path] then
       files[#files + 1] = { path = path, start = tonumber(start, 16) }
       seen[path] = true
     end
   end
-  if maps then maps:close() end
   return files
 end
 
