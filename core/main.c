@@ -180,6 +180,16 @@ static void hold_standard(void)
             return;
 }
 
+/* Output that was lost, now or before, is no success. */
+static int finish_output(int status)
+{
+    int is_whole = fflush(stdout) == 0 && !ferror(stdout);
+    if (is_whole || status != 0)
+        return status;
+    fputs("pmclua: standard output could not be written\n", stderr);
+    return FAILED;
+}
+
 int main(int argc, char **argv)
 {
     hold_standard();
@@ -199,7 +209,5 @@ int main(int argc, char **argv)
         status = (int)lua_tointeger(L, -1);
     }
     lua_close(L);
-    if (fflush(stdout) != 0 && status == 0)
-        status = FAILED;
-    return status;
+    return finish_output(status);
 }

@@ -145,8 +145,9 @@ end
 local function load_script(path)
   local ok, embedded = pcall(require, "pmclua.embedded")
   local file = ok and io.open(path, "rb")
-  local chunk = file and embedded.script(file:read "*a")
+  local text = file and file:read "*a"
   if file then file:close() end
+  local chunk = text and embedded.script(text)
   if chunk then return chunk end
   return loadfile(path)
 end
