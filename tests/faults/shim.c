@@ -4,6 +4,9 @@
  * FAULTS_PLAN names a file that is mapped: struct plan. The `occurrence`-th call of `call` in the program
  * `program` (counted from 1, over its lifetime) meets `action`; all others go through. Where `occurrence` is
  * 0 calls are only counted. Programs of other names are left alone.
+ *
+ * What libc is not asked for is met all the same: readings of counters, which are raw system calls, in the table
+ * `pmclua_system`; what a held child does, which may run no code of libc, by a filter that it is given (seccomp).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,12 +19,17 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,11 +39,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CALLS(X) X(perf_event_open) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(fopen) X(fread) \
-    X(fwrite) X(fclose) X(fflush) X(close) X(pipe2) X(mmap) X(clone) X(socketpair) X(posix_spawn) X(waitid) X(wait4) \
-    X(waitpid) X(send) X(recv) X(ppoll) X(poll) X(lseek) X(ftruncate) X(flock) X(fstat) X(rename) X(mkdir) \
-    X(mkostemp) X(dlopen) X(malloc) X(calloc) X(realloc) X(pthread_create) X(sched_setaffinity) X(fcntl) X(dup) \
-    X(setitimer) X(prctl) X(eventfd) X(fork) X(dup2) X(lstat) X(opendir) X(sigaction) X(getrusage)
+#include "pmclua.h"
+
+#define CALLS(X) X(perf_event_open) X(perf_read) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(close) \
+    X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(chmod) X(rename) X(remove) X(mkdir) \
+    X(mkostemp) X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fscanf) X(fwrite) X(fprintf) \
+    X(fputs) X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
+    X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
+    X(pipe2) X(dup) X(dup2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
+    X(posix_spawn) X(clone) X(fork) X(waitid) X(wait4) X(waitpid) X(kill) X(pthread_create) \
+    X(child_execve) X(child_dup3) X(child_setpgid) X(child_chdir) X(child_sched_setaffinity) X(child_personality) \
+    X(sched_setaffinity) X(sched_getaffinity) X(personality) X(getrlimit) X(setrlimit) X(setitimer) X(prctl) \
+    X(sigaction) X(nanosleep) X(getrusage)
 
 enum call {
 #define X(name) CALL_##name,
@@ -52,21 +67,13 @@ struct plan {
     uint32_t call, occurrence;
     int32_t action;
     uint32_t met;                          /* how often the fault was met */
-    uint32_t counts[64];                   /* calls so far, of the program */
+    uint32_t counts[96];                   /* calls so far, of the program */
 };
 
 static struct plan *plan;
 static __thread int inside;                /* our own calls, and those of libc from within one, are not met */
 
-const char *faults_calls(int index)
-{
-    static const char *const names[] = {
-#define X(name) #name,
-        CALLS(X)
-#undef X
-    };
-    return index < CALL_COUNT ? names[index] : NULL;
-}
+static void meet_readings(void);
 
 __attribute__((constructor)) static void take_plan(void)
 {
@@ -79,6 +86,8 @@ __attribute__((constructor)) static void take_plan(void)
     struct plan *mapped = memory == -1 ? NULL : (struct plan *)memory;
     if (mapped && strcmp(mapped->program, program_invocation_short_name) == 0)
         plan = mapped;
+    if (plan)
+        meet_readings();
 }
 
 /* What this call meets: 0: nothing. */
@@ -108,35 +117,38 @@ static void *real(const char *name)
 }
 
 /* A call that returns -1 and errno, or 0 where it is cut. */
-#define FAILS(result, name, parameters, arguments)                   \
-    result name parameters                                           \
-    {                                                                \
-        int met = meet(CALL_##name);                                 \
-        return met > 0 ? (result)-1 : met < 0 ? 0 : REAL(name) arguments; \
+#define FAILS(result, name, parameters, arguments) FAILS_AS(name, result, name, parameters, arguments)
+/* The same under another name that libc has for it. */
+#define FAILS_AS(call, result, name, parameters, arguments)                   \
+    result name parameters                                                    \
+    {                                                                         \
+        int met = meet(CALL_##call);                                          \
+        return met > 0 ? (result)-1 : met < 0 ? 0 : REAL(name) arguments;     \
     }
 /* One that returns an errno. */
-#define TELLS(name, parameters, arguments)                           \
-    int name parameters                                              \
-    {                                                                \
-        int met = meet(CALL_##name);                                 \
-        return met > 0 ? met : REAL(name) arguments;                 \
+#define TELLS(name, parameters, arguments)                                    \
+    int name parameters                                                       \
+    {                                                                         \
+        int met = meet(CALL_##name);                                          \
+        return met > 0 ? met : REAL(name) arguments;                          \
     }
 /* One that returns a pointer. */
-#define POINTS(result, name, parameters, arguments, failed)          \
-    result name parameters                                           \
-    {                                                                \
-        return meet(CALL_##name) ? failed : REAL(name) arguments;    \
+#define POINTS(result, name, parameters, arguments, failed) POINTS_AS(name, result, name, parameters, arguments, failed)
+#define POINTS_AS(call, result, name, parameters, arguments, failed)          \
+    result name parameters                                                    \
+    {                                                                         \
+        return meet(CALL_##call) ? failed : REAL(name) arguments;             \
     }
 /* One that moves bytes: all of them, half of them, none, or an error. */
-#define MOVES(name, parameters, arguments, bytes)                    \
-    ssize_t name parameters                                          \
-    {                                                                \
-        int met = meet(CALL_##name);                                 \
-        if (met > 0 || met == ZERO)                                  \
-            return met > 0 ? -1 : 0;                                 \
-        if (met == SHORT)                                            \
-            bytes = (bytes + 1) / 2;                                 \
-        return REAL(name) arguments;                                 \
+#define MOVES(name, parameters, arguments, bytes)                             \
+    ssize_t name parameters                                                   \
+    {                                                                         \
+        int met = meet(CALL_##name);                                          \
+        if (met > 0 || met == ZERO)                                           \
+            return met > 0 ? -1 : 0;                                          \
+        if (met == SHORT)                                                     \
+            bytes = (bytes + 1) / 2;                                          \
+        return REAL(name) arguments;                                          \
     }
 
 MOVES(read, (int fd, void *to, size_t bytes), (fd, to, bytes), bytes)
@@ -179,36 +191,92 @@ TELLS(posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions
 TELLS(pthread_create, (pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
       (thread, attributes, run, argument))
 
+FAILS(int, stat, (const char *path, struct stat *facts), (path, facts))
+FAILS_AS(stat, int, stat64, (const char *path, struct stat64 *facts), (path, facts))
+FAILS_AS(lstat, int, lstat64, (const char *path, struct stat64 *facts), (path, facts))
+FAILS(int, access, (const char *path, int how), (path, how))
+FAILS(int, chmod, (const char *path, mode_t mode), (path, mode))
+FAILS(int, remove, (const char *path), (path))
+FAILS(int, munmap, (void *at, size_t bytes), (at, bytes))
+FAILS(int, mprotect, (void *at, size_t bytes, int rights), (at, bytes, rights))
+FAILS(int, madvise, (void *at, size_t bytes, int advice), (at, bytes, advice))
+FAILS(int, shutdown, (int fd, int how), (fd, how))
+FAILS(int, kill, (pid_t pid, int number), (pid, number))
+FAILS(int, sched_getaffinity, (pid_t pid, size_t bytes, cpu_set_t *cpus), (pid, bytes, cpus))
+FAILS(int, personality, (unsigned long persona), (persona))
+FAILS(int, getrlimit, (__rlimit_resource_t resource, struct rlimit *limit), (resource, limit))
+FAILS(int, setrlimit, (__rlimit_resource_t resource, const struct rlimit *limit), (resource, limit))
+FAILS(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
+FAILS(int, fputs, (const char *text, FILE *file), (text, file))
+FAILS_AS(fseeko, int, fseeko64, (FILE *file, off64_t place, int whence), (file, place, whence))
+
 POINTS(void *, mmap, (void *at, size_t bytes, int rights, int flags, int fd, off_t place),
        (at, bytes, rights, flags, fd, place), MAP_FAILED)
 POINTS(DIR *, opendir, (const char *path), (path), NULL)
+POINTS(struct dirent *, readdir, (DIR *folder), (folder), NULL)
+POINTS_AS(readdir, struct dirent64 *, readdir64, (DIR *folder), (folder), NULL)
+POINTS(char *, realpath, (const char *path, char *to), (path, to), NULL)
 POINTS(void *, dlopen, (const char *path, int flags), (path, flags), NULL)
+POINTS(FILE *, fopen, (const char *path, const char *how), (path, how), NULL)
+POINTS_AS(fopen, FILE *, fopen64, (const char *path, const char *how), (path, how), NULL)
+POINTS(FILE *, freopen, (const char *path, const char *how, FILE *file), (path, how, file), NULL)
+POINTS(FILE *, popen, (const char *command, const char *how), (command, how), NULL)
 
-/* Opened by C and by Lua. */
-static FILE *open_stream(const char *name, const char *path, const char *how)
+/* ---- streams: what is asked for later sees why nothing came, as ferror(3) and feof(3) have it ---- */
+
+static void mark_stream(FILE *file, int met)
 {
-    if (meet(CALL_fopen))
-        return NULL;
-    return ((FILE *(*)(const char *, const char *))real(name))(path, how);
+    file->_flags |= met > 0 ? _IO_ERR_SEEN : _IO_EOF_SEEN;
 }
-FILE *fopen(const char *path, const char *how) { return open_stream("fopen", path, how); }
-FILE *fopen64(const char *path, const char *how) { return open_stream("fopen64", path, how); }
 
 size_t fread(void *to, size_t size, size_t count, FILE *file)
 {
     int met = meet(CALL_fread);
-    if (met > 0 || met == ZERO)
-        return 0;
-    return REAL(fread)(to, size, met == SHORT ? count / 2 : count, file);
+    size_t got = met > 0 || met == ZERO ? 0 : REAL(fread)(to, size, met == SHORT ? count / 2 : count, file);
+    if (met)
+        mark_stream(file, met);
+    return got;
 }
 
 size_t fwrite(const void *from, size_t size, size_t count, FILE *file)
 {
     int met = meet(CALL_fwrite);
-    if (met > 0 || met == ZERO)
-        return 0;
-    return REAL(fwrite)(from, size, met == SHORT ? count / 2 : count, file);
+    size_t put = met > 0 || met == ZERO ? 0 : REAL(fwrite)(from, size, met == SHORT ? count / 2 : count, file);
+    if (met)
+        mark_stream(file, 1);
+    return put;
 }
+
+char *fgets(char *to, int bytes, FILE *file)
+{
+    int met = meet(CALL_fgets);
+    if (met)
+        mark_stream(file, met);
+    return met ? NULL : REAL(fgets)(to, bytes, file);
+}
+
+int __isoc99_fscanf(FILE *file, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    int met = meet(CALL_fscanf);
+    if (met)
+        mark_stream(file, met);
+    int got = met ? EOF : vfscanf(file, format, rest);
+    va_end(rest);
+    return got;
+}
+
+int fprintf(FILE *file, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    int put = meet(CALL_fprintf) ? -1 : vfprintf(file, format, rest);
+    va_end(rest);
+    return put;
+}
+
+/* ---- those with a varying number of arguments ---- */
 
 int open(const char *path, int flags, ...)
 {
@@ -246,10 +314,77 @@ int prctl(int option, ...)
     return meet(CALL_prctl) ? -1 : ((int (*)(int, ...))real("prctl"))(option, a, 0, 0, 0);
 }
 
+/* ---- a held child ---- */
+
+/* On the child's own stack, above what it uses. */
+struct child {
+    int (*fn)(void *);
+    void *argument;
+    unsigned number;                       /* of the system call that fails in it; */
+    int errnum;                            /* 0: none does */
+};
+
+static int begin_child(void *place)
+{
+    struct child *child = place;
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, child->number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)child->errnum),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof steps / sizeof *steps, steps };
+    if (child->errnum) {
+        syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+    }
+    return child->fn(child->argument);
+}
+
+/* Which of the calls of a child that is begun now fails, if any. */
+static void meet_in_child(struct child *child)
+{
+    static const struct { enum call call; unsigned number; } calls[] = {
+        { CALL_child_execve, SYS_execve }, { CALL_child_dup3, SYS_dup3 }, { CALL_child_setpgid, SYS_setpgid },
+        { CALL_child_chdir, SYS_chdir }, { CALL_child_sched_setaffinity, SYS_sched_setaffinity },
+        { CALL_child_personality, SYS_personality },
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        int met = meet(calls[i].call);
+        if (met > 0) {
+            child->number = calls[i].number;
+            child->errnum = met;
+        }
+    }
+}
+
 int clone(int (*fn)(void *), void *stack, int flags, void *argument, ...)
 {
-    return meet(CALL_clone) ? -1 : ((int (*)(int (*)(void *), void *, int, void *, ...))real("clone"))(
-        fn, stack, flags, argument);
+    if (meet(CALL_clone))
+        return -1;
+    struct child *child = (struct child *)(((uintptr_t)stack - sizeof *child) & ~(uintptr_t)15);
+    *child = (struct child){ fn, argument, 0, 0 };
+    meet_in_child(child);
+    return ((int (*)(int (*)(void *), void *, int, void *, ...))real("clone"))(begin_child, child, flags, child);
+}
+
+/* ---- readings of counters ---- */
+
+static long (*real_reading)(int32_t fd, void *buffer, size_t bytes);
+
+static long reading(int32_t fd, void *buffer, size_t bytes)
+{
+    int met = meet(CALL_perf_read);
+    return met > 0 ? -met : met < 0 ? 0 : real_reading(fd, buffer, bytes);
+}
+
+static void meet_readings(void)
+{
+    struct pmclua_system *table = dlsym(RTLD_DEFAULT, "pmclua_system");
+    if (!table)
+        return;
+    real_reading = table->read;
+    table->read = reading;
 }
 
 long syscall(long number, ...)

@@ -1,10 +1,11 @@
 --- A sample of the matrix of faults (tests/faults; all of it: make check-faults), and faults that had a
 --- meaning of their own.
 
+local calls = require "tests.faults.calls"
 local faults = require "tests.faults"
 local support = require "tests.support"
 
-local SAMPLE = 75
+local SAMPLE = 60
 
 --- The matrix in equal steps, so that each program and most calls of each scenario are met.
 local function sample(cases)
@@ -26,25 +27,64 @@ describe("a system call that fails", function()
     assert.equal("", table.concat(complaints, "\n"))
   end)
 
+  -- What it does in words, and the case: scenario, program, call, occurrence, action.
   local cases = {
-    { "releases no command that could not be released", "write", "EIO" },
-    { "says that the end of a command is not known", "wait4", "ECHILD" },
-    { "is not taken for the command's own end when the runner dies", "recv", "ECONNRESET" },
-    { "makes a captured command wait for nobody", "pidfd_open", "ENOSYS" },
+    { "releases no command that could not be released", "stored", "pmclua-runner", "write", 1, "EIO" },
+    { "says that the end of a command is not known", "stored", "pmclua-runner", "wait4", 1, "ECHILD" },
+    { "is not taken for the command's own end when the runner dies", "stored", "pmclua-runner", "recv", 1,
+      "ECONNRESET" },
+    { "makes a captured command wait for nobody", "stored", "pmclua-runner", "pidfd_open", 1, "ENOSYS" },
+    { "leaves the folder of PMUs unread where it may not be read", "stat", "pmclua", "opendir", 1, "EACCES" },
+    { "is a command's own that cannot be executed", "stat", "pmclua-runner", "child_execve", 2, "EACCES" },
+    { "is no event that counted nothing", "stored", "pmclua-runner", "perf_read", 3, "ZERO" },
+    { "ends facts about the machine, not the report", "stat", "pmclua", "fgets", 1, "EIO" },
+    { "leaves nothing half made in the cache", "kernel", "pmclua", "rename", 2, "ENOSPC" },
+    { "does not compile where the object has no place", "kernel", "pmclua", "mkostemp", 2, "EACCES" },
+    { "names the CPU that is not counted", "system", "pmclua", "perf_event_open", 3, "ENODEV" },
+    { "is said of a command that cannot be let go on", "system", "pmclua", "kill", 1, "EPERM" },
+    { "is not taken for the end of a command that is watched", "system", "pmclua", "recv", 2, "ECONNRESET" },
+    { "makes no marks of a table that cannot be read", "marks", "pmclua", "fread", 6, "EIO" },
+    { "is no function without returns", "functions", "pmclua", "pread", 2, "EIO" },
+    { "is no function that was never called", "functions", "pmclua-runner", "perf_event_open", 17, "ESRCH" },
+    { "is not believed of a CPU that runs programs", "functions", "pmclua-runner", "perf_event_open", 17,
+      "ENODEV" },
+    { "makes a success of no report that was cut short", "doctor", "pmclua", "fwrite", 1, "SHORT" },
+    { "is said where events are not listed for it", "events", "pmclua", "opendir", 1, "EMFILE" },
   }
   for _, case in ipairs(cases) do
     it(case[1], function()
       support.need(support.have "cc", "no C compiler")
-      local problems = faults.try { scenario = "stored", program = "pmclua-runner", call = case[2],
-        occurrence = 1, action = case[3] }
+      support.need(faults.can_run(case[2]), "it takes root")
+      local problems = faults.try { scenario = case[2], program = case[3], call = case[4],
+        occurrence = case[5], action = case[6] }
       assert.same({}, problems)
     end)
   end
+end)
 
-  it("leaves the folder of PMUs unread where it may not be read", function()
-    support.need(support.have "cc", "no C compiler")
-    assert.same({}, (faults.try { scenario = "stat", program = "pmclua", call = "opendir", occurrence = 1,
-      action = "EACCES" }))
+describe("the matrix of faults", function()
+  it("has every call that is imported, or a reason why it cannot fail", function()
+    support.need(support.have "nm", "binutils are not installed")
+    local in_shim, unknown = {}, {}
+    for _, name in ipairs(calls.names()) do in_shim[name] = true end
+    local luajit = support.read "/proc/self/maps":match "/%S*libluajit%S*"
+    for _, file in ipairs { support.program, support.program .. "-runner", luajit,
+      package.searchpath("lfs", package.cpath) } do
+      for name in support.output_of("nm -D -u " .. support.quote(file)):gmatch "[Uw] ([%w_]+)" do
+        if not calls.is_known(name, in_shim) then unknown[#unknown + 1] = name end
+      end
+    end
+    assert.same({}, unknown)
+  end)
+
+  it("knows ways to fail of each of them, and of no other", function()
+    for _, name in ipairs(calls.names()) do
+      assert.is_string(calls.WAYS[name], name)
+      assert.is_nil(calls.LEFT[name], name)
+    end
+    local count = 0
+    for _ in pairs(calls.WAYS) do count = count + 1 end
+    assert.equal(#calls.names(), count)
   end)
 end)
 

@@ -1,0 +1,118 @@
+--- scenarios: what is run while a system call fails, the fewest that meet the most, each with its truth.
+
+local support = require "tests.support"
+
+local M = {}
+
+local HERE = support.root .. "/tests/faults/scenarios"
+
+---@class faults.Scenario
+---@field words fun(place: string, shared: string): string[] what is run, with `place` for its files
+---@field env? fun(place: string, shared: string): table<string, string> beside what all have
+---@field programs? string[] whose calls fail: pmclua and its runner where not said
+---@field needs_root? boolean
+---@field child? string calls that its held children make, in words
+---@field report string file of `place` with what it says; "out": its standard output
+---@field truth "cells"|"lines"|"calls"|"same"|"kinds" how its report is judged: judge.lua
+---@field bounds? table<string, number[]> least and most of each value by field: what is outside is false
+---@field region? string of which `bounds` are, where there are regions
+---@field repetitions? integer in all, of cells
+---@field stored? string file of `place` with the stored result
+
+-- What a program's page faults are beside those of its calls of walk(): its start, by far not so many.
+local START = 2000
+local WALKS, PAGES = 10, 4
+local OF_PROBE = 1          -- the first probed instruction is stepped on a page of its own: core/README.md
+
+local function pmclua(...) return { support.program, ... } end
+
+-- A process that is there already; it does its work while pmclua's command waits for that.
+local ATTACHED = [[
+  cd "$1" && mkfifo go done
+  "$2" serve go done & served=$!
+  "$3" stat -p $served -e page-faults -j -o report -- sh -c 'echo >go; read done <done'
+  status=$?
+  kill $served
+  exit $status]]
+local SERVED = 100 * PAGES
+
+M.NAMES = { "stat", "stored", "kernel", "attached", "system", "marks", "functions", "events", "doctor",
+  "report" }
+
+---@type table<string, faults.Scenario>
+M.SCENARIOS = {
+  stat = { report = "report", truth = "cells", repetitions = 3, child = "execve dup3",
+    bounds = { page_faults = { 30, START }, task_clock = { 1, math.huge } },
+    words = function(place)
+      return pmclua("stat", "-e", "page-faults,task-clock", "-r", "3", "-j", "-o", place .. "/report", "true")
+    end },
+  stored = { report = "out", truth = "cells", stored = "stored.jsonl", repetitions = 12,
+    child = "execve dup3 setpgid chdir sched_setaffinity personality",
+    bounds = { page_faults = { 30, START }, task_clock = { 1, math.huge } },
+    words = function(place)
+      return pmclua(HERE .. "/stored.lua", "--store", place .. "/stored.jsonl", "--format", "json")
+    end },
+  -- Its cache has one of its two kernels.
+  kernel = { report = "out", truth = "cells", repetitions = 8,
+    bounds = { page_faults = { PAGES, PAGES }, task_clock = { 1, math.huge } },
+    words = function(place, shared)
+      return { "sh", "-c", 'cp -R "$1/cache" "$2/cache" && exec "$3" "$4" --no-store --format json', "sh",
+        shared, place, support.program, HERE .. "/kernel.lua" }
+    end,
+    env = function(place) return { XDG_CACHE_HOME = place .. "/cache" } end },
+  attached = { report = "report", truth = "cells", repetitions = 1,
+    bounds = { page_faults = { SERVED, SERVED + START } },
+    words = function(place, shared)
+      return { "sh", "-c", ATTACHED, "sh", place, shared .. "/walk", support.program }
+    end },
+  system = { report = "report", truth = "lines", needs_root = true,
+    bounds = { page_faults = { WALKS * PAGES, math.huge }, ["sched:sched_process_exec"] = { 1, math.huge } },
+    words = function(place, shared)
+      return pmclua("stat", "-a", "-I", "10", "-e", "page-faults,sched:sched_process_exec", "-j", "-o",
+        place .. "/report", "--", "sh", "-c", shared .. "/walk 10; sleep 0.02")
+    end },
+  marks = { report = "report", truth = "cells", repetitions = 1, region = "walk",
+    programs = { "pmclua", "walk" },
+    bounds = { page_faults = { WALKS * PAGES, WALKS * PAGES } },
+    words = function(place, shared)
+      return pmclua("stat", "--marks", "-e", "page-faults", "-j", "-o", place .. "/report", "--",
+        shared .. "/walk", "10")
+    end },
+  functions = { report = "report", truth = "calls", needs_root = true,
+    bounds = { calls = { WALKS, WALKS }, page_faults = { WALKS * PAGES, WALKS * PAGES + OF_PROBE } },
+    words = function(place, shared)
+      return pmclua("regions", "-e", "page-faults", "-f", "walk", "-j", "-o", place .. "/report", "--",
+        shared .. "/walk", "10")
+    end },
+  events = { report = "out", truth = "same", programs = { "pmclua" },
+    words = function() return pmclua("events", "--json") end,
+    env = function(_, shared) return { TRACEFS_PATH = shared .. "/tracefs" } end },
+  doctor = { report = "out", truth = "kinds", programs = { "pmclua" },
+    words = function() return pmclua("doctor", "--json") end },
+  report = { report = "out", truth = "same", programs = { "pmclua" },
+    words = function(_, shared) return pmclua("report", shared .. "/stored.jsonl", "--format", "json") end },
+}
+
+--- Whether this user can run a scenario here.
+---@param name string
+---@return boolean
+function M.can_run(name) return not M.SCENARIOS[name].needs_root or support.have_root() end
+
+--- Makes what scenarios share: a program, a cache with one kernel, a stored result.
+---@return string folder
+function M.prepare()
+  local shared = support.folder()
+  local function run(words, env)
+    local made = support.pmclua(words, { env = env })
+    assert(made.status == 0, made.err)
+  end
+  support.build(shared .. "/walk", "cc", "-O1", "-g", "-I" .. support.root .. "/core", HERE .. "/walk.c")
+  run({ HERE .. "/kernel.lua", "--no-store" },
+    { XDG_CACHE_HOME = shared .. "/cache", FAULTS_KERNELS = "cached" })
+  run { HERE .. "/stored.lua", "--store", shared .. "/stored.jsonl" }
+  -- Others define probes meanwhile, which those of this machine's own list.
+  support.write(shared .. "/tracefs/available_events", "sched:sched_switch\nsyscalls:sys_enter_read\n")
+  return shared
+end
+
+return M
