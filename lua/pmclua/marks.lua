@@ -148,7 +148,7 @@ end
 function M.remarks(marks, facts, event_names)
   local list = {}
   if facts.processes == 0 then
-    return { "no mark was reached: no program that has any (pmclua_mark.h) has read the table" }
+    return { "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" }
   elseif #marks == 0 then
     return { "no mark was reached" }
   end

@@ -222,6 +222,33 @@ describe("an experiment", function()
     for _, thread in ipairs(last.threads) do assert.equal(20, thread.counts[1]) end
   end)
 
+  it("has as many threads as the factor says that is named, and no fewer where there is none", function()
+    support.need(support.have "cc", "no C compiler")
+    local counts = {}
+    for _, threads in ipairs { "t", "{t}" } do
+      run({ events = { "page-faults" }, workloads = { kernel("pages", { threads = threads }) },
+        factors = { { "t", { 1, 3 } } }, repetitions = 1, warmup = 0, iterations = 1 },
+        { each = function(record) counts[threads .. record.levels.t] = #(record.threads or { 1 }) end })
+    end
+    assert.same({ t1 = 1, t3 = 3, ["{t}1"] = 1, ["{t}3"] = 3 }, counts)
+    for _, threads in ipairs { "other", 1.5 } do
+      assert.matches("threads is a number or a factor's name, not '" .. threads, message_of(run,
+        { events = { "page-faults" }, workloads = { kernel("pages", { threads = threads }) } }))
+    end
+  end)
+
+  it("refuses a call whose buffer is as long as no factor says, or whose text is to be a number", function()
+    support.need(support.have "cc", "no C compiler")
+    local function refusal(args)
+      local result = { pcall(pmc.measure, pmc.call { headers = { "<string.h>" }, args = args,
+        declaration = "unsigned long strnlen(const char *, unsigned long)" }, { events = { "page-faults" },
+        repetitions = 1, iterations = 1 }) }
+      return tostring(result[1] and result[2].problem or result[2])
+    end
+    assert.matches("there is no factor 'm'", refusal { pmc.buffer { "char", count = "m" }, 4 })
+    assert.matches("does not compile.*pointer", refusal { "text", "4" })
+  end)
+
   it("calls any C function by its declaration, with buffers", function()
     support.need(support.have "cc", "no C compiler")
     local result = pmc.measure(pmc.call { declaration = "void *memset(void *p, int c, unsigned long n)",
@@ -324,8 +351,8 @@ describe("expect", function()
   end)
 
   it("may name metrics", function()
-    local result = run { events = { "page-faults" }, metrics = { "twice = 2 * page_faults", "more = twice + 1" },
-      workloads = { "true" }, repetitions = 2,
+    local result = run { events = { "page-faults" },
+      metrics = { "twice = 2 * page_faults", "more = twice + 1" }, workloads = { "true" }, repetitions = 2,
       expect = { "more == 2 * page_faults + 1", "more < twice" } }
     assert.same({ "pass", "fail" }, { result.expectations[1].state, result.expectations[2].state })
   end)

@@ -313,7 +313,7 @@ describe("marks", function()
 
   it("that were never reached are said, with the reason", function()
     local _, _, result = counted "true"
-    assert.same({ "no mark was reached: no program that has any (pmclua_mark.h) has read the table" },
+    assert.same({ "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" },
       result.remarks)
     _, _, result = counted(program "unmarked")
     assert.same({ "no mark was reached" }, result.remarks)

@@ -99,13 +99,18 @@ local function argument(value, buffers)
     ("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)
 end
 
+local MISSING = [[
+    if (!pmclua_str(params, "%s", 0)) return pmclua_fail(params, "pmc.buffer: there is no factor '%s'");
+]]
+
 local function buffer_code(buffers)
   local allocations, fills = {}, {}
   for i, buffer in ipairs(buffers) do
     local place = i - 1
     local count = type(buffer.count) == "number" and ("%d"):format(buffer.count)
       or ('pmclua_u64(params, "%s", 0)'):format(buffer.count)
-    allocations[i] = ([[
+    local missing = type(buffer.count) == "string" and MISSING:format(buffer.count, buffer.count) or ""
+    allocations[i] = missing .. ([[
     s->count[%d] = %s;
     s->buffer[%d] = calloc(s->count[%d] + !s->count[%d], sizeof(%s));
     if (!s->buffer[%d]) return pmclua_fail(params, "no memory for a buffer");
@@ -116,6 +121,12 @@ local function buffer_code(buffers)
       FILLS[buffer.fill] or ("%.17g"):format(buffer.fill))
   end
   return table.concat(allocations), table.concat(fills)
+end
+
+-- A text where the function takes a number is a mistake, whatever the compiler's own opinion.
+local function flags_of(cflags)
+  local own = type(cflags) == "string" and { cflags } or { unpack(cflags or {}) }
+  return { "-Werror=int-conversion", unpack(own) }
 end
 
 local function library_text(library)
@@ -150,8 +161,8 @@ function call.new(spec)
     statement = is_void and invocation .. ";"
       or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
   })
-  return kernel.new { name = spec.name or symbol, code = code, symbol = "call", cflags = spec.cflags,
-    libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
+  return kernel.new { name = spec.name or symbol, code = code, symbol = "call",
+    cflags = flags_of(spec.cflags), libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
 end
 
 return call

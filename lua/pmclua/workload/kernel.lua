@@ -99,7 +99,10 @@ end
 
 --- The problem that can be seen before running: an error object, or nil. Compiles.
 function Kernel:problem(levels, session)
-  local ok, why = pcall(self.object, self, session, levels or {})
+  local ok, why = pcall(function()
+    self:thread_count(levels or {})
+    return self:object(session, levels or {})
+  end)
   if not ok then
     if explain.is(why) then return why end
     error(why, 0)
@@ -129,11 +132,17 @@ local function parameters(self, levels)
   return list
 end
 
---- The number of threads for these levels; 0: the runner's own.
+--- The number of threads for these levels; 0: the runner's own. Raises an error object where what the script
+--- says is none.
 function Kernel:thread_count(levels)
-  local threads = self.threads
-  if type(threads) == "string" then threads = tonumber((words.fill(threads, levels))) end
-  return threads or 0
+  local asked = self.threads
+  if asked == nil then return 0 end
+  local threads = levels[asked] or words.fill(tostring(asked), levels)
+  local count = tonumber(threads)
+  if count and count >= 1 and count % 1 == 0 then return count end
+  error(explain.problem { code = "EINVAL", operation = "prepare",
+    message = ("%s: threads is a number or a factor's name, not '%s'"):format(self.name,
+      tostring(threads)) }, 0)
 end
 
 --- Adds this kernel to a definition.
