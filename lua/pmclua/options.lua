@@ -216,8 +216,8 @@ end
 -- ", did you mean '--repetitions'?" for an option that there is not.
 local function meant(unknown, options)
   local names, word = { "--help" }, unknown:gsub("^%-+", "")
-  local choice = as_choice(word, options)
-  if choice then return (", did you mean '%s'?"):format(choice) end
+  local chosen = as_choice(word, options)
+  if chosen then return (", did you mean '%s'?"):format(chosen) end
   for _, option in ipairs(options) do
     names[#names + 1] = "--" .. option[1]
     for _, synonym in ipairs(synonyms_of(word)) do

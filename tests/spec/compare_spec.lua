@@ -57,14 +57,15 @@ describe("pmclua compare", function()
     end
   end)
 
-  it("knows a command without its quotes, one for a shell, and shows no table where nothing was run", function()
+  it("knows a command without quotes, one for a shell, and shows no table where nothing was run", function()
     assert.matches("take quotes: 'ls -l'", compare("ls", "no-such",
       "nor-such").err, 1, true)
     assert.matches("a '|', which only a shell would understand; --shell has /bin/sh run it",
       compare("ls | cat", "true").err, 1, true)
     local failing = compare("false", "true", "-e", "page-faults")
     assert.equal(1, failing.status)
-    assert.equal("! false: exit status 1; --ignore-failure counts such runs; run it alone to see what it says\n",
+    assert.equal("! false: exit status 1; --ignore-failure counts such runs; run it alone to see what it "
+      .. "says\n",
       (failing.out:gsub("%s*\n%s+", " ")))
   end)
 

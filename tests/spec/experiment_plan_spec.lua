@@ -259,6 +259,15 @@ describe("the command line of an experiment", function()
     assert.equal("", got.err)
   end)
 
+  it("says so when a script forgets to return it, and nothing when it was planned or run", function()
+    local path = support.folder() .. "/kept.lua"
+    local text = 'local pmc = require "pmclua"\nlocal e = pmc.experiment ' .. SIMPLE .. "\n"
+    support.write(path, text)
+    assert.matches("declared and not run: `return pmc.experiment", support.pmclua({ path }).err, 1, true)
+    support.write(path, text .. "print(e:plan())")
+    assert.equal("", support.pmclua({ path }).err)
+  end)
+
   it("exits 77 when nothing it asked for can be counted, 3 when a prediction fails, 2 for usage", function()
     local constant = '{ events = { "context-switches:u" }, workloads = { "true" }, repetitions = 1 }'
     local none = support.pmclua { script(constant), "--no-store" }

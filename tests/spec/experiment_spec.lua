@@ -103,6 +103,12 @@ describe("an experiment", function()
     assert.equal(2, result:cells()().page_faults.n)
   end)
 
+  it("says of a failure which levels it had, and shows no table where nothing was measured", function()
+    local result = run { events = { "page-faults" }, repetitions = 1, factors = { { "n", { 3 } } },
+      workloads = { pmc.command { "exit {n}", shell = true, name = "it" } } }
+    assert.matches("^! it, n = 3: exit status 3; [^\n]*on_failure", tostring(result))
+  end)
+
   it("goes on with what fails where the script says skip or keep", function()
     local function tally(on_failure)
       local outcomes = {}

@@ -30,6 +30,13 @@ local function raise_mistakes(mistakes, level)
     table.concat(mistakes, "\n  ")), level + 1)
 end
 
+-- Whether one was declared of which nothing has been asked since.
+local is_waiting = false
+
+--- True where an experiment was declared and then neither run nor planned: its script forgot to return it.
+---@return boolean
+function M.is_waiting() return is_waiting end
+
 --- Declares an experiment; everything is checked, and every mistake reported at once.
 ---@param spec table lua/README.md, "Experiments"
 ---@return pmclua.Experiment
@@ -37,6 +44,7 @@ function M.declare(spec)
   if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end
   local declaration, mistakes = declare.check(spec)
   raise_mistakes(mistakes, 2)
+  is_waiting = true
   return setmetatable({ spec = spec, declaration = declaration }, Experiment)
 end
 
@@ -62,6 +70,7 @@ end
 ---@param overrides pmclua.Overrides
 ---@return pmclua.Experiment
 function Experiment:override(overrides)
+  is_waiting = false
   local spec = {}
   for key, value in pairs(self.spec) do spec[key] = value end
   for _, key in ipairs(SAME_NAME) do
@@ -228,6 +237,7 @@ local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", se
 ---   result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
+  is_waiting = false
   require("pmclua.workload.check").options("run", options or {}, RUN, 2)
   options = require("pmclua.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
@@ -243,6 +253,7 @@ end
 --- The plan as a person reads it.
 ---@return string
 function Experiment:plan()
+  is_waiting = false
   local plan = require "pmclua.experiment.plan"
   local made = plan.make(self.declaration)
   return require("pmclua.report.plan").render(self.declaration, made)
@@ -285,7 +296,12 @@ local function exit_status(result, gating, quiet)
   local predicted = report_expectations(result, quiet)
   local gated = require("pmclua.experiment.gating").conclude(gating, result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
-  if result.status == "interrupted" then return 128 + result.signal end
+  if result.status == "interrupted" then
+    if result.path and not quiet then
+      io.stderr:write("pmclua: the same with --resume ", result.path, " does what is missing\n")
+    end
+    return 128 + result.signal
+  end
   if result.status == "failed" or result.problem then return STATUS.failed end
   return predicted == STATUS.not_held and predicted or gated or predicted
     or (anything_counted(result) and STATUS.done or say_nothing_counted(quiet))

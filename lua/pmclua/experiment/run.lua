@@ -251,14 +251,25 @@ local function clean_up(self)
   end
 end
 
+-- "sort, buffer = 4M": the workload and levels of a record.
+local function label_of(self, made)
+  local parts = { made.workload }
+  for _, factor in ipairs(self.declaration.factors) do
+    parts[#parts + 1] = ("%s = %s"):format(factor.name, tostring(made.levels[factor.name]))
+  end
+  return table.concat(parts, ", ")
+end
+
+local ABOUT_FAILURES = 'on_failure = "keep" counts such repetitions, "skip" leaves them out; '
+  .. 'stderr = "inherit" of the command shows what it says'
+
 --- What a bad repetition decides: true to go on.
 local function goes_on(self, made)
   if not made.why then return true end
   if self.declaration.on_failure == "stop" then
     self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
-      message = ("%s: %s"):format(made.workload, made.why),
-      hint = made.outcome == "done"
-        and 'on_failure = "keep" counts such repetitions, "skip" leaves them out' or nil }
+      message = ("%s: %s"):format(label_of(self, made), made.why),
+      hint = made.outcome == "done" and ABOUT_FAILURES or nil }
     return false
   end
   if self.declaration.on_failure == "skip" or made.outcome ~= "done" then

@@ -362,6 +362,11 @@ local function stopping(result)
   return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
 end
 
+local function problems(result, list)
+  if result.problem then add(list, "! " .. text.safe((tostring(result.problem):gsub("%s*\n%s*", "; ")))) end
+  for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
+end
+
 local function ending(result, list)
   add(list, stopping(result))
   local header = result.header
@@ -378,8 +383,16 @@ local function ending(result, list)
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
   if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
   if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end
-  if result.problem then add(list, "! " .. text.safe((tostring(result.problem):gsub("%s*\n%s*", "; ")))) end
-  for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
+  problems(result, list)
+end
+
+--- Why there is nothing to show.
+---@param result pmclua.Result
+---@return string[]
+function M.of_failure(result)
+  local list = {}
+  problems(result, list)
+  return list
 end
 
 --- Notes on the whole result, what matters most last.

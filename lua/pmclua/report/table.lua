@@ -103,7 +103,7 @@ local function put_table(lines, shown, place, paint)
 end
 
 local function put_notes(lines, notes, place)
-  if #notes > 0 then lines[#lines + 1] = "" end
+  if #notes > 0 and #lines > 0 then lines[#lines + 1] = "" end
   for _, note in ipairs(place.utf8 and notes or ascii_list(notes)) do
     put(lines, note_lines(note, place.width))
   end

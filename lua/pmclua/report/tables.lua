@@ -182,11 +182,21 @@ function M.of_comparison(result, comparison)
   return { tables = compared_tables(result, comparison), notes = {} }
 end
 
+-- Whether a failure ended it before there was anything to show.
+local function has_nothing(result)
+  if result.status ~= "failed" then return false end
+  for cell in result:cells() do
+    if cell.repetitions > 0 then return false end
+  end
+  return true
+end
+
 --- What is shown of a result.
 ---@param result pmclua.Result
 ---@return pmclua.Report
 function M.of(result)
   local question = result.header.question
+  if has_nothing(result) then return { tables = {}, notes = notes.of_failure(result) } end
   return { question = question and text.safe(question), tables = tables_of(result),
     notes = notes.of_result(result) }
 end
