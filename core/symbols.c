@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "demangle.h"
@@ -133,6 +134,19 @@ static int read_table(struct pmclua_symbols *symbols)
     return 0;
 }
 
+/* Whoever opens a pipe may wait for ever, and elfutils opens what it is given. */
+static int open_file(const char *path)
+{
+    struct stat facts;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode))
+        return fd;
+    close(fd);
+    return -ENOEXEC;
+}
+
 int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
 {
     if (!elfutils())
@@ -140,8 +154,8 @@ int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
     struct pmclua_symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols)
         return -ENOMEM;
-    symbols->fd = open(path, O_RDONLY | O_CLOEXEC);
-    int result = symbols->fd < 0 ? -errno : report_file(symbols, path);
+    symbols->fd = open_file(path);
+    int result = symbols->fd < 0 ? symbols->fd : report_file(symbols, path);
     if (result == 0)
         result = read_table(symbols);
     if (result < 0) {

@@ -173,6 +173,11 @@ describe("the functions of a file", function()
     assert.equal("ENOEXEC", code)
     _, code = symbols.open(support.write(folder .. "/short", "\127ELF\2\1\1"))
     assert.equal("ENOEXEC", code)
+    support.run { "mkfifo", folder .. "/pipe" }
+    for _, spec in ipairs { "uprobe:%s/pipe:f", "mem:%s/pipe:f" } do
+      local asked = support.run { "timeout", "20", support.program, "events", "--encode", spec:format(folder) }
+      assert.equal(1, asked.status, asked.err)
+    end
   end)
 
   it("may be closed twice and not used after", function()

@@ -28,7 +28,8 @@ local function raise_unreadable(path, code, errnum)
   elseif code ~= "ENOEXEC" then
     error(explain.system(errnum, "read the functions of", path), 0)
   end
-  local file = io.open(path, "rb")
+  -- A pipe may keep whoever opens it waiting.
+  local file = require("lfs").attributes(path, "mode") == "file" and io.open(path, "rb")
   local is_script = file and file:read(2) == "#!"
   if file then file:close() end
   local what = is_script and "a script" or "neither a program nor a library"

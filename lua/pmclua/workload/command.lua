@@ -75,13 +75,8 @@ end
 
 -- ---- finding the program before anything runs ----
 
-local function is_executable(path)
-  local facts = core.stat(path)
-  if not facts then return false end
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return true
-end
+-- Whether it can be executed is for the OS kernel to say.
+local function exists(path) return core.stat(path) ~= nil end
 
 --- The path of the program that is executed; nil where there is none of that name.
 ---@param levels? table
@@ -91,12 +86,12 @@ function Command:program(levels)
   local folder = self.cwd and words.fill(self.cwd, levels or {})
   if name:find("/", 1, true) then
     local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
-    return is_executable(path) and path or nil
+    return exists(path) and path or nil
   end
   local path = self.env and self.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
   for part in (path .. ":"):gmatch "([^:]*):" do
     local candidate = (part == "" and "." or part) .. "/" .. name
-    if is_executable(candidate) then return candidate end
+    if exists(candidate) then return candidate end
   end
 end
 
