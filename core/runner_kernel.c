@@ -204,7 +204,8 @@ static int pin_seat(const struct run *run, cpu_set_t *before)
 {
     if (!run->pinned)
         return 0;
-    sched_getaffinity(0, sizeof *before, before);
+    if (sched_getaffinity(0, sizeof *before, before) < 0)
+        return -errno;
     return sched_setaffinity(0, sizeof run->cpus, &run->cpus) < 0 ? -errno : 0;
 }
 
@@ -219,13 +220,13 @@ static void measure_step(struct seat *seat, void *argument)
     if (call->run->stack_offset)
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
-    int pinned = pin_seat(call->run, &affinity);
+    int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
     if (kernel->reset) {
         kernel->reset(state, iterations);
         end_if_forked();           /* it would wait for threads that it has not got */
     }
-    if (call->run->cold_bytes)
-        memory_cool(call->run->cold_bytes);
+    if (ready == 0)
+        ready = memory_cool(call->run->cold_bytes);
     if (seat->crew->count > 1)
         crew_meet(seat);
     /* Once for nothing: the way to the counters is then as warm before the call as after it. */
@@ -235,9 +236,9 @@ static void measure_step(struct seat *seat, void *argument)
                                        iterations, counters->before, counters->after);
     seat->end_ns = pmclua_now_ns();
     end_if_forked();
-    if (call->run->pinned)
+    if (is_pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
-    seat->errnum = pinned < 0 ? -pinned : -result;
+    seat->errnum = ready < 0 ? -ready : -result;
 }
 
 /* From the first thread's start to the last one's end. */

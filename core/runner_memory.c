@@ -40,7 +40,7 @@ void memory_policy_reset(const struct run *run)
         set_policy(MPOL_DEFAULT, 0);
 }
 
-void memory_cool(uint64_t bytes)
+int memory_cool(uint64_t bytes)
 {
     static __thread char *memory;
     static __thread uint64_t size;
@@ -49,8 +49,11 @@ void memory_cool(uint64_t bytes)
         memory = calloc(1, bytes);
         size = memory ? bytes : 0;
     }
-    for (uint64_t i = 0; i < bytes && i < size; i += LINE_BYTES)
+    if (bytes > size)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < bytes; i += LINE_BYTES)
         ((volatile char *)memory)[i]++;
+    return 0;
 }
 
 /* Ours, of all the time that we have run; UINT64_MAX: not known. */

@@ -261,6 +261,14 @@ describe("the runner", function()
     end
   end)
 
+  it("counts no kernel in the cold where there is no memory to cool the caches with", function()
+    support.need(support.have "cc", "no C compiler")
+    local result = run_kernel("empty", nil, { layout = { cold_bytes = 2 ^ 60 } })
+    assert.equal("not-counted", result.outcome)
+    assert.equal("ENOMEM", result.failure.code)
+    assert.equal("done", run_kernel("empty", nil, { layout = { cold_bytes = 2 ^ 20 } }).outcome)
+  end)
+
   it("goes on alone where a kernel forks when it is torn down", function()
     support.need(support.have "cc", "no C compiler")
     local parent, id = command("sh", "-c", "echo $PPID"), kernel "fork_last"
