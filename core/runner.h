@@ -138,6 +138,8 @@ void runner_watch(int pid);
 void runner_limit(uint64_t timeout_ns);
 void runner_disarm(void);
 int  runner_limit_hit(void);
+/* Reaps what commands left behind, as far as it has ended: the runner is its parent now. */
+void runner_reap_orphans(void);
 /* Kills and reaps all descendants, orphans too. */
 void runner_end_descendants(void);
 void runner_catch_signals(void);

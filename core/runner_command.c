@@ -342,6 +342,7 @@ static void launch_and_count(const struct command *command, char *const *envp, s
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct streams streams;
+    runner_reap_orphans();
     answer->result.threads = 1;
     answer->result.iterations = run->iterations;
     int result = streams_open(&streams, &command->streams, run->capture_limit);

@@ -119,16 +119,20 @@ static int kill_children(void)
     return count;
 }
 
+void runner_reap_orphans(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
 enum { ROUNDS = 200 };
 
 /* The runner is its descendants' reaper: orphans become its children, round by round. */
 void runner_end_descendants(void)
 {
     for (int round = 0; round < ROUNDS && kill_children() > 0; round++) {
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-            ;
+        runner_reap_orphans();
         nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
     }
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
+    runner_reap_orphans();
 }

@@ -354,6 +354,15 @@ describe("the runner", function()
     assert.equal(9, result.signal)
   end)
 
+  it("keeps no dead child that a command left behind", function()
+    run(command("sh", "-c", "true & true & exit 0"))
+    local pid = runner.common.runner:pid()
+    local function children() return support.read(("/proc/%d/task/%d/children"):format(pid, pid)) end
+    for child in children():gmatch "%d+" do support.await_end(tonumber(child)) end
+    run(command "true")
+    assert.equal("", children())
+  end)
+
   it("kills a command and its children at its time limit, and leaves none of them", function()
     local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 })
     assert.equal("timed-out", result.outcome)
