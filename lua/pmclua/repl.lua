@@ -74,11 +74,13 @@ local function is_unfinished(why) return why:find "'<eof>'$" ~= nil end
 ---@param source string
 ---@return function? chunk, string? why, boolean? unfinished
 function M.compile(source)
-  local expression = source:gsub("^%s*=", "")
-  if loadstring("return " .. expression) then
-    -- Not "return …", whose tail call would take the line out of tracebacks and error positions.
+  local expression = source:gsub("^%s*=", ""):gsub("[;%s]+$", "")
+  local returned = loadstring("return " .. expression, "=stdin")
+  if returned then
+    -- Not "return …", whose tail call would take the line out of tracebacks and error positions: but for
+    -- "1; -- one", which can stand nowhere else.
     local before_end = expression:find("--", 1, true) and "\n" or ""
-    return loadstring(("local __keep = ... __keep(%s%s)"):format(expression, before_end), "=stdin")
+    return loadstring(("local __keep = ... __keep(%s%s)"):format(expression, before_end), "=stdin") or returned
   end
   local chunk, why = loadstring(source, "=stdin")
   if chunk then return chunk end

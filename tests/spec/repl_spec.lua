@@ -18,6 +18,13 @@ describe("what is typed", function()
     assert.same({ 1, 2, 3 }, values_of "1, 2, 3 -- three")
   end)
 
+  it("may end with a semicolon, as in other languages", function()
+    assert.same({ 3 }, values_of "1 + 2;")
+    assert.same({ 3 }, values_of "= 1 + 2 ; ")
+    assert.same({ 3 }, { compile "1 + 2; -- three" (error) })
+    assert.is_nil(values_of "local x = 1;")
+  end)
+
   it("is a statement where it is none", function()
     assert.is_nil(values_of "local x = 1")
     assert.is_nil(values_of "for i = 1, 2 do end")
