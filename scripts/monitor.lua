@@ -60,17 +60,19 @@ local function open_output()
 end
 
 local function start()
-  local words = { unpack(opt.command) }
-  words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
   return pmc.monitor {
-    target = pmc.targets.from(opt), command = has_command and pmc.command(words) or nil,
+    target = pmc.targets.from(opt), command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
     interval = pmc.targets.milliseconds(opt.interval, "-I"), duration = opt.duration, count = opt.count,
     delay = opt.delay and pmc.targets.milliseconds(opt.delay, "-D"),
   }
 end
 
-if opt.separator == "" then fail "-x takes what is to stand between fields" end
+local format = opt.json and "json" or opt.format
+if opt.separator and format == "table" then format = "csv" end
+local function refuse(why) fail { misuse = true, message = why } end
+if opt.separator == "" then refuse "-x takes what is to stand between fields" end
+if opt.separator and format ~= "csv" then refuse("-x is for CSV, and --format says " .. format) end
 local output = open_output()
 output:setvbuf "line"
 local ok, monitor = pcall(start)
@@ -86,7 +88,6 @@ local function note_all()
 end
 
 note_all()
-local format = opt.json and "json" or opt.separator and "csv" or opt.format
 local ran, why = pcall(function()
   local options = { separator = opt.separator, rates = opt.rates, repeat_header = not opt.output }
   for line in monitor:lines(format, options) do

@@ -26,7 +26,24 @@
 
 local pmc = require "pmclua"
 
-local opt = pmc.options {
+local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+
+-- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
+local function fail(status, problem)
+  local is_typed = type(problem) == "table" and problem.misuse
+  io.stderr:write("pmclua regions: ", tostring(is_typed and problem.message or problem), "\n")
+  os.exit(status, true)
+end
+
+-- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
+local function read_options(declaration)
+  local ok, opt = pcall(pmc.options, declaration)
+  if ok then return opt end
+  if opt.status == 0 then error(opt, 0) end
+  fail(STATUS.failed, opt)
+end
+
+local opt = read_options {
   { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
   { "function", short = "f", many = true, value = "NAME",
     help = "functions to follow: NAME, 'ns::parse', 'lib.so:parse*'" },
@@ -49,16 +66,8 @@ local opt = pmc.options {
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
   { "command", rest = true, help = "what to run, and its arguments" },
+  experiment = false,
 }
-
-local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
-
--- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua regions: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(status, true)
-end
 
 -- ---- what is asked for ----
 
@@ -76,11 +85,8 @@ for i, from in ipairs(opt.from) do table.insert(asked, { from = from, to = opt.t
 
 -- ---- running ----
 
-local words = { unpack(opt.command) }
-words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
-
 local ok, result = pcall(function()
-  return pmc.regions(opt.pid and pmc.pid(opt.pid) or pmc.command(words), {
+  return pmc.regions(opt.pid and pmc.pid(opt.pid) or pmc.targets.command(opt.command), {
     regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
     duration = opt.duration, duty = opt.duty, subtract = opt.subtract,
   })

@@ -60,7 +60,8 @@ local opt = read_options(pmc.targets.options {
   experiment = false,
 })
 
-local format = opt.json and "json" or opt.separator and "csv" or opt.format
+local format = opt.json and "json" or opt.format
+if opt.separator and format == "table" then format = "csv" end
 local has_command = #opt.command > 0
 local separator = opt.separator == "\\t" and "\t" or opt.separator or ","
 
@@ -75,18 +76,13 @@ if not has_command and opt["repeat"] > 1 then
   fail(STATUS.failed, "-r runs a command several times: which?")
 end
 if opt.separator == "" then fail(STATUS.failed, "-x takes what is to stand between fields") end
+if opt.separator and format ~= "csv" then fail(STATUS.failed, "-x is for CSV, and --format says " .. format) end
 if opt.entries and not opt.marks then fail(STATUS.failed, "--entries goes with --marks") end
 
 local function milliseconds(option, letter)
   local good, value = pcall(pmc.targets.milliseconds, option, letter)
   if not good then fail(STATUS.failed, value) end
   return value
-end
-
-local function command()
-  local words = { unpack(opt.command) }
-  words.stdin, words.stdout, words.foreground = "inherit", "inherit", true
-  return pmc.command(words)
 end
 
 local function fail_by(problem)
@@ -144,7 +140,7 @@ local function stream()
   if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks then
     fail(STATUS.failed, "-I goes with neither -r, --warmup nor --marks")
   end
-  local started, monitor = pcall(pmc.monitor, { target = target, command = has_command and command() or nil,
+  local started, monitor = pcall(pmc.monitor, { target = target, command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
     interval = milliseconds(opt.interval, "-I"), delay = opt.delay and milliseconds(opt.delay, "-D"),
     duration = opt.timeout, pin = opt.pin, inherit = not opt.no_inherit })
@@ -195,7 +191,7 @@ if opt.marks and not opt.entries then metrics[#metrics + 1] = "entries = iterati
 
 local function measure()
   local experiment = pmc.experiment {
-    name = "stat", workloads = has_command and { command() } or { [target.name] = wait },
+    name = "stat", workloads = has_command and { pmc.targets.command(opt.command) } or { [target.name] = wait },
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and opt.timeout or nil, target = target, delay = delay,

@@ -334,6 +334,8 @@ describe("pmclua monitor", function()
       ["unknown option '%-%-intervall', did you mean '%-%-interval'%?"] = { "--intervall", "1" },
       ["%-%-per%-thread goes with %-p or %-t"] = { "-a", "--per-thread" },
       ["ids, which are whole numbers from 1, not 'x'"] = { "-p", "x" },
+      ["%-x takes what is to stand"] = { "-x", "" },
+      ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--json" },
       ["^pmclua monitor: pmc.monitor: count is a whole number from 1"] = { "--count", "0" },
     } do
       local refused = run(words)

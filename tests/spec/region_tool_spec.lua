@@ -205,6 +205,14 @@ describe("pmclua regions", function()
     assert.matches("duration .*pmclua regions: regions have no 'none'", done.err)       -- nothing is lost
   end)
 
+  it("refuses options that are none of its own, those of experiments too", function()
+    for _, option in ipairs { "--repetitions=5", "--store=x.jsonl", "--nothing" } do
+      local done = support.pmclua { "regions", option, "-f", "f", "--", "true" }
+      assert.equal(125, done.status)
+      assert.truthy(done.err:find("unknown option '" .. option:match "^[^=]+", 1, true), done.err)
+    end
+  end)
+
   it("says what is missing where a library is not installed", function()
     local folder, path = support.folder(), program "pages.c"
     local function run(...)

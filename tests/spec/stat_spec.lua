@@ -87,6 +87,7 @@ describe("pmclua stat exits", function()
       ["%-%-format: 'xml' is not table, json, csv, markdown or html"] = { "--format", "xml", "--", "true" },
       ["cannot write the report"] = { "-o", "/no/such/folder/file", "-e", "page-faults", "--", "true" },
       ["%-x takes what is to stand between fields"] = { "-x", "", "--", "true" },
+      ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--format", "json", "--", "true" },
       ["%-%-entries goes with %-%-marks"] = { "--entries", "--", "true" },
       ["timeout is a number of seconds"] = { "--timeout", "x", "--", "true" },
     } do
@@ -111,6 +112,16 @@ describe("pmclua stat exits", function()
 end)
 
 describe("pmclua stat", function()
+  it("splits no word, as where a program's path has a blank", function()
+    local program = support.write(support.folder() .. "/it's a program", "#!/bin/sh\nexit 7\n")
+    os.execute("chmod +x " .. support.quote(program))
+    assert.equal(7, faults("--", program).status)
+    assert.equal(127, faults("--", "true x").status)
+    for _, tool in ipairs { "stat", "monitor" } do
+      assert.equal(7, support.pmclua({ tool, "-I", "1000", "-e", "page-faults", "--", program }).status, tool)
+    end
+  end)
+
   it("leaves the command's streams alone, and reports on standard error", function()
     local command = { "sh", "-c", "cat; echo error >&2" }
     local run = stat({ "-e", "page-faults", "--", unpack(command) }, { stdin = "in\0put\n" })

@@ -116,7 +116,9 @@ local function commands_in_path()
   for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
     local ok, iterate, state = pcall(lfs.dir, folder)
     if ok then
-      for name in iterate, state do list[#list + 1] = name end
+      for name in iterate, state do
+        if not name:find "^%." then list[#list + 1] = name end
+      end
     end
   end
   table.sort(list)

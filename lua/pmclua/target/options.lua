@@ -1,7 +1,7 @@
---- options.lua: targets on a command line, in perf's letters: for scripts that count whoever is named.
+--- options.lua: who is counted, as a command line says it, in perf's letters: a target, or a command.
 --
---     local opt = pmc.options(pmc.targets.options { { "event", short = "e", many = true } })
---     local target = pmc.targets.from(opt)
+--     local opt = pmc.options(pmc.targets.options { { "command", rest = true } })
+--     local target, command = pmc.targets.from(opt), pmc.targets.command(opt.command)
 
 local text = require "pmclua.text"
 
@@ -97,6 +97,18 @@ function M.from(opt)
   if ok then return made end
   if type(made) == "table" and made.misuse then refuse("%s", made.message) end
   error(made, 0)
+end
+
+--- The command that words are, run as if it were started without pmclua: nothing is split, and its streams
+--- are pmclua's own. nil where there are no words.
+---@param words string[]
+---@return pmclua.Command?
+function M.command(words)
+  if #words == 0 then return nil end
+  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(words) }
+  -- One string alone would be split: a program's path may have blanks.
+  if #words == 1 and words[1] ~= "" then spec[1] = require("pmclua.workload.words").join(words) end
+  return require("pmclua.workload.command").new(spec)
 end
 
 --- Seconds of an interval or delay as perf has them: a bare number is milliseconds; "1s" says its unit.
