@@ -147,8 +147,9 @@ install: documents ## into PREFIX (/usr/local), under DESTDIR
 	install -m 644 lua/README.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
 	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md $(DESTDIR)$(DOCDIR)
 	cp -R scripts $(DESTDIR)$(DATADIR)
-	chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
 	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)
+	chmod -R u=rwX,go=rX $(addprefix $(DESTDIR),$(DATADIR)/scripts $(LUADIR)/pmclua $(PKGDIR)/pmclua.pc)
+	chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
 
 uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \

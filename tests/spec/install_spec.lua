@@ -2,8 +2,10 @@
 
 local support = require "tests.support"
 
+-- As root whose files are private unless he says otherwise.
 local function make(...)
-  local result = support.run({ "make", "-s", "-C", support.root, ... }, { limit_s = 120 })
+  local command = { "sh", "-c", 'umask 077; exec "$@"', "sh", "make", "-s", "-C", support.root, ... }
+  local result = support.run(command, { limit_s = 120 })
   assert.equal(0, result.status, result.err)
 end
 
@@ -61,6 +63,11 @@ describe("an installation", function()
       "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md" } do
       assert.is_true(has(files, path), path)
     end
+  end)
+
+  it("is everybody's to read and run, whatever the umask was", function()
+    local private = support.run({ "find", prefix, "!", "-perm", "-a=r", "-o", "-type", "d", "!", "-perm", "-a=x" })
+    assert.equal("", private.out)
   end)
 
   it("has a page for every script", function()
