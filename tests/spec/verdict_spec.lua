@@ -88,16 +88,31 @@ describe("two cells, paired by block", function()
 end)
 
 describe("exact values", function()
-  it("are compared exactly, however few", function()
-    local result = verdict.compare(constant(3, 1010), constant(2, 1000), { margin = 0.001 })
+  it("are compared exactly from three on", function()
+    local result = verdict.compare(constant(3, 1010), constant(3, 1000), { margin = 0.001 })
     assert.same({ "exact", 1.01, 1.01, 1.01, "more" },
                 { result.method, result.ratio, result.low, result.high, result.verdict })
     assert.equal("same", verdict.compare(constant(3, 1000), constant(3, 1000), { margin = 0 }).verdict)
     assert.equal("same", verdict.compare(constant(3, 1010), constant(3, 1000), { margin = 0.01 }).verdict)
   end)
 
-  it("are not concluded from a single repetition", function()
+  it("are not concluded from a single repetition, nor from two that may agree by chance", function()
     assert.equal("undecided", verdict.compare({ 2000 }, { 1000 }).verdict)
+    local two = verdict.compare(constant(2, 1010), constant(2, 1000))
+    assert.same({ "undecided", "95 % interval needs 6 values, there are 2" }, { two.verdict, two.reason })
+  end)
+
+  it("differ by chance in no more than 5 of 100 equal experiments, however few they are", function()
+    local random = stats.random(9)
+    for n = 2, 6 do
+      local different = 0
+      local function either() return 50 + (random:uniform() < 0.5 and 1 or 0) end
+      for _ = 1, 2000 do
+        local found = verdict.compare(sequence(n, either), sequence(n, either), { margin = 0.001 })
+        if found.verdict ~= "same" and found.verdict ~= "undecided" then different = different + 1 end
+      end
+      assert.is_true(different <= 100, n .. ": " .. different)
+    end
   end)
 
   it("of 0 have no ratio but a difference", function()
