@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,17 +42,19 @@ void memory_policy_reset(const struct run *run)
 
 int memory_cool(uint64_t bytes)
 {
-    static __thread char *memory;
+    static __thread volatile char *memory;
     static __thread uint64_t size;
     if (bytes > size) {
-        free(memory);
-        memory = calloc(1, bytes);
-        size = memory ? bytes : 0;
+        void *more = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (more == MAP_FAILED)
+            return -errno;
+        if (size)
+            munmap((void *)memory, size);
+        memory = more;
+        size = bytes;
     }
-    if (bytes > size)
-        return -ENOMEM;
     for (uint64_t i = 0; i < bytes; i += LINE_BYTES)
-        ((volatile char *)memory)[i]++;
+        memory[i]++;
     return 0;
 }
 
