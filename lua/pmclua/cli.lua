@@ -146,13 +146,16 @@ end
 
 --- The chunk of a script's file; nil and why there is none. Those of our own need no parsing.
 local function load_script(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, "cannot open " .. why end
+  local source
+  source, why = file:read "*a"            -- once: it may be a pipe
+  file:close()
+  if not source then return nil, ("cannot read %s: %s"):format(path, why) end
   local ok, embedded = pcall(require, "pmclua.embedded")
-  local file = ok and io.open(path, "rb")
-  local text = file and file:read "*a"
-  if file then file:close() end
-  local chunk = text and embedded.script(text)
+  local chunk = ok and embedded.script(source)
   if chunk then return chunk end
-  return loadfile(path)
+  return loadstring((source:gsub("^#[^\n]*", "")), "@" .. path)
 end
 
 local function run_script(word, args, scope)

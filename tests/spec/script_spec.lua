@@ -49,6 +49,23 @@ describe("a script's word", function()
     assert.matches("cannot open nowhere.lua: No such file or directory", result.err)
   end)
 
+  it("may be a pipe, which is read once", function()
+    local command = ("cat %s | %s /dev/stdin a b"):format(folder .. "/words.lua", support.program)
+    support.write(folder .. "/words.lua", "#!/usr/bin/env pmclua\nprint(...)\nerror 'wrong'\n")
+    local result = support.run { "sh", "-c", command }
+    assert.equal("a\tb\n", result.out)
+    assert.matches("/dev/stdin:3: wrong", result.err, 1, true)
+  end)
+
+  it("is refused when the path is a folder's", function()
+    require("lfs").mkdir(folder .. "/folder.lua")
+    for _, words in ipairs { { "folder.lua" }, { "./folder.lua", "--help" } } do
+      local result = run(words)
+      assert.equal(1, result.status)
+      assert.matches("^pmclua: cannot read [./]*folder.lua: Is a directory\n$", result.err)
+    end
+  end)
+
   it("is listed once by --list, with the header's question", function()
     local result = run { "--list" }
     assert.equal(0, result.status)
