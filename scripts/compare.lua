@@ -86,12 +86,12 @@ local function usage(why) fail(STATUS.usage, why .. "; usage: pmclua compare 'CO
 
 if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
--- A stored result, by its name or by how it begins.
+-- A stored result, by how it begins, or by its name: one that is not there is no command.
 local function is_file(word)
   local file = io.open(word)
   local begins = file and file:read(20)
   if file then file:close() end
-  return word:find "%.jsonl$" ~= nil or begins == '{"kind":"experiment"'
+  return word:find "^%S+%.jsonl$" ~= nil or begins == '{"kind":"experiment"'
 end
 
 local function compare_files()

@@ -69,6 +69,13 @@ describe("pmclua compare", function()
       (failing.out:gsub("%s*\n%s+", " ")))
   end)
 
+  it("takes for a command what ends in a file's name", function()
+    local file = stored("a.jsonl", "true")
+    local got = compare("cat " .. file, "wc " .. file, "-e", "page-faults", "-r", "6")
+    assert.same({ 0, "" }, { got.status, got.err })
+    assert.matches("6 pairs, interleaved", got.out)
+  end)
+
   it("does not mix files and commands, and says what is not there", function()
     assert.equal(2, compare(stored("a.jsonl", "true"), "true").status)
     local missing = compare("/nowhere/a.jsonl", "/nowhere/b.jsonl")
