@@ -24,31 +24,32 @@ local LOG_ENTRIES = 65536               -- of a run, where each entry is asked f
 local Marks = {}
 Marks.__index = Marks
 
-local function is_folder(path) return path and require("lfs").attributes(path, "mode") == "directory" end
-
--- In memory, and private to the user, where there is such a folder.
-local function folder()
-  local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
-  for _, path in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
-    if path:sub(1, 1) == "/" and is_folder(path) then return path end
-  end
-  return "."
-end
-
 local function temporary_file(place)
   local path, _, errnum = core.make_temporary(place .. "/pmclua-marks-XXXXXX")
   if not path then error(explain.system(errnum, "write", place), 0) end
   return path
 end
 
+-- A new file and its folder: in memory, and private to the user, where there is such a folder. One that is
+-- named may be another user's: su keeps XDG_RUNTIME_DIR.
+local function first_file()
+  local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
+  for _, place in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
+    local is_made, path = false, nil
+    if place:sub(1, 1) == "/" then is_made, path = pcall(temporary_file, place) end
+    if is_made then return path, place end
+  end
+  return temporary_file ".", "."
+end
+
 --- Makes the table's name; `prepare` makes the table.
 ---@param options? { entries?: integer } entries: of each run, so many are kept one by one
 ---@return pmclua.Marks
 function M.new(options)
-  local place = folder()
   local log_entries = options and options.entries or 0
   if log_entries == true then log_entries = LOG_ENTRIES end
-  return setmetatable({ folder = place, path = temporary_file(place), log_entries = log_entries }, Marks)
+  local path, place = first_file()
+  return setmetatable({ folder = place, path = path, log_entries = log_entries }, Marks)
 end
 
 --- An empty table for the next run.

@@ -369,6 +369,15 @@ describe("marks", function()
     assert.equal("", support.run({ "ls", "-A", folder }).out)
   end)
 
+  it("have their table elsewhere where the user's folder is another's", function()
+    local folder = support.folder() .. "/nowhere"
+    support.with_env({ XDG_RUNTIME_DIR = folder }, function()
+      local table = require("pmclua.marks").new()
+      assert.is_nil(table.path:find(folder, 1, true))
+      table:close()
+    end)
+  end)
+
   it("count for an ordinary user", function()
     support.need(support.have_root(), "only root can become an ordinary user")
     local path = program "repeated"
