@@ -229,7 +229,13 @@ describe("a plot", function()
     end
     assert.matches("<svg", support.read(folder .. "/a.svg"), 1, true)
     assert.equal("\137PNG", support.read(folder .. "/a.png"):sub(1, 4))
+    sizes():plot { output = folder .. "/A.SVG" }
+    assert.matches("<svg", support.read(folder .. "/A.SVG"), 1, true)
     local r, nowhere = sizes(), folder .. "/no/a.svg"
+    assert.matches("written as .svg, .png or .txt, not as .pdf", message_of(r.plot, r,
+      { output = folder .. "/a.pdf" }), 1, true)
+    assert.is_false(support.exists(folder .. "/a.pdf"))
+    r:plot { output = folder .. "/a.pdf", format = "text" }
     assert.matches("cannot write", message_of(r.plot, r, { output = nowhere }), 1, true)
   end)
 
@@ -239,8 +245,16 @@ describe("a plot", function()
     end
   end)
 
-  it("leaves nothing in the temporary folder", function()
-    local folder, left = support.folder(), {}
+  it("has a size in which there is something to be seen", function()
+    local r = sizes()
+    for _, size in ipairs { { width = 0 }, { width = -80 }, { width = 80.5 }, { height = 1 } } do
+      assert.matches("is a whole number from", message_of(r.plot, r, size), 1, true)
+    end
+  end)
+
+  it("leaves nothing in the temporary folder, whatever that is called", function()
+    local folder, left = support.folder() .. "/it's `here`", {}
+    require("lfs").mkdir(folder)
     support.with_env({ TMPDIR = folder }, function() sizes():plot("ecdf"):render "svg" end)
     for name in require("lfs").dir(folder) do left[#left + 1] = name:match "^[^.].*" end
     assert.same({}, left)

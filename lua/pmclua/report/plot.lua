@@ -40,11 +40,11 @@ function Plot:render(format)
   return terminal.spelled(draw(self.chart, "text", size), { stream = 1 })
 end
 
---- Writes the picture: SVG, PNG or text by the end of the name.
+--- Writes the picture: SVG, PNG or text by the end of the name; any other end is refused.
 ---@param path string
----@param format? "text"|"svg"|"png"
+---@param format? "text"|"svg"|"png" whatever the name
 function Plot:write(path, format)
-  local picture = self:render(format or M.format_of(path) or "text")
+  local picture = self:render(format or M.format_of(path))
   local file, why = io.open(path, "wb")
   if not file or not file:write(picture) or not file:close() then
     error(explain.problem { code = "EWRITE", operation = "plot",
@@ -55,13 +55,18 @@ end
 
 function Plot:__tostring() return self.output and "written to " .. self.output or self:render "text" end
 
---- The format that a path asks for by its end.
+local ENDINGS = { svg = "svg", png = "png", txt = "text" }
+
+--- The format that a path asks for by its end; text where it has none. Raises for one that no plot has.
 ---@param path string
----@return string? format
+---@return string format
 function M.format_of(path)
-  local ending = path:match "%.(%w+)$"
-  return ending == "svg" and "svg" or ending == "png" and "png" or ending == "txt" and "text" or nil
+  local ending = path:match "%.(%a%w*)$"
+  local format = not ending and "text" or ENDINGS[ending:lower()]
+  if format then return format end
+  explain.misuse(("a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"):format(ending), 4)
 end
+
 
 --- A plot of a chart.
 ---@param kind string
@@ -80,13 +85,26 @@ end
 local OPTIONS = { kind = "string", name = "string", output = "string", format = "string", width = "number",
   height = "number" }
 
-local function check(word, words, what)
+local function check(word, words, what, level)
   for _, known in ipairs(words) do
     if known == word then return end
   end
   local nearest = text.nearest(tostring(word), words)
   explain.misuse(("there is no %s '%s': %s"):format(what, tostring(word),
-    nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(words)), 4)
+    nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(words)), level)
+end
+
+local LEAST = { width = 20, height = 5 }      -- pixels or characters: what is less shows nothing
+
+local function check_options(options)
+  if options.kind then check(options.kind, M.KINDS, "kind of plot", 5) end
+  if options.format then check(options.format, M.FORMATS, "format of plots", 5) end
+  for _, name in ipairs { "width", "height" } do
+    local value, least = options[name], LEAST[name]
+    if value and not (type(value) == "number" and value >= least and value % 1 == 0) then
+      explain.misuse(("%s is a whole number from %d, not %s"):format(name, least, tostring(value)), 4)
+    end
+  end
 end
 
 local function has_values(result, name)
@@ -138,8 +156,7 @@ end
 function M.new(result, options)
   options = type(options) == "string" and { kind = options } or options or {}
   require("pmclua.workload.check").options("plot", options, OPTIONS, 3)
-  if options.kind then check(options.kind, M.KINDS, "kind of plot") end
-  if options.format then check(options.format, M.FORMATS, "format of plots") end
+  check_options(options)
   local name = options.name and options.name:gsub("-", "_") or default_name(result)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
@@ -160,6 +177,7 @@ function M.plot(source, options)
   local streams = require "pmclua.report.plot.stream"
   local kind = type(path) == "string" and streams.kind_of(path)
   if not kind then return M.new(require("pmclua.experiment.result.files").load(source), options) end
+  check_options(options)
   if options.kind and options.kind ~= kind then
     explain.misuse(("%s has only --kind %s"):format(text.safe(path), kind), 2)
   end

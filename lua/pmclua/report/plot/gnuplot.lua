@@ -259,7 +259,7 @@ function M.commands(chart, format, output, size)
   local panels, is_text = #chart.panels, format == "text"
   local height = is_text and math.floor(size.height / panels) or size.height
   local out = { TERMINALS[format]:format(size.width, height), "set encoding utf8",
-    ("set output '%s'"):format(output), "set tics out nomirror", "set border 3",
+    ("set output '%s'"):format(output:gsub("'", "''")), "set tics out nomirror", "set border 3",
     is_text and "unset grid" or "set grid lc rgb '#DDDDDD'", "set style fill solid 0.25 border" }
   local number_of = add_data(out, chart)
   local together = panels > 1 and not is_text
@@ -303,7 +303,8 @@ end
 
 -- A new file that only its user may read.
 local function temporary_file()
-  local template = (os.getenv "TMPDIR" or "/tmp") .. "/pmclua-plot-XXXXXX"
+  local folder = os.getenv "TMPDIR"
+  local template = (folder and folder ~= "" and folder or "/tmp") .. "/pmclua-plot-XXXXXX"
   local path, _, errnum = core.make_temporary(template)
   if not path then error(explain.system(errnum, "write", template), 0) end
   return path
