@@ -13,8 +13,9 @@
 --      0.200 s             –                 –
 --      0.300 s             –                 –
 --      0.303 s             0                 0  (0.003 s)
--- reading: the time is that since the start, at the end of the interval. `(2 missed)`: two lines could not be
---   written in time, and this one has what happened meanwhile. The last line may be of a shorter interval.
+-- reading: the time is that since the start, at the end of the interval. `–`: the target did not run in it, or
+--   others had the counters; --format json says why. `(2 missed)`: two lines could not be written in time,
+--   and this one has what happened meanwhile. The last line may be of a shorter interval.
 -- caveats: without a target everything is counted, which takes root or CAP_PERFMON. With a command the
 --   lines go to standard error, or to -o FILE, and it exits as the command did.
 
@@ -30,7 +31,7 @@ local opt = pmc.options(pmc.targets.options {
   { "count", type = "integer", value = "N", help = "end after N lines" },
   { "delay", short = "D", value = "MS", help = "begin to count so much later" },
   { "rates", false, short = "r", help = "show counts per second" },
-  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "table, csv, json" },
+  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "of the lines" },
   { "separator", short = "x", value = "SEP", help = "CSV with this between fields" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write there (- is standard output)" },

@@ -48,7 +48,7 @@ local opt = read_options(pmc.targets.options {
   { "no-inherit", false, short = "i", help = "without threads and children that are started" },
   { "marks", false, help = "count between the marks in the program (pmclua_mark.h)" },
   { "entries", false, help = "with --marks: each entry of a mark is a value, not the sum of a run" },
-  { "timeout", value = "T", help = "kill a run after this long, as 500ms; without a command: end" },
+  { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: end" },
   { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
   { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
   { "separator", short = "x", value = "SEP", help = "CSV with this between fields" },
@@ -84,6 +84,8 @@ local function milliseconds(option, letter)
   if not good then fail(STATUS.failed, value) end
   return value
 end
+
+local timeout = opt.timeout and milliseconds(opt.timeout, "--timeout")
 
 local function fail_by(problem)
   local code = type(problem) == "table" and problem.operation == "execute" and problem.code
@@ -143,7 +145,7 @@ local function stream()
   local started, monitor = pcall(pmc.monitor, { target = target, command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
     interval = milliseconds(opt.interval, "-I"), delay = opt.delay and milliseconds(opt.delay, "-D"),
-    duration = opt.timeout, pin = opt.pin, inherit = not opt.no_inherit })
+    duration = timeout, pin = opt.pin, inherit = not opt.no_inherit })
   if not started then fail_by(monitor) end
   note(monitor:remarks())
   local shown, why = pcall(show_intervals, monitor)
@@ -175,8 +177,7 @@ end
 
 -- Without a command: until the target has ended, the time is up or a signal came.
 local function wait()
-  local limit = opt.timeout and (opt.timeout:find "%a" and opt.timeout or opt.timeout .. "s")
-  signal = select(2, target:wait(limit and milliseconds(limit, "--timeout")))
+  signal = select(2, target:wait(timeout))
 end
 
 local delay = opt.delay and milliseconds(opt.delay, "-D")
@@ -194,7 +195,7 @@ local function measure()
     name = "stat", workloads = has_command and { pmc.targets.command(opt.command) } or { [target.name] = wait },
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
-    timeout = has_command and opt.timeout or nil, target = target, delay = delay,
+    timeout = has_command and timeout or nil, target = target, delay = delay,
     inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
     on_failure = "keep",
   }

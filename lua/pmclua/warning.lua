@@ -217,7 +217,8 @@ function checks.exit(cell)
   for outcome, count in pairs(cell.outcomes or {}) do
     parts[#parts + 1] = ("%d %s"):format(count, outcome)
   end
-  if #parts == 0 then return end
+  -- Of one repetition alone its end is all there is to say.
+  if #parts == 0 or cell.repetitions == 1 then return end
   table.sort(parts)
   local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""
   return ("not all%s ended well: %s"):format(of, text.list(parts)),

@@ -327,6 +327,11 @@ describe("pmclua plot", function()
     assert.equal(0, support.pmclua({ "plot", path, "--kind", "time", "--format", "svg" }).status)
   end)
 
+  it("says so where a monitor counted nothing", function()
+    local nothing = file("nothing.json", monitored(0.1, absent, absent))
+    assert.matches("nothing was counted in it", support.pmclua({ "plot", nothing }).err, 1, true)
+  end)
+
   it("draws the calls that pmclua regions wrote", function()
     local path, calls = file("regions.json", REGIONS), 0
     local histogram = pmc.plot(path).chart

@@ -145,6 +145,8 @@ describe("pmclua regions", function()
     assert.truthy(done.err:find("usage: pages", 1, true))
     assert.truthy(done.err:find("never called", 1, true))
     assert.equal("", done.out)
+    local planned = support.pmclua { "regions", "--plan", "-f", "touch", path }
+    assert.matches("unknown option '--plan'", planned.err, 1, true)
     done = support.pmclua { "regions", "-e", FAULTS, "-f", "touch", "-o", "-", "--", path, "calls", "4" }
     assert.equal(0, done.status)
     assert.truthy(done.out:find("touch · 4 calls", 1, true), done.out)

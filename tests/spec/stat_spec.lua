@@ -89,7 +89,7 @@ describe("pmclua stat exits", function()
       ["%-x takes what is to stand between fields"] = { "-x", "", "--", "true" },
       ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--format", "json", "--", "true" },
       ["%-%-entries goes with %-%-marks"] = { "--entries", "--", "true" },
-      ["timeout is a number of seconds"] = { "--timeout", "x", "--", "true" },
+      ["%-%-timeout takes milliseconds"] = { "--timeout", "x", "--", "true" },
     } do
       local run = stat(words)
       assert.matches(message, run.err)
@@ -260,7 +260,7 @@ describe("pmclua stat", function()
   end)
 
   it("counts no longer than its time limit without a command", function()
-    local run = stat { "-e", "page-faults", "--timeout", "20ms", "-p", tostring(core.pid()) }
+    local run = stat { "-e", "page-faults", "--timeout", "20", "-p", tostring(core.pid()) }
     assert.equal(0, run.status, run.err)
     assert.matches("process " .. core.pid(), run.err)
   end)

@@ -120,6 +120,11 @@ describe("a warning", function()
     assert.is_nil(select(2, of({ event(values) }, { iteration_ns = 0.03 })).empty)
   end)
 
+  it("of how a repetition ended is not given of a single one: its failure says all", function()
+    assert.is_nil(select(2, of({}, { repetitions = 1, exits = { [2] = 1 } })).exit)
+    assert.is_truthy(select(2, of({}, { repetitions = 2, exits = { [2] = 1 } })).exit)
+  end)
+
   it("of anchors is given where passes differ by more than their spread", function()
     local one, other = noisy(30, 1), noisy(30, 2)
     local _, found = of({}, { anchors = { { title = "cycles", passes = { one, other } } } })

@@ -301,12 +301,17 @@ local function rejected(cell)
   return ("%s left out%s"):format(said, why ~= "" and ", the first: " .. text.safe(why) or "")
 end
 
+local function failure(result, why)
+  local is_only = result.header.repetitions == 1 and not result.header.stop
+  return (is_only and "! it failed: %s; it may not have done its work" or "the first failure: %s"):format(why)
+end
+
 local function failures(result, list)
   for cell in result:cells() do
     local first = cell.first_failure
     if cell.rejected > 0 then add(list, about(result, cell:label(), rejected(cell))) end
     if first and first.why then
-      add(list, about(result, cell:label(), "the first failure: " .. text.safe(first.why)))
+      add(list, about(result, cell:label(), failure(result, text.safe(first.why))))
     end
   end
 end

@@ -2,6 +2,7 @@
 
 local terminal = require "pmclua.report.terminal"
 local text = require "pmclua.text"
+local words = require "pmclua.report.words"
 
 local M = {}
 
@@ -46,7 +47,7 @@ local function add_others(lines, events)
   local tools, reasons, absent = {}, {}, {}
   for index, event in ipairs(events) do
     local why = event.status
-      and ("<%s>: %s"):format(event.status, (event.why:gsub("^cannot open '.-': ", "")))
+      and ("%s: %s"):format(words.status(event.status), (event.why:gsub("^cannot open '.-': ", "")))
     if why and not absent[why] then reasons[#reasons + 1], absent[why] = why, {} end
     if why then table.insert(absent[why], index) elseif event.tool then tools[#tools + 1] = index end
   end
@@ -72,11 +73,11 @@ end
 
 local function add_cells(lines, declaration, made)
   for _, cell in ipairs(made.cells) do
-    local words = { text.safe(cell.workload.name) }
+    local parts = { text.safe(cell.workload.name) }
     for _, factor in ipairs(declaration.factors) do
-      words[#words + 1] = text.safe(("%s=%s"):format(factor.name, tostring(cell.levels[factor.name])))
+      parts[#parts + 1] = text.safe(("%s=%s"):format(factor.name, tostring(cell.levels[factor.name])))
     end
-    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, table.concat(words, " "))
+    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, table.concat(parts, " "))
   end
 end
 

@@ -7,6 +7,7 @@ local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
 local text = require "pmclua.text"
+local words = require "pmclua.report.words"
 
 local M = {}
 
@@ -58,7 +59,7 @@ end
 local function row_of(region, about, is_self)
   local values = region:values(about.field, is_self)
   local title = is_self and "  itself" or about.title
-  if not values.sum then return { text.safe(title), ABSENT, "<" .. values.status .. ">", span = 3 } end
+  if not values.sum then return { text.safe(title), ABSENT, words.status(values.status), span = 3 } end
   local median, is_exact = region:quantile(about.field, 0.5, is_self)
   local mark = values.status == "scaled" and text.approximate or function(s) return s end
   local middle = shown(median, about)

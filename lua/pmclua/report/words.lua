@@ -102,6 +102,11 @@ local STATUS = {
   absent = "<absent>", unverified = "<unverified>",
 }
 
+--- What stands where a number does not, for a status: "<not supported>".
+---@param status string
+---@return string
+function M.status(status) return STATUS[status] or "<" .. status .. ">" end
+
 --- A reason without what every reason begins with, and without advice: what fits on a line.
 ---@param why string?
 ---@return string
@@ -114,7 +119,7 @@ end
 ---@param summary pmclua.Summary
 ---@return string
 function M.absent(summary)
-  local status, why = STATUS[summary.status] or "<" .. summary.status .. ">", M.brief(summary.why)
+  local status, why = M.status(summary.status), M.brief(summary.why)
   return why == "" and status or status .. ": " .. why
 end
 

@@ -83,14 +83,32 @@ local function time_panel(entries, name)
   return { x = { label = "time (s)" }, y = { label = scale.label, low = 0 }, series = series }, #order
 end
 
+local function is_counted(entries, name)
+  for _, entry in ipairs(entries) do
+    local value = value_of(entry, name)
+    if value == value then return true end
+  end
+  return false
+end
+
+local function counted(entries, names)
+  local list = {}
+  for _, name in ipairs(names) do
+    if is_counted(entries, name) then list[#list + 1] = name end
+  end
+  return list
+end
+
 local function time_chart(path, entries, options)
   local names, panels, parts = names_of(entries[1], options.name), {}, 0
+  if #names == 0 then refuse(path, "it has no events") end
+  names = counted(entries, names)
   for _, name in ipairs(names) do
     if #panels < PANELS then
       panels[#panels + 1], parts = time_panel(entries, name)
     end
   end
-  if #panels == 0 then refuse(path, "it has no events") end
+  if #panels == 0 then refuse(path, "nothing was counted in it") end
   local said = "counts over time"
   if #names > #panels then said = ("%s · the first %d of %d quantities"):format(said, #panels, #names) end
   if parts > gnuplot.MOST_SERIES then
