@@ -56,6 +56,22 @@ describe("a quantile of calls that were not kept", function()
   end)
 end)
 
+describe("a region's share of the run", function()
+  it("is of estimates where both were counted part of the time", function()
+    local spread = { n = 2, min = 5, max = 5, buckets = {} }
+    local region = { calls = 2, nested = 0, total = { spread, spread, spread, spread }, threads = {},
+      outermost = { 100, 100, 50, 10 } }
+    local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4 }
+    local event = { name = "e", field = "e" }
+    local result = require("pmclua.experiment.calls").new({ command = "c", events = { event },
+      regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
+      { { result = { outcome = "done", wall_ns = 400, words = { 400, 100, 10 }, regions = found },
+        columns = { 4 } } })
+    local values = result[1]:values "e"
+    assert.same({ "scaled", 20, 0.5 }, { values.status, values.sum, values.share })
+  end)
+end)
+
 describe("a call", function()
   it("is what is between an entry and a return at the same stack pointer", function()
     local t = new_thread()

@@ -124,6 +124,7 @@ function RegionCalls:values(name, is_self)
   fill_sums(values, raw, column, calls, event and event.core_cpus)
   take_off(self, values, name, calls)
   local whole = run.whole[column]
+  if values.status == "scaled" and whole then whole = whole / share_on_pmu(run.whole) end
   -- The durations of threads overlap.
   local is_part = column ~= DURATION or #self.threads == 1
   if values.sum and whole and whole > 0 and is_part then values.share = values.sum / whole end

@@ -1,7 +1,7 @@
 --- control.lua: the A/A control: the baseline once more under another label, to see what the machine shows
 --- between equals.
 
-local workloads = require "pmclua.workload"
+local workload_kinds = require "pmclua.workload"
 
 local M = {}
 
@@ -15,7 +15,7 @@ local function taken(workloads, name)
 end
 
 local function copy_of(workload, name)
-  local copy = workloads.renamed(workload, name)
+  local copy = workload_kinds.renamed(workload, name)
   copy.control = workload.name
   return copy
 end

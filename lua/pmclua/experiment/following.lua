@@ -3,6 +3,7 @@
 -- The whole run is counted beside them by the same events. A region's record has the sum of a run's
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
+local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.text"
 
@@ -86,11 +87,6 @@ function Following.counts_whole() return true end
 
 local DURATION = 1
 
-local function new_part(name, result)
-  return { field = "region", value = name, outcome = result.outcome, exit = result.exit,
-    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
-end
-
 -- A group's words as a record takes them: enabled, running, values.
 local function words_behind_duration(list)
   local words = {}
@@ -99,7 +95,7 @@ local function words_behind_duration(list)
 end
 
 local function sum_part(calls, result)
-  local part = new_part(calls.name, result)
+  local part = record.region_part(calls.name, result)
   part.iterations, part.wall_ns = calls.calls, calls.outermost[DURATION]
   part.words = words_behind_duration(calls.outermost)
   return part
@@ -110,7 +106,7 @@ local function entry_parts(result, parts)
   local calls, width = result.regions.calls, result.regions.width
   for i = 1, calls.count do
     local call, words = calls:at(i), {}
-    local part = new_part(result.regions[call.region].name, result)
+    local part = record.region_part(result.regions[call.region].name, result)
     for k = 1, width do words[k] = calls:value(i, k) end
     part.is_entry, part.iterations, part.wall_ns = true, 1, words[DURATION]
     part.words = words_behind_duration(words)

@@ -5,6 +5,7 @@
 
 local marks = require "pmclua.marks"
 local passes = require "pmclua.experiment.passes"
+local record = require "pmclua.experiment.record"
 
 ---@class pmclua.Marking
 local Marking = {}
@@ -91,14 +92,9 @@ local function append(list, more)
   for _, item in ipairs(more) do list[#list + 1] = item end
 end
 
-local function new_part(mark, result)
-  return { field = "region", value = mark.name, outcome = result.outcome, exit = result.exit,
-    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
-end
-
 -- A mark's sums over all its threads: one part of the repetition.
 local function sum_part(mark, result)
-  local part = new_part(mark, result)
+  local part = record.region_part(mark.name, result)
   part.threads, part.iterations, part.wall_ns = 0, mark.ended, 0
   for _, slot in ipairs(mark.slots) do
     part.wall_ns = part.wall_ns + slot.wall_ns
@@ -113,7 +109,7 @@ end
 -- Each entry of a mark as a part of its own.
 local function entry_parts(mark, result, parts)
   for _, entry in ipairs(mark.entries) do
-    local part = new_part(mark, result)
+    local part = record.region_part(mark.name, result)
     part.words, part.wall_ns, part.iterations, part.is_entry = entry.words, entry.wall_ns, 1, true
     parts[#parts + 1] = part
   end

@@ -86,6 +86,15 @@ function record.parts(step, result, pass, events)
   return list
 end
 
+--- A part of a repetition that is of a region; its counts are still to come.
+---@param name string of the region
+---@param result table of the repetition
+---@return table part
+function record.region_part(name, result)
+  return { field = "region", value = name, outcome = result.outcome, exit = result.exit,
+    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
+end
+
 --- What the entries of a region that are numbered together have in common.
 ---@return string
 function record.entry_key(cell, pass, is_warmup, region)

@@ -3,7 +3,7 @@
 
 local layout = require "pmclua.experiment.layout"
 local checking = require "pmclua.workload.check"
-local names = require "pmclua.experiment.result.names"
+local cell_names = require "pmclua.experiment.result.names"
 
 local M = {}
 
@@ -117,7 +117,7 @@ function M.check(declaration, wrong, reserved)
   if declaration.control and not declaration.baseline then
     wrong "control runs the baseline once more: there is no baseline"
   end
-  check_taken(declaration, wrong, reserved or names.reserved)
+  check_taken(declaration, wrong, reserved or cell_names.reserved)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
   check_functions(declaration, wrong)

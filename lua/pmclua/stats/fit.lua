@@ -5,10 +5,11 @@
 -- and points that lie on a line exactly give exactly that line, without rounding.
 
 local order = require "pmclua.stats.order"
+local pairs_of = require "pmclua.stats.pairs"
 local rank = require "pmclua.stats.rank"
 local random = require "pmclua.stats.random"
 
-local sqrt, abs, floor = math.sqrt, math.abs, math.floor
+local sqrt, abs = math.sqrt, math.abs
 
 local M = {}
 
@@ -136,28 +137,6 @@ function M.line(x, y)
   return fit
 end
 
--- Slopes of all pairs; of many points, of the pairs that are half the points apart in x (Theil's
--- incomplete method).
-local function slopes_of(x, y)
-  local slopes, n = {}, #x
-  local function add(i, j)
-    -- Adding 0 makes 0 of -0, which a fall of nothing would be.
-    if x[i] ~= x[j] then slopes[#slopes + 1] = (y[j] - y[i]) / (x[j] - x[i]) + 0 end
-  end
-  if n <= ALL_PAIRS_UP_TO then
-    for i = 1, n do
-      for j = i + 1, n do add(i, j) end
-    end
-    return slopes, "Theil-Sen"
-  end
-  local by_x = {}
-  for i = 1, n do by_x[i] = i end
-  table.sort(by_x, function(i, j) return x[i] < x[j] or (x[i] == x[j] and i < j) end)
-  local half = floor(n / 2)
-  for i = 1, half do add(by_x[i], by_x[n - half + i]) end
-  return slopes, "Theil-Sen, incomplete"
-end
-
 --- The robust line: slope is the median of the slopes of pairs, intercept the median of y - b·x
 --- (Theil 1950, Sen 1968). Up to 29 % of the points may be wild.
 ---@param x number[]
@@ -167,7 +146,9 @@ end
 function M.theil_sen(x, y)
   local ok, reason = check(x, y)
   if not ok then return nil, reason end
-  local slopes, method = slopes_of(x, y)
+  local slopes = {}
+  pairs_of.each(x, ALL_PAIRS_UP_TO, function(i, j) slopes[#slopes + 1] = pairs_of.slope(x, y, i, j) end)
+  local method = #x <= ALL_PAIRS_UP_TO and "Theil-Sen" or "Theil-Sen, incomplete"
   local b = order.median_of((order.sorted(slopes)))
   local rest = {}
   for i = 1, #x do rest[i] = y[i] - b * x[i] end
@@ -181,12 +162,6 @@ local function resample(x, y, generator)
     rx[i], ry[i] = x[pick], y[pick]
   end
   return rx, ry
-end
-
-local function percentiles(values, level)
-  local sorted = order.sorted(values)
-  local tail = (1 - level) / 2
-  return order.quantile_of(sorted, tail), order.quantile_of(sorted, 1 - tail)
 end
 
 local function fast_line(x, y)
@@ -228,8 +203,8 @@ function M.bootstrap(x, y, options)
     return nil, ("%d points are too few to resample: most samples have a single x"):format(#x)
   end
   local result = { a = {}, b = {}, level = level, resamples = #as }
-  result.a.low, result.a.high = percentiles(as, level)
-  result.b.low, result.b.high = percentiles(bs, level)
+  result.a.low, result.a.high = order.middle_of(order.sorted(as), level)
+  result.b.low, result.b.high = order.middle_of(order.sorted(bs), level)
   return result
 end
 

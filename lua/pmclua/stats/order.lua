@@ -86,6 +86,16 @@ function M.quantile_of(sorted, p)
   return value + part * (sorted[below + 1] - value)
 end
 
+--- What bounds the middle `level` of values: percentiles.
+---@param sorted number[] ascending, not empty
+---@param level number e.g. 0.95
+---@return number low
+---@return number high
+function M.middle_of(sorted, level)
+  local tail = (1 - level) / 2
+  return M.quantile_of(sorted, tail), M.quantile_of(sorted, 1 - tail)
+end
+
 ---@param sorted number[] ascending, not empty
 ---@return number
 function M.median_of(sorted)

@@ -10,6 +10,7 @@
 local distribution = require "pmclua.stats.distribution"
 local line = require "pmclua.stats.fit"
 local order = require "pmclua.stats.order"
+local pairs_of = require "pmclua.stats.pairs"
 local random = require "pmclua.stats.random"
 
 local floor, ceil, sqrt = math.floor, math.ceil, math.sqrt
@@ -20,33 +21,6 @@ local DEFAULT_LEVEL = 0.95
 local ALL_PAIRS_UP_TO = 1000        -- points: half a million slopes
 local RESAMPLED_PAIRS_UP_TO = 300
 local RESAMPLES, FEWEST = 2000, 5
-
--- ---- slopes of pairs -----------------------------------------------------------------------------------
-
--- Pairs that are half the points apart in x: no point in two of them (Theil's incomplete method).
-local function far_pairs(x, add)
-  local by_x, n = {}, #x
-  for i = 1, n do by_x[i] = i end
-  table.sort(by_x, function(i, j) return x[i] < x[j] or (x[i] == x[j] and i < j) end)
-  local half = floor(n / 2)
-  for i = 1, half do add(by_x[i], by_x[n - half + i]) end
-end
-
-local function all_pairs(x, add)
-  for i = 1, #x do
-    for j = i + 1, #x do add(i, j) end
-  end
-end
-
-local function each_pair(x, limit, add)
-  local visit = #x <= limit and all_pairs or far_pairs
-  visit(x, function(i, j)
-    if x[i] ~= x[j] then add(i, j) end
-  end)
-end
-
--- Adding 0 makes 0 of -0, which a fall of nothing would be.
-local function slope_of(x, y, i, j) return (y[j] - y[i]) / (x[j] - x[i]) + 0 end
 
 -- ---- the interval of one slope ---------------------------------------------------------------------------
 
@@ -117,7 +91,7 @@ function M.fit(x, y, level)
     return result
   end
   local slopes = {}
-  each_pair(x, ALL_PAIRS_UP_TO, function(i, j) slopes[#slopes + 1] = slope_of(x, y, i, j) end)
+  pairs_of.each(x, ALL_PAIRS_UP_TO, function(i, j) slopes[#slopes + 1] = pairs_of.slope(x, y, i, j) end)
   slopes = order.sorted(slopes)
   result.slope = order.median_of(slopes)
   result.intercept = median_residual(x, y, result.slope)
@@ -131,7 +105,9 @@ end
 -- once, or not at all) is found by adding weights, without sorting again.
 local function prepare(series)
   local x, y, list = series.x, series.y, {}
-  each_pair(x, RESAMPLED_PAIRS_UP_TO, function(i, j) list[#list + 1] = { slope_of(x, y, i, j), i, j } end)
+  pairs_of.each(x, RESAMPLED_PAIRS_UP_TO, function(i, j)
+    list[#list + 1] = { pairs_of.slope(x, y, i, j), i, j }
+  end)
   table.sort(list, function(a, b) return a[1] < b[1] end)
   local first, second, slopes = {}, {}, {}
   for k, pair in ipairs(list) do slopes[k], first[k], second[k] = pair[1], pair[2], pair[3] end
@@ -176,11 +152,6 @@ local function resample(prepared, generator)
   return slopes
 end
 
-local function percentiles(values, level)
-  local sorted, tail = order.sorted(values), (1 - level) / 2
-  return order.quantile_of(sorted, tail), order.quantile_of(sorted, 1 - tail)
-end
-
 ---@class pmclua.Series points of one line
 ---@field x number[]
 ---@field y number[]
@@ -223,7 +194,7 @@ function M.bootstrap(list, compute, options)
   if wanted == 0 or #values < wanted / 2 then
     return nil, ("%d points are too few to be resampled"):format(least)
   end
-  return percentiles(values, options.level or DEFAULT_LEVEL)
+  return order.middle_of(order.sorted(values), options.level or DEFAULT_LEVEL)
 end
 
 return M

@@ -176,23 +176,11 @@ end
 
 -- ---- a command with regions ----------------------------------------------------------------------------
 
---- Where the command's program is; raises a problem where it cannot be found.
+--- Where the command's program is, and its folder; raises a problem where it cannot be found.
 local function program_of(command, levels)
-  local name = words.fill(command.argv[1], levels)
-  local folder = command.cwd and words.fill(command.cwd, levels)
-  if name:find("/", 1, true) then
-    return name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name, folder
-  end
-  local path = command.env and command.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
-  for part in (path .. ":"):gmatch "([^:]*):" do
-    local candidate = (part == "" and "." or part) .. "/" .. name
-    local file = io.open(candidate, "rb")
-    if file then
-      file:close()
-      return candidate, folder
-    end
-  end
-  error(explain.system(2, "execute", name), 0)
+  local path = command:program(levels)
+  if not path then error(explain.system(2, "execute", words.fill(command.argv[1], levels)), 0) end
+  return path, command.cwd and words.fill(command.cwd, levels)
 end
 
 ---@class pmclua.RegionCommand: pmclua.Command a command and its regions
