@@ -296,11 +296,19 @@ int follower_stop(struct follower *follower)
 
 /* ---- from beginning to end ---- */
 
+/* As many calls one by one as an answer has room for beside the rest. */
+static uint32_t most_kept(uint64_t asked, uint32_t events)
+{
+    uint64_t values = 3 + (uint64_t)events;        /* duration, enabled, running */
+    uint64_t room = MESSAGE_MAX / 2 / (sizeof(struct pmclua_region_call) + 2 * values * sizeof(uint64_t));
+    return (uint32_t)(asked < room ? asked : room);
+}
+
 static int new_calls(struct follower *follower, const struct region_set *regions, uint32_t events)
 {
     struct pmclua_calls_setup setup = {
         .regions = (uint32_t)regions->regions, .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
-        .values = 2 + events, .keep = (uint32_t)regions->keep, .flags = regions->flags,
+        .values = 2 + events, .keep = most_kept(regions->keep, events), .flags = regions->flags,
         .names = (const char *const *)regions->names,
 #if defined __x86_64__ || defined __i386__
         .return_bytes = sizeof(void *),

@@ -2,6 +2,7 @@
 
 local lfs = require "lfs"
 local made = require "tests.support.regions"
+local pmc = require "pmclua"
 local support = require "tests.support"
 
 local FAULTS, MADVISE = made.FAULTS, made.MADVISE
@@ -9,8 +10,6 @@ local need_probes, program = made.need_probes, made.program
 
 describe("a process that runs already", function()
   lazy_setup(need_probes)
-
-  local pmc = require "pmclua"
 
   --- Starts pages.c in the background; it is ended with the test. Its pid.
   local function start(shape, n)
@@ -85,8 +84,6 @@ end)
 
 describe("an experiment's regions", function()
   lazy_setup(need_probes)
-
-  local pmc = require "pmclua"
 
   it("are parts of each repetition, with their calls as iterations", function()
     local result = pmc.measure({ program "pages.c", "outers", "10" }, { regions = { "outer", "touch" },
@@ -172,7 +169,6 @@ describe("pmclua regions", function()
   end)
 
   it("takes off what probing itself reads where that is asked for, and keeps single calls raw", function()
-    local pmc = require "pmclua"
     local spec = { regions = { "empty" }, events = { FAULTS }, subtract = true }
     local result = pmc.regions({ program "pages.c", "many", "2000" }, spec)
     local empty, cost = result[1], result.cost
@@ -235,7 +231,6 @@ describe("pmclua regions", function()
   end)
 
   it("follows what a pattern means, and leaves out what cannot be followed", function()
-    local pmc = require "pmclua"
     local result = pmc.regions(program "functions.c", { regions = { "*ret*", "calls_*" }, events = { FAULTS },
       calibrate = false })
     local names = {}
@@ -247,7 +242,6 @@ describe("pmclua regions", function()
   end)
 
   it("gives quantiles within 1/128 where not every call was kept", function()
-    local pmc = require "pmclua"
     local result = pmc.regions({ program "pages.c", "calls", "200" }, { regions = { "touch", keep = 10 },
       events = { FAULTS }, calibrate = false })
     local touch = result[1]
@@ -257,6 +251,12 @@ describe("pmclua regions", function()
       assert.is_true(math.abs(value - truth) <= 1 + truth / 128, p)
       if is_exact then assert.is_true(math.abs(value - truth) < 1) end
     end
+  end)
+
+  it("keeps every call where more are asked for than fit into 32 bits", function()
+    local result = pmc.regions({ program "pages.c", "calls", "20" },
+      { regions = { "touch", keep = 2 ^ 32 + 5 }, events = { FAULTS }, calibrate = false })
+    assert.equal(20, #result[1]:list(FAULTS))
   end)
 
   it("finds functions of libraries by their short names", function()
