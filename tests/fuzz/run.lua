@@ -26,8 +26,8 @@ local function is_wanted(name)
   return #wanted == 0
 end
 
-local function row(name, executions, start_ns, reached)
-  local took_s = (core.now_ns() - start_ns) / 1e9
+local function row(name, executions, took_ns, reached)
+  local took_s = took_ns / 1e9
   print(("%-8s %10d executions %5d s   %s"):format(name, executions, took_s, reached))
 end
 
@@ -66,7 +66,7 @@ local function fuzz_core(name)
   local ok, said = sh(RUN, name)
   local log, edges = support.read(("%s/%s.log"):format(BUILD, name)), 0
   for found in log:gmatch "cov: (%d+)" do edges = tonumber(found) end
-  row(name, log:match "number_of_executed_units: (%d+)" or 0, start_ns, edges .. " edges")
+  row(name, log:match "number_of_executed_units: (%d+)" or 0, core.now_ns() - start_ns, edges .. " edges")
   if ok then return end
   failed = failed + 1
   print("FAILED " .. name .. ": " .. said .. log:sub(-2000))
@@ -74,18 +74,19 @@ end
 
 -- ---- the others ----
 
-local BATCH = { spec = 1000, formula = 1000, stored = 50, sysfs = 5, tracefs = 5 }
+local BATCH, COVERED = 100, 300
 
 local function fuzz_lua(target)
-  local name, batch = target[1], BATCH[target[1]]
+  local name = target.name
   local start_ns, count, accepted, seed = core.now_ns(), 0, 0, 1
   local ok, problem = true, nil
   while ok and core.now_ns() - start_ns < seconds * 1e9 do
-    ok, problem = pcall(function() accepted = accepted + fuzz.try(name, batch, seed) end)
-    count, seed = count + batch, seed + 1
+    ok, problem = pcall(function() accepted = accepted + fuzz.try(target, BATCH, seed) end)
+    count, seed = count + BATCH, seed + 1
   end
-  local share = coverage.share(target[4], function() fuzz.try(name, batch, 1) end)
-  row(name, count, start_ns, ("%d %% of the lines; understood %d %%"):format(100 * share,
+  local took_ns = core.now_ns() - start_ns
+  local share = coverage.share(target.modules, function() fuzz.try(target, COVERED, 1) end)
+  row(name, count, took_ns, ("%d %% of the lines; understood %d %%"):format(100 * share,
     100 * accepted / count))
   if ok then return end
   failed = failed + 1
@@ -95,18 +96,19 @@ end
 local CORE_TARGETS = { "lines", "ring", "calls", "elf", "text" }
 
 local function fuzz_all_core()
+  local names = {}
+  for _, name in ipairs(CORE_TARGETS) do names[#names + 1] = is_wanted(name) and name or nil end
+  if not names[1] then return end
   if not support.have "clang" then return print "the C targets need clang" end
   local ok, said = sh(MAKE, "all")
   if not ok then error(said, 0) end
-  for _, name in ipairs(CORE_TARGETS) do
-    if is_wanted(name) then fuzz_core(name) end
-  end
+  for _, name in ipairs(names) do fuzz_core(name) end
 end
 
 return program.run(function()
   fuzz_all_core()
   for _, target in ipairs(fuzz.TARGETS) do
-    if is_wanted(target[1]) then fuzz_lua(target) end
+    if is_wanted(target.name) then fuzz_lua(target) end
   end
   return failed == 0 and 0 or 1
-end)
+end, program.MEMORY)

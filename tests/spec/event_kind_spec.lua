@@ -2,11 +2,33 @@
 
 local specs = require "tests.support.events"
 local support = require "tests.support"
+local tracepoint = require "pmclua.event.tracepoint"
 
 local one, rejected = specs.one, specs.rejected
 local perf = support.fixture "perf"
 
+--- The sysfs of a PMU `p` of one term, whose events have these terms.
+local function sysfs_with(events)
+  local root = support.folder()
+  local pmu = root .. "/bus/event_source/devices/p"
+  support.write(pmu .. "/type", "77\n")
+  support.write(pmu .. "/format/event", "config:0-7\n")
+  for name, terms in pairs(events) do support.write(pmu .. "/events/" .. name, terms .. "\n") end
+  return { sysfs = root }
+end
+
 describe("terms of a PMU", function()
+  it("that sysfs has otherwise than it should are not understood, and stand in no other's way", function()
+    for _, terms in ipairs { "=", "event=1,=", "event=x", "event=1 2", "event=18446744073709551616",
+      "other=1" } do
+      local sysfs = sysfs_with { broken = terms, whole = "event=5" }
+      local problem = rejected("p/broken/", nil, sysfs)
+      assert.matches("terms of broken are not understood: " .. terms, problem.message, 1, true)
+      assert.equal(5, one("p/whole/", nil, sysfs).attr.config)
+      assert.equal(5, one("p/event=5/", nil, sysfs).attr.config)
+    end
+  end)
+
   it("of the user win over those of the alias", function()
     assert.equal(30, one("cpu/mem-loads,ldlat=30/").attr.config1)
     assert.equal(30, one("cpu/ldlat=30,mem-loads/").attr.config1)
@@ -140,6 +162,18 @@ describe("a tracepoint", function()
     assert.same({ 7, "sched_switch" }, { problem.position, problem.hint })
     problem = rejected("shed:sched_switch")
     assert.same({ 1, "sched" }, { problem.position, problem.hint })
+  end)
+
+  it("is read from files that may have no end", function()
+    local tracefs = support.folder()
+    support.write(tracefs .. "/events/a/b/format", "field:char name[16];\nfield:__data_loc char[] other;\n")
+    assert.same({ "name", "other" }, tracepoint.fields(tracefs, "a:b"))
+    for _, name in ipairs { "id", "format", "../../../available_events" } do
+      os.execute(("ln -sf /dev/zero %s/events/a/b/%s"):format(tracefs, name))
+    end
+    assert.matches("no tracepoint 'a:b'", rejected("a:b", nil, { tracefs = tracefs }).message, 1, true)
+    assert.same({}, tracepoint.fields(tracefs, "a:b"))
+    assert.same({}, tracepoint.all(tracefs))
   end)
 
   it("needs tracefs, and says so", function()

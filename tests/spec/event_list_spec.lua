@@ -68,6 +68,14 @@ describe("the list of events", function()
     for _, entry in ipairs(here) do assert.is_true(entry.present) end
   end)
 
+  it("has no control characters, whatever sysfs has", function()
+    local sysfs = support.folder()
+    support.write(sysfs .. "/bus/event_source/devices/p/type", "77\n")
+    support.write(sysfs .. "/bus/event_source/devices/p/events/e", "a=?,\27[2Jb=?\n")
+    local entry = event.list({ sysfs = sysfs, source = "pmu" })[1]
+    assert.same({ "p/e,a=?/", "a=?,\\e[2Jb=?" }, { entry.spec, entry.description })
+  end)
+
   it("finds those that are so called before those that are so described", function()
     local filter = { sysfs = perf .. "/sysfs/x86_intel", tracefs = perf .. "/tracefs" }
     local found = event.find("branch miss", filter)

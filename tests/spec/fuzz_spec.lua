@@ -4,6 +4,7 @@
 local event = require "pmclua.event"
 local fuzz = require "tests.fuzz"
 local support = require "tests.support"
+local trees = require "tests.fuzz.tree"
 
 local SEED = 2026
 local SYSFS = support.fixture "perf/sysfs/x86_intel"
@@ -11,11 +12,26 @@ local FOLDER = support.root .. "/tests/fuzz"
 
 describe("a mutated", function()
   for _, target in ipairs(fuzz.TARGETS) do
-    it(target[1] .. " is understood, or refused in words", function()
-      local accepted = fuzz.try(target[1], target[3], SEED)
-      assert.is_true(accepted > target[3] / 50, ("only %d of %d were understood"):format(accepted, target[3]))
+    it(target.name .. " is understood, or refused in words", function()
+      local accepted = fuzz.try(target, target.share, SEED)
+      local said = ("only %d of %d were understood"):format(accepted, target.share)
+      assert.is_true(accepted > target.share / 50, said)
     end)
   end
+
+  it("tree has had each kind of change, and is then what it was", function()
+    local source, random = support.fixture "perf/sysfs/x86_intel", require("pmclua.stats").random(SEED)
+    local tree, seen = trees.copy(source), {}
+    local function differs() return support.run({ "diff", "-r", source, tree.root }).status ~= 0 end
+    assert.is_false(differs())
+    for _, kind in ipairs(trees.CHANGES) do
+      trees.made[kind[1]] = nil
+    end
+    for _ = 1, 200 do tree:changed(random, 12, function() end) end
+    for _, kind in ipairs(trees.CHANGES) do seen[kind[1]] = (trees.made[kind[1]] or 0) > 0 end
+    for _, kind in ipairs(trees.CHANGES) do assert.is_true(seen[kind[1]], kind[1]) end
+    assert.is_false(differs())
+  end)
 end)
 
 describe("a spec", function()

@@ -217,6 +217,9 @@ describe("a file that anyone may have written", function()
       ['"margin":[[]]'] = "margin of its first line is not", ['"level":2'] = "level of its first line is not",
       ['"overhead":[{"median":"x"}]'] = "overhead of its first line is not",
       ['"schema":"\\u001b[31m"'] = "its schema is \\e[31m",
+      ['"baseline":{"n":3}'] = "its baseline is of no n '3'",
+      ['"baseline":"columns"'] = "its baseline is of no workload 'columns'",
+      ['"events":[{"name":"a","field":"a-b"}]'] = "event 1 has a field that no formula can name",
     } do
       local line = lines_of(write(made.header(), {}))[1]
       -- The last of two members of one name is taken.

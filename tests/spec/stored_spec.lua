@@ -25,6 +25,25 @@ local function median(r, conditions)
   return r:where(conditions):cells()().cycles.median
 end
 
+describe("a stored result", function()
+  local function loaded(header) return pmc.load(stored("a", header, made.records { numbers(10), {}, {} })) end
+
+  it("is refused, by the name of its file, where it names what it has not", function()
+    for said, header in pairs {
+      ["a.jsonl: its primary 'cylces' is none of its events and metrics"] = { primary = "cylces" },
+      ["a.jsonl: metric 'x\\e[31m': expected"] = { metrics = { "x\27[31m" } },
+      ["a.jsonl: metric 'x' needs 'y', which was not counted"] = { metrics = { "x = y" } },
+    } do
+      assert.matches(said, message_of(loaded, header), 1, true)
+    end
+  end)
+
+  it("is reported with one margin for all, and with a stop rule that looks at nothing", function()
+    assert.matches("cycles", loaded({ margin = 0.5 }):report(), 1, true)
+    assert.matches("cycles", loaded({ stop = { repetitions = 9 } }):report(), 1, true)
+  end)
+end)
+
 describe("several stored results", function()
   it("are one result with a factor that names the files, the first of them the baseline", function()
     local a = stored("before", {}, made.records { numbers(100), numbers(10), {} })

@@ -6,6 +6,7 @@
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"
 local sysfs = require "pmclua.event.sysfs"
+local text = require "pmclua.text"
 local tool = require "pmclua.event.tool"
 
 local M = {}
@@ -96,7 +97,7 @@ end
 local function open_terms(terms)
   local open = ""
   for term in terms:gmatch("[^,]+") do
-    if term:sub(-2) == "=?" then open = open .. "," .. term end
+    if term:find "^[%w_.-]+=%?$" then open = open .. "," .. term end
   end
   return open
 end
@@ -107,7 +108,7 @@ function sources.pmu(list, filter)
       for _, alias in ipairs(one.pmu:alias_names()) do
         local terms = one.pmu:alias_terms(alias) or ""
         local spec = ("%s/%s%s/"):format(one.name, alias, open_terms(terms))
-        add(list, "pmu", one.name, spec, spec, terms)
+        add(list, "pmu", one.name, spec, spec, text.safe(terms))
       end
     end
   end
@@ -160,9 +161,9 @@ local function pattern_of(word)
   return (word:lower():gsub("[^%w%s_-]", "%%%0"):gsub("[-_%s]", "[-_ ]"))
 end
 
-local function has_all(text, patterns)
+local function has_all(said, patterns)
   for _, pattern in ipairs(patterns) do
-    if not text:find(pattern) then return false end
+    if not said:find(pattern) then return false end
   end
   return true
 end

@@ -49,14 +49,15 @@ local function processor_trace_defaults(pmu)
   return defaults
 end
 
--- "event=0x3c,inv,rev=?" to a list of name and u64, or "?" where the user must say.
+-- "event=0x3c,inv,rev=?" to a list of name and u64, or "?" where the user must say; no value where it is none.
 local function alias_terms(alias)
   if not alias.parsed then
     alias.parsed = {}
     for part in alias.terms:gmatch("[^,]+") do
-      local name, value = part:match("^%s*([^=%s]+)=?(%S*)")
-      if value ~= "?" then value = core.u64(value == "" and "1" or value) end
-      table.insert(alias.parsed, { name = name, value = value ~= "?" and value and 0ULL + value or value })
+      local name, value = part:match("^%s*([^=%s]+)=?(%S*)%s*$")
+      if name and value ~= "?" then value = core.u64(value == "" and "1" or value) end
+      table.insert(alias.parsed, { name = name or part,
+        value = value ~= "?" and value and 0ULL + value or value })
     end
   end
   return alias.parsed
@@ -226,12 +227,12 @@ end
 local function encode_alias(pmu, name)
   local reading = { formats = {}, configs = {}, given = {}, alias = pmu:alias(name) }
   if not reading.alias then return nil end        -- there by name, and empty or not to be read
-  for _, default in ipairs(alias_terms(reading.alias)) do
-    if default.value == "?" then return nil end
-  end
   reading.alias_token = { text = name, position = 1 }
-  add_defaults(reading, pmu)
-  return core.exact(join(reading).config or 0ULL)
+  local ok, words = pcall(function()
+    add_defaults(reading, pmu)
+    return join(reading)
+  end)
+  return ok and core.exact(words.config or 0ULL) or nil
 end
 
 local function is_verified(reading, pmu, attr)

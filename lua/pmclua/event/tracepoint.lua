@@ -10,20 +10,22 @@ local sysfs = require "pmclua.event.sysfs"
 local M = {}
 
 local EACCES, EPERM = 13, 1
+-- Bytes that are read of an id, and of the longest file, which lists all: what is no tracefs may have no end.
+local LONGEST_ID, LONGEST = 32, 2 ^ 20
 
 -- nil and the errno where it cannot be opened.
 local function read_id(path)
   local file, _, errnum = io.open(path)
   if not file then return nil, errnum end
-  local line = file:read("*l")
+  local text = file:read(LONGEST_ID)
   file:close()
-  return tonumber(line or "")
+  return tonumber((text or ""):match "^[^\n]*")
 end
 
 -- "" where it cannot be read.
 local function read_text(path)
   local file = io.open(path)
-  local text = file and file:read "*a"
+  local text = file and file:read(LONGEST)
   if file then file:close() end
   return text or ""
 end
@@ -77,7 +79,9 @@ end
 function M.all(root)
   local all = {}
   local text = read_text(root .. "/available_events")   -- one file: ten times as fast as the folders
-  for line in text:gmatch "[^\n]+" do all[#all + 1] = line end
+  for line in text:gmatch "[^\n]+" do
+    if line:find "^[%w_.-]+:[%w_.-]+$" then all[#all + 1] = line end
+  end
   return all
 end
 
@@ -89,7 +93,8 @@ function M.fields(root, name)
   local fields = {}
   local text = read_text(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
   for line in text:gmatch "[^\n]+" do
-    local field = line:match("^%s*field:.-([%w_]+)[%[%]%w]*;")
+    local declaration = line:match "^%s*field:([^;]*);"
+    local field = declaration and declaration:gsub("%[[^%[%]]*%]$", ""):match "%f[%w_]([%w_]+)$"
     if field and not field:find("^common_") then fields[#fields + 1] = field end
   end
   return fields

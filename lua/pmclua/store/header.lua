@@ -69,6 +69,7 @@ local function check_events(header)
   for i, event in ipairs(expect_list(header, "events")) do
     expect(type(event) == "table" and type(event.name) == "string" and type(event.field) == "string",
       "event %d has no name or field", i)
+    expect(not event.field:find("-", 1, true), "event %d has a field that no formula can name", i)
     expect(not seen[event.field], "two events are called '%s'", event.field)
     expect(event.status == nil or event.status == "unsupported" or event.status == "constant-zero",
       "event %d has an unknown status", i)
@@ -103,6 +104,25 @@ local function check_cells(header, workloads)
     for name, value in pairs(cell.levels) do
       expect(type(name) == "string" and type(value) ~= "table", "cell %d has a level that is none", i)
     end
+  end
+end
+
+local function has_level(header, workloads, name, wanted)
+  if name == "workload" then return workloads[wanted] == true end
+  for _, factor in ipairs(header.factors) do
+    for _, level in ipairs(factor[1] == name and factor[2] or {}) do
+      if level == wanted then return true end
+    end
+  end
+  return false
+end
+
+local function check_baseline(header, workloads)
+  local baseline = header.baseline
+  if type(baseline) == "string" then baseline = { workload = baseline } end
+  for name, wanted in pairs(baseline or {}) do
+    expect(has_level(header, workloads, name, wanted), "its baseline is of no %s '%s'", name,
+      tostring(wanted))
   end
 end
 
@@ -153,7 +173,9 @@ function M.decode(line)
   expect_kinds(header, members.header, "its first line")
   check_events(header)
   check_factors(header)
-  check_cells(header, check_workloads(header))
+  local workloads = check_workloads(header)
+  check_cells(header, workloads)
+  check_baseline(header, workloads)
   check_passes(header)
   read_attrs(header)
   return header

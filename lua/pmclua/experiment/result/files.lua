@@ -3,6 +3,7 @@
 -- Invariant: a result that was loaded is what the run had; what a file lacks stands in its problems.
 
 local explain = require "pmclua.explain"
+local refuse = require("pmclua.store.failure").refuse
 local results = require "pmclua.experiment.result"
 local store = require "pmclua.store"
 local text = require "pmclua.text"
@@ -10,9 +11,15 @@ local merge = require("pmclua.lazy").module "pmclua.experiment.result.merge"
 
 local M = {}
 
+-- The empty result of a header, which may name what cannot be computed.
+local function new_result(header, path)
+  local ok, result = pcall(results.new, header)
+  return ok and result or refuse("read", path, tostring(result))
+end
+
 local function load_one(path)
   local stored = store.open(path)
-  local result = results.new(stored.header)
+  local result = new_result(stored.header, path)
   for record in stored.records do result:add(record) end
   result.status, result.problems, result.path = stored.status, stored.problems, path
   return result
@@ -50,7 +57,7 @@ end
 local function load_several(paths, by)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
-  local result = results.new(header)
+  local result = new_result(header, paths[1])
   result.status, result.problems = read_all(files, paths, header, maps, function(made) result:add(made) end)
   return result
 end

@@ -152,6 +152,13 @@ function M.check(result, name)
   if not (result.event_by_field[name] or result.metric_by_name[name]) then M.unknown(result, name) end
 end
 
+-- Of a header that anyone may have written: declarations are checked before.
+local function check_primary(result)
+  local primary = result.header.primary
+  if not primary or result.event_by_field[primary] or result.metric_by_name[primary] then return end
+  error(("its primary '%s' is none of its events and metrics"):format(primary), 0)
+end
+
 local function read_factors(result)
   for _, factor in ipairs(result.header.factors) do
     local reserved = M.reserved(factor[1])
@@ -171,6 +178,7 @@ function M.read(result)
   read_passes(result)
   for _, source in ipairs(header.metrics or {}) do M.add_metric(result, source) end
   add_per(result)
+  check_primary(result)
 end
 
 return M

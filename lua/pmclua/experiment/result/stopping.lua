@@ -42,7 +42,7 @@ end
 ---@return integer? repetitions
 function M.why(result)
   local rule = result.header.stop
-  if not rule or result.status ~= "complete" then return nil end
+  if not rule or not result.header.primary or result.status ~= "complete" then return nil end
   local n = blocks_of(result)
   local summaries, verdicts = M.state(result, stop.look_level(rule))
   local state = { n = n, seconds = 0, summaries = summaries, verdicts = verdicts }

@@ -3,6 +3,7 @@
 local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local stats = require "pmclua.stats"
 local warning = require "pmclua.warning"
+local names = require "pmclua.experiment.result.names"
 local values = require "pmclua.experiment.result.values"
 
 local M = {}
@@ -101,7 +102,7 @@ local function cell_of(result, cell)
   end
   return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
     events = events_of(result, cell),
-    margin = result.header.margin and result.header.margin.default, exits = cell.exits, outcomes = outcomes,
+    margin = names.margin(result, "default"), exits = cell.exits, outcomes = outcomes,
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     anchors = anchors_of(result, cell),
