@@ -11,6 +11,30 @@
 
 #include "pmclua.h"
 
+/* All that is asked for: of a part the last newline would be an earlier one, and whole lines would be cut. */
+static int read_all(int fd, char *to, size_t bytes, off_t start)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(fd, to + done, bytes - done, start + (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int cut(int fd, off_t bytes)
+{
+    int result;
+    do
+        result = ftruncate(fd, bytes);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : 0;
+}
+
 /* Cuts what follows the last newline: a line that was being written when its writer was killed. */
 static int cut_partial_line(int fd)
 {
@@ -19,14 +43,12 @@ static int cut_partial_line(int fd)
     while (end > 0) {
         size_t want = end < (off_t)sizeof block ? (size_t)end : sizeof block;
         off_t start = end - (off_t)want;
-        ssize_t got = pread(fd, block, want, start);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        const char *newline = memrchr(block, '\n', (size_t)got);
+        int result = read_all(fd, block, want, start);
+        if (result < 0)
+            return result;
+        const char *newline = memrchr(block, '\n', want);
         if (newline)
-            return ftruncate(fd, start + (newline - block) + 1) ? -errno : 0;
+            return cut(fd, start + (newline - block) + 1);
         end = start;
     }
     return end < 0 ? -errno : -ENODATA;
@@ -71,8 +93,9 @@ static size_t keep_whole_lines(int fd, const char *lines, size_t written)
     const char *newline = written ? memrchr(lines, '\n', written) : NULL;
     size_t whole = newline ? (size_t)(newline - lines) + 1 : 0;
     off_t end = lseek(fd, 0, SEEK_END);
-    if (end >= 0 && written > whole && ftruncate(fd, end - (off_t)(written - whole)))
-        return whole;                 /* the reader, and whoever resumes, cut it all the same */
+    /* Where it cannot be cut, the reader, and whoever resumes, do so all the same. */
+    if (end >= 0 && written > whole)
+        cut(fd, end - (off_t)(written - whole));
     return whole;
 }
 
