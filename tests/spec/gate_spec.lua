@@ -143,6 +143,11 @@ describe("hosts", function()
     assert.matches("its hostname is 'there', here it is 'here'", said, 1, true)
     assert.equal("pass", gate(of(here), "cycles <= +1%", there, { any_host = true }).state)
   end)
+
+  it("of which something could not be read are not others for that", function()
+    local there = of(here, { host = { cpu = "made by hand" } })
+    assert.equal("pass", gate(of(here), "cycles <= +1%", there).state)
+  end)
 end)
 
 describe("several cells", function()

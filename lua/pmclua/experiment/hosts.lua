@@ -3,7 +3,7 @@
 local M = {}
 
 -- What could not be read then or now says nothing of the host.
-local function is_known(fact) return fact ~= "unknown" end
+local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
 
 --- The first of some facts in which two hosts differ.
 ---@param names string[] of facts of a header's host
