@@ -191,7 +191,6 @@ uint64_t pmclua_capabilities(void)
 
 /* ---- files ---- */
 
-int pmclua_chmod(const char *path, uint32_t mode) { return chmod(path, mode) < 0 ? -errno : 0; }
 int pmclua_mkdir(const char *path, uint32_t mode) { return mkdir(path, mode) < 0 ? -errno : 0; }
 int pmclua_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
 

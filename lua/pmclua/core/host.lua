@@ -71,7 +71,6 @@ function M.check_cpus(cpus)
   return nil, core.errno_name(-result), -result, cpu[0]
 end
 
-function M.chmod(path, mode) return done(C.pmclua_chmod(path, mode)) end
 function M.mkdir(path, mode) return done(C.pmclua_mkdir(path, mode)) end
 function M.rename(from, to) return done(C.pmclua_rename(from, to)) end
 
