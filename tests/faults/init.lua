@@ -67,7 +67,7 @@ local function run(case)
   env.TMPDIR, env.XDG_RUNTIME_DIR, env.HOME = place .. "/tmp", place .. "/tmp", place .. "/home"
   local words = scenario.words(place, share().folder)
   local result = support.run(words, { limit_s = LIMIT_S, env = env })
-  result.words, result.place, result.scenario = words, place, scenario
+  result.place, result.scenario = place, scenario
   result.counts, result.met = read_plan(place .. "/plan")
   result.reference = share().references[case.scenario]
   return result

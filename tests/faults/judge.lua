@@ -91,7 +91,7 @@ function TRUTHS.calls(result, text, complain)
   for _, region in ipairs(report.regions) do
     local faults = region.events.page_faults
     is_said = is_said or region.notes[1] or region.why or not faults or faults.why
-    if not is_said then
+    if not is_said and region.name == result.scenario.region then
       check_bounds(result.scenario.bounds, "calls", region.calls, false, complain)
       check_bounds(result.scenario.bounds, "page_faults", faults.total or 0, false, complain)
     end
@@ -140,18 +140,14 @@ local LIMIT_S = 20
 local function repetitions_in(path)
   local kept = 0
   for line in io.lines(path) do
-    if line:find '^{"kind":"repetition"' then kept = kept + 1 end
+    if line:find '^{"kind":"repetition".*}$' then kept = kept + 1 end
   end
   return kept
 end
 
 --- What is missing is made up for by resuming it.
-local function check_resumed(result, complain)
-  local words = { unpack(result.words) }
-  for i, word in ipairs(words) do
-    if word == "--store" then words[i] = "--resume" end
-  end
-  local again = support.run(words, { limit_s = LIMIT_S })
+local function check_resumed(result, path, complain)
+  local again = support.run(result.scenario.again(path), { limit_s = LIMIT_S })
   local report, n = again.status == 0 and json.decode(again.out), 0
   for _, cell in ipairs(report and report.cells or {}) do n = n + cell.values.page_faults.n end
   -- The one that met the fault is in the result as what it was, a failure.
@@ -160,21 +156,21 @@ local function check_resumed(result, complain)
   end
 end
 
---- The records of the stored result are whole, and as many as the runner had answered for.
+--- The records of the stored result are whole, and as many as there were and the runner has answered for.
 local function check_stored(case, result, complain)
   local path = result.place .. "/" .. result.scenario.stored
-  local answers, kept = case.program == "pmclua-runner" and result.counts.send or 0, 0
-  if support.exists(path) then
-    kept = repetitions_in(path)
-    local last = support.read(path):match "([^\n]*)$"
-    if last ~= "" and not STORING[case.call] then complain "the stored result ends in part of a line" end
+  local answers = case.program == "pmclua-runner" and result.counts.send or 0
+  local kept, before = repetitions_in(path), result.scenario.before
+  local last = support.read(path):match "([^\n]*)$"
+  if last ~= "" and kept > before + 1 and not STORING[case.call] then
+    complain "the stored result ends in part of a line"
   end
-  if kept < math.min(answers, result.scenario.repetitions) - 1 then
-    complain(("%d repetitions were answered for, %d are stored"):format(answers, kept))
+  if kept < math.max(before, math.min(before + answers, result.scenario.repetitions) - 1) then
+    complain(("%d repetitions were there, %d were answered for, %d are stored"):format(before, answers, kept))
   end
   -- What was unsupported there is not here: another experiment.
   if kept > 0 and not STORING[case.call] and case.call ~= "perf_event_open" then
-    check_resumed(result, complain)
+    check_resumed(result, path, complain)
   end
 end
 
@@ -183,7 +179,7 @@ end
 --- Files where none may be; of the cache all that is no source, object or list of headers.
 local function left_files(result)
   return support.output_of(([[
-    cd '%s'; find tmp home -type f ! -name history
+    cd '%s'; find tmp home -type f ! -name history ! -path 'home/.local/state/pmclua/results/*.jsonl'
     find cache ! -type d ! -name '*.so' ! -name '*.c' ! -name '*.headers' 2>/dev/null]]):format(result.place))
 end
 
@@ -204,7 +200,7 @@ end
 -- ---- all ----
 
 -- Where pmclua's own words cannot be written, nothing can be said.
-local SILENCING = { fwrite = true, fflush = true, fclose = true, write = true, fputs = true, fprintf = true }
+local SILENCING = { fwrite = true, fflush = true, fclose = true, write = true }
 
 local DOCUMENTED = { [0] = true, true, true, [77] = true, [125] = true, [126] = true, [127] = true }
 
@@ -221,7 +217,7 @@ end
 
 --- What is wrong with what came of a case.
 ---@param case { program: string, call: string }
----@param result table of faults.run: status, out, err, words, place, scenario, counts, reference
+---@param result table of faults.run: status, out, err, place, scenario, counts, reference
 ---@return string[] problems sentences
 function M.judge(case, result)
   local problems = {}

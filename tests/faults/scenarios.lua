@@ -10,7 +10,7 @@ local HERE = support.root .. "/tests/faults/scenarios"
 ---@field words fun(place: string, shared: string): string[] what is run, with `place` for its files
 ---@field env? fun(place: string, shared: string): table<string, string> beside what all have
 ---@field programs? string[] whose calls fail: pmclua and its runner where not said
----@field needs_root? boolean
+---@field needs_root? boolean and tracefs
 ---@field child? string calls that its held children make, in words
 ---@field report string file of `place` with what it says; "out": its standard output
 ---@field truth "cells"|"lines"|"calls"|"same"|"kinds" how its report is judged: judge.lua
@@ -18,6 +18,8 @@ local HERE = support.root .. "/tests/faults/scenarios"
 ---@field region? string of which `bounds` are, where there are regions
 ---@field repetitions? integer in all, of cells
 ---@field stored? string file of `place` with the stored result
+---@field before? integer repetitions that it has beforehand
+---@field again? fun(path: string): string[] goes on with the stored result
 
 -- What a program's page faults are beside those of its calls of walk(): its start, by far not so many.
 local START = 2000
@@ -25,6 +27,16 @@ local WALKS, PAGES = 10, 4
 local OF_PROBE = 1          -- the first probed instruction is stepped on a page of its own: core/README.md
 
 local function pmclua(...) return { support.program, ... } end
+
+-- The cache has one of the two kernels. The result goes to the user's folder of results; descriptors are so few
+-- that the runner asks for more.
+local KERNEL = 'cp -R "$2/cache" "$1/cache" && ulimit -Sn 200 && exec "$3" "$4" --format json'
+
+-- Goes on with a result that was cut off in its third repetition.
+local STORED = [[
+  third='/"repetition"/{x;s/^/x/;/^x\{3\}$/{x;s/.\{9\}$//;q};x}'
+  sed "$third" "$2/stored.jsonl" | head -c -1 >"$1/stored.jsonl"
+  exec "$3" "$4" --resume "$1/stored.jsonl" --format json]]
 
 -- A process that is there already; it does its work while pmclua's command waits for that.
 local ATTACHED = [[
@@ -46,18 +58,17 @@ M.SCENARIOS = {
     words = function(place)
       return pmclua("stat", "-e", "page-faults,task-clock", "-r", "3", "-j", "-o", place .. "/report", "true")
     end },
-  stored = { report = "out", truth = "cells", stored = "stored.jsonl", repetitions = 12,
+  stored = { report = "out", truth = "cells", stored = "stored.jsonl", before = 2, repetitions = 12,
     child = "execve dup3 setpgid chdir sched_setaffinity personality",
     bounds = { page_faults = { 30, START }, task_clock = { 1, math.huge } },
-    words = function(place)
-      return pmclua(HERE .. "/stored.lua", "--store", place .. "/stored.jsonl", "--format", "json")
-    end },
-  -- Its cache has one of its two kernels.
+    words = function(place, shared)
+      return { "sh", "-c", STORED, "sh", place, shared, support.program, HERE .. "/stored.lua" }
+    end,
+    again = function(path) return pmclua(HERE .. "/stored.lua", "--resume", path, "--format", "json") end },
   kernel = { report = "out", truth = "cells", repetitions = 8,
     bounds = { page_faults = { PAGES, PAGES }, task_clock = { 1, math.huge } },
     words = function(place, shared)
-      return { "sh", "-c", 'cp -R "$1/cache" "$2/cache" && exec "$3" "$4" --no-store --format json', "sh",
-        shared, place, support.program, HERE .. "/kernel.lua" }
+      return { "sh", "-c", KERNEL, "sh", place, shared, support.program, HERE .. "/kernel.lua" }
     end,
     env = function(place) return { XDG_CACHE_HOME = place .. "/cache" } end },
   attached = { report = "report", truth = "cells", repetitions = 1,
@@ -78,11 +89,11 @@ M.SCENARIOS = {
       return pmclua("stat", "--marks", "-e", "page-faults", "-j", "-o", place .. "/report", "--",
         shared .. "/walk", "10")
     end },
-  functions = { report = "report", truth = "calls", needs_root = true,
+  functions = { report = "report", truth = "calls", region = "walk", needs_root = true,
     bounds = { calls = { WALKS, WALKS }, page_faults = { WALKS * PAGES, WALKS * PAGES + OF_PROBE } },
     words = function(place, shared)
-      return pmclua("regions", "-e", "page-faults", "-f", "walk", "-j", "-o", place .. "/report", "--",
-        shared .. "/walk", "10")
+      return pmclua("regions", "-e", "page-faults", "-f", "walk", "-f", "libc.so.6:abs", "-j", "-o",
+        place .. "/report", "--", shared .. "/walk", "10")
     end },
   events = { report = "out", truth = "same", programs = { "pmclua" },
     words = function() return pmclua("events", "--json") end,
@@ -96,7 +107,9 @@ M.SCENARIOS = {
 --- Whether this user can run a scenario here.
 ---@param name string
 ---@return boolean
-function M.can_run(name) return not M.SCENARIOS[name].needs_root or support.have_root() end
+function M.can_run(name)
+  return not M.SCENARIOS[name].needs_root or support.have_root() and support.have_tracefs()
+end
 
 --- Makes what scenarios share: a program, a cache with one kernel, a stored result.
 ---@return string folder

@@ -42,15 +42,15 @@
 #include "pmclua.h"
 
 #define CALLS(X) X(perf_event_open) X(perf_read) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(close) \
-    X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(chmod) X(rename) X(remove) X(mkdir) \
-    X(mkostemp) X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fscanf) X(fwrite) X(fprintf) \
-    X(fputs) X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
+    X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(rename) X(remove) X(mkdir) \
+    X(mkostemp) X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
+    X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
-    X(pipe2) X(dup) X(dup2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
-    X(posix_spawn) X(clone) X(fork) X(waitid) X(wait4) X(waitpid) X(kill) X(pthread_create) \
+    X(pipe2) X(dup2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
+    X(posix_spawn) X(clone) X(waitid) X(wait4) X(waitpid) X(kill) X(pthread_create) \
     X(child_execve) X(child_dup3) X(child_setpgid) X(child_chdir) X(child_sched_setaffinity) X(child_personality) \
     X(sched_setaffinity) X(sched_getaffinity) X(personality) X(getrlimit) X(setrlimit) X(setitimer) X(prctl) \
-    X(sigaction) X(nanosleep) X(getrusage)
+    X(sigaction) X(getrusage)
 
 enum call {
 #define X(name) CALL_##name,
@@ -174,10 +174,8 @@ FAILS(int, rename, (const char *from, const char *to), (from, to))
 FAILS(int, mkdir, (const char *path, mode_t mode), (path, mode))
 FAILS(int, mkostemp, (char *path, int flags), (path, flags))
 FAILS(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus))
-FAILS(int, dup, (int fd), (fd))
 FAILS(int, setitimer, (__itimer_which_t which, const struct itimerval *now, struct itimerval *old), (which, now, old))
 FAILS(int, eventfd, (unsigned count, int flags), (count, flags))
-FAILS(pid_t, fork, (void), ())
 FAILS(int, dup2, (int from, int to), (from, to))
 FAILS(int, lstat, (const char *path, struct stat *facts), (path, facts))
 FAILS(int, sigaction, (int number, const struct sigaction *now, struct sigaction *old), (number, now, old))
@@ -195,7 +193,6 @@ FAILS(int, stat, (const char *path, struct stat *facts), (path, facts))
 FAILS_AS(stat, int, stat64, (const char *path, struct stat64 *facts), (path, facts))
 FAILS_AS(lstat, int, lstat64, (const char *path, struct stat64 *facts), (path, facts))
 FAILS(int, access, (const char *path, int how), (path, how))
-FAILS(int, chmod, (const char *path, mode_t mode), (path, mode))
 FAILS(int, remove, (const char *path), (path))
 FAILS(int, munmap, (void *at, size_t bytes), (at, bytes))
 FAILS(int, mprotect, (void *at, size_t bytes, int rights), (at, bytes, rights))
@@ -206,8 +203,6 @@ FAILS(int, sched_getaffinity, (pid_t pid, size_t bytes, cpu_set_t *cpus), (pid, 
 FAILS(int, personality, (unsigned long persona), (persona))
 FAILS(int, getrlimit, (__rlimit_resource_t resource, struct rlimit *limit), (resource, limit))
 FAILS(int, setrlimit, (__rlimit_resource_t resource, const struct rlimit *limit), (resource, limit))
-FAILS(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
-FAILS(int, fputs, (const char *text, FILE *file), (text, file))
 FAILS_AS(fseeko, int, fseeko64, (FILE *file, off64_t place, int whence), (file, place, whence))
 
 POINTS(void *, mmap, (void *at, size_t bytes, int rights, int flags, int fd, off_t place),
@@ -253,27 +248,6 @@ char *fgets(char *to, int bytes, FILE *file)
     if (met)
         mark_stream(file, met);
     return met ? NULL : REAL(fgets)(to, bytes, file);
-}
-
-int __isoc99_fscanf(FILE *file, const char *format, ...)
-{
-    va_list rest;
-    va_start(rest, format);
-    int met = meet(CALL_fscanf);
-    if (met)
-        mark_stream(file, met);
-    int got = met ? EOF : vfscanf(file, format, rest);
-    va_end(rest);
-    return got;
-}
-
-int fprintf(FILE *file, const char *format, ...)
-{
-    va_list rest;
-    va_start(rest, format);
-    int put = meet(CALL_fprintf) ? -1 : vfprintf(file, format, rest);
-    va_end(rest);
-    return put;
 }
 
 /* ---- those with a varying number of arguments ---- */

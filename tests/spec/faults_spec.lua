@@ -7,6 +7,13 @@ local support = require "tests.support"
 
 local SAMPLE = 60
 
+local whole
+--- All cases, made once.
+local function matrix()
+  whole = whole or faults.matrix()
+  return whole
+end
+
 --- The matrix in equal steps, so that each program and most calls of each scenario are met.
 local function sample(cases)
   local step, chosen = #cases / SAMPLE, {}
@@ -17,8 +24,8 @@ end
 describe("a system call that fails", function()
   it("costs a repetition or a run, said and bounded, wherever it is", function()
     support.need(support.have "cc", "no C compiler")
-    local cases, complaints = faults.matrix(), {}
-    for _, case in ipairs(sample(cases)) do
+    local complaints = {}
+    for _, case in ipairs(sample(matrix())) do
       local problems = faults.try(case)
       if problems[1] then
         complaints[#complaints + 1] = faults.describe(case) .. ": " .. table.concat(problems, "; ")
@@ -54,7 +61,7 @@ describe("a system call that fails", function()
   for _, case in ipairs(cases) do
     it(case[1], function()
       support.need(support.have "cc", "no C compiler")
-      support.need(faults.can_run(case[2]), "it takes root")
+      support.need(faults.can_run(case[2]), "it takes root and tracefs")
       local problems = faults.try { scenario = case[2], program = case[3], call = case[4],
         occurrence = case[5], action = case[6] }
       assert.same({}, problems)
@@ -75,6 +82,17 @@ describe("the matrix of faults", function()
       end
     end
     assert.same({}, unknown)
+  end)
+
+  it("meets each of them in some scenario", function()
+    support.need(support.have "cc", "no C compiler")
+    support.need(support.have_root() and support.have_tracefs(), "some scenarios take root and tracefs")
+    local is_met, unmet = {}, {}
+    for _, case in ipairs(matrix()) do is_met[case.call] = true end
+    for _, name in ipairs(calls.names()) do
+      if not is_met[name] then unmet[#unmet + 1] = name end
+    end
+    assert.same({}, unmet)
   end)
 
   it("knows ways to fail of each of them, and of no other", function()
