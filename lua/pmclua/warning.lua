@@ -155,7 +155,7 @@ function checks.scaled(cell)
     end
   end
   if #titles == 0 then return end
-  return ("%s shared the counters and are estimates (counted %s of the time at least)")
+  return ("%s shared the counters and are estimates (on average counted %s of the time or more)")
     :format(text.list(titles), text.percent(least)), "count them in passes: --passes rerun"
 end
 

@@ -113,10 +113,10 @@ describe("a result", function()
   end)
 
   it("takes no metric that an event or a level would hide", function()
-    local result = of({}, command())
+    local one = of({}, command())
     for name, whose in pairs { cycles = "an event", n = "a factor", values = "cells" } do
       assert.matches(("cannot be called '%s': %s"):format(name, whose),
-        message_of(result.with, result, { metrics = name .. " = 2 * cycles" }))
+        message_of(one.with, one, { metrics = name .. " = 2 * cycles" }))
     end
   end)
 end)
@@ -125,10 +125,10 @@ describe("a stop rule", function()
   it("is said to have ended a run by the blocks that it had, those that failed among them", function()
     local records = made.records { { 100, 100, 100, 100, 100, 100, 100, 100, 100, 100 }, {}, {} }
     records[10].outcome, records[10].exit = "rejected", 1
-    local result = of(records, command { stop = { interval = 0.5, seconds = 100 }, primary = "cycles",
+    local one = of(records, command { stop = { interval = 0.5, seconds = 100 }, primary = "cycles",
       cells = { { workload = "rows", levels = { n = 256 } } } })
-    result:finish "complete"
-    assert.same({ "narrow", 10 }, { require("pmclua.experiment.result.stopping").why(result) })
+    one:finish "complete"
+    assert.same({ "narrow", 10 }, { require("pmclua.experiment.result.stopping").why(one) })
   end)
 end)
 
@@ -173,10 +173,10 @@ describe("a comparison", function()
   end)
 
   it("takes one name, margins in either spelling, and nothing that it does not know", function()
-    local result = two_by_two()
-    local comparison = result:compare { names = "page-faults", margin = { ["page-faults"] = "3%" } }
+    local one = two_by_two()
+    local comparison = one:compare { names = "page-faults", margin = { ["page-faults"] = "3%" } }
     assert.same({ "page_faults" }, { comparison.pairs[1].rows[1].name, comparison.pairs[1].rows[2] })
-    local row = result:compare({ names = "cycles", margin = { "1%", cycles = "90%" } }).pairs[1].rows[1]
+    local row = one:compare({ names = "cycles", margin = { "1%", cycles = "90%" } }).pairs[1].rows[1]
     assert.equal(0.9, row.verdict.margin)
     for _, call in ipairs {
       { "compare has no option 'baseliine', did you mean 'baseline'", "compare", { baseliine = "rows" } },
@@ -186,9 +186,9 @@ describe("a comparison", function()
       { "plot has no option 'kidn', did you mean 'kind'", "plot", { kidn = "ecdf" } },
       { "no cell has workload = a or b", "where", { workload = { "a", "b" } } },
     } do
-      assert.matches(call[1], message_of(result[call[2]], result, call[3]), 1, true)
+      assert.matches(call[1], message_of(one[call[2]], one, call[3]), 1, true)
     end
-    assert.equal("pass", result:gate({ limits = "cycles <= 9000" }).state)
+    assert.equal("pass", one:gate({ limits = "cycles <= 9000" }).state)
   end)
 
   it("takes any partial cell as baseline", function()

@@ -88,7 +88,8 @@ describe("a warning", function()
   it("of scaled events names them and the least share", function()
     local _, found = of { event(noisy(30), { status = "scaled", ran = 0.62 }),
                           event(noisy(30), { title = "loads", status = "scaled", ran = 0.5 }) }
-    assert.equal("cycles and loads shared the counters and are estimates (counted 50 % of the time at least)",
+    assert.equal("cycles and loads shared the counters and are estimates "
+      .. "(on average counted 50 % of the time or more)",
                  found.scaled.message)
     assert.matches("passes", found.scaled.hint)
   end)
