@@ -108,7 +108,11 @@ often; and an answer that says how it was obtained. A word with a `/` or ending 
 any other is the name of a reusable script, looked for in the folders of `PMCLUA_PATH`, in the user's own
 scripts and in those installed. What follows the script's word belongs to the script.
 
-Results go to standard output, everything else to standard error.]]
+Results go to standard output, everything else to standard error.
+
+What a script may say, every function, workload and key of an experiment, is in `SCRIPTING.md` in the folder
+`share/doc/pmclua` of where pmclua is installed; `READING.md` there explains the words of reports, `TRAPS.md`
+what counters do that one does not expect.]]
 
 --- pmclua(1).
 ---@param scripts install.Script[]

@@ -156,12 +156,19 @@ end
 
 local function indented(lines) return "  " .. lines:gsub("\n", "\n  ") end
 
+-- Where what a topic leaves out stands: keys, options, methods of results.
+local function print_reference()
+  local path = require("pmclua.paths").reference()
+  if path then M.write("all keys, options and methods: " .. path .. "\n") end
+end
+
 local function print_list()
   for _, entry in ipairs(require "pmclua.help.topics") do
     local name = ("pmc.%-12s"):format(entry[1])
     local margin = "\n" .. (" "):rep(#name)
     M.write(name .. table.concat(text.wrap(entry[2], WIDTH - #name), margin) .. "\n")
   end
+  print_reference()
 end
 
 --- Prints what a public name of pmc is, with an example; without a name, all of them.
@@ -171,6 +178,7 @@ function M.print_topic(name)
   local entry = topic((tostring(name):gsub("^pmc%.", "")))
   local lines = text.wrap(("pmc.%s: %s. For example:"):format(entry[1], entry[2]), WIDTH)
   M.write(("%s\n%s\n"):format(table.concat(lines, "\n"), indented(entry[3])))
+  print_reference()
 end
 
 return M

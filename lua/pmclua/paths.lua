@@ -57,6 +57,15 @@ function paths.scripts()
   return tree and tree .. "/scripts" or installed { "share/pmclua/scripts", "share/lua/5.1/pmclua/scripts" }
 end
 
+--- The reference of the scripting API: the source tree's, or PREFIX/share/doc/pmclua's; nil where it was not
+--- installed.
+---@return string?
+function paths.reference()
+  local path = installed { "lua/README.md", "share/doc/pmclua/SCRIPTING.md",
+    "share/doc/pmclua/SCRIPTING.md.gz" }
+  return exists(path) and path or nil
+end
+
 --- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.
 local function user_folder(variable, fallback)
   local base = os.getenv(variable)

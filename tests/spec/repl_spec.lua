@@ -238,6 +238,9 @@ describe("the prompt in a pipe", function()
     -- What the example of help prints.
     assert.matches("^pmc%.kernel: [^\n]*\n[^\n]*For example:\n  pmc%.measure", result.out)
     assert.not_matches("\n%l+\t", result.out)
+    -- And where the rest of it stands.
+    local reference = result.out:match "\nall keys, options and methods: ([^\n]*)"
+    assert.matches("### pmc.kernel(options) → workload", support.read(reference), 1, true)
     assert.matches("no help on 'kernle', did you mean 'kernel'%?", run("pmc.help 'kernle'\n").err)
   end)
 end)
