@@ -259,6 +259,15 @@ describe("the command line of an experiment", function()
     assert.equal("", got.err)
   end)
 
+  it("tells text from a number where it refuses a value, and a margin of several times", function()
+    local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, repetitions = "20", '
+      .. 'margin = 5, baseline = "true" }') }
+    assert.matches('repetitions must be a whole number of at least 1, not "20"\n', got.err, 1, true)
+    assert.matches('margin is a percentage such as "1%", not 5\n', got.err, 1, true)
+    local none = support.pmclua { script '{ events = "page-faults", baseline = "true" }' }
+    assert.equal("pmclua: workloads is missing: what shall be run?\n", (none.err:gsub("%S+:1: ", "")))
+  end)
+
   it("says so when a script forgets to return it, and nothing when it was planned or run", function()
     local path = support.folder() .. "/kept.lua"
     local text = 'local pmc = require "pmclua"\nlocal e = pmc.experiment ' .. SIMPLE .. "\n"

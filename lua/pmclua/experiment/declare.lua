@@ -60,7 +60,10 @@ end
 local function check_baseline(declaration, wrong)
   for key, value in pairs(declaration.baseline or {}) do
     local levels
-    if key == "workload" then levels = names_of(declaration.workloads) end
+    -- That there are no workloads is said already.
+    if key == "workload" then
+      levels = #declaration.workloads > 0 and names_of(declaration.workloads) or { value }
+    end
     for _, factor in ipairs(declaration.factors) do
       if factor.name == key then levels = factor.levels end
     end

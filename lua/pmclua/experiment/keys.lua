@@ -10,6 +10,9 @@ local meant, sorted_keys = checking.meant, checking.keys
 
 local M = {}
 
+-- A value as the script has it: "20" is not 20.
+local function shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
+
 -- ---- small values ----
 
 local SECONDS = { ns = 1e-9, us = 1e-6, ms = 1e-3, s = 1, sec = 1, min = 60, h = 3600 }
@@ -223,14 +226,14 @@ end
 check.primary = take_text
 
 function check.control(value, wrong)
-  if type(value) ~= "boolean" then wrong("control is true or false, not %s", tostring(value)) end
+  if type(value) ~= "boolean" then wrong("control is true or false, not %s", shown(value)) end
   return value
 end
 
 local function whole(least)
   return function(value, wrong, key)
     if not is_count(value, least) then
-      wrong("%s must be a whole number of at least %d, not %s", key, least, tostring(value))
+      wrong("%s must be a whole number of at least %d, not %s", key, least, shown(value))
     end
     return value
   end
@@ -249,7 +252,7 @@ end
 function check.timeout(value, wrong)
   local seconds = M.seconds(value)
   if not seconds then
-    wrong('timeout is a number of seconds or a string such as "500ms", not %s', tostring(value))
+    wrong('timeout is a number of seconds or a string such as "500ms", not %s', shown(value))
   end
   return seconds
 end
@@ -260,7 +263,7 @@ local function one_of(...)
     for _, word in ipairs(words) do
       if value == word then return value end
     end
-    wrong("%s is one of %s, not %s%s", key, table.concat(words, ", "), tostring(value), meant(value, words))
+    wrong("%s is one of %s, not %s%s", key, table.concat(words, ", "), shown(value), meant(value, words))
   end
 end
 check.layout = one_of("fixed", "randomise")
@@ -268,7 +271,7 @@ check.read = one_of("auto", "syscall", "user", "toggle")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
 local function margin_of(value)
-  if type(value) == "number" then return value > 0 and value or nil end
+  if type(value) == "number" then return value > 0 and value < 1 and value or nil end
   local percent = type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
   return percent and percent > 0 and percent / 100 or nil
 end
@@ -279,7 +282,7 @@ function check.margin(value, wrong)
   local margins = {}
   for key, item in pairs(value) do
     local ratio = margin_of(item)
-    if not ratio then wrong("margin is a percentage such as \"1%%\", not %s", tostring(item)) end
+    if not ratio then wrong("margin is a percentage such as \"1%%\", not %s", shown(item)) end
     margins[key == 1 and "default" or tostring(key):gsub("-", "_")] = ratio
   end
   return margins
@@ -302,7 +305,7 @@ end
 function check.delay(value, wrong)
   local seconds = M.seconds(value)
   if not seconds then
-    wrong("delay is a number of seconds or a string such as \"500ms\", not %s", tostring(value))
+    wrong("delay is a number of seconds or a string such as \"500ms\", not %s", shown(value))
   end
   return seconds
 end
@@ -348,10 +351,10 @@ function check.stop(value, wrong)
   local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
     seconds = value.time and M.seconds(value.time) }
   if value.interval and not rule.interval then
-    wrong("stop.interval is a percentage, not %s", tostring(value.interval))
+    wrong('stop.interval is a percentage such as "1%%", not %s', shown(value.interval))
   end
   if value.time and not rule.seconds then
-    wrong('stop.time is a duration such as "5min", not %s', tostring(value.time))
+    wrong('stop.time is a duration such as "5min", not %s', shown(value.time))
   end
   if value.repetitions then whole(1)(value.repetitions, wrong, "stop.repetitions") end
   if not (value.repetitions or value.time) then wrong "stop needs a limit: repetitions or time" end

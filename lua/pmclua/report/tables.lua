@@ -186,7 +186,7 @@ end
 local function has_nothing(result)
   if result.status ~= "failed" then return false end
   for cell in result:cells() do
-    if cell.repetitions > 0 then return false end
+    if cell.repetitions + cell.rejected > 0 then return false end
   end
   return true
 end
