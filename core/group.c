@@ -51,6 +51,7 @@ static struct pmclua_group *new_group(int32_t count)
         free_group(group);
         return NULL;
     }
+    group->witness = -1;
     pthread_once(&fork_once, watch_forks);
     group->fork_generation = group_fork_generation;
     return group;
@@ -93,6 +94,14 @@ static int open_member(struct pmclua_group *group, const struct pmclua_attr *att
     return 0;
 }
 
+static int note_pinned(struct pmclua_group *group, const struct pmclua_attr *leader, int32_t pid, int32_t cpu)
+{
+    uint64_t pinned;
+    pmclua_attr_get(leader, "pinned", &pinned);
+    group->is_pinned = pinned != 0;
+    return pinned && pid > 0 ? witness_open(group, leader, pid, cpu) : 0;
+}
+
 static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
                     int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure)
 {
@@ -105,6 +114,8 @@ static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, 
     for (int32_t i = 0; i < count; i++) {
         struct pmclua_attr attr = member_attr(&attrs[i], i, options);
         int result = open_member(group, &attr, pid, cpu);
+        if (result == 0 && i == 0)
+            result = note_pinned(group, &attr, pid, cpu);
         if (result < 0) {
             *failure = (struct pmclua_failure){ .errnum = -result, .index = i, .pid = pid, .cpu = cpu, .attr = attr };
             pmclua_group_close(group);
@@ -168,6 +179,7 @@ void pmclua_group_close(struct pmclua_group *group)
     if (!group)
         return;
     userread_unmap(group);
+    witness_close(group);
     /* Closing the leader first would set its siblings counting on their own. */
     while (group->count > 0)
         pmclua_close(group->fds[--group->count]);
@@ -200,9 +212,20 @@ static void settle_method(struct pmclua_group *group)
     }
 }
 
+/* Whether it is pinned and has lost its place. Enabled again it would count on, without what it missed. */
+static int is_lost(struct pmclua_group *group)
+{
+    uint64_t words[2 + group->count];
+    return group->is_pinned && pmclua_group_read(group, words) == 0 && pmclua_reading_is_lost(words);
+}
+
 int pmclua_group_start(struct pmclua_group *group)
 {
+    if (is_lost(group))
+        return 0;
     int result = switch_group(group, "ENABLE");
+    if (result == 0)
+        result = witness_switch(group, "ENABLE");
     if (result == 0 && group->pages)
         settle_method(group);
     return result;
@@ -210,13 +233,39 @@ int pmclua_group_start(struct pmclua_group *group)
 
 int pmclua_group_stop(struct pmclua_group *group)
 {
-    return switch_group(group, "DISABLE");
+    int result = witness_switch(group, "DISABLE");
+    return result < 0 ? result : switch_group(group, "DISABLE");
 }
 
-void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out)
+/* ---- readings ---- */
+
+void reading_lose(uint64_t *reading, int32_t words)
 {
-    for (int32_t i = 0; i < 2 + group->count; i++)
+    memset(reading, 0, (size_t)words * sizeof *reading);
+    reading[0] = 1;
+}
+
+int pmclua_reading_is_lost(const uint64_t *reading)
+{
+    return reading[0] == 1 && reading[1] == 0;
+}
+
+void pmclua_reading_delta(const uint64_t *earlier, const uint64_t *later, uint64_t *out, int32_t words)
+{
+    int lost = pmclua_reading_is_lost(earlier) || pmclua_reading_is_lost(later);
+    for (int32_t i = 0; i < words; i++)
         out[i] = later[i] - earlier[i];
+    if (lost)
+        reading_lose(out, words);
+}
+
+void pmclua_reading_add(uint64_t *sum, const uint64_t *reading, int32_t words)
+{
+    int lost = pmclua_reading_is_lost(sum) || pmclua_reading_is_lost(reading);
+    for (int32_t i = 0; i < words; i++)
+        sum[i] += reading[i];
+    if (lost)
+        reading_lose(sum, words);
 }
 
 int32_t pmclua_group_count(const struct pmclua_group *group)

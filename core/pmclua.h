@@ -83,7 +83,7 @@ struct pmclua_group;
 
 enum {
     PMCLUA_ON_EXEC     = 1,    /* counting starts when the target executes a program */
-    PMCLUA_PINNED      = 2,    /* the leader is pinned: on the PMU or in error state */
+    PMCLUA_PINNED      = 2,    /* the leader is pinned: on the PMU, or lost */
     PMCLUA_READ_USER   = 4,    /* read in user space where the OS kernel allows it: this thread's own group */
     PMCLUA_READ_TOGGLE = 8     /* pmclua_groups_measure starts and stops it: it counts in regions alone */
 };
@@ -104,11 +104,16 @@ int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *f
 int pmclua_group_start(struct pmclua_group *group);
 int pmclua_group_stop(struct pmclua_group *group);
 /* One read of all members: out[0] enabled ns, out[1] running ns, out[2…] the values in the order asked
- * for; 2 + count words. Never reset: take two and subtract. -ENODATA: a pinned group in error state. 1: its CPU
- * went offline, and took the group apart; what it had counted by then. */
+ * for; 2 + count words. Never reset: take two and subtract. 1: its CPU went offline, and took the group apart;
+ * what it had counted by then.
+ *
+ * A reading is lost where the group is pinned and did not get, or did not keep, its place on the PMU: then it
+ * is enabled for 1 ns and never running, and so is whatever is made of it. Such a group stays lost. */
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
-/* out[i] = later[i] - earlier[i] for the 2 + count words of a read. */
-void pmclua_group_delta(const struct pmclua_group *group, const uint64_t *earlier, const uint64_t *later, uint64_t *out);
+int pmclua_reading_is_lost(const uint64_t *reading);
+/* Of readings of `words` words: out = later - earlier, and sum = sum + reading. */
+void pmclua_reading_delta(const uint64_t *earlier, const uint64_t *later, uint64_t *out, int32_t words);
+void pmclua_reading_add(uint64_t *sum, const uint64_t *reading, int32_t words);
 int32_t pmclua_group_count(const struct pmclua_group *group);
 /* One of PMCLUA_BY_*; settled when the group is first started. A group that is read in user space is read by
  * read(2) all the same whenever its pages say so. */
@@ -119,7 +124,7 @@ int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index);
 void pmclua_group_close(struct pmclua_group *group);
 /* Calls fn(state, iterations) between a read of each group, in order, into `before` and one of each, in
  * reverse order, into `after`: the words of all groups, one after the other. The groups must be started;
- * those to be toggled must not. A pinned group in error state reads as words of all bits set. */
+ * those to be toggled must not. */
 int pmclua_groups_measure(struct pmclua_group *const *groups, int32_t count, void (*fn)(void *, uint64_t),
                           void *state, uint64_t iterations, uint64_t *before, uint64_t *after);
 

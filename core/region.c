@@ -45,8 +45,12 @@ INLINE int read_by_syscall(struct pmclua_group *group, uint64_t *out)
     do
         got = pmclua_system.read(group->fds[0], group->buffer, group->buffer_bytes);
     while (got == -EINTR);
-    if (got <= 0)
-        return got < 0 ? (int)got : -ENODATA;
+    if (got == 0) {
+        reading_lose(out, 2 + group->count);
+        return 0;
+    }
+    if (got < 0)
+        return (int)got;
     if ((size_t)got != group->buffer_bytes || group->buffer->nr != (uint64_t)group->count)
         return -EPROTO;
     return take_values(group, out);
@@ -77,25 +81,19 @@ static int read_apart(struct pmclua_group *group, uint64_t *out)
 
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out)
 {
+    uint64_t due_ns = witness_ns(group);     /* first: it may only be the shorter */
     int result = read_group(group, out);
-    return result == -EPROTO && group->count > 1 ? read_apart(group, out) : result;
-}
-
-/* All bits set for a pinned group that lost its place: no time is that long. 0 ns is that of a group which is
- * toggled for the first time. */
-INLINE int read_or_mark_lost(struct pmclua_group *group, uint64_t *out)
-{
-    int result = read_group(group, out);
-    if (result != -ENODATA)
-        return result;
-    memset(out, 0xff, (size_t)(2 + group->count) * sizeof *out);
-    return 0;
+    if (result == -EPROTO && group->count > 1)
+        result = read_apart(group, out);
+    if (result >= 0 && out[0] < due_ns)
+        reading_lose(out, 2 + group->count);
+    return result;
 }
 
 INLINE int open_region(struct pmclua_group *const *groups, int32_t count, uint64_t *before)
 {
     for (int32_t i = 0; i < count; i++) {
-        int result = read_or_mark_lost(groups[i], before);
+        int result = read_group(groups[i], before);
         if (result == 0 && (groups[i]->options & PMCLUA_READ_TOGGLE))
             result = pmclua_group_start(groups[i]);
         if (result < 0)
@@ -112,7 +110,7 @@ INLINE int close_region(struct pmclua_group *const *groups, int32_t count, uint6
         after -= 2 + groups[i]->count;
         int result = groups[i]->options & PMCLUA_READ_TOGGLE ? pmclua_group_stop(groups[i]) : 0;
         if (result == 0)
-            result = read_or_mark_lost(groups[i], after);
+            result = read_group(groups[i], after);
         if (result < 0)
             return result;
     }

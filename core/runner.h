@@ -51,6 +51,7 @@ struct counters {
     uint64_t *before, *after;          /* set->words each */
     struct births births;
     int alone;                         /* some group is not inherited, though it was to be */
+    int has_lost;                      /* a difference: for good (pmclua.h) */
 };
 
 /* Probes that threads and children are to inherit are defined through tracefs here. */
@@ -68,8 +69,8 @@ int  counters_read(struct counters *counters, uint64_t *words);
 void events_keep_quick(const struct event_set *set);
 /* One of PMCLUA_BY_*: how its groups are read where they all are read alike; else by system calls. */
 int  counters_method(const struct counters *counters);
-/* out = after - before; 0s of a group that had lost its place. */
-void counters_difference(const struct counters *counters, uint64_t *out);
+/* out = after - before. */
+void counters_difference(struct counters *counters, uint64_t *out);
 void counters_close(struct counters *counters);
 
 /* ---- answers ---- */

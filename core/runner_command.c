@@ -214,17 +214,18 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
 
 /* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel
  * protects what it would show): then its counts are not 0 but absent. Enabled time of a task's group is its time
- * on CPUs, so it tells: 3 to 6 µs where the events were ended (and 0 of a pinned group that lost its place). A
- * group that is not inherited is enabled while the first thread runs, whatever others used: 270 µs for the least
- * that a program takes. */
+ * on CPUs, so it tells, unless the group lost its place on the PMU: 3 to 6 µs where the events were ended. A group
+ * that is not inherited is enabled while the first thread runs, whatever others used: 270 µs for the least that a
+ * program takes. */
 enum { ENDED_NS = 50000 };
 
-static int is_dropped(const struct pmclua_result *result, const struct set_group *group, uint64_t enabled_ns)
+static int is_dropped(const struct pmclua_result *result, const struct set_group *group, const uint64_t *reading)
 {
-    uint64_t inherit = 0;
+    uint64_t inherit = 0, enabled_ns = reading[0];
+    if (pmclua_reading_is_lost(reading))
+        return 0;
     pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
-    int is_short = enabled_ns * 10 < result->user_ns + result->system_ns && (inherit || enabled_ns < ENDED_NS);
-    return is_short && enabled_ns > 0;
+    return enabled_ns * 10 < result->user_ns + result->system_ns && (inherit || enabled_ns < ENDED_NS);
 }
 
 static void clear_dropped(const struct event_set *set, struct answer *answer)
@@ -232,7 +233,7 @@ static void clear_dropped(const struct event_set *set, struct answer *answer)
     uint64_t *words = answer->words;
     for (int i = 0; i < set->groups; i++) {
         size_t count = 2 + (size_t)set->group[i].count;
-        if (is_dropped(&answer->result, &set->group[i], words[0])) {
+        if (is_dropped(&answer->result, &set->group[i], words)) {
             memset(words, 0, count * sizeof *words);
             answer->result.errnum = EACCES;
         }

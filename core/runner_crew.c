@@ -163,9 +163,18 @@ int crew_is_counting(const struct crew *crew, const struct event_set *set, uint3
     return counting == crew && crew->seat[0].counters.set == set && counting_options == options;
 }
 
+/* A pinned group that lost its place has to be opened anew. */
+static int has_lost(const struct crew *crew)
+{
+    int lost = 0;
+    for (int i = 0; i < crew->count; i++)
+        lost |= crew->seat[i].counters.has_lost;
+    return lost;
+}
+
 struct seat *crew_count(struct crew *crew, const struct event_set *set, uint32_t options)
 {
-    if (crew_is_counting(crew, set, options))
+    if (crew_is_counting(crew, set, options) && !has_lost(crew))
         return NULL;
     crew_close_counters();
     counting = crew;

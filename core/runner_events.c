@@ -329,21 +329,10 @@ int counters_start(struct counters *counters)
     return 0;
 }
 
-static int read_group(struct pmclua_group *group, uint64_t *words)
-{
-    int result = pmclua_group_read(group, words);
-    /* A pinned group that lost its place has no counts; 0 enabled ns says so. */
-    if (result == -ENODATA) {
-        memset(words, 0, (size_t)(2 + pmclua_group_count(group)) * sizeof *words);
-        return 0;
-    }
-    return result;
-}
-
 int counters_read(struct counters *counters, uint64_t *words)
 {
     for (int i = 0; counters->set && i < counters->set->groups; i++) {
-        int result = read_group(counters->group[i], words);
+        int result = pmclua_group_read(counters->group[i], words);
         if (result < 0)
             return result;
         words += 2 + pmclua_group_count(counters->group[i]);
@@ -363,17 +352,13 @@ int counters_method(const struct counters *counters)
     return method;
 }
 
-/* As pmclua_groups_measure marks what a group could not be read for. */
-static int is_lost(const uint64_t *words) { return words[0] == UINT64_MAX; }
-
-void counters_difference(const struct counters *counters, uint64_t *out)
+void counters_difference(struct counters *counters, uint64_t *out)
 {
     const uint64_t *before = counters->before, *after = counters->after;
     for (int group = 0; counters->set && group < counters->set->groups; group++) {
-        uint32_t count = 2 + (uint32_t)counters->set->group[group].count;
-        int has_counts = !is_lost(before) && !is_lost(after);
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = has_counts ? after[i] - before[i] : 0;
+        int count = 2 + counters->set->group[group].count;
+        pmclua_reading_delta(before, after, out, count);
+        counters->has_lost |= pmclua_reading_is_lost(out);
         before += count;
         after += count;
         out += count;

@@ -329,7 +329,8 @@ function Group:room() return ffi.new("uint64_t[?]", 2 + self.count) end
 --- Room of a group without members: no time enabled, none running.
 function core.empty_room() return ffi.new "uint64_t[2]" end
 
---- One read of all members into `room`: true, or nil, errno name, number. The hot path: no allocation.
+--- One read of all members into `room`: true, or nil, errno name, number. The hot path: no allocation. What
+--- a pinned group lost reads as enabled for 1 ns, and never on the PMU.
 --- "apart" behind true: its CPU went offline, and `room` has what was counted by then.
 function Group:read_into(room)
   local result = C.pmclua_group_read(open_handle(self), room)
@@ -339,7 +340,7 @@ end
 
 --- out = later - earlier.
 function Group:subtract(earlier, later, out)
-  C.pmclua_group_delta(open_handle(self), earlier, later, out)
+  C.pmclua_reading_delta(earlier, later, out, 2 + self.count)
 end
 
 --- Of a reading: word 1 is enabled ns, 2 running ns, 2 + i the i-th member, as an exact value.

@@ -9,7 +9,7 @@ local counting = require "pmclua.group.counts"
 local explain = require "pmclua.explain"
 
 local Counts, new_counts = counting.Counts, counting.new
-local ENODATA = 61
+local EIO = 5
 
 -- ---- the group ----
 
@@ -348,7 +348,7 @@ local function finish_count(self, before, after, is_whole, ok, ...)
   if not self.started then is_whole = self.handle:stop() and is_whole end
   is_whole = self.handle:read_into(after) and is_whole
   if not ok then error(..., 0) end
-  if not is_whole then error(explain.system(ENODATA, "read", "a group that lost its place on the PMU"), 0) end
+  if not is_whole then error(explain.system(EIO, "read", "a group"), 0) end
   self.handle:subtract(before, after, after)
   return new_counts(self, after), ...
 end

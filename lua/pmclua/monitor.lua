@@ -294,8 +294,10 @@ local function lost_at_exec(self)
   local result = self.target.from_exec and self.last and self.result
   local cpu_ns = result and result.user_ns and tonumber(result.user_ns + result.system_ns) or 0
   if cpu_ns < LONG_NS or #self.group.fields == 0 then return nil end
-  local enabled_ns = (self.last - self.first):enabled_ns()
-  if enabled_ns >= LEAST_SHARE * cpu_ns or not self.group.watch then return nil end
+  local counts = self.last - self.first
+  local enabled_ns, running_ns = counts:enabled_ns(), counts:running_ns()
+  local is_kept_off = enabled_ns > 0 and running_ns == 0
+  if enabled_ns >= LEAST_SHARE * cpu_ns or is_kept_off or not self.group.watch then return nil end
   return ("counting covered %s of %s of CPU time: the OS kernel drops the events of a program that its user "
     .. "may not read; make it readable, or run as root"):format(text.time(enabled_ns), text.time(cpu_ns))
 end
@@ -309,6 +311,20 @@ local function lost_with_runner(self)
   end
 end
 
+-- Events that were not on the PMU all the time.
+local function kept_off(self)
+  if not self.last then return nil end
+  local counts, names = self.last - self.first, {}
+  for _, column in ipairs(self.columns) do
+    local event = column.event
+    local share = event and not event.tool and not event.core_cpus and counts:share(column.field) or 1
+    if share < 1 then names[#names + 1] = text.safe(event.name) end
+  end
+  if #names == 0 then return nil end
+  return ("%s: not on the PMU all the time: other events, or another user of its counters (another perf, an "
+    .. "NMI watchdog), had them; end that one, or ask for fewer events at once"):format(text.list(names))
+end
+
 --- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,
 --- threads that may be missing.
 ---@return string[]
@@ -316,6 +332,7 @@ function Monitor:remarks()
   local list = self.group:remarks()
   list[#list + 1] = lost_at_exec(self)
   list[#list + 1] = lost_with_runner(self)
+  list[#list + 1] = kept_off(self)
   local reasons, names = refusals(self.columns)
   for _, why in ipairs(reasons) do
     list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)

@@ -18,7 +18,8 @@ local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
 
 ---@class pmclua.Warning
----@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"
+---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
+---   "kept_off"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -31,11 +32,13 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field status string as in records
 ---@field ran? number share of the time, where scaled
 ---@field overhead? number what starting and stopping adds to each count
+---@field kept_off? integer repetitions in which it was enabled and never on the PMU
 
 ---@class pmclua.WarningCell
 ---@field label string
 ---@field warmups? integer made; nil: values are entries of a region, whose first may well differ
 ---@field events pmclua.WarningEvent[]
+---@field in_passes? boolean events are counted in passes that the PMU holds
 ---@field margin? number share that matters; default 0.01
 ---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
 ---@field outcomes? table<string, integer> other ends ("signalled", "timed-out", …) to repetitions
@@ -156,7 +159,9 @@ function checks.scaled(cell)
   end
   if #titles == 0 then return end
   return ("%s shared the counters and are estimates (on average counted %s of the time or more)")
-    :format(text.list(titles), text.percent(least)), "count them in passes: --passes rerun"
+    :format(text.list(titles), text.percent(least)),
+    cell.in_passes and "end what else is counting (another perf, an NMI watchdog)"
+    or "count them in passes: --passes rerun"
 end
 
 function checks.small(_, events)
@@ -207,6 +212,18 @@ function checks.uncounted(cell)
     "it does so when a user executes a file that they may not read: make it readable, or run as root"
 end
 
+function checks.kept_off(cell)
+  local names, most = {}, 0
+  for _, event in ipairs(cell.events) do
+    if (event.kept_off or 0) > 0 then names[#names + 1] = event.title end
+    most = math.max(most, event.kept_off or 0)
+  end
+  if most == 0 then return end
+  return ("%s never on the PMU in %s: another user of its counters had them")
+    :format(text.list(names), text.plural(most, "repetition")),
+    "end that one (another perf, an NMI watchdog), or count fewer events at once"
+end
+
 -- ---- how the repetitions ended ------------------------------------------------------------------------
 
 function checks.exit(cell)
@@ -226,8 +243,8 @@ function checks.exit(cell)
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.
-local IN_ORDER = { "exit", "empty", "uncounted", "scaled", "small", "anchors", "first", "drift", "outliers",
-  "few" }
+local IN_ORDER = { "exit", "empty", "uncounted", "kept_off", "scaled", "small", "anchors", "first", "drift",
+  "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell

@@ -66,6 +66,7 @@ M.LEFT = {
   posix_spawnattr_init = "malloc", pthread_attr_init = "malloc", pthread_attr_setaffinity_np = "malloc",
   qsort = "malloc: without it sorts in place",
   -- Their failure is an answer, or a mistake in the caller.
+  uname = "fails for a bad address alone",
   isatty = "no is an answer", sysconf = "a number that this libc knows or does not",
   clock_gettime = "a clock that every Linux has", clock = "a clock that every Linux has",
   time = "a clock that every Linux has",

@@ -141,6 +141,34 @@ function M.perf_stat(events, command)
   return counts
 end
 
+-- Cycles and the six others, for all processes, before all else: nothing is left of the one CPU's PMU.
+M.ALL_COUNTERS = "cycles:D" .. (",instructions:D"):rep(6)
+
+-- Says who is to be ended for perf to end.
+local HOLDER = "/usr/bin/perf stat -o /dev/null -a -e " .. M.ALL_COUNTERS
+  .. " -- sh -c 'echo $$; exec sleep 600 >/dev/null' </dev/null 2>/dev/null &"
+
+local function wait_until(fits)
+  for _ = 1, 500 do
+    if require("pmclua.event.try").group { M.instructions() } == fits then return end
+    core.pause(1e7)
+  end
+  error "the counters were not taken, or not given back"
+end
+
+--- Has another process, perf, hold all counters.
+---@return fun() release ends it
+function M.hold_counters()
+  local pipe = assert(io.popen(HOLDER))
+  local pid = pipe:read "*n"
+  pipe:close()
+  wait_until(false)
+  return function()
+    os.execute("kill " .. pid)
+    wait_until(true)
+  end
+end
+
 --- The environment that `perf stat` gives its command: it adds variables of its own, and a dynamic linker
 --- takes longer over a longer one.
 ---@return string[]

@@ -59,6 +59,13 @@ describe("a warning", function()
     assert.matches("cycles fell", select(2, of { event(grew) }).drift.message)
   end)
 
+  it("of events that others kept off the PMU names them and how often", function()
+    local _, found = of { event(noisy(30)), event(noisy(27), { title = "loads", kept_off = 3 }),
+      event({}, { title = "stores", status = "not-counted", kept_off = 30 }) }
+    assert.equal("loads and stores never on the PMU in 30 repetitions: another user of its counters had them",
+      found.kept_off.message)
+  end)
+
   it("of drift is not given where it is within the margin", function()
     local little = sequence(30, function(i) return 1000 + 0.1 * i end)
     assert.same({}, (of { event(little) }))

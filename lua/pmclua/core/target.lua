@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local C = core.private_C()
 
 -- Under names of our own: other files may declare the same functions in other words.
 ffi.cdef [[
@@ -61,6 +62,12 @@ local HEADER = 3                        -- words of a group read before its memb
 local CgroupGroup = {}
 CgroupGroup.__index = CgroupGroup
 
+-- What a pinned group that lost its place reads as: core/pmclua.h.
+local function lose(room, count)
+  ffi.fill(room, count * 8)
+  room[0] = 1
+end
+
 local function member_fields(asked, index, pinned)
   local fields = {}
   for name, value in pairs(asked) do fields[name] = value end
@@ -107,7 +114,10 @@ end
 function CgroupGroup:read_into(room)
   local words, code, errnum = self.members[1]:read()
   if not words then return nil, code, errnum end
-  if #words == 0 then return nil, "ENODATA" end
+  if #words == 0 then
+    lose(room, 2 + self.count)
+    return true
+  end
   if #words ~= HEADER + 2 * self.count then return read_apart(self, room) end
   local value_of = {}
   for i = HEADER + 1, #words, 2 do value_of[tostring(words[i + 1])] = words[i] end
@@ -130,14 +140,12 @@ function M.room(words) return ffi.new("uint64_t[?]", words) end
 --- Sets the first `count` words to 0.
 function M.clear(room, count) ffi.fill(room, count * 8) end
 
---- Adds the `count` words of a reading to those of `sum` from word `at` (from 0) on.
-function M.add(sum, at, reading, count)
-  for i = 0, count - 1 do sum[at + i] = sum[at + i] + reading[i] end
-end
+--- Adds the `count` words of a group's reading to those of `sum` from word `at` (from 0) on.
+function M.add(sum, at, reading, count) C.pmclua_reading_add(sum + at, reading, count) end
 
---- out = later - earlier, word by word.
-function M.subtract(earlier, later, out, count)
-  for i = 0, count - 1 do out[i] = later[i] - earlier[i] end
+--- out = later - earlier, of the `count` words of a group from word `at` on.
+function M.subtract(earlier, later, out, at, count)
+  C.pmclua_reading_delta(earlier + at, later + at, out + at, count)
 end
 
 -- ---- other processes ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@field share number? of the whole run's count
 ---@field ran number? share of the time that a scaled event was on the PMU
 
----@class pmclua.RegionCalls one region of one run
+---@class pmclua.RegionCalls one region of one run; numbers of calls are nil where its events were never on the PMU
 ---@field name string
 ---@field notes string[]
 ---@field is_pair boolean between any two points, not a function's calls
@@ -75,10 +75,12 @@ local function share_on_pmu(raw)
   return running / enabled
 end
 
+local KEPT_OFF = "it never ran: the PMU had no counter free for it"     -- or for the probes beside it
+
 local function fill_sums(values, raw, column, calls, is_placed)
   local ran = share_on_pmu(raw)
   if column >= FIRST_EVENT and ran == 0 then
-    values.status, values.why = "not-counted", "it never ran: the PMU had no counter free for it"
+    values.status, values.why = "not-counted", KEPT_OFF
     return
   end
   local is_whole = column < FIRST_EVENT or ran == 1
@@ -108,6 +110,9 @@ function RegionCalls:values(name, is_self)
   local run, column, event = column_of(self, name)
   if not run then
     return { status = event.status or "not-counted", why = column, n = 0 }
+  end
+  if run.ran == 0 or run.ran < 1 and region_in(self, run).entries == 0 then
+    return { status = "not-counted", why = KEPT_OFF, n = 0 }
   end
   if event and unverified.is(event) and tonumber(run.whole[column]) == 0 then
     return { status = unverified.STATUS, why = unverified.WHY, n = 0 }
@@ -267,6 +272,8 @@ end
 ---@field events pmclua.Event[]
 ---@field cost? pmclua.RegionCalls of an empty function, probed in the same way
 ---@field observed? number of a process that ran already: the share of the time that it was followed
+---@field ran number the least share of a run in which its events were on the PMU: calls at other times were not
+---   seen
 ---@field target_ended boolean such a process ended meanwhile
 ---@field interrupted? integer the signal that ended it
 ---@field skipped pmclua.Problem[] why functions that a pattern means were left out
@@ -293,12 +300,14 @@ function M.new(about, runs)
   for _, run in ipairs(runs) do
     run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
     for i, word in ipairs(run.result.words) do run.whole[i + 1] = tonumber(word) end
+    run.ran = run.whole[ENABLED] and share_on_pmu(run.whole) or 1
+    self.ran = math.min(self.ran or 1, run.ran)
   end
   for i, region in ipairs(about.regions) do
     local calls = { index = i, name = region.name, notes = region.notes, runs = runs, events = about.events,
       is_pair = region.points[1].kind == "from",
       threads = first.regions[i].threads, sorted = {} }
-    for _, name in ipairs(FACTS) do calls[name] = first.regions[i][name] end
+    for _, name in ipairs(runs[1].ran > 0 and FACTS or {}) do calls[name] = first.regions[i][name] end
     self[i] = setmetatable(calls, RegionCalls)
   end
   return setmetatable(self, RegionResult)

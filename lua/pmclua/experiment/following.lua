@@ -18,6 +18,9 @@ local M = {}
 local Regions = {}
 Regions.__index = Regions
 
+-- Their group is led by an event of ours, and only a leader can be pinned.
+M.PINNED = "what is pinned is not counted in the calls of functions"
+
 local ENTRIES = 1000             -- calls of a run that are kept where each is a value
 
 --- What a list of functions says.
@@ -45,6 +48,7 @@ end
 
 --- Where an event is tried out: on this thread, as the command's threads will open it.
 function Regions.trial(_, event)
+  if event.attr.pinned then return nil, M.PINNED end
   for _, value in pairs(event.attr) do
     if type(value) == "string" then
       return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
@@ -122,7 +126,13 @@ local function say(self, form, ...)
   self.seen[remark] = true
 end
 
-local function remark_on(self, regions)
+-- Whether the events, and the probes with them, were off the PMU for a while.
+local function was_kept_off(words)
+  local enabled, running = tonumber(words[1]), tonumber(words[2])
+  return enabled ~= nil and running < enabled
+end
+
+local function remark_on(self, regions, words)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
     say(self, "regions: only the first thread of a run was followed (%s)", regions.path)
   end
@@ -130,8 +140,13 @@ local function remark_on(self, regions)
     say(self, "regions: %s lost, and the calls around them were not counted",
       text.plural(tonumber(regions.lost), "record was", "records were"))
   end
+  local never = "regions: %s was never called"
+  if was_kept_off(words) then
+    never = "regions: %s was not seen to be called"
+    say(self, "regions: another user of the PMU had its counters for a while: calls meanwhile were not seen")
+  end
   for _, calls in ipairs(regions) do
-    if calls.calls == 0 then say(self, "regions: %s was never called", calls.name) end
+    if calls.calls == 0 then say(self, never, calls.name) end
     local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans
     if apart > 0 then
       say(self, "regions: calls of %s that were left without return are not counted", calls.name)
@@ -155,7 +170,7 @@ function Following:around(_, fn)
       if calls.calls ~= 0 then table.insert(result.parts, sum_part(calls, result)) end
     end
   end
-  remark_on(self, result.regions)
+  remark_on(self, result.regions, result.words)
   return result
 end
 

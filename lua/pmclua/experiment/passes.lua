@@ -149,7 +149,7 @@ local function decide_probes(events, usable, in_runner)
   end
 end
 
--- Whether the groups that these events make open at once and are on the PMU.
+-- Whether the groups that these events make open at once and are on the PMU; or the failure of opening.
 local function fits(events, indices)
   local lists = {}
   for i, group in ipairs(groups_of(events, indices)) do
@@ -157,7 +157,7 @@ local function fits(events, indices)
     lists[i] = { target = first.where, is_elsewhere = first.core_cpus ~= nil }
     for k, index in ipairs(group.events) do lists[i][k] = events[index].opened end
   end
-  return (try.groups(lists))
+  return try.groups(lists)
 end
 
 --- First fit: into the first pass that holds it, else a new one, which begins with `start`. False: it fits
@@ -177,11 +177,17 @@ local function place(events, packed, item, start)
   return true
 end
 
+local KEPT_OFF = "it opens and is never on the PMU: another user of the PMU holds what it needs; end that "
+  .. "one, or ask for fewer events at once"
+local GROUP_KEPT_OFF = "its group opens and is never on the PMU: it does not fit, or another user of the PMU "
+  .. "holds what it needs"
+
 local function refuse(events, item)
+  local _, failure = fits(events, item)
   for _, index in ipairs(item) do
-    events[index].status = "unsupported"
-    events[index].why = #item > 1 and "its group does not fit the PMU"
-      or "it opens and is never on the PMU: another user of the PMU holds what it needs"
+    events[index].status = failure and "unsupported" or "not-counted"
+    events[index].why = failure and "its group does not fit the PMU"
+      or #item > 1 and GROUP_KEPT_OFF or KEPT_OFF
   end
 end
 

@@ -23,6 +23,11 @@ local function parse_events(list)
     local found, problem = event.parse(spec)
     if not found then error(explain.problem { code = "EINVAL", message = explain.spec(spec, problem) }, 0) end
     for _, item in ipairs(found) do
+      if item.attr and item.attr.pinned then
+        error(explain.problem { code = "EINVAL", event = item.name, hint = "leave the D out",
+          message = ("'%s' is pinned: %s"):format(item.name,
+            require("pmclua.experiment.following").PINNED) }, 0)
+      end
       if not item.tool then events[#events + 1] = item end
     end
   end

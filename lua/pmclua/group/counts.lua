@@ -44,7 +44,7 @@ end
 local function why_never_on(place)
   local cpus = place.event.core_cpus
   return cpus and ("never on CPUs %s, or their counters were taken"):format(cpus)
-    or "never on the PMU: its counters were taken"
+    or "never on the PMU: another user of its counters had them"
 end
 
 -- Whether it never ran because the thread was on the other kind of cores all the time: then 0 is its count.
@@ -146,7 +146,9 @@ Counts.__sub = function(later, earlier)
   if rawget(later, OFFSET) ~= rawget(earlier, OFFSET) then
     explain.misuse("counts of two parts of a target cannot be subtracted", 2)
   end
-  if times_of(later) < times_of(earlier) then
+  local enabled, running = times_of(later)
+  local is_lost = enabled == 1 and running == 0            -- core/pmclua.h
+  if enabled < times_of(earlier) and not is_lost then
     explain.misuse("counts are subtracted from later ones: later - earlier", 2)
   end
   local room = group.handle and group.handle:room() or group.no_room

@@ -163,6 +163,14 @@ local function absent_notes(result)
   return notes
 end
 
+-- Probes are on the PMU with the events, or not at all.
+local function kept_off_note(result)
+  if result.ran >= 1 then return nil end
+  local said = "another user of the PMU had its counters for %s of the time: calls meanwhile were not seen; "
+    .. "end that one (another perf, an NMI watchdog), or leave out the PMU's events"
+  return said:format(text.percent(1 - result.ran))
+end
+
 local function observed_note(result)
   if not result.observed then return nil end
   local ended = result.target_ended and "; it has ended" or ""
@@ -186,7 +194,8 @@ local function unused_note(result)
   for _, region in ipairs(result) do
     if is_unused(region) then names[#names + 1] = text.safe(region.name) end
   end
-  return #result > 1 and #names > 0 and "never called: " .. shortened(names) or nil
+  local said = result.ran < 1 and "not seen to be called: " or "never called: "
+  return #result > 1 and #names > 0 and said .. shortened(names) or nil
 end
 
 local function skipped_note(result)
@@ -203,6 +212,7 @@ local function run_notes(result)
   notes[#notes + 1] = cost_note(result)
   notes[#notes + 1] = observed_note(result)
   notes[#notes + 1] = path_note(result)
+  notes[#notes + 1] = kept_off_note(result)
   if result.lost ~= 0 then
     notes[#notes + 1] = ("%s lost: the rings were full; calls around them are not counted")
       :format(text.plural(tonumber(result.lost), "record was", "records were"))
@@ -253,13 +263,17 @@ local function put_note(lines, note, width)
 end
 
 local function put_region(lines, result, region, place)
+  if not region.calls then
+    lines[#lines + 1] = text.safe(region.name) .. " · calls not counted"
+    return
+  end
   local calls, width = text.plural(tonumber(region.calls), "call"), place.width
   if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
   lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
   if region.calls ~= 0 then
     put(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
   elseif is_unused(region) then
-    lines[#lines + 1] = "  never called"
+    lines[#lines + 1] = result.ran < 1 and "  not seen to be called" or "  never called"
   end
   if #region.threads > 1 then
     local threads, more = thread_grid(result, region)

@@ -76,7 +76,7 @@ end
 function M.json(result)
   local out = { kind = "regions", schema = 1, command = result.command, outcome = result.outcome,
     exit = result.exit, signal = result.signal, wall_ns = result.wall_ns, followed = result.path,
-    samples = result.samples, lost = result.lost, observed = result.observed,
+    samples = result.samples, lost = result.lost, observed = result.observed, ran = result.ran,
     subtracted = result.subtracted or false, regions = {} }
   for i, region in ipairs(result) do out.regions[i] = json_region(result, region) end
   if result.cost then out.cost = json_region(result, result.cost) end

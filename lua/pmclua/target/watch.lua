@@ -268,7 +268,11 @@ end
 
 --- out = later - earlier.
 function Watch:subtract(earlier, later, out)
-  binding.subtract(earlier, later, out, self.width * (1 + #self.parts))
+  for part = 0, #self.parts do
+    for i, group in ipairs(self.groups) do
+      binding.subtract(earlier, later, out, self.width * part + self.offsets[i], 2 + #group.attrs)
+    end
+  end
 end
 
 --- The words of a reading's part as a result has them, exact.

@@ -80,11 +80,20 @@ local function add_count(block, event, i, value, enabled, running)
   column[i] = ran and value ~= nil and value or false
 end
 
+-- How long a command's events were enabled: its groups are so alike, but one that lost its place on the PMU.
+local function enabled_of(record)
+  local longest = false
+  for event, enabled in pairs(record.enabled or {}) do
+    local is_lost = enabled == 1 and record.running[event] == 0
+    if not is_lost and (not longest or enabled > longest) then longest = enabled end
+  end
+  return longest
+end
+
 local function add_resources(block, record, i)
   if not block.resources then return end
   for name, column in pairs(block.resources) do column[i] = record[name] or false end
-  local _, enabled = next(record.enabled or {})
-  block.resources.enabled_ns[i] = enabled or false
+  block.resources.enabled_ns[i] = enabled_of(record)
 end
 
 -- A count that needs no descriptor is read from a field of the record.

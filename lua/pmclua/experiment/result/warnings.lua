@@ -27,10 +27,24 @@ local function overhead_of(cell, event)
   end
 end
 
+-- In how many repetitions an event was enabled and never on the PMU; one of a kind of core may have been on
+-- the other.
+local function times_kept_off(cell, event)
+  local count = 0
+  for _, pass in ipairs(event and not event.hybrid and event.passes or {}) do
+    local block = cell.columns.passes[pass]
+    for _, times in pairs(block and block.partial[event.index] or {}) do
+      if times[1] ~= 0 and times[2] == 0 then count = count + 1 end
+    end
+  end
+  return count
+end
+
 local function event_of(cell, name)
   local summary, event = cell:summary(name), cell.result.event_by_field[name]
   return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
-    summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event) }
+    summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event),
+    kept_off = times_kept_off(cell, event) }
 end
 
 local function events_of(result, cell)
@@ -105,6 +119,7 @@ local function cell_of(result, cell)
     margin = names.margin(result, "default"), exits = cell.exits, outcomes = outcomes,
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell),
     repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
 end

@@ -1,0 +1,74 @@
+/*
+ * witness.c: how long a pinned group of another's should have been enabled.
+ *
+ * A pinned group that loses its place on the PMU goes into error state, in which its time stands still, and
+ * reading it gives nothing. But the end of its task takes it out of that state again: what it had counted by
+ * then reads like the whole. An event that counts nothing, and is enabled when the group is, tells.
+ *
+ * Invariant: it is started after the group, stopped before it and read before it. So it is enabled for no
+ * longer than a group that was not lost.
+ */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "group.h"
+
+static int has_one_time(void)
+{
+    struct utsname system;
+    int major = 0, minor = 0;
+    if (uname(&system) == 0)
+        sscanf(system.release, "%d.%d", &major, &minor);
+    return major > 6 || (major == 6 && minor >= 2);
+}
+
+/* Until Linux 6.2 the hardware's and the software's events of a task have times of their own, which begin
+ * microseconds apart in each of its processes: a shorter loss is not seen there. */
+enum { APART_NS = 200000, APART_SHARE = 100, APART_MOST = 2 };
+
+static uint64_t least_ns(uint64_t witnessed)
+{
+    if (has_one_time())
+        return witnessed;
+    uint64_t apart = APART_NS + witnessed / APART_SHARE;
+    return apart < witnessed / APART_MOST ? witnessed - apart : witnessed / APART_MOST;
+}
+
+int witness_open(struct pmclua_group *group, const struct pmclua_attr *leader, int32_t pid, int32_t cpu)
+{
+    static const char *const alike[] = { "disabled", "enable_on_exec", "inherit", "inherit_thread" };
+    struct pmclua_attr attr = { { 0 } };
+    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
+    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_DUMMY);
+    pmclua_attr_set(&attr, "exclude_kernel", 1);
+    pmclua_attr_set(&attr, "read_format", PERF_FORMAT_TOTAL_TIME_ENABLED);
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+        uint64_t value = 0;
+        pmclua_attr_get(leader, alike[i], &value);
+        pmclua_attr_set(&attr, alike[i], value);
+    }
+    int fd = pmclua_open(&attr, pid, cpu, -1, 0);
+    group->witness = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
+}
+
+void witness_close(struct pmclua_group *group)
+{
+    if (group->witness >= 0)
+        pmclua_close(group->witness);
+    group->witness = -1;
+}
+
+int witness_switch(const struct pmclua_group *group, const char *request)
+{
+    return group->witness >= 0 ? pmclua_ioctl(group->witness, request, 0, NULL) : 0;
+}
+
+uint64_t witness_ns(const struct pmclua_group *group)
+{
+    uint64_t words[2] = { 0, 0 };            /* a value, which is 0, and the time */
+    if (group->witness < 0 || pmclua_read(group->witness, words, sizeof words) != (long)sizeof words)
+        return 0;
+    return least_ns(words[1]);
+}

@@ -1,0 +1,100 @@
+-- Pinned groups that lose their place on the PMU: no part of what they counted passes for the whole. Software
+-- events never lose theirs, so the OS kernel's answers are played; tests/lab/spec/shared_spec.lua has real ones.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+local pmc = require "pmclua"
+local sums = require "pmclua.core.target"
+local support = require "tests.support"
+
+local FAULTS = { type = 1, config = 2, exclude_kernel = 1, pinned = 1 }
+local LOST = { 1, 0, 0 }
+
+--- Calls fn while read is `replacement(real, fd, words, bytes)`, words as u64.
+local function with_read(replacement, fn)
+  local real = ffi.C.pmclua_system.read
+  local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
+    return replacement(real, fd, ffi.cast("uint64_t *", buffer), bytes)
+  end)
+  ffi.C.pmclua_system.read = callback
+  local ok, why = support.interpreted(fn)
+  ffi.C.pmclua_system.read = real
+  callback:free()
+  if not ok then error(why, 0) end
+end
+
+local function in_error() return 0 end
+
+local function words_of(room)
+  return { core.number(room, 1), core.number(room, 2), core.number(room, 3) }
+end
+
+local function reading_of(group)
+  local room = group:room()
+  assert.is_true(group:read_into(room))
+  return room
+end
+
+describe("a pinned group that lost its place", function()
+  it("has no number, nor has any difference with it", function()
+    local group = pmc.group { "page-faults:u", pinned = true }
+    group:start()
+    local before, lost = group:read(), nil
+    with_read(in_error, function() lost = group:read() end)
+    local after = group:read()
+    group:close()
+    assert.equal("counted", ((after - before):status "page-faults:u"))
+    for _, counts in ipairs { lost, lost - before, after - lost } do
+      assert.is_nil(counts["page-faults:u"])
+      assert.same({ "not-counted", "never on the PMU: another user of its counters had them" },
+        { counts:status "page-faults:u" })
+    end
+  end)
+
+  it("has none around a call either, and is not started anew as if nothing were missing", function()
+    local group = pmc.group { "page-faults:u", pinned = true }
+    with_read(in_error, function()
+      local counts, answer = group:count(function() return 7 end)
+      assert.is_nil(counts["page-faults:u"])
+      assert.equal(7, answer)
+    end)
+    local was_started = group:read():enabled_ns() > 0
+    group:close()
+    assert.is_false(was_started)
+  end)
+
+  it("is told by a witness where its task has ended and it can be read again", function()
+    local group = assert(core.group({ FAULTS }, { pid = core.pid() }))
+    group:start()
+    assert.is_true(words_of(reading_of(group))[1] > 1)
+    local late
+    with_read(function(real, fd, words, bytes)
+      local got = real(fd, words, bytes)
+      if fd ~= group:fd(1) then words[1] = words[1] + 1000000000ULL end
+      return got
+    end, function() late = reading_of(group) end)
+    group:close()
+    assert.same(LOST, words_of(late))
+  end)
+
+  it("has no witness open afterwards", function()
+    local function descriptors() return #support.run({ "ls", "/proc/" .. core.pid() .. "/fd" }).out end
+    local before = descriptors()
+    assert(core.group({ FAULTS }, { pid = core.pid() })):close()
+    assert.equal(before, descriptors())
+  end)
+
+  it("takes the sum over several places with it, whichever is added first", function()
+    local reading, lost = sums.room(3), sums.room(3)
+    reading[0], reading[1], reading[2], lost[0] = 50, 50, 7, 1
+    for _, order in ipairs { { reading, lost }, { lost, reading } } do
+      local sum = sums.room(3)
+      for _, one in ipairs(order) do sums.add(sum, 0, one, 3) end
+      assert.same(LOST, words_of(sum))
+    end
+    local whole, difference = sums.room(3), sums.room(3)
+    sums.add(whole, 0, reading, 3)
+    sums.subtract(lost, whole, difference, 0, 3)
+    assert.same(LOST, words_of(difference))
+  end)
+end)
