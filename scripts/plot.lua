@@ -14,26 +14,27 @@
 --   share of repetitions up to a value
 --
 --   share of repetitions
---         1 +-+                                    #                  $
---             |                                    #                  $
---             |                                    #                  $
---       0.8 +-|                                    #                  $
---             |                                    #                  $
---             |                                    #                  $
---       0.6 +-|                                    #                  $
---             |                                    #                  $
---             |                                    #                  $
---       0.4 +-|                                    #                  $
---             |                                    #                  $
---             |                                    #                  $
---       0.2 +-|                                    #                  $
---             |                                    #                  $
---             |                                    #                  $
---         0 +-+-------------------------------------------------------------+
---             +                              +                              +
---             1                             10                             100
---                                page-faults per iteration
---              *******pages 1    #######pages 16   $$$$$$$pages 64
+--         1 +-+ *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--       0.8 +-| *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--       0.6 +-| *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--       0.4 +-| *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--       0.2 +-| *                                        #                    $
+--             | *                                        #                    $
+--             | *                                        #                    $
+--         0 +-+-----------------------------------------------------------------+
+--               +                                 +
+--               1                                10
+--                                  page-faults per iteration
+--     *** pages 1    ### pages 16    $$$ pages 64
 -- reading: without -o the plot is text, for the terminal. Without a file it is of the result stored last.
 --   Where cells lie far apart the axis is logarithmic.
 -- caveats: needs gnuplot (gnuplot-nox will do). A chart has room for some cells only and says how many it

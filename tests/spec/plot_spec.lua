@@ -221,6 +221,40 @@ describe("a plot", function()
     assert.matches("\n +6  columns, n 512\n$", picture)
   end)
 
+  it("in a narrow text names its series whole", function()
+    assert.matches("\n  o rows    x columns\n$", sizes():plot({ kind = "factor", width = 40 }):render "text")
+    local lines = sizes():where({ n = "<=64" }):plot({ kind = "ecdf", width = 40 }):render "text"
+    for _, name in ipairs { "*** rows, n 8", "### columns, n 8", "$$$ rows, n 64", "%%% columns, n 64" } do
+      assert.truthy(lines:find("  " .. name, 1, true), lines)
+    end
+  end)
+
+  it("in a text shows every value, those at the ends of its axes too", function()
+    local header = made.header { factors = { { "n", { 1, 2 } } }, repetitions = 3, primary = "cycles", cells = {
+      { workload = "w", levels = { n = 1 } }, { workload = "w", levels = { n = 2 } } },
+      workloads = { { name = "w", kind = "kernel", per = "run" } } }
+    local list = {}
+    for i = 1, 6 do
+      local c = i % 2 + 1
+      list[i] = made.record({ i * 10 ^ (c * 8), 3, 0 }, { cell = c, index = i, order = i, iterations = 1,
+        workload = "w", levels = { n = c } })
+    end
+    local r = made.result(header, list)
+    r:finish "complete"
+    local function marks(kind, letters)
+      local count = 0
+      for line in r:plot(kind):render("text"):gmatch "|([^\n]*)" do
+        count = count + select(2, line:gsub(letters, ""))
+      end
+      return count
+    end
+    assert.equal(6, marks("order", "[ox]"))
+    assert.equal(2, marks("distribution", "#"))
+    assert.is_true(chart(r, "distribution").panels[1].y.log)         -- two cells, far apart
+    assert.equal("cycles (×10⁶)", chart(r, "histogram").panels[1].x.label)
+    assert.equal("cycles (×10¹⁵)", chart(r, "histogram").panels[2].x.label)
+  end)
+
   it("is written to a file by the end of its name", function()
     local folder = support.folder()
     for _, name in ipairs { "a.svg", "a.png", "a.txt" } do

@@ -7,7 +7,7 @@ local M = {}
 local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } }
 local BYTES = { { 2 ^ 30, "GiB" }, { 2 ^ 20, "MiB" }, { 2 ^ 10, "KiB" }, { 1, "B" } }
 
-local COUNTS = { { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
+local COUNTS = { { 1e18, "×10¹⁸" }, { 1e15, "×10¹⁵" }, { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
 
 local function scale_of(largest, scales)
   for _, scale in ipairs(scales) do
@@ -54,7 +54,7 @@ function M.of_cells(cells, name)
   local is_event = cells[1].result.event_by_field[summary.name] ~= nil
   local per = is_event and cells[1].per == "iteration" and " per iteration" or ""
   local scale = M.scale(summary.title .. per, summary.unit, largest)
-  scale.log = least > 0 and M.is_geometric(medians)
+  scale.log = least > 0 and M.are_far(medians)
   return scale
 end
 
@@ -71,13 +71,15 @@ function M.around(label, tics, log)
     high = log and high * 1.2 or high + room }
 end
 
---- Whether levels are better told apart on a logarithmic axis.
----@param levels number[]
+local FAR = 16
+
+--- Whether numbers are better told apart on a logarithmic axis.
+---@param numbers number[]
 ---@return boolean
-function M.is_geometric(levels)
+function M.are_far(numbers)
   local least, most = math.huge, 0
-  for _, level in ipairs(levels) do least, most = math.min(least, level), math.max(most, level) end
-  return least > 0 and #levels > 2 and most / least >= 16
+  for _, one in ipairs(numbers) do least, most = math.min(least, one), math.max(most, one) end
+  return least > 0 and most / least >= FAR
 end
 
 return M

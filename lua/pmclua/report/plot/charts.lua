@@ -166,7 +166,7 @@ local function places_of(result, swept)
     place[level] = numeric and level or i
     tics[i] = { words.level(swept, level), place[level] }
   end
-  return place, numeric and axis.is_geometric(levels), tics
+  return place, numeric and #levels > 2 and axis.are_far(levels), tics
 end
 
 local function interval_row(cell, name, x, divisor)
@@ -335,7 +335,7 @@ end
 local function histogram_panel(label, said, scale, values, colour)
   local sorted = order.sorted(values)
   local log = sorted[1] > 0 and sorted[#sorted] / sorted[1] >= FAR
-  local whole = not log and are_whole(values)
+  local whole = not log and scale.divisor == 1 and are_whole(values)
   local x = { label = scale.label, log = log, whole = whole }
   if whole then x.low, x.high = sorted[1] - 1, sorted[#sorted] + 1 end
   local bars = whole and whole_bars(sorted) or bars_of(values, log)
@@ -347,9 +347,9 @@ local HISTOGRAMS = 4            -- below each other
 
 function M.histogram(result, name)
   local cells, labels, count = cells_with(result, name, HISTOGRAMS)
-  local scale, panels = axis.of_cells(cells, name), {}
+  local panels = {}
   for i, cell in ipairs(cells) do
-    local values = {}
+    local scale, values = axis.of_cells({ cell }, name), {}
     for k, value in ipairs(cell:values(name)) do values[k] = value / scale.divisor end
     local said = cell.region and "calls" or "repetitions"
     panels[i] = histogram_panel(#cells > 1 and labels[i] or nil, said, scale, values, i)

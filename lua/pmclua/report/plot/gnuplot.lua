@@ -182,7 +182,7 @@ local function add_axis(out, name, axis, largest, columns)
   add("set %slabel %s", name, quoted(axis.label))
   add(axis.log and "set logscale %s" or "unset logscale %s", name)
   add("set format %s '%%g'", name)
-  add("set %srange [%s:%s]", name, axis.low and number(axis.low) or "*",
+  add("set %srange [%s:%s] noextend", name, axis.low and number(axis.low) or "*",
     axis.high and number(axis.high) or "*")
   add("set %stics %s", name, tics_of(axis, largest, columns))
   if name == "y" then add(axis.zero and "set xzeroaxis lt -1 lc rgb '#888888'" or "unset xzeroaxis") end
@@ -228,16 +228,25 @@ end
 
 local function span(axis) return axis.low and axis.high and axis.high - axis.low or math.huge end
 
+-- Room around the values where an axis has no ends of its own: what lies on an axis is not seen in a text.
+local function room_of(panel)
+  local x, y, sides = panel.x, panel.y, {}
+  for i, limit in ipairs { x.low or false, x.high or false, y.high or false, y.low or false } do
+    sides[i] = limit and "0" or "graph 0.04"
+  end
+  return "set offsets " .. table.concat(sides, ", ")
+end
+
 local function add_panel(out, chart, index, number_of, format, width)
   local panel, is_text = chart.panels[index], format == "text"
-  out[#out + 1] = not has_key(panel) and "unset key"
-    or is_text and "set key bmargin left horizontal reverse Left width 2"
-    or "set key tmargin center horizontal samplen 2"
+  -- A text's key is written below it: gnuplot's own cuts names on a narrow terminal.
+  out[#out + 1] = has_key(panel) and not is_text and "set key tmargin center horizontal samplen 2" or "unset key"
   local title = panel.title and quoted(panel.title)
   if index == 1 and #chart.panels == 1 and not is_text then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
+  out[#out + 1] = room_of(panel)
   add_axis(out, "x", panel.x, span(panel.x), is_text and width or nil)
   add_axis(out, "y", panel.y, largest_y(panel))
   out[#out + 1] = plot_command(panel, number_of, format)
@@ -318,6 +327,26 @@ local function run(program, script)
   return said
 end
 
+-- What a character terminal draws the lines of its first, second, … series with.
+local PENS = "*#$%@&="
+
+-- The marks and names of a panel's series, as many on a line as there is room for.
+local function key_lines(panel, width)
+  local lines, line = {}, ""
+  for i, series in ipairs(has_key(panel) and panel.series or {}) do
+    local is_line = series.style == "lines" or series.style == "steps"
+    local pen = (i - 1) % #PENS + 1
+    local entry = ("  %s %s"):format(is_line and PENS:sub(pen, pen):rep(3) or letter(series),
+      text.safe(series.title or ""))
+    if line ~= "" and text.width(line .. "  " .. entry) > width then
+      lines[#lines + 1], line = line, ""
+    end
+    line = line == "" and entry or line .. "  " .. entry
+  end
+  if line ~= "" then lines[#lines + 1] = line end
+  return lines
+end
+
 -- Texts that a character terminal has no place for, and no trailing blanks.
 local function with_words(chart, drawn, width)
   local lines = { text.cut(chart.title, width), text.cut(chart.subtitle, width), "" }
@@ -329,6 +358,9 @@ local function with_words(chart, drawn, width)
       lines[#lines + 1] = text.cut(text.safe(shown and shown.y.label or ""), width)
       for line in (picture:gsub("^%s*\n", ""):gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
         lines[#lines + 1] = (line:gsub("%s+$", ""))
+      end
+      for _, line in ipairs(shown and key_lines(shown, width) or {}) do
+        lines[#lines + 1] = text.cut(line, width)
       end
       for i, tic in ipairs(shown and is_numbered(shown.x, width) and shown.x.tics or {}) do
         lines[#lines + 1] = text.cut(("%4d  %s"):format(i, text.safe(tic[1])), width)
