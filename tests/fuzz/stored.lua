@@ -79,22 +79,33 @@ end
 
 local FORMATS = { "table", "csv", "json", "markdown", "html", "hyperfine" }
 
-local function read_and_report(path, format)
+local path, again
+
+local function read_and_report(format)
   local text = pmc.load(path):report { format = format } or ""
   hold(not text:gsub("[\n\t]", ""):find "%c", "control characters in " .. format, text)
 end
 
-local path
+--- What was understood is written again, and tells the same.
+local function write_again()
+  local result = pmc.load(path)
+  os.remove(again)
+  result:store(again)
+  hold(pmc.load(again):report { format = "csv" } == result:report { format = "csv" },
+    "written again it is another", support.read(path))
+end
 
---- Tries one file, in one format of report; whether it was understood.
+--- Tries one file, in one format of report or by writing it again; whether it was understood.
 ---@param random pmclua.Random
 ---@return boolean
 return function(random)
   if not good then
     prepare()
     path = support.folder() .. "/mutated.jsonl"
+    again = path .. ".again"
   end
   local text = mutated(random)
   support.write(path, text)
-  return input.refused_in_words(text, read_and_report, path, one_of(random, FORMATS))
+  if random:integer(8) == 1 then return input.refused_in_words(text, write_again) end
+  return input.refused_in_words(text, read_and_report, one_of(random, FORMATS))
 end

@@ -5,14 +5,7 @@ local order = require "pmclua.experiment.order"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local message_of = support.message_of
-
-local function run(spec, options)
-  options = options or {}
-  options.quiet = true
-  if options.store == nil and not options.resume then options.store = false end
-  return pmc.experiment(spec):run(options)
-end
+local message_of, run = support.message_of, support.experiment
 
 describe("a declaration", function()
   it("takes several named metrics in one text, as perf stat does", function()

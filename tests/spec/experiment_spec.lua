@@ -26,14 +26,7 @@ local function kernel(symbol, more)
   return pmc.kernel(support.merged({ code = KERNELS, symbol = symbol }, more))
 end
 
-local message_of = support.message_of
-
-local function run(spec, options)
-  options = options or {}
-  options.quiet = true
-  if options.store == nil and not options.resume then options.store = false end
-  return pmc.experiment(spec):run(options)
-end
+local message_of, run = support.message_of, support.experiment
 
 describe("an experiment", function()
   it("counts kernels per iteration exactly, over factors", function()

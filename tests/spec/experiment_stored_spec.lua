@@ -3,14 +3,7 @@
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local message_of = support.message_of
-
-local function run(spec, options)
-  options = options or {}
-  options.quiet = true
-  if options.store == nil and not options.resume then options.store = false end
-  return pmc.experiment(spec):run(options)
-end
+local message_of, run = support.message_of, support.experiment
 
 describe("a stored experiment", function()
   local function spec(seed)

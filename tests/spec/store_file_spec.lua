@@ -217,6 +217,7 @@ describe("a file that anyone may have written", function()
       ['"margin":[[]]'] = "margin of its first line is not", ['"level":2'] = "level of its first line is not",
       ['"overhead":[{"median":"x"}]'] = "overhead of its first line is not",
       ['"schema":"\\u001b[31m"'] = "its schema is \\e[31m",
+      ['"host":{"cpus":1e999}'] = "it has a number above the largest double",
       ['"baseline":{"n":3}'] = "its baseline is of no n '3'",
       ['"baseline":"columns"'] = "its baseline is of no workload 'columns'",
       ['"events":[{"name":"a","field":"a-b"}]'] = "event 1 has a field that no formula can name",

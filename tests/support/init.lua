@@ -164,6 +164,17 @@ end
 ---@param options? support.Run
 function M.pmclua(args, options) return M.run({ M.program, unpack(args) }, options) end
 
+--- Runs an experiment here, without a word, stored nowhere unless told.
+---@param spec table
+---@param options? table of Experiment:run
+---@return pmclua.Result
+function M.experiment(spec, options)
+  options = options or {}
+  options.quiet = true
+  if options.store == nil and not options.resume then options.store = false end
+  return require("pmclua").experiment(spec):run(options)
+end
+
 -- ---- values ----
 
 --- What fn is refused with; raises where it is not refused.

@@ -157,6 +157,13 @@ local function check_integers(values, count)
   end
 end
 
+-- "1e999": it could be reckoned with, and never written again.
+local function check_finite(value)
+  local is_finite = type(value) ~= "number" or math.abs(value) < math.huge
+  expect(is_finite, "it has a number above the largest double")
+  for _, item in pairs(type(value) == "table" and value or {}) do check_finite(item) end
+end
+
 --- The header of a file's first line. Raises a text that says what is wrong with it.
 ---@param line string
 ---@return table
@@ -167,6 +174,7 @@ function M.decode(line)
   check_integers(values, count)
   local ok, header = pcall(require("dkjson").decode, line)
   expect(ok and type(header) == "table", "its first line is not a JSON object")
+  check_finite(header)
   expect(header.kind == "experiment", "its first line is not of kind \"experiment\"")
   expect(header.schema == M.SCHEMA, "its schema is %s; this pmclua reads schema %d",
     tostring(header.schema), M.SCHEMA)
