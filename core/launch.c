@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined __SANITIZE_THREAD__
@@ -38,6 +39,7 @@ struct launch_shared {
     sigset_t mask;                   /* for the executed program */
     volatile int errnum;             /* why it did not execute */
     const char *volatile stage;      /* what it was about */
+    struct timespec used;            /* CPU time before it executed */
     char stack[STACK_BYTES] __attribute__((aligned(16)));
 };
 
@@ -135,6 +137,7 @@ UNSANITIZED static long become(struct launch_shared *shared)
         return -ECANCELED;
     shared->stage = "execute";
     forget_handlers();
+    rawcall3(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&shared->used, 0);
     rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
@@ -187,6 +190,7 @@ int launch_hold(struct held *held, const struct launch *launch)
         return -ENOMEM;
     }
     shared->errnum = 0;
+    shared->used = (struct timespec){ 0, 0 };
     shared->launch = *launch;
     shared->gate_read = gate[0];
     shared->gate_write = gate[1];
@@ -217,6 +221,11 @@ void launch_release(struct held *held)
         return;
     held->shared->errnum = written < 0 ? errno : EIO;
     kill(held->pid, SIGKILL);
+}
+
+uint64_t launch_used_ns(const struct held *held)
+{
+    return (uint64_t)held->shared->used.tv_sec * 1000000000u + (uint64_t)held->shared->used.tv_nsec;
 }
 
 int launch_abandon(struct held *held, const char **stage)

@@ -5,6 +5,7 @@
 #define PMCLUA_LAUNCH_H
 
 #include <sched.h>
+#include <stdint.h>
 
 /* What the child becomes; everything is the caller's and must live until the child was reaped. */
 struct launch {
@@ -32,6 +33,8 @@ void launch_raise_descriptor_limit(void);
 int launch_hold(struct held *held, const struct launch *launch);
 /* Lets it execute. Where that fails it is killed, and launch_end says why. */
 void launch_release(struct held *held);
+/* The CPU time that a child had used before it executed: none of its program's. Known until launch_end. */
+uint64_t launch_used_ns(const struct held *held);
 /* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
 int launch_abandon(struct held *held, const char **stage);
 /* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was

@@ -214,26 +214,28 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
 
 /* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel
  * protects what it would show): then its counts are not 0 but absent. Enabled time of a task's group is its time
- * on CPUs, so it tells, unless the group lost its place on the PMU: 3 to 6 µs where the events were ended. A group
- * that is not inherited is enabled while the first thread runs, whatever others used: 270 µs for the least that a
- * program takes. */
+ * on CPUs (`before_ns` is what the child took before it executed), so it tells, unless the group lost its place on
+ * the PMU: 3 to 6 µs where the events were ended. A group that is not inherited is enabled while the first thread
+ * runs, whatever others used: 270 µs for the least that a program takes. */
 enum { ENDED_NS = 50000 };
 
-static int is_dropped(const struct pmclua_result *result, const struct set_group *group, const uint64_t *reading)
+static int is_dropped(const struct pmclua_result *result, uint64_t before_ns, const struct set_group *group,
+                      const uint64_t *reading)
 {
     uint64_t inherit = 0, enabled_ns = reading[0];
     if (pmclua_reading_is_lost(reading))
         return 0;
     pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
-    return enabled_ns * 10 < result->user_ns + result->system_ns && (inherit || enabled_ns < ENDED_NS);
+    uint64_t used_ns = result->user_ns + result->system_ns;
+    return before_ns + enabled_ns * 10 < used_ns && (inherit || enabled_ns < ENDED_NS);
 }
 
-static void clear_dropped(const struct event_set *set, struct answer *answer)
+static void clear_dropped(const struct event_set *set, uint64_t before_ns, struct answer *answer)
 {
     uint64_t *words = answer->words;
     for (int i = 0; i < set->groups; i++) {
         size_t count = 2 + (size_t)set->group[i].count;
-        if (is_dropped(&answer->result, &set->group[i], words)) {
+        if (is_dropped(&answer->result, before_ns, &set->group[i], words)) {
             memset(words, 0, count * sizeof *words);
             answer->result.errnum = EACCES;
         }
@@ -241,7 +243,7 @@ static void clear_dropped(const struct event_set *set, struct answer *answer)
     }
 }
 
-static void read_counters(struct counters *counters, struct answer *answer)
+static void read_counters(struct counters *counters, uint64_t before_ns, struct answer *answer)
 {
     uint32_t words = counters->set ? counters->set->words : 0;
     int result = answer_words(answer, words);
@@ -252,7 +254,7 @@ static void read_counters(struct counters *counters, struct answer *answer)
         answer->result.failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };
         answer->result.words = 0;
     } else if (words) {
-        clear_dropped(counters->set, answer);
+        clear_dropped(counters->set, before_ns, answer);
     }
 }
 
@@ -293,9 +295,10 @@ static void run_counted(const struct command *command, struct held *held, struct
         return;
     }
     run_held(held, !command->foreground, streams, run, answer);
+    uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
     if (answer->result.outcome != PMCLUA_NOT_STARTED)
-        read_counters(&counters, answer);
+        read_counters(&counters, before_ns, answer);
     counters_close(&counters);
 }
 
