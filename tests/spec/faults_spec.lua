@@ -23,6 +23,7 @@ end
 
 describe("a system call that fails", function()
   it("costs a repetition or a run, said and bounded, wherever it is", function()
+    support.need_unwatched "a watcher's own calls would fail, too"
     support.need(support.have "cc", "no C compiler")
     local complaints = {}
     for _, case in ipairs(sample(matrix())) do

@@ -111,6 +111,7 @@ describe("counters of kernels", function()
   end)
 
   it("count a pool of threads that setup started, of each event set in turn", function()
+    support.need_unwatched "a watcher has page faults of its own"
     local workload = kernel "pooled"
     local sets = {
       session:events { { attrs = { FAULTS } } }, session:events { { attrs = { FAULTS, TASK_CLOCK } } },

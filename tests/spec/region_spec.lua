@@ -80,6 +80,7 @@ for _, threads in ipairs { "all", "one" } do
     end)
 
     it("100,000 short ones are all there", function()
+      support.need_unwatched("its records are not read as fast as they are written", "valgrind")
       local empty = follow("many", 100000, of "empty")[1]
       assert.same({ entries = 100000, calls = 100000 }, facts(empty))
       assert.equal(0, empty:values(FAULTS).max)

@@ -173,12 +173,14 @@ describe("the runner", function()
   end)
 
   it("keeps a kernel's reset out of what is counted", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local id = kernel "counted"
     for i = 1, 3 do assert.equal(i, run(id, { in_runner = true }).words[3]) end
   end)
 
   it("counts the threads and children that a kernel starts itself (C, E)", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local alone = run_kernel("touch", { parameter = "n=1" }).words[3]
     assert.equal(1, alone)
@@ -202,6 +204,7 @@ describe("the runner", function()
   end)
 
   it("interleaves kernels and commands without losing either's counts", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local touch, threads, sh = kernel("touch", { parameter = "n=70" }), kernel("touch",
       { parameter = "n=30", threads = 2 }),
@@ -232,6 +235,7 @@ describe("the runner", function()
   end
 
   it("counts for a kernel nothing of what another's threads do meanwhile", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local nap, noise = kernel "nap", kernel "noise"
     run(nap, { in_runner = true })
@@ -252,6 +256,7 @@ describe("the runner", function()
   end)
 
   it("takes no answer from a child that a kernel forked into the runner's own code", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local good, forks = kernel("touch", { parameter = "n=10" }), kernel "fork_on"
     run(good, { in_runner = true })
@@ -284,6 +289,7 @@ describe("the runner", function()
   end)
 
   it("hears of a kernel's death at once, though its child holds the connection", function()
+    support.need_unwatched("it knows no pidfd_open, by which that is heard", "valgrind")
     support.need(support.have "cc", "no C compiler")
     local result = run_kernel("fork_and_abort", nil, { timeout_ns = 20e9 })
     assert.equal("signalled", result.outcome)
@@ -293,6 +299,7 @@ describe("the runner", function()
   it("does not count a kernel's setup against its time limit", function()
     support.need(support.have "cc", "no C compiler")
     local id = kernel "slow"
+    run(command "true")                          -- the runner has started
     assert.equal("done", run(id, { in_runner = true, timeout_ns = 1e8 }).outcome)
     assert.equal("done", run(id, { in_runner = true, timeout_ns = 1e8 }).outcome)
   end)
@@ -337,6 +344,7 @@ describe("the runner", function()
   end)
 
   it("knows a command's peak memory where it is above the runner's own alone", function()
+    support.need_unwatched "a watcher makes the runner's own as large"
     support.need(support.have "cc", "no C compiler")
     local much = command("dd", "if=/dev/zero", "of=/dev/null", "bs=50M", "count=1")
     local function peak(workload) return run(workload).max_rss_bytes end
@@ -366,7 +374,8 @@ describe("the runner", function()
   end)
 
   it("kills a command and its children at its time limit, and leaves none of them", function()
-    local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 })
+    run(command "true")                          -- the runner has started
+    local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 * support.slower })
     assert.equal("timed-out", result.outcome)
     support.await_end(tonumber(result.output:match "%d+"))
   end)

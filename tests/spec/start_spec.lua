@@ -3,6 +3,7 @@
 local support = require "tests.support"
 
 local function strace(words)
+  support.need_unwatched "a watcher opens files of its own"
   support.need(os.execute "command -v strace >/dev/null" == 0, "strace is not installed")
   local log = support.folder() .. "/calls"
   local result = support.run { "strace", "-f", "-qq", "-e", "trace=openat,open,execve", "-o", log,

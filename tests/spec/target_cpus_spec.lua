@@ -111,8 +111,6 @@ describe("CPUs as target", function()
     local group = pmc.group { "page-faults", "context-switches", target = pmc.system() }:start()
     os.execute "true"
     local before = group:read()
-    jit.off()                                        -- compiled code must not be called back
-    jit.flush()
     local real = ffi.C.pmclua_system.read
     local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
       local got = real(fd, buffer, bytes)
@@ -120,10 +118,10 @@ describe("CPUs as target", function()
       return got
     end)
     ffi.C.pmclua_system.read = callback
-    local ok, after = pcall(group.read, group)
+    local after
+    local ok = support.interpreted(function() after = group:read() end)
     ffi.C.pmclua_system.read = real
     callback:free()
-    jit.on()
     assert.is_true(ok)
     assert.equal(0, (after - before).page_faults or 0)
     assert.is_true((group:read() - before).page_faults >= 0)

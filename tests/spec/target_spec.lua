@@ -209,6 +209,7 @@ describe("descriptors", function()
   ]]
 
   local function run_limited(limits)
+    support.need_unwatched("it keeps descriptors of its own, within the limit", "valgrind")
     support.need(support.have "cc", "no C compiler")
     local running = caller.start(9, 0)
     collectgarbage()                                 -- files that other specs left open are inherited

@@ -10,6 +10,10 @@ local M = {}
 M.root = path.normpath(path.abspath(debug.getinfo(1, "S").source:sub(2)) .. "/../../..")
 M.program = M.root .. "/build/pmclua"
 
+--- The watcher that everything runs under here, "asan" or "valgrind" (tests/check), and how many times slower it is.
+M.watcher = os.getenv "PMCLUA_WATCHER"
+M.slower = ({ asan = 4, valgrind = 20 })[M.watcher] or 1
+
 --- The absolute path of a file in tests/fixtures.
 ---@param name string
 function M.fixture(name) return M.root .. "/tests/fixtures/" .. name end
@@ -88,7 +92,7 @@ local ORDINARY_USER = "setpriv --reuid=65534 --regid=65534 --clear-groups"
 ---@field stdin? string what it reads; nothing by default
 ---@field folder? string where it runs
 ---@field user? boolean as an ordinary user (root alone can ask for it)
----@field limit_s? number 60 by default; past it the status is 124
+---@field limit_s? number 60 by default, more under a watcher; past it the status is 124
 
 --- Runs a program to its end.
 ---@param words string[] argv
@@ -99,7 +103,8 @@ function M.run(words, options)
   local place = M.folder()
   M.write(place .. "/in", options.stdin or "")
   local command = ("cd %s && %s timeout --kill-after=5 %d %s %s <%s/in >%s/out 2>%s/err; echo $? >%s/status")
-    :format(M.quote(options.folder or "."), quoted(environment(options.env)), options.limit_s or 60,
+    :format(M.quote(options.folder or "."), quoted(environment(options.env)),
+      (options.limit_s or 60) * M.slower,
       options.user and ORDINARY_USER or "", quoted(words), place, place, place, place)
   os.execute(command)
   return { status = tonumber(M.read(place .. "/status")), out = M.read(place .. "/out"),
@@ -127,7 +132,7 @@ function M.output_of(command)
   return text
 end
 
-local WAIT_TRIES = 2000        -- of 0.005 s
+local WAIT_TRIES = 2000 * M.slower        -- of 0.005 s
 
 --- Looks until there is what is awaited, or a limit passes.
 ---@generic Found
@@ -140,7 +145,7 @@ function M.await(look, what)
     if found then return found end
     os.execute "sleep 0.005"
   end
-  error("waited 10 s for " .. what, 2)
+  error(("waited %d s for %s"):format(WAIT_TRIES * 0.005, what), 2)
 end
 
 --- Waits until a file has what a pattern finds.
@@ -266,10 +271,11 @@ end
 ---@param fn fun()
 ---@return boolean ok, any why as pcall
 function M.interpreted(fn)
+  local was_on = jit.status()
   jit.flush()
   jit.off()
   local ok, why = pcall(fn)
-  jit.on()
+  if was_on then jit.on() end
   return ok, why
 end
 
@@ -308,6 +314,13 @@ end
 function M.need(condition, reason)
   if condition then return end
   require("busted.core")().pending(reason)        -- the one that a test has as a global is refused in a setup
+end
+
+--- Skips the test that calls it under a watcher, or under this one, whose own doing is in what the test looks at.
+---@param reason string
+---@param watcher? string
+function M.need_unwatched(reason, watcher)
+  M.need(not M.watcher or watcher and watcher ~= M.watcher, ("%s (%s)"):format(reason, M.watcher))
 end
 
 return M

@@ -17,7 +17,7 @@ local SETTINGS = { "PMCLUA_PATH", "PMCLUA_LIB", "PMCLUA_RUNNER", "SYSFS_PATH", "
 
 --- The environment of a run: everything that follows HOME and TMPDIR is in its folder.
 local function environment(folder)
-  os.execute(("mkdir %s/home %s/tmp"):format(folder, folder))
+  os.execute(("mkdir %s/home && mkdir -m 1777 %s/tmp"):format(folder, folder))
   -- The lab is built once for its user, not for each run.
   local cache = os.getenv "XDG_CACHE_HOME" or (os.getenv "HOME" or "/root") .. "/.cache"
   local variables = { HOME = folder .. "/home", TMPDIR = folder .. "/tmp",
