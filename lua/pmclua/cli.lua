@@ -152,6 +152,9 @@ local function load_script(path)
   source, why = file:read "*a"            -- once: it may be a pipe
   file:close()
   if not source then return nil, ("cannot read %s: %s"):format(path, why) end
+  if source:find "^\127ELF" then
+    return nil, ("%s is a program and no script: `pmclua stat -- %s` counts it"):format(path, path)
+  end
   local ok, embedded = pcall(require, "pmclua.embedded")
   local chunk = ok and embedded.script(source)
   if chunk then return chunk end

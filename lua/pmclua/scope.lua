@@ -17,8 +17,17 @@ local function names_of(scope)
   return names
 end
 
+-- What there is under another name: pmc's own, and how one leaves.
+local function elsewhere(name)
+  if name == "exit" or name == "quit" then return "os.exit" end
+  for _, field in ipairs(getmetatable(require "pmclua").__fields()) do
+    if field == name then return "pmc." .. name end
+  end
+end
+
 local function undefined(scope, name)
-  local nearest = require("pmclua.text").nearest(tostring(name), names_of(scope))
+  if name == "pmc" then return [[undefined variable 'pmc': begin with `local pmc = require "pmclua"`]] end
+  local nearest = elsewhere(name) or require("pmclua.text").nearest(tostring(name), names_of(scope))
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
   return ("undefined variable '%s'%s"):format(tostring(name), hint)
 end

@@ -71,10 +71,11 @@ end
 local function unknown(name)
   local names = {}
   for i, script in ipairs(M.all()) do names[i] = script.name end
-  local nearest = require("pmclua.text").nearest(name, names)
+  local here = exists(name .. ".lua") and name .. ".lua"
+  local nearest = here or require("pmclua.text").nearest(name, names)
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
-  return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua)")
-    :format(name, hint)
+  return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua; "
+    .. "a command is counted by `pmclua stat -- COMMAND`)"):format(name, hint)
 end
 
 --- The path that a word of the command line means; or nil and why not.

@@ -252,7 +252,8 @@ end
 ---@return string? best nil where none is near
 function M.nearest(word, candidates)
   word = folded(word)
-  local limit = math.max(1, math.floor(#word / 3))
+  -- A word of two letters is near to too many: it has to be right but for its case.
+  local limit = math.floor(#word / 3)
   local best
   for _, candidate in ipairs(candidates) do
     local d = distance(word, folded(candidate), limit)

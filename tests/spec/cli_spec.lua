@@ -77,6 +77,9 @@ describe("globals", function()
     local result = run { script "local n = 1\nprnt(n)" }
     assert.equal(1, result.status)
     assert.matches("script.lua:2: undefined variable 'prnt': did you mean 'print'%?", result.err)
+    assert.matches("'measure': did you mean 'pmc.measure'?", run({ "-e", "measure 'ls'" }).err, 1, true)
+    assert.matches("'quit': did you mean 'os.exit'?", run({ "-e", "quit()" }).err, 1, true)
+    assert.matches('begin with `local pmc = require "pmclua"`', run({ script "pmc.help()" }).err, 1, true)
   end)
 
   it("may be set and read, and asked for by rawget", function()

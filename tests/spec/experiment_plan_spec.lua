@@ -252,9 +252,16 @@ describe("the command line of an experiment", function()
     assert.equal("", got.err)
   end)
 
+  it("gives functions of one place names of their own", function()
+    local got = support.pmclua { "-e", "print(pmc.compare(function() end, function() end, "
+      .. '{ events = "page-faults", repetitions = 1, warmup = 0, quiet = true }))' }
+    assert.equal("", got.err)
+    assert.matches("function (command line):1 (2) against function (command line):1", got.out, 1, true)
+  end)
+
   it("tells text from a number where it refuses a value, and a margin of several times", function()
-    local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, repetitions = "20", '
-      .. 'margin = 5, baseline = "true" }') }
+    local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, '
+      .. 'repetitions = "20", margin = 5, baseline = "true" }') }
     assert.matches('repetitions must be a whole number of at least 1, not "20"\n', got.err, 1, true)
     assert.matches('margin is a percentage such as "1%", not 5\n', got.err, 1, true)
     local none = support.pmclua { script '{ events = "page-faults", baseline = "true" }' }

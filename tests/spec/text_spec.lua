@@ -190,6 +190,7 @@ describe("the nearest word", function()
     assert.is_nil(text.nearest("quux", events))
     assert.is_nil(text.nearest("cycles", {}))
     assert.is_nil(text.nearest("", events))
+    assert.is_nil(text.nearest("ls", { "lfs" }))
   end)
 
   it("is the first of equally near ones", function()

@@ -177,6 +177,16 @@ function check.factors(value, wrong)
   return factors
 end
 
+-- "f (2)" where there is an "f" already.
+local function another_name(name, seen)
+  local other, count = name, 1
+  while seen[other] do
+    count = count + 1
+    other = ("%s (%d)"):format(name, count)
+  end
+  return other
+end
+
 function check.workloads(value, wrong)
   local workload = require "pmclua.workload"
   if type(value) ~= "table" or getmetatable(value) then value = { value } end
@@ -188,6 +198,8 @@ function check.workloads(value, wrong)
     local made, why = workload.from(item, name)
     if made then
       list[#list + 1] = made
+      -- Functions have no name of their own; at the prompt all stand in line 1.
+      if made.kind == "function" and not name then made.name = another_name(made.name, seen) end
       if seen[made.name] then
         wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", made.name)
       end
