@@ -54,6 +54,7 @@ describe("pmclua compare", function()
       assert.equal(0, got.status)
       assert.matches("no workload of '[ab]' is in the baseline", got.err)
       assert.matches("sleep, d 0.001", got.out, 1, true)
+      assert.matches("up to 6 repetitions", got.out, 1, true)
     end
   end)
 

@@ -216,6 +216,7 @@ describe("a refused formula", function()
       { "comparison", "a + 3", 6, "expected a comparison (== ~= < <= > >=), not the end" },
       { "comparison", "a < 3 +- 2", 7, "a tolerance goes with '==' only" },
       { "limit", "a <= 1%", 6, "expected a sign before the percentage, not '1'" },
+      { "limit", "a <= +1", 6, "expected a number without a sign, or a percentage, not '+'" },
       { "limit", "a == +1%", 3, "a relative limit is an upper or a lower one" },
       { "condition", "a > 1 and", 10, "expected a number, a name or '(', not the end" },
     }

@@ -177,7 +177,9 @@ local signed = (P "+" * Cc(1) + P "-" * Cc(-1)) * space * number * P "%" * space
 local relative = signed / function(direction, n) return { kind = "relative", value = direction * n / 100 } end
 local bare_percent = #(number * "%") * expected("a sign before the percentage",
                                                 "a relative limit is written +1% or -1%")
-local limit = V "sum" * sign * (relative + bare_percent + V "sum") / comparison
+local bare_sign = #P "+" * expected("a number without a sign, or a percentage",
+                                    "a relative limit is written +1% or -1%")
+local limit = V "sum" * sign * (relative + bare_percent + bare_sign + V "sum") / comparison
 
 local unit = P "[" * C((1 - S "[]") ^ 1) * (symbol "]" + expected "']'")
 local DEFINING = "a metric is written name = formula"

@@ -115,12 +115,15 @@ local function baseline_words(baseline)
   return table.concat(parts, ", ")
 end
 
-local function most_repetitions(result)
-  local most = 0
+-- "8 repetitions", of all cells; "up to 8 repetitions" where some have fewer.
+local function all_repetitions(result, is_fit)
+  local most, least = 0, math.huge
   for cell in result:cells() do
-    most = math.max(most, entries_are_values(cell) and 0 or cell.repetitions)
+    if not entries_are_values(cell) then
+      most, least = math.max(most, cell.repetitions), math.min(least, cell.repetitions)
+    end
   end
-  return most
+  return (least < most and "up to " or "") .. repetitions(result, most, is_fit)
 end
 
 -- Levels that all cells have in common.
@@ -152,7 +155,7 @@ function M.sweep_title(result, name, groups, comparison, is_first)
   if #groups == 1 then add(parts, groups[1]) end
   if not is_first then return parts end
   add(parts, common_levels(result))
-  add(parts, repetitions(result, most_repetitions(result), cell.fitted))
+  add(parts, all_repetitions(result, cell.fitted))
   if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
   return parts
 end
