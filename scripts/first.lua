@@ -3,7 +3,7 @@
 --
 -- method: two kernels that add up the same matrix, and the command `true`, interleaved in random order.
 --   Kernels are counted per walk, the command from exec to exit.
--- usage: pmclua first [--set n=256,512] [--repetitions N]
+-- usage: pmclua first [--repetitions N]
 -- example:
 --   pmclua first --repetitions 10
 --   What does walking a matrix by columns cost?

@@ -3,7 +3,7 @@
 --
 -- method: two threads, on two CPUs, each count up in a place of their own; the places are in one cache line
 --   (8 bytes apart), in neighbouring lines, or in pages of their own (the baseline).
--- usage: pmclua sharing [--set apart=8,64]
+-- usage: pmclua sharing [--set apart=8,64,4096]
 -- example:
 --   pmclua sharing --repetitions 10
 --   What does false sharing cost?

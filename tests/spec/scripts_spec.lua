@@ -102,6 +102,13 @@ for _, name in ipairs(names()) do
       for module in text:gmatch 'require%s*%(?%s*"(pmclua[^"]*)"' do assert.equal("pmclua", module) end
     end)
 
+    it("has a usage whose levels it takes", function()
+      local levels = header(name).parts.usage:match "%-%-set (%S+)%]"
+      if not levels then return end
+      local planned = support.pmclua { name, "--plan", "--set", levels }
+      assert.same({ 0, "" }, { planned.status, planned.err })
+    end)
+
     it("has an example that runs and prints what it shows", function()
       support.need(name ~= "regions" or support.have_root(), "probes take root")
       local folder = support.folder()
