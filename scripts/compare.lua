@@ -34,9 +34,9 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benc
 local opt = pmc.options {
   { "events", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "such as ipc" },
-  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "pairs" },
-  { "warmup", 2, type = "integer", value = "N", help = "runs before these" },
-  { "margin", "1%", value = "SHARE", help = "what counts as the same" },
+  { "repetitions", type = "integer", short = "r", value = "N", help = "pairs (30)" },
+  { "warmup", type = "integer", value = "N", help = "runs before these (2)" },
+  { "margin", value = "SHARE", help = "what counts as the same (1%)" },
   { "primary", value = "EVENT", help = "what is decided (default: the first event)" },
   { "until", value = "WIDTH", help = "repeat until the ratio is known as narrowly as this, as 0.5%" },
   { "control", false, help = "measure the first once more, to see what equals differ by" },
@@ -94,8 +94,22 @@ local function is_file(word)
   return word:find "^%S+%.jsonl$" ~= nil or begins == '{"kind":"experiment"'
 end
 
+-- What is decided when something is measured; results were.
+local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed", "timeout",
+  "ignore-failure", "shell", "pin", "store" }
+
+local function refuse_measuring()
+  for _, name in ipairs(MEASURING) do
+    local value = opt[(name:gsub("-", "_"))]
+    local is_given = type(value) == "table" and #value > 0 or value and type(value) ~= "table"
+    if is_given then usage("--" .. name .. " is for commands: files are compared as they were measured") end
+  end
+end
+
 local function compare_files()
-  local result = pmc.load(unpack(opt.workloads))
+  refuse_measuring()
+  local result = pmc.load(unpack(opt.workloads)):with { metrics = #opt.metrics > 0 and opt.metrics or nil,
+    primary = opt.primary }
   -- What tells the files apart comes last: file, or rank.
   local factor = result.header.factors[#result.header.factors]
   result = result:with { baseline = { [factor[1]] = factor[2][1] } }
@@ -120,8 +134,8 @@ local function compare_commands()
     workloads[i] = pmc.command { word, shell = opt.shell, name = name }
   end
   workloads[#workloads + 1] = {
-    events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions,
-    warmup = opt.warmup, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
+    events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions or 30,
+    warmup = opt.warmup or 2, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
     layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, quiet = opt.quiet,

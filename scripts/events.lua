@@ -98,9 +98,9 @@ local function print_columns(rows)
   io.write(table.concat(lines, "\n"), "\n")
 end
 
-local function fail(message)
+local function fail(message, status)
   io.stderr:write("pmclua events: ", message, "\n")
-  os.exit(1, true)
+  os.exit(status or 1, true)
 end
 
 -- How many characters a UTF-8 text has.
@@ -370,6 +370,13 @@ local function metrics()
 end
 
 -- ---- what was asked ----
+
+local of_list = opt.source or opt.pmu or opt.all
+local is_search = of_list or opt.available or opt.metrics or #opt.word > 0
+if (opt.encode or opt.explain) and is_search or opt.encode and opt.explain then
+  fail("--encode and --explain are questions of their own: ask one alone", 2)
+end
+if opt.metrics and of_list then fail("--metrics has no --source, --pmu or --all", 2) end
 
 if opt.encode then encode(opt.encode)
 elseif opt.explain then explain(opt.explain)

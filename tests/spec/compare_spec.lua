@@ -37,6 +37,18 @@ describe("pmclua compare", function()
       { compare(a, b, a).status, compare(a, b, a).err })
   end)
 
+  it("refuses for stored results what only commands can be given, and takes the rest", function()
+    local a, b = stored("a.jsonl", "true"), stored("b.jsonl", "ls /")
+    for _, option in ipairs { "--margin=50%", "--repetitions=9", "-ecycles", "--shell", "--store=c.jsonl" } do
+      local got = compare(a, b, option)
+      assert.equal(2, got.status)
+      assert.matches("is for commands: files are compared as they were measured", got.err, 1, true)
+    end
+    local got = compare(a, b, "-M", "twice = 2 * page_faults", "--primary", "twice")
+    assert.same({ 0, "" }, { got.status, got.err })
+    assert.matches("\ntwice %*", got.out)
+  end)
+
   it("says so where files have no workload in common", function()
     local a, b = stored("a.jsonl", "true"), support.folder() .. "/b.jsonl"
     pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true, store = b })

@@ -197,6 +197,13 @@ describe("pmclua events", function()
     assert.equal("cylces", shown:sub(mark:find "%^~*"))
   end)
 
+  it("answers one question at a time", function()
+    for _, words in ipairs { { "--encode", "cs", "--explain", "cs" }, { "--encode", "cs", "cycles" },
+      { "--explain", "cs", "--all" }, { "--metrics", "--pmu", "cpu" } } do
+      assert.equal(2, run(words).status)
+    end
+  end)
+
   it("says of what nothing was found", function()
     local function says(message, words) assert.match(message, run(words).err, 1, true) end
     says("no event of a PMU or tracepoint system 'nosuch' is here", { "--pmu", "nosuch" })
