@@ -4,6 +4,7 @@
 -- from left to right, the whole grows in proportion to its size, or slower.
 
 local core = require "pmclua.core"
+local declare = require "pmclua.experiment.declare"
 local pmc = require "pmclua"
 local programs = require "programs"
 local records = require "records"
@@ -103,12 +104,11 @@ local function plan_cells(n)
   local levels = {}
   for i = 1, n do levels[i] = i end
   return elapsed_ns(function()
-    local experiment = pmc.experiment { workloads = { "true {n}" }, factors = { { "n", levels } },
-      repetitions = 10,
-      events = { "page-faults" } }
+    local declaration = declare.check { workloads = { "true {n}" }, factors = { { "n", levels } },
+      repetitions = 10, events = { "page-faults" } }
     local plan = require "pmclua.experiment.plan"
-    local made, steps = plan.make(experiment.declaration), 0
-    for _ in plan.steps(experiment.declaration, made) do steps = steps + 1 end
+    local made, steps = plan.make(declaration), 0
+    for _ in plan.steps(declaration, made) do steps = steps + 1 end
     assert(steps == n * 12)
   end) / n
 end
@@ -117,8 +117,7 @@ local function plan_events(n)
   local events = {}
   for i = 1, n do events[i] = ("e%d = page-faults"):format(i) end
   return elapsed_ns(function()
-    local experiment = pmc.experiment { workloads = { "true" }, events = events }
-    require("pmclua.experiment.plan").make(experiment.declaration)
+    require("pmclua.experiment.plan").make(declare.check { workloads = { "true" }, events = events })
   end) / n
 end
 

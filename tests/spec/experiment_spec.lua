@@ -309,7 +309,8 @@ describe("reject_if", function()
   it("gives up after a bounded number of tries, says so, and keeps what was measured", function()
     local result = run { events = { "page-faults" }, repetitions = 3, warmup = 0, workloads = { "true",
       "false" },
-      on_failure = "keep", factors = { { "n", { 1, 2 } } }, reject_if = "n == 2" }
+      -- This seed has a cell of n = 1 first.
+      seed = 9, on_failure = "keep", factors = { { "n", { 1, 2 } } }, reject_if = "n == 2" }
     assert.equal("failed", result.status)
     assert.matches("20 repetitions in a row were rejected", tostring(result.problem))
     local rejected = 0

@@ -75,6 +75,19 @@ describe("a chart", function()
     end
   end)
 
+  it("of a factor says how many of its medians have no interval", function()
+    local header, few = sizes_header(), {}
+    for i, record in ipairs(records_of(header)) do
+      if i <= 3 * #header.cells then
+        record.counts[1] = record.counts[1] + i
+        few[i] = record
+      end
+    end
+    assert.matches("95 % intervals (6 cells without one)", chart(made.result(header, few), "factor").subtitle,
+      1, true)
+    assert.is_nil(chart(sizes(), "factor").subtitle:find("without", 1, true))
+  end)
+
   it("of a factor has medians with intervals, logarithmic where levels are", function()
     local panel = chart(sizes(), "factor").panels[1]
     assert.equal("n", panel.x.label)

@@ -176,6 +176,16 @@ local function interval_row(cell, name, x, divisor)
     summary.high and tonumber(summary.high) / divisor or median }
 end
 
+-- A mark without an interval is not to be taken for one of no width.
+local function without_intervals(cells, name)
+  local count = 0
+  for _, cell in ipairs(cells) do
+    local summary = cell:summary(name)
+    if summary.low == nil and not summary.exact then count = count + 1 end
+  end
+  return count > 0 and (" (%s without one)"):format(text.plural(count, "cell")) or ""
+end
+
 function M.factor(result, name)
   local cells, left_out = cells_with(result, name), 0
   local swept, varies, scale = swept_factor(result, cells), varying(cells), axis.of_cells(cells, name)
@@ -195,7 +205,7 @@ function M.factor(result, name)
     end
   end
   for _, one in ipairs(series) do table.sort(one.data, function(a, b) return a[1] < b[1] end) end
-  local said = "medians with 95 % intervals"
+  local said = "medians with 95 % intervals" .. without_intervals(cells, name)
   if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "cell")) end
   return chart_of(result, cells, #cells, said, { { x = axis.around(text.safe(swept), tics, log),
     y = { label = scale.label, log = scale.log }, series = series } })
