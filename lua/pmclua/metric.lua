@@ -3,8 +3,8 @@
 -- Invariant: a formula knows every name that it needs before anything is counted, and its value is a
 -- number or nil with the reason. Values come from a lookup in the unit of their event (nanoseconds for
 -- times). Where a formula names `iterations`, it means the counts of a whole repetition
--- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`, which
--- is asked of whole repetitions).
+-- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`,
+-- which is asked of whole repetitions).
 
 local grammar = require "pmclua.metric.grammar"
 local evaluate = require "pmclua.metric.evaluate"
@@ -185,11 +185,13 @@ local function replace_names(formula, by)
   end))
 end
 
---- A metric in which names stand for sums of others: of the events that a word stands for on several PMUs.
----@param parsed pmclua.Metric
+--- A metric, condition, prediction or limit in which names stand for sums of others: of the events that a
+--- word stands for on several PMUs.
+---@param parsed pmclua.Formula
 ---@param parts table<string, string[]> name to the names that it is the sum of
----@return pmclua.Metric the metric itself where it needs none of them
-function M.with_sums(parsed, parts)
+---@param kind? "condition"|"comparison"|"limit" nil: a metric
+---@return pmclua.Formula the formula itself where it needs none of them
+function M.with_sums(parsed, parts, kind)
   local by, is_needed = {}, false
   for _, name in ipairs(parsed.needs) do
     if parts[name] then
@@ -198,6 +200,7 @@ function M.with_sums(parsed, parts)
     end
   end
   if not is_needed then return parsed end
+  if kind then return assert(M[kind](replace_names(parsed.formula, by))) end
   local unit = parsed.unit ~= "" and (" [%s]"):format(parsed.unit) or ""
   local bound = assert(define(("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)))
   bound.kind, bound.meaning, bound.events = parsed.kind, parsed.meaning, parsed.events

@@ -55,6 +55,26 @@ describe("a metric", function()
     end
   end)
 
+  it("and a prediction, a limit and a condition are over both kinds of cores alike", function()
+    local made = declared({ events = { "cycles" }, expect = { "cycles == 3 * iterations" },
+      gate = { "cycles <= +1%" }, reject_if = "cycles > 5 and cycles < 7" }, "hybrid")
+    local sum = "(cpu_atom_cycles + cpu_core_cycles)"
+    assert.same({ sum .. " == 3 * iterations", sum .. " <= +1%", sum .. " > 5 and " .. sum .. " < 7" },
+      { made.expect[1].formula, made.gate[1].formula, made.reject_if.formula })
+    assert.is_true(made.reject_if.evaluate { cpu_atom_cycles = 2, cpu_core_cycles = 4 })
+  end)
+
+  it("of a program that was on one kind of cores all the time counts 0 on the other", function()
+    local made = declared({ events = { "cycles" }, expect = { "cycles == 9" } }, "hybrid")
+    local lookup = require("pmclua.experiment.record").lookup
+    local function observed(running)
+      local record = { levels = {}, counts = { [2] = 9 }, enabled = { 10, 10 }, running = { 0, running } }
+      return made.expect[1].left(lookup(record, made, true))
+    end
+    assert.equal(9, observed(10))
+    assert.same({ nil, "cpu_atom_cycles was not counted" }, { observed(5) })
+  end)
+
   it("over both kinds of cores is computed from one pass, in which each has a group of its own", function()
     local made = declared({ events = { "page-faults" }, metrics = { "ipc" } }, "hybrid")
     local planned

@@ -128,8 +128,8 @@ local function bring_own(declaration, have, item, wrong)
   end
 end
 
--- Metrics over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
--- cores) are over their sum.
+-- What is over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
+-- cores) is over their sum.
 local function bind_sums(declaration)
   local parts = {}
   for _, one in ipairs(declaration.events) do
@@ -139,9 +139,15 @@ local function bind_sums(declaration)
     end
   end
   if next(parts) == nil then return end
-  for i, metric in ipairs(declaration.metrics) do
-    declaration.metrics[i] = require("pmclua.metric").with_sums(metric, parts)
+  local with_sums = require("pmclua.metric").with_sums
+  for i, metric in ipairs(declaration.metrics) do declaration.metrics[i] = with_sums(metric, parts) end
+  for key, kind in pairs { expect = "comparison", gate = "limit" } do
+    for i, formula in ipairs(declaration[key] or {}) do
+      declaration[key][i] = with_sums(formula, parts, kind)
+    end
   end
+  local condition = declaration.reject_if
+  declaration.reject_if = condition and with_sums(condition, parts, "condition")
 end
 
 --- Adds them, after the script's own.

@@ -107,11 +107,24 @@ local function indices_of(events)
   return index_of
 end
 
+-- Whether an event of one kind of core never ran because the program was on the others all the time: then 0
+-- is its count.
+local function was_elsewhere(made, event, events)
+  if not (event.core_cpus and event.part_of) then return false end
+  for index, other in ipairs(events) do
+    local enabled, running = made.enabled[index], made.running[index]
+    local is_sibling = other ~= event and other.part_of == event.part_of
+    if is_sibling and made.counts[index] and not (enabled and running < enabled) then return true end
+  end
+  return false
+end
+
 -- The whole count of a record, scaled where it ran part of the time; nil where it was not counted. What needs
 -- no descriptor is a field of the record, and in a stored one only that.
-local function whole_count(made, index, event)
+local function whole_count(made, index, events)
+  local event = events[index]
   local count = made.counts[index] or made[event.tool]
-  if not count then return nil end
+  if not count then return was_elsewhere(made, event, events) and 0 or nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
   local was_shared = enabled and not is_placed and running < enabled
@@ -144,7 +157,7 @@ function record.lookup(made, declaration, is_whole)
       if made.levels[name] ~= nil then return made.levels[name] end
       local index, metric = index_of[name], metrics[name]
       if metric and not index then return evaluate(metric) end
-      local count = index and whole_count(made, index, declaration.events[index])
+      local count = index and whole_count(made, index, declaration.events)
       if not count then return nil, name .. " was not counted" end
       return count / parts
     end
