@@ -77,6 +77,24 @@ describe("an experiment that is ended at any moment", function()
   it("keeps what ended 0.2 s before, and is resumed to the same plan", function()
     for i = 1, times do strike_once(SIGNALS[i % #SIGNALS + 1], math.random() * 1.5e8) end
   end)
+
+  it("keeps it also where a function of the script takes long meanwhile", function()
+    local folder, ended = support.folder(), 0
+    local script = support.write(folder .. "/slow.lua", [[
+      local pmc, ended = require "pmclua", 0
+      return pmc.experiment { events = { "page-faults" }, repetitions = 6, warmup = 0, workloads = { "true" },
+        conclude = function()
+          ended = ended + 1
+          if ended == 3 then os.execute "sleep 0.3; kill -9 $PPID" end
+        end }]])
+    support.pmclua { script, "--store", folder .. "/stored.jsonl" }
+    assert.equal(2, stored_count(folder .. "/stored.jsonl"))
+    repeat
+      ended = ended + 1
+      local run = support.pmclua { script, "--resume", folder .. "/stored.jsonl" }
+    until run.status ~= 137 or ended == 3
+    assert.equal(6, stored_count(folder .. "/stored.jsonl"))
+  end)
 end)
 
 describe("a workload", function()

@@ -36,11 +36,12 @@ end
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
----@param options { session: pmclua.Session, take: fun(record: table), progress?: function,
----   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has
+---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), progress?: function,
+---   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has; flush: has all
+---   that was taken be in the file
 function run.new(declaration, made, options)
   return setmetatable({ declaration = declaration, plan = made, session = options.session,
-    take = options.take,
+    take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
     counter = new_counter(declaration, made) }, Run)
@@ -50,9 +51,12 @@ end
 
 local function run_hook(self, hook, cell, what)
   if not hook then return end
-  if type(hook) == "function" then return hook(cell.levels, cell.workload.name) end
-  local workload = type(hook) == "table" and hook.in_process and hook.fn
-  if workload then return workload(cell.levels, cell.workload.name) end
+  local in_process = type(hook) == "function" and hook
+    or type(hook) == "table" and hook.in_process and hook.fn
+  if in_process then
+    self.flush()
+    return in_process(cell.levels, cell.workload.name)
+  end
   local id = self.session:workload(function(message)
     hook:define(message, cell.levels, { session = self.session })
   end)

@@ -56,6 +56,9 @@ end
 --- Writes what has waited long enough.
 function Storing:tick() attempt(self, "tick", core.now_ns()) end
 
+--- Writes all, before something that may take long without a tick.
+function Storing:flush() attempt(self, "flush") end
+
 ---@param status "complete"|"interrupted"
 function Storing:finish(status)
   attempt(self, "finish", status)
