@@ -75,7 +75,8 @@ describe("the C core, given mutated", function()
       local folder = support.folder()
       local program, core = folder .. "/" .. name, support.root .. "/build"
       local made = support.run { "cc", "-O1", "-g", "-Wall", "-I" .. support.root .. "/core", "-o", program,
-        FOLDER .. "/" .. name .. ".c", FOLDER .. "/replay.c", core .. "/libpmclua.so", "-Wl,-rpath," .. core }
+        FOLDER .. "/" .. name .. ".c", FOLDER .. "/replay.c", core .. "/libpmclua.so", "-Wl,-rpath," .. core,
+        support.watcher == "asan" and "-fsanitize=address,undefined" or nil }
       assert.equal(0, made.status, made.err)
       local corpus = name == "elf" and libraries() or FOLDER .. "/corpus/" .. name
       local result = support.run { "sh", "-c", 'exec "$0" "$@" ' .. corpus .. "/*", program,

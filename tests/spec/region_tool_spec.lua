@@ -13,8 +13,7 @@ describe("a process that runs already", function()
 
   --- Starts pages.c in the background; it is ended with the test. Its pid.
   local function start(shape, n)
-    local pipe = io.popen(("%s %s %d >/dev/null 2>&1 & echo $!"):format(program "pages.c", shape,
-      n * support.slower))
+    local pipe = io.popen(("%s %s %d >/dev/null 2>&1 & echo $!"):format(program "pages.c", shape, n))
     local pid = tonumber(pipe:read "*l")
     pipe:close()
     finally(function() os.execute(("kill -9 %d 2>/dev/null"):format(pid)) end)
@@ -41,8 +40,8 @@ describe("a process that runs already", function()
   end)
 
   it("is followed until Ctrl-C, and what was counted is reported", function()
-    local command = ("exec timeout -s INT --preserve-status 3 %s regions -e %s -f touch -p %d"):format(
-      support.quote(support.program), FAULTS, start("serves", 6))
+    local command = ("exec timeout -s INT --preserve-status %d %s regions -e %s -f touch -p %d"):format(
+      3 * support.slower, support.quote(support.program), FAULTS, start("serves", 6))
     local done = support.run { "sh", "-c", command }
     assert.equal(130, done.status, done.err)
     assert.matches("touch · [%d,]+ calls", done.err)
@@ -137,6 +136,7 @@ describe("pmclua regions", function()
   lazy_setup(need_probes)
 
   it("leaves the command's output and exit status alone, and reports on standard error", function()
+    support.need_unwatched("functions of the runner run as copies, without probes", "valgrind")
     local path = program "pages.c"
     local done = support.pmclua { "regions", "-e", FAULTS, "--function", "touch", "--", path }
     assert.equal(2, done.status)
@@ -153,6 +153,7 @@ describe("pmclua regions", function()
   end)
 
   it("writes JSON and single calls", function()
+    support.need_unwatched("functions of the runner run as copies, without probes", "valgrind")
     local folder = support.folder()
     local done = support.pmclua { "regions", "-e", FAULTS, "-f", "touch", "-j", "-o", folder .. "/r.json",
       "--calls", folder .. "/calls.csv", "--", program "pages.c", "calls", "3" }
