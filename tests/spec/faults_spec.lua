@@ -7,6 +7,12 @@ local support = require "tests.support"
 
 local SAMPLE = 60
 
+--- The shim is built, and loaded into all that a scenario runs.
+local function need_shim()
+  support.need_unwatched "a watcher's own calls would fail, too"
+  support.need(support.have "cc", "no C compiler")
+end
+
 local whole
 --- All cases, made once.
 local function matrix()
@@ -23,8 +29,7 @@ end
 
 describe("a system call that fails", function()
   it("costs a repetition or a run, said and bounded, wherever it is", function()
-    support.need_unwatched "a watcher's own calls would fail, too"
-    support.need(support.have "cc", "no C compiler")
+    need_shim()
     local complaints = {}
     for _, case in ipairs(sample(matrix())) do
       local problems = faults.try(case)
@@ -61,7 +66,7 @@ describe("a system call that fails", function()
   }
   for _, case in ipairs(cases) do
     it(case[1], function()
-      support.need(support.have "cc", "no C compiler")
+      need_shim()
       support.need(faults.can_run(case[2]), "it takes root and tracefs")
       local problems = faults.try { scenario = case[2], program = case[3], call = case[4],
         occurrence = case[5], action = case[6] }
@@ -72,6 +77,7 @@ end)
 
 describe("the matrix of faults", function()
   it("has every call that is imported, or a reason why it cannot fail", function()
+    support.need_unwatched "a watcher's own calls are imported, too"
     support.need(support.have "nm", "binutils are not installed")
     local in_shim, unknown = {}, {}
     for _, name in ipairs(calls.names()) do in_shim[name] = true end
@@ -86,7 +92,7 @@ describe("the matrix of faults", function()
   end)
 
   it("meets each of them in some scenario", function()
-    support.need(support.have "cc", "no C compiler")
+    need_shim()
     support.need(support.have_root() and support.have_tracefs(), "some scenarios take root and tracefs")
     local is_met, unmet = {}, {}
     for _, case in ipairs(matrix()) do is_met[case.call] = true end

@@ -32,9 +32,9 @@ function M.open(words, environment)
   local self = setmetatable({ folder = support.folder() }, Terminal)
   local variables = { HOME = self.folder, XDG_STATE_HOME = self.folder .. "/state", LC_ALL = "C.UTF-8" }
   for name, value in pairs(environment or {}) do variables[name] = value end
-  if support.watcher == "asan" then           -- whose memory it was is not known once libedit is unloaded
-    variables.ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" .. ":detect_leaks=0"
-  end
+  -- Whose memory it was that is left, a watcher does not know once libedit is unloaded.
+  if support.watcher == "asan" then variables.ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" .. ":detect_leaks=0" end
+  if support.watcher == "valgrind" then variables.VALGRIND_LEAKS = "no" end
   local parts = { "exec env -u NO_COLOR" }
   for name, value in pairs(variables) do parts[#parts + 1] = name .. "=" .. support.quote(value) end
   for _, list in ipairs { WRAPPER, words } do
