@@ -100,6 +100,18 @@ describe("a compiled kernel", function()
     assert.are_not.equal(first, build(folder, cc))
   end)
 
+  it("is not found again where the clock was set back while it was compiled", function()
+    local folder = support.folder()
+    write_header(folder, 2)
+    local cc = support.write(folder .. "/cc", ([[#!/bin/sh
+      cc "$@" && echo >>%s/compiled && echo '#define TWO 3' >%s/two.h
+      while [ "$1" != -o ]; do shift; done
+      touch -d '1 hour ago' %s/two.h "$2"]]):format(folder, folder, folder))
+    sh("chmod 755 " .. cc)
+    for _ = 1, 2 do build(folder, cc) end
+    assert.equal("\n\n", support.read(folder .. "/compiled"))
+  end)
+
   it("is not found again where the list of its headers is not whole", function()
     local folder = support.folder()
     write_header(folder, 2)

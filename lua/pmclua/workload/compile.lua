@@ -101,8 +101,11 @@ end
 
 --- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out.
 ---@param dependencies string? what the compiler wrote; nil: it cannot be read
-local function list_headers(dependencies, source)
-  local list = dependencies and dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
+---@param object string made of `source`: where it is the older, the clock was set, and no time means anything
+local function list_headers(dependencies, source, object)
+  local made, written = core.stat(object), core.stat(source)
+  local is_ordered = made and written and made.mtime_ns >= written.mtime_ns
+  local list = is_ordered and dependencies and dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
   if not list then return ("%s %s\n"):format(UNKNOWN, source) end
   local lines = {}
   for path in list:gmatch "%S+" do
@@ -205,7 +208,7 @@ function compile.build(session, unit)
     os.remove(object)
     error(problem, 0)
   end
-  listing = list_headers(dependencies, source)
+  listing = list_headers(dependencies, source, object)
   local made = object_of(stem, listing)
   put_in_place(object, made)
   write_private(stem .. ".headers", listing)
