@@ -175,7 +175,8 @@ describe("the functions of a file", function()
     assert.equal("ENOEXEC", code)
     support.run { "mkfifo", folder .. "/pipe" }
     for _, spec in ipairs { "uprobe:%s/pipe:f", "mem:%s/pipe:f" } do
-      local asked = support.run { "timeout", "20", support.program, "events", "--encode", spec:format(folder) }
+      local asked = support.run { "timeout", "20", support.program, "events", "--encode",
+        spec:format(folder) }
       assert.equal(1, asked.status, asked.err)
     end
   end)
