@@ -101,7 +101,7 @@ local function conclude(value)
     return experiment.main(value, context.args, context)
   end
   refuse_left_over(script)
-  if experiment and experiment.is_waiting() then
+  if value == nil and experiment and experiment.is_waiting() then
     complain "an experiment was declared and not run: `return pmc.experiment { … }` has a script run it"
   end
   if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end

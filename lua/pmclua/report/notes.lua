@@ -119,7 +119,7 @@ end
 local function all_repetitions(result, is_fit)
   local most, least = 0, math.huge
   for cell in result:cells() do
-    if not entries_are_values(cell) then
+    if not entries_are_values(cell) and cell.repetitions > 0 then
       most, least = math.max(most, cell.repetitions), math.min(least, cell.repetitions)
     end
   end
