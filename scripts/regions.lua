@@ -114,8 +114,14 @@ end
 local is_shown, text = pcall(report, opt.histogram)
 local wrong_histogram = not is_shown and text
 if wrong_histogram then text = report() end
-if not opt.output then io.stderr:write(text)
-elseif opt.output == "-" then io.stdout:write(text)
+local function put(file, lines)
+  local is_put, why = file:write(lines)
+  if is_put then is_put, why = file:flush() end
+  if not is_put then fail(STATUS.failed, "cannot write the report: " .. why) end
+end
+
+if not opt.output then put(io.stderr, text)
+elseif opt.output == "-" then put(io.stdout, text)
 else write_file(opt.output, text) end
 if opt.calls then write_file(opt.calls, result:calls_csv()) end
 if wrong_histogram then fail(STATUS.failed, wrong_histogram) end

@@ -5,6 +5,7 @@
 local ffi = require "ffi"
 local core = require "pmclua.core"
 local json = require "dkjson"
+local lfs = require "lfs"
 local session = require "pmclua.workload.session"
 local support = require "tests.support"
 
@@ -263,5 +264,15 @@ describe("a standard descriptor that is closed", function()
     assert.equal(6, stat ">&-")
     assert.equal(125, stat "2>&-")
     assert.equal(1, support.run({ "sh", "-c", support.program .. " -e 'print(1)' >/dev/full" }).status)
+  end)
+
+  it("is an error where the calls of functions were to be reported there", function()
+    local probes = lfs.attributes("/sys/bus/event_source/devices/uprobe", "mode")
+    support.need(support.have_root() and probes, "needs root and the uprobe PMU")
+    for _, redirection in ipairs { "2>&-", "-o - >/dev/full" } do
+      local command = ("%s regions -e page-faults -f pmclua_empty_call %s -- %s-runner empty-calls 3")
+        :format(support.program, redirection, support.program)
+      assert.equal(125, support.run({ "sh", "-c", command }).status, redirection)
+    end
   end)
 end)
