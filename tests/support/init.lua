@@ -132,7 +132,7 @@ function M.output_of(command)
   return text
 end
 
-local WAIT_TRIES = 2000 * M.slower        -- of 0.005 s
+local WAIT_S = 10 * M.slower
 
 --- Looks until there is what is awaited, or a limit passes.
 ---@generic Found
@@ -140,12 +140,13 @@ local WAIT_TRIES = 2000 * M.slower        -- of 0.005 s
 ---@param what string for the message where it never comes
 ---@return Found
 function M.await(look, what)
-  for _ = 1, WAIT_TRIES do
+  local deadline = os.time() + WAIT_S
+  repeat
     local found = look()
     if found then return found end
     os.execute "sleep 0.005"
-  end
-  error(("waited %d s for %s"):format(WAIT_TRIES * 0.005, what), 2)
+  until os.time() > deadline
+  error(("waited %d s for %s"):format(WAIT_S, what), 2)
 end
 
 --- Waits until a file has what a pattern finds.
