@@ -53,13 +53,7 @@ local opt = pmc.options {
   experiment = false,
 }
 
-local STATUS = { failed = 1, usage = 2, uncountable = 77 }
-
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua compare: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(is_typed and STATUS.usage or status, true)
-end
+local STATUS = { usage = 2, uncountable = 77 }
 
 -- A command line without the quotes of a command: each of its words is taken for a command.
 local function is_unquoted(problem)
@@ -82,7 +76,9 @@ local function in_our_words(problem)
   return problem
 end
 
-local function usage(why) fail(STATUS.usage, why .. "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...") end
+local function usage(why)
+  pmc.fail(why .. "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...", STATUS.usage)
+end
 
 if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
@@ -159,11 +155,11 @@ for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 
 if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
 
 local ok, result = pcall(files > 0 and compare_files or compare_commands)
-if not ok then fail(STATUS.failed, in_our_words(result)) end
+if not ok then pmc.fail(in_our_words(result)) end
 if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint then
   result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
 end
 io.write(result:report { format = opt.format, stream = 1 })
 if result.signal then os.exit(128 + result.signal, true) end
-if result.problem then fail(STATUS.failed, result.problem) end
+if result.problem then pmc.fail(result.problem) end
 if not is_counted(result) then os.exit(STATUS.uncountable, true) end

@@ -43,8 +43,7 @@ local STATUS = { wrong = 1, usage = 2, nothing = 77 }
 local as_json = opt.json or opt.format == "json"
 
 if opt.truths and opt.overhead then
-  io.stderr:write "pmclua doctor: --truths and --overhead are two questions: ask one\n"
-  os.exit(STATUS.usage, true)
+  pmc.fail("--truths and --overhead are two questions: ask one", STATUS.usage)
 end
 
 local function show(answer)

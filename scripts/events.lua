@@ -98,11 +98,6 @@ local function print_columns(rows)
   io.write(table.concat(lines, "\n"), "\n")
 end
 
-local function fail(message, status)
-  io.stderr:write("pmclua events: ", message, "\n")
-  os.exit(status or 1, true)
-end
-
 -- How many characters a UTF-8 text has.
 local function letters(text) return #text:gsub("[\128-\191]", "") end
 
@@ -129,7 +124,7 @@ local function refuse(spec, problem)
   local around, place = excerpt(spec, from)
   local marked = around:sub(place, place + problem.length - 1)
   local mark, indent = "^" .. ("~"):rep(letters(marked) - 1), (" "):rep(letters(around:sub(1, place - 1)))
-  fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, around:gsub("%c", "?"), indent, mark))
+  pmc.fail(("%s%s\n  %s\n  %s%s"):format(problem.message, hint, around:gsub("%c", "?"), indent, mark))
 end
 
 local function parse(spec)
@@ -287,9 +282,9 @@ local function nothing_found()
   local hint = near and ("; did you mean '%s'?"):format(near) or ""
   local kind = opt.source and opt.source .. " event" or "event"
   local where = opt.pmu and (" of a PMU or tracepoint system '%s'"):format(opt.pmu) or ""
-  if words == "" then fail(("no %s%s %s here"):format(kind, where, opt.available and "opens" or "is")) end
+  if words == "" then pmc.fail(("no %s%s %s here"):format(kind, where, opt.available and "opens" or "is")) end
   local opening = opt.available and " that opens here" or ""
-  fail(("no %s%s%s is called or described '%s'%s"):format(kind, where, opening, words, hint))
+  pmc.fail(("no %s%s%s is called or described '%s'%s"):format(kind, where, opening, words, hint))
 end
 
 -- Named metrics as entries of a list.
@@ -365,7 +360,7 @@ local function metrics()
   if as_json then return print_array(lines) end
   if not found then
     local what = #opt.word > 0 and (" is called or described '%s'"):format(table.concat(opt.word, " ")) or ""
-    fail(("no metric%s%s"):format(what, opt.available and " whose events open here" or ""))
+    pmc.fail(("no metric%s%s"):format(what, opt.available and " whose events open here" or ""))
   end
 end
 
@@ -374,9 +369,9 @@ end
 local of_list = opt.source or opt.pmu or opt.all
 local is_search = of_list or opt.available or opt.metrics or #opt.word > 0
 if (opt.encode or opt.explain) and is_search or opt.encode and opt.explain then
-  fail("--encode and --explain are questions of their own: ask one alone", 2)
+  pmc.fail("--encode and --explain are questions of their own: ask one alone", 2)
 end
-if opt.metrics and of_list then fail("--metrics has no --source, --pmu or --all", 2) end
+if opt.metrics and of_list then pmc.fail("--metrics has no --source, --pmu or --all", 2) end
 
 if opt.encode then encode(opt.encode)
 elseif opt.explain then explain(opt.explain)

@@ -36,10 +36,6 @@ local function check()
 end
 
 local ok, gate = pcall(check)
-if not ok then
-  local is_typed = type(gate) == "table" and gate.misuse
-  io.stderr:write("pmclua gate: ", tostring(is_typed and gate.message or gate), "\n")
-  os.exit(is_typed and 2 or 1, true)
-end
+if not ok then pmc.fail(gate) end
 if gate.state ~= "pass" or not opt.quiet then print(gate) end
 os.exit(STATUS[gate.state], true)

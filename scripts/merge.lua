@@ -22,14 +22,8 @@ local opt = pmc.options {
   experiment = false,
 }
 
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua merge: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(is_typed and 2 or status, true)
-end
-
-if not opt.output then fail(2, "where to? usage: pmclua merge -o OUTPUT FILE FILE...") end
+if not opt.output then pmc.fail("where to? usage: pmclua merge -o OUTPUT FILE FILE...", 2) end
 
 local ok, records = pcall(pmc.stored.merge, { by = opt.by, unpack(opt.files) }, opt.output)
-if not ok then fail(1, records) end
+if not ok then pmc.fail(records) end
 print(("%d records of %d files in %s"):format(records, #opt.files, opt.output))

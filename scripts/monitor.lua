@@ -21,7 +21,7 @@
 
 local pmc = require "pmclua"
 
-local STATUS = { usage = 2, failed = 125, not_executable = 126, not_found = 127 }
+local STATUS = { failed = 125 }
 
 local opt = pmc.options(pmc.targets.options {
   { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with its unit, as 2s" },
@@ -43,15 +43,7 @@ local opt = pmc.options(pmc.targets.options {
 
 local has_command = #opt.command > 0
 
--- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
-local function fail(problem)
-  local facts = type(problem) == "table" and problem or {}
-  io.stderr:write("pmclua monitor: ", tostring(facts.misuse and facts.message or problem), "\n")
-  local refused = facts.operation == "execute" and facts.code
-  if not has_command then os.exit(facts.status or facts.misuse and STATUS.usage or 1, true) end
-  os.exit(refused == "ENOENT" and STATUS.not_found
-    or (refused == "EACCES" or refused == "ENOEXEC") and STATUS.not_executable or STATUS.failed, true)
-end
+local function fail(problem) pmc.fail(problem, has_command and "command" or nil) end
 
 local function open_output()
   if not opt.output then return has_command and io.stderr or io.stdout end

@@ -85,8 +85,4 @@ local function draw()
 end
 
 local ok, problem = pcall(draw)
-if not ok then
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua plot: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(is_typed and 2 or 1, true)
-end
+if not ok then pmc.fail(problem) end

@@ -26,21 +26,12 @@
 
 local pmc = require "pmclua"
 
-local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
-
--- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua regions: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(status, true)
-end
+local function fail(problem) pmc.fail(problem, "command") end
 
 -- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
 local function read_options(declaration)
   local ok, opt = pcall(pmc.options, declaration)
-  if ok then return opt end
-  if opt.status == 0 then error(opt, 0) end
-  fail(STATUS.failed, opt)
+  return ok and opt or fail(opt)
 end
 
 local opt = read_options {
@@ -72,11 +63,11 @@ local opt = read_options {
 -- ---- what is asked for ----
 
 if #opt.command == 0 and not opt.pid then
-  fail(STATUS.failed, "which command? usage: pmclua regions --function NAME -- COMMAND [ARGS], or -p PID")
+  fail("which command? usage: pmclua regions --function NAME -- COMMAND [ARGS], or -p PID")
 end
-if #opt.command > 0 and opt.pid then fail(STATUS.failed, "a command or -p PID, not both") end
-if #opt.from ~= #opt.to then fail(STATUS.failed, "each --from has its --to") end
-if #opt["function"] + #opt.from == 0 then fail(STATUS.failed, "which function? --function NAME") end
+if #opt.command > 0 and opt.pid then fail("a command or -p PID, not both") end
+if #opt.from ~= #opt.to then fail("each --from has its --to") end
+if #opt["function"] + #opt.from == 0 then fail("which function? --function NAME") end
 
 local asked = { keep = opt.keep, threads = opt.one_thread and "one" or nil,
   returns = opt.return_probes and "probe" or nil }
@@ -91,18 +82,14 @@ local ok, result = pcall(function()
     duration = opt.duration, duty = opt.duty, subtract = opt.subtract,
   })
 end)
-if not ok then
-  local code = type(result) == "table" and result.operation == "execute" and result.code
-  fail(code == "ENOENT" and STATUS.not_found or (code == "EACCES" or code == "ENOEXEC")
-    and STATUS.not_executable or STATUS.failed, result)
-end
+if not ok then fail(result) end
 
 -- ---- reporting ----
 
 local function write_file(path, text)
   local file, why = io.open(path, "w")
   if not file or not file:write(text) or not file:close() then
-    fail(STATUS.failed, "cannot write " .. tostring(why or path))
+    fail("cannot write " .. tostring(why or path))
   end
 end
 
@@ -124,6 +111,6 @@ if not opt.output then put(io.stderr, text)
 elseif opt.output == "-" then put(io.stdout, text)
 else write_file(opt.output, text) end
 if opt.calls then write_file(opt.calls, result:calls_csv()) end
-if wrong_histogram then fail(STATUS.failed, wrong_histogram) end
+if wrong_histogram then fail(wrong_histogram) end
 if opt.pid and result.interrupted then os.exit(128 + result.interrupted, true) end
 os.exit(result.signal ~= 0 and 128 + result.signal or result.exit, true)

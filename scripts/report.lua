@@ -50,13 +50,7 @@ local opt = pmc.options {
   experiment = false,
 }
 
-local STATUS = { failed = 1, usage = 2 }
-
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua report: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(is_typed and STATUS.usage or status, true)
-end
+local STATUS = { usage = 2 }
 
 local function size(bytes)
   return bytes < 1e6 and ("%.1f kB"):format(bytes / 1e3) or ("%.1f MB"):format(bytes / 1e6)
@@ -96,9 +90,11 @@ local function report()
 end
 
 if (opt.keep or opt.older_than) and not opt.prune then
-  fail(STATUS.usage, "--keep and --older-than go with --prune")
+  pmc.fail("--keep and --older-than go with --prune", STATUS.usage)
 end
-if (opt.list or opt.prune) and #opt.files > 0 then fail(STATUS.usage, "--list and --prune take no files") end
+if (opt.list or opt.prune) and #opt.files > 0 then
+  pmc.fail("--list and --prune take no files", STATUS.usage)
+end
 
 local ok, problem = pcall(opt.list and list_stored or opt.prune and prune or report)
-if not ok then fail(STATUS.failed, problem) end
+if not ok then pmc.fail(problem) end

@@ -37,13 +37,7 @@ local opt = pmc.options {
   experiment = false,
 }
 
-local STATUS = { failed = 1, usage = 2, uncountable = 77 }
-
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua snippet: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(is_typed and STATUS.usage or status, true)
-end
+local STATUS = { usage = 2, uncountable = 77 }
 
 local function measure()
   local code = table.concat(opt.code, " ")
@@ -67,11 +61,11 @@ local function is_counted(result)
   return false
 end
 
-if opt.unroll < 1 then fail(STATUS.usage, "--unroll takes 1 or more") end
+if opt.unroll < 1 then pmc.fail("--unroll takes 1 or more", STATUS.usage) end
 
 local ok, result = pcall(measure)
-if not ok then fail(STATUS.failed, result) end
+if not ok then pmc.fail(result) end
 io.write(result:report { format = opt.format, stream = 1 })
 if result.signal then os.exit(128 + result.signal, true) end
-if result.problem then fail(STATUS.failed, result.problem) end
+if result.problem then pmc.fail(result.problem) end
 if not is_counted(result) then os.exit(STATUS.uncountable, true) end

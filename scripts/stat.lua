@@ -19,23 +19,16 @@
 
 local pmc = require "pmclua"
 
-local STATUS = { failed = 125, not_executable = 126, not_found = 127 }
+local STATUS = { failed = 125, not_executable = 126 }
 
 local FORMATS = { "table", "json", "csv", "markdown", "html" }
 
--- A mistake in what was typed is not one in this script: its place here says nothing to whoever typed it.
-local function fail(status, problem)
-  local is_typed = type(problem) == "table" and problem.misuse
-  io.stderr:write("pmclua stat: ", tostring(is_typed and problem.message or problem), "\n")
-  os.exit(status, true)
-end
+local function fail(problem) pmc.fail(problem, "command") end
 
 -- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
 local function read_options(declaration)
   local ok, opt = pcall(pmc.options, declaration)
-  if ok then return opt end
-  if opt.status == 0 then error(opt, 0) end
-  fail(STATUS.failed, opt)
+  return ok and opt or fail(opt)
 end
 
 local opt = read_options(pmc.targets.options {
@@ -68,31 +61,24 @@ local separator = opt.separator == "\\t" and "\t" or opt.separator or ","
 -- ---- what is asked ----
 
 local ok, target = pcall(pmc.targets.from, opt)
-if not ok then fail(STATUS.failed, target) end
+if not ok then fail(target) end
 if not has_command and not target then
-  fail(STATUS.failed, "which command? usage: pmclua stat [-e LIST] [-r N] -- COMMAND [ARGS]")
+  fail("which command? usage: pmclua stat [-e LIST] [-r N] -- COMMAND [ARGS]")
 end
 if not has_command and opt["repeat"] > 1 then
-  fail(STATUS.failed, "-r runs a command several times: which?")
+  fail("-r runs a command several times: which?")
 end
-if opt.separator == "" then fail(STATUS.failed, "-x takes what is to stand between fields") end
-if opt.separator and format ~= "csv" then fail(STATUS.failed, "-x is for CSV, and --format says " .. format) end
-if opt.entries and not opt.marks then fail(STATUS.failed, "--entries goes with --marks") end
+if opt.separator == "" then fail("-x takes what is to stand between fields") end
+if opt.separator and format ~= "csv" then fail("-x is for CSV, and --format says " .. format) end
+if opt.entries and not opt.marks then fail("--entries goes with --marks") end
 
 local function milliseconds(option, letter)
   local good, value = pcall(pmc.targets.milliseconds, option, letter)
-  if not good then fail(STATUS.failed, value) end
+  if not good then fail(value) end
   return value
 end
 
 local timeout = opt.timeout and milliseconds(opt.timeout, "--timeout")
-
-local function fail_by(problem)
-  local code = type(problem) == "table" and problem.operation == "execute" and problem.code
-  local is_refused = code == "EACCES" or code == "ENOEXEC"
-  local status = code == "ENOENT" and STATUS.not_found or is_refused and STATUS.not_executable
-  fail(status or STATUS.failed, problem)
-end
 
 -- ---- writing ----
 
@@ -101,7 +87,7 @@ local function open_output()
   if opt.output == "-" then return io.stdout end
   -- "e": it is not the command's.
   local file, why = io.open(opt.output, opt.append and "ae" or "we")
-  return file or fail(STATUS.failed, "cannot write the report: " .. why)
+  return file or fail("cannot write the report: " .. why)
 end
 
 local output = not opt.no_report and open_output()
@@ -109,7 +95,7 @@ local output = not opt.no_report and open_output()
 local function write(text)
   local written, why = output:write(text)
   if written then written, why = output:flush() end
-  if not written then fail(STATUS.failed, "cannot write the report: " .. why) end
+  if not written then fail("cannot write the report: " .. why) end
 end
 
 local said = {}
@@ -137,21 +123,21 @@ end
 
 local function stream()
   if format ~= "table" and format ~= "csv" and format ~= "json" then
-    fail(STATUS.failed, "-I shows a table, csv or json, not " .. format)
+    fail("-I shows a table, csv or json, not " .. format)
   end
   if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks then
-    fail(STATUS.failed, "-I goes with neither -r, --warmup nor --marks")
+    fail("-I goes with neither -r, --warmup nor --marks")
   end
   local started, monitor = pcall(pmc.monitor, { target = target, command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
     interval = milliseconds(opt.interval, "-I"), delay = opt.delay and milliseconds(opt.delay, "-D"),
     duration = timeout, pin = opt.pin, inherit = not opt.no_inherit })
-  if not started then fail_by(monitor) end
+  if not started then fail(monitor) end
   note(monitor:remarks())
   local shown, why = pcall(show_intervals, monitor)
   if not shown then
     monitor:close()
-    fail(STATUS.failed, why)
+    fail(why)
   end
   note(monitor:remarks())
   os.exit(monitor.signal and 128 + monitor.signal or monitor.result and status_of(monitor.result) or 0, true)
@@ -161,12 +147,13 @@ if opt.interval then stream() end
 
 -- ---- running ----
 
-local first_failure, signal
+local first_failure, signal, refused
 
 local function watch(record)
-  -- That it is there was seen before.
-  if record.outcome == "not-started" then fail(STATUS.not_executable, record.why) end
-  if record.outcome == "not-counted" then fail(STATUS.failed, record.why) end
+  if record.outcome == "not-started" or record.outcome == "not-counted" then
+    refused = record
+    error(record.why, 0)               -- no more of them
+  end
   if record.outcome == "quit" and not first_failure then
     first_failure = STATUS.failed
     io.stderr:write("pmclua stat: a run was lost: ", record.why or "the runner ended", "\n")
@@ -203,7 +190,9 @@ local function measure()
 end
 
 local measured, result = pcall(measure)
-if not measured then fail_by(result) end
+-- That it is there was seen before.
+if refused then pmc.fail(refused.why, refused.outcome == "not-started" and STATUS.not_executable or STATUS.failed) end
+if not measured then fail(result) end
 
 -- ---- reporting ----
 
@@ -215,6 +204,6 @@ end
 
 if not opt.no_report then report() end
 if format == "csv" then note(result.remarks) end      -- the others have them in the report
-if result.problem then fail(STATUS.failed, result.problem) end
+if result.problem then fail(result.problem) end
 signal = signal or result.signal
 os.exit(first_failure or signal and 128 + signal or 0)      -- nothing is left to be closed

@@ -28,6 +28,7 @@ local PLACES = {
   monitor    = { "pmclua.monitor", "new" },
   machine    = { "pmclua.machine", "facts" },
   script     = { "pmclua.script.call", "call" },
+  fail       = { "pmclua.script.fail", "fail" },
   load       = { "pmclua.experiment.result.files", "load" },
   plot       = { "pmclua.report.plot", "plot" },
   stored     = { "pmclua.stored" },

@@ -166,3 +166,44 @@ describe("a script called from Lua", function()
     assert.matches("no script is called 'matrx': did you mean 'matrix'%?", run("", "pmc.script 'matrx'").err)
   end)
 end)
+
+describe("a script that fails", function()
+  local folder = support.folder()
+
+  --- What a script of this text says on standard error, and its exit status.
+  local function run(text)
+    support.write(folder .. "/failing.lua", "local pmc = require 'pmclua'\n" .. text)
+    local result = support.pmclua({ "./failing.lua" }, { folder = folder })
+    return { result.err, result.status }
+  end
+
+  it("says why under its own name, and exits with 1 or the status that is asked for", function()
+    assert.same({ "pmclua ./failing.lua: no such thing\n", 1 }, run "pmc.fail 'no such thing'")
+    assert.same({ "pmclua ./failing.lua: no such thing\n", 3 }, run "pmc.fail('no such thing', 3)")
+  end)
+
+  it("tells of what was typed, not of its own lines, and exits with 2", function()
+    local said = run "local ok, why = pcall(pmc.pid, 'x'); pmc.fail(why)"
+    assert.equal(2, said[2])
+    assert.matches("^pmclua %./failing%.lua: pmc%.pid", said[1])
+  end)
+
+  it("that runs a command exits as env(1) does where it cannot", function()
+    local monitor = "local ok, why = pcall(pmc.monitor, { command = '%s' }); pmc.fail(why, 'command')"
+    assert.equal(127, run(monitor:format "/nowhere/at-all")[2])
+    assert.equal(126, run(monitor:format "/etc/passwd")[2])
+    assert.equal(125, run("pmc.fail('the disk is full', 'command')")[2])
+  end)
+
+  it("says it once, however often it is caught", function()
+    local text = "local ok, why = pcall(pmc.fail, 'once', 7); pmc.fail(why)"
+    assert.same({ "pmclua ./failing.lua: once\n", 7 }, run(text))
+  end)
+
+  it("ends itself alone where it was called from Lua", function()
+    support.write(folder .. "/failing.lua", "require('pmclua').fail('no', 5)")
+    local code = "print(pmc.script './failing.lua', 'goes on')"
+    local result = support.pmclua({ "-e", code }, { folder = folder })
+    assert.same({ "5\tgoes on\n", "pmclua ./failing.lua: no\n" }, { result.out, result.err })
+  end)
+end)
