@@ -91,8 +91,8 @@ local function is_file(word)
 end
 
 -- What is decided when something is measured; results were.
-local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed", "timeout",
-  "ignore-failure", "shell", "pin", "store" }
+local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed",
+  "timeout", "ignore-failure", "shell", "pin", "store" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do
@@ -130,8 +130,8 @@ local function compare_commands()
     workloads[i] = pmc.command { word, shell = opt.shell, name = name }
   end
   workloads[#workloads + 1] = {
-    events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics, repetitions = opt.repetitions or 30,
-    warmup = opt.warmup or 2, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
+    events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics,
+    repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
     layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, quiet = opt.quiet,

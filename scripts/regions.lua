@@ -104,7 +104,7 @@ if wrong_histogram then text = report() end
 local function put(file, lines)
   local is_put, why = file:write(lines)
   if is_put then is_put, why = file:flush() end
-  if not is_put then fail(STATUS.failed, "cannot write the report: " .. why) end
+  if not is_put then fail("cannot write the report: " .. why) end
 end
 
 if not opt.output then put(io.stderr, text)

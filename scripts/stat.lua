@@ -179,7 +179,8 @@ if opt.marks and not opt.entries then metrics[#metrics + 1] = "entries = iterati
 
 local function measure()
   local experiment = pmc.experiment {
-    name = "stat", workloads = has_command and { pmc.targets.command(opt.command) } or { [target.name] = wait },
+    name = "stat",
+    workloads = has_command and { pmc.targets.command(opt.command) } or { [target.name] = wait },
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and timeout or nil, target = target, delay = delay,
@@ -191,7 +192,9 @@ end
 
 local measured, result = pcall(measure)
 -- That it is there was seen before.
-if refused then pmc.fail(refused.why, refused.outcome == "not-started" and STATUS.not_executable or STATUS.failed) end
+if refused then
+  pmc.fail(refused.why, refused.outcome == "not-started" and STATUS.not_executable or STATUS.failed)
+end
 if not measured then fail(result) end
 
 -- ---- reporting ----
