@@ -131,8 +131,8 @@ local function compare_commands()
   end
   workloads[#workloads + 1] = {
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics,
-    repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin, primary = opt.primary, control = opt.control or nil,
-    layout = opt.layout, seed = opt.seed,
+    repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin,
+    primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, quiet = opt.quiet,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
