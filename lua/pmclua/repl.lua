@@ -80,7 +80,8 @@ function M.compile(source)
     -- Not "return …", whose tail call would take the line out of tracebacks and error positions: but for
     -- "1; -- one", which can stand nowhere else.
     local before_end = expression:find("--", 1, true) and "\n" or ""
-    return loadstring(("local __keep = ... __keep(%s%s)"):format(expression, before_end), "=stdin") or returned
+    local kept = ("local __keep = ... __keep(%s%s)"):format(expression, before_end)
+    return loadstring(kept, "=stdin") or returned
   end
   local chunk, why = loadstring(source, "=stdin")
   if chunk then return chunk end

@@ -66,7 +66,8 @@ describe("an installation", function()
   end)
 
   it("is everybody's to read and run, whatever the umask was", function()
-    local private = support.run({ "find", prefix, "!", "-perm", "-a=r", "-o", "-type", "d", "!", "-perm", "-a=x" })
+    local private = support.run { "find", prefix, "!", "-perm", "-a=r", "-o", "-type", "d", "!", "-perm",
+      "-a=x" }
     assert.equal("", private.out)
   end)
 

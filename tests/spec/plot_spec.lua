@@ -243,8 +243,8 @@ describe("a plot", function()
   end)
 
   it("in a text shows every value, those at the ends of its axes too", function()
-    local header = made.header { factors = { { "n", { 1, 2 } } }, repetitions = 3, primary = "cycles", cells = {
-      { workload = "w", levels = { n = 1 } }, { workload = "w", levels = { n = 2 } } },
+    local header = made.header { factors = { { "n", { 1, 2 } } }, repetitions = 3, primary = "cycles",
+      cells = { { workload = "w", levels = { n = 1 } }, { workload = "w", levels = { n = 2 } } },
       workloads = { { name = "w", kind = "kernel", per = "run" } } }
     local list = {}
     for i = 1, 6 do
@@ -254,14 +254,14 @@ describe("a plot", function()
     end
     local r = made.result(header, list)
     r:finish "complete"
-    local function marks(kind, letters)
+    local function marks(kind, letters, height)
       local count = 0
-      for line in r:plot(kind):render("text"):gmatch "|([^\n]*)" do
+      for line in r:plot({ kind = kind, height = height }):render("text"):gmatch "|([^\n]*)" do
         count = count + select(2, line:gsub(letters, ""))
       end
       return count
     end
-    assert.equal(6, marks("order", "[ox]"))
+    for _, height in ipairs { 12, 22 } do assert.equal(6, marks("order", "[ox]", height)) end
     assert.equal(2, marks("distribution", "#"))
     assert.is_true(chart(r, "distribution").panels[1].y.log)         -- two cells, far apart
     assert.equal("cycles (×10⁶)", chart(r, "histogram").panels[1].x.label)

@@ -64,7 +64,8 @@ function M.format_of(path)
   local ending = path:match "%.(%a%w*)$"
   local format = not ending and "text" or ENDINGS[ending:lower()]
   if format then return format end
-  explain.misuse(("a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"):format(ending), 4)
+  local said = "a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"
+  explain.misuse(said:format(ending), 4)
 end
 
 

@@ -7,7 +7,8 @@ local M = {}
 local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } }
 local BYTES = { { 2 ^ 30, "GiB" }, { 2 ^ 20, "MiB" }, { 2 ^ 10, "KiB" }, { 1, "B" } }
 
-local COUNTS = { { 1e18, "×10¹⁸" }, { 1e15, "×10¹⁵" }, { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
+local COUNTS = { { 1e18, "×10¹⁸" }, { 1e15, "×10¹⁵" },
+  { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
 
 local function scale_of(largest, scales)
   for _, scale in ipairs(scales) do

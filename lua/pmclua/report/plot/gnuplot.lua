@@ -228,26 +228,30 @@ end
 
 local function span(axis) return axis.low and axis.high and axis.high - axis.low or math.huge end
 
--- Room around the values where an axis has no ends of its own: what lies on an axis is not seen in a text.
-local function room_of(panel)
-  local x, y, sides = panel.x, panel.y, {}
-  for i, limit in ipairs { x.low or false, x.high or false, y.high or false, y.low or false } do
-    sides[i] = limit and "0" or "graph 0.04"
-  end
-  return "set offsets " .. table.concat(sides, ", ")
+local ROOM = 0.04               -- of a plot
+
+-- Room around the values where an axis has no ends of its own: what lies on an axis is not seen in a text, of
+-- so many lines.
+local function room_of(panel, lines)
+  local x, y = panel.x, panel.y
+  local function room(limit, share) return limit and "0" or "graph " .. share end
+  local line = math.max(ROOM, lines and 1 / math.max(2, lines - 5) or 0)
+  return ("set offsets %s, %s, %s, %s"):format(room(x.low, ROOM), room(x.high, ROOM), room(y.high, line),
+    room(y.low, line))
 end
 
-local function add_panel(out, chart, index, number_of, format, width)
+local function add_panel(out, chart, index, number_of, format, size)
   local panel, is_text = chart.panels[index], format == "text"
   -- A text's key is written below it: gnuplot's own cuts names on a narrow terminal.
-  out[#out + 1] = has_key(panel) and not is_text and "set key tmargin center horizontal samplen 2" or "unset key"
+  out[#out + 1] = has_key(panel) and not is_text and "set key tmargin center horizontal samplen 2"
+    or "unset key"
   local title = panel.title and quoted(panel.title)
   if index == 1 and #chart.panels == 1 and not is_text then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
-  out[#out + 1] = room_of(panel)
-  add_axis(out, "x", panel.x, span(panel.x), is_text and width or nil)
+  out[#out + 1] = room_of(panel, is_text and size.height or nil)
+  add_axis(out, "x", panel.x, span(panel.x), is_text and size.width or nil)
   add_axis(out, "y", panel.y, largest_y(panel))
   out[#out + 1] = plot_command(panel, number_of, format)
 end
@@ -266,14 +270,14 @@ end
 ---@return string
 function M.commands(chart, format, output, size)
   local panels, is_text = #chart.panels, format == "text"
-  local height = is_text and math.floor(size.height / panels) or size.height
-  local out = { TERMINALS[format]:format(size.width, height), "set encoding utf8",
+  size = { width = size.width, height = is_text and math.floor(size.height / panels) or size.height }
+  local out = { TERMINALS[format]:format(size.width, size.height), "set encoding utf8",
     ("set output '%s'"):format(output:gsub("'", "''")), "set tics out nomirror", "set border 3",
     is_text and "unset grid" or "set grid lc rgb '#DDDDDD'", "set style fill solid 0.25 border" }
   local number_of = add_data(out, chart)
   local together = panels > 1 and not is_text
   if together then out[#out + 1] = multiplot(chart) end
-  for index in ipairs(chart.panels) do add_panel(out, chart, index, number_of, format, size.width) end
+  for index in ipairs(chart.panels) do add_panel(out, chart, index, number_of, format, size) end
   if together then out[#out + 1] = "unset multiplot" end
   out[#out + 1] = "set output"
   return table.concat(out, "\n") .. "\n"
