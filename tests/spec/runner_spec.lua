@@ -376,7 +376,8 @@ describe("the runner", function()
 
   it("kills a command and its children at its time limit, and leaves none of them", function()
     run(command "true")                          -- the runner has started
-    local result = run(command("sh", "-c", "sleep 60 & echo $!; sleep 60"), { timeout_ns = 2e8 * support.slower })
+    local words = { "sh", "-c", "sleep 60 & echo $!; sleep 60" }
+    local result = run(command(unpack(words)), { timeout_ns = 2e8 * support.slower })
     assert.equal("timed-out", result.outcome)
     support.await_end(tonumber(result.output:match "%d+"))
   end)

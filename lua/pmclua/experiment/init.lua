@@ -203,7 +203,8 @@ local function run_plan(declaration, made, session, into, options)
   end
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
-    progress = progress, done = into.done, flush = function() into.storing:flush() end, enough = stop_rule(declaration, into),
+    progress = progress, done = into.done, flush = function() into.storing:flush() end,
+    enough = stop_rule(declaration, into),
   })
   local caught = core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)
