@@ -160,6 +160,22 @@ describe("an experiment", function()
       timeout = "50ms" }.problem))
   end)
 
+  it("compiles the kernels of a source that has them as they are called once", function()
+    local folder = support.folder()
+    support.write(folder .. "/cc", ("#!/bin/sh\necho >>%s/times\nexec cc \"$@\"\n"):format(folder))
+    os.execute("chmod 755 " .. folder .. "/cc")
+    local code = '#include "pmclua_kernel.h"\nvoid one(void *, uint64_t n) { pmclua_keep(n); }\n'
+      .. "void two( void* state , uint64_t iterations )\n{ (void)state; pmclua_keep(iterations); }"
+    local function of(symbol)
+      return pmc.kernel { name = "both", code = code, symbol = symbol, cc = folder .. "/cc" }
+    end
+    run { events = { "page-faults" }, workloads = { of "one" }, repetitions = 1, iterations = 1 }
+    run { events = { "page-faults" }, workloads = { of "two" }, repetitions = 1, iterations = 1 }
+    local compiled = 0
+    for _ in io.lines(folder .. "/times") do compiled = compiled + 1 end
+    assert.equal(1, compiled)
+  end)
+
   it("warns of a kernel whose work the compiler removed", function()
     local result = run { events = { "page-faults" }, repetitions = 1, warmup = 0, workloads = { pmc.kernel {
       symbol = "lost", code = [[

@@ -76,10 +76,14 @@ end
 -- By extension: what makes a function one that the runner can call. Other languages have no such line.
 local LINKAGE = { c = "", C = 'extern "C" ', cc = 'extern "C" ', cpp = 'extern "C" ', cxx = 'extern "C" ' }
 
--- How the runner calls the function; nil where the source is not C or C++.
-local function declaration_of(symbol, extension)
-  local linkage = LINKAGE[extension or "c"]
+local IN_C = "%%f[%%w_]void%%s+%s%%s*%%(%%s*void%%s*%%*%%s*[%%w_]*%%s*,%%s*uint64_t%%s*[%%w_]*%%s*%%)"
+
+-- How the runner calls the function; nil where the source is not C or C++. Nor where C says it word by word: so
+-- functions of one source are compiled at once.
+local function declaration_of(symbol, unit)
+  local linkage = LINKAGE[unit.extension or "c"]
   if not linkage or not symbol:find "^[%a_][%w_]*$" then return nil end
+  if linkage == "" and unit.text:find(IN_C:format(symbol)) then return nil end
   -- The type of uint64_t: a header here would decide what the source's feature macros do.
   return ("%svoid %s(void *state, __UINT64_TYPE__ iterations);"):format(linkage, symbol)
 end
@@ -91,7 +95,7 @@ function Kernel:object(session, levels)
   local unit = self.source and source_unit(self, levels)
     or { text = self.code, folder = self.folder,
       label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
-  unit.declaration = declaration_of(words.fill(self.symbol, levels), unit.extension)
+  unit.declaration = declaration_of(words.fill(self.symbol, levels), unit)
   unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)
   unit.libs = words.fill_all(self.libs, levels)
   return compile.build(session, unit)
