@@ -149,14 +149,14 @@ describe("a stored experiment", function()
     local folder = support.folder()
     local script = support.write(folder .. "/slow.lua", [[
       local pmc = require "pmclua"
-      return pmc.experiment { events = { "page-faults" }, workloads = { "sleep 0.05" }, repetitions = 400,
-        warmup = 0 }
+      return pmc.experiment { events = { "page-faults" }, workloads = { "sleep 0.05" }, warmup = 0,
+        repetitions = 2000 }
     ]])
     for signal, status in pairs { INT = 130, TERM = 143, KILL = 137 } do
       local path = ("%s/%s.jsonl"):format(folder, signal)
       -- In the foreground it sends one signal; else two, and the second ends pmclua while it reports.
-      local result = support.run { "timeout", "--preserve-status", "--foreground", "-s", signal, "1.2",
-        support.program, script, "--store", path, "--quiet", "--output", folder .. "/out" }
+      local result = support.run { "timeout", "--preserve-status", "--foreground", "-s", signal,
+        tostring(1.2 * support.slower), support.program, script, "--store", path, "--quiet", "--output", folder .. "/out" }
       assert.equal(status, result.status, signal .. result.err)
       local loaded = pmc.load(path)
       local kept = #loaded:values "page_faults"
@@ -174,11 +174,12 @@ describe("a stored repetition", function()
     local script = support.write(folder .. "/slow.lua", [[
       local pmc = require "pmclua"
       return pmc.experiment { events = { "page-faults" }, workloads = { pmc.command { "[ -e ]] .. folder ..
-      [[/ran ] && exec sleep 30; touch ]] .. folder .. [[/ran", shell = true, name = "w" } },
+      [[/ran ] && exec sleep 300; touch ]] .. folder .. [[/ran", shell = true, name = "w" } },
         repetitions = 2, warmup = 0 }
     ]])
-    local got = support.run { "timeout", "--preserve-status", "-s", "KILL", "2", support.program, script,
-      "--store", path }
+    local got = support.run { "sh", "-c", [[
+      "$@" & until grep -qs '"kind":"repetition"' "$0"; do sleep 0.1; done
+      kill -KILL $!; wait $!]], path, support.program, script, "--store", path }
     assert.equal(137, got.status)
     assert.equal(1, #pmc.load(path):values "page_faults")
   end)
