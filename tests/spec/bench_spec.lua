@@ -4,6 +4,7 @@ local support = require "tests.support"
 
 local function bench(...)
   support.need(support.have "cc", "no C compiler")
+  support.need_unwatched("what pmclua costs is not what it costs there", "valgrind")
   support.need(support.have_root(), "the references count the OS kernel too, which needs root")
   support.need(not io.open "/lab/job", "it takes too long in an emulated machine")
   local result = support.pmclua({ support.root .. "/tests/bench/run.lua", "--short", ... }, { limit_s = 120 })

@@ -1,5 +1,6 @@
 -- What specs are encoded as, against what perf 6.1 passed to the OS kernel (tests/fixtures/perf/README.md).
 
+local support = require "tests.support"
 local oracle = require "tests.support.oracle"
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") or "."
@@ -59,7 +60,10 @@ for _, file in ipairs({ "perf-events.tsv", "perf-more.tsv", "perf-thin.tsv" }) d
       local cases = lists[key]
       local verb = cases.kind == "neg" and "rejects at a place what perf rejects"
         or ("encodes %s specs as perf does"):format(cases.kind)
-      it(("%s on %s (%d)"):format(verb, machines[cases.fixture], #cases), function() check(cases) end)
+      it(("%s on %s (%d)"):format(verb, machines[cases.fixture], #cases), function()
+        if cases.kind == "neg" then support.need_unwatched("libpfm4 is shown another CPU", "valgrind") end
+        check(cases)
+      end)
     end
   end)
 end

@@ -156,7 +156,8 @@ describe("a stored experiment", function()
       local path = ("%s/%s.jsonl"):format(folder, signal)
       -- In the foreground it sends one signal; else two, and the second ends pmclua while it reports.
       local result = support.run { "timeout", "--preserve-status", "--foreground", "-s", signal,
-        tostring(1.2 * support.slower), support.program, script, "--store", path, "--quiet", "--output", folder .. "/out" }
+        tostring(1.2 * support.slower), support.program, script, "--store", path, "--quiet",
+        "--output", folder .. "/out" }
       assert.equal(status, result.status, signal .. result.err)
       local loaded = pmc.load(path)
       local kept = #loaded:values "page_faults"

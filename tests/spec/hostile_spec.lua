@@ -208,6 +208,7 @@ describe("a machine", function()
   end)
 
   it("with few descriptors counts, or says which limit to raise", function()
+    support.need_unwatched("it needs more descriptors itself", "valgrind")
     local result = support.run(support.with_few_descriptors { "sh", "-c", "ulimit -n 16; exec \"$@\"", "sh",
       support.program, "stat", "-e", "page-faults,task-clock", "--", "true" })
     assert.equal(0, result.status, result.err)
@@ -223,6 +224,7 @@ describe("a machine", function()
   end)
 
   it("without a folder for temporary files counts commands and kernels", function()
+    support.need_unwatched("it needs such a folder itself", "valgrind")
     local result = support.pmclua({ "stat", "-e", "page-faults", "--", "true" },
       { env = { TMPDIR = "/nowhere" } })
     assert.equal(0, result.status, result.err)
@@ -256,6 +258,7 @@ describe("a standard descriptor that is closed", function()
   end)
 
   it("is an error where results were to go there, and none of the command's otherwise", function()
+    support.need_unwatched("it opens what was closed", "valgrind")
     local function stat(redirection)
       return support.run { "sh", "-c", ("exec %s stat -e page-faults -- sh -c 'exit 6' %s")
         :format(support.program, redirection) }.status
