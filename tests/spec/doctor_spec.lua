@@ -246,6 +246,7 @@ describe("pmclua doctor", function()
   end)
 
   it("counts what is known beforehand, and says which figures can be trusted", function()
+    support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local found, result = json { "--truths" }
     assert.equal(0, found.wrong)
@@ -274,6 +275,17 @@ describe("pmclua doctor", function()
         "group:count, from Lua", "a command, counted", "a tracepoint", "a probe of a function" } do
       assert.is_true(ways[way], way)
     end
+  end)
+
+  it("says so where what it measures with does not end well", function()
+    support.need(support.have "cc", "no C compiler")
+    local result = support.pmclua { "-e", [[
+      local name = "pmclua.doctor.kernels"
+      package.loaded[name] = require(name):gsub("getppid%(%)", "_exit(1)")
+      for _, row in ipairs(pmc.doctor.overhead().list) do
+        if row.way == "a probe of a function" then print(row.ns or row.below, row.why) end
+      end]] }
+    assert.matches("^nil\t[^\n]*exit", result.out, result.err)
   end)
 end)
 

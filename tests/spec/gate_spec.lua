@@ -94,6 +94,15 @@ describe("a limit", function()
     assert.matches("in the baseline", gate(with, "cycles <= +1%", without).results[1].reason, 1, true)
   end)
 
+  it("holds in what has a value, and says how many repetitions have none", function()
+    local values = around(5)
+    values[4], values[9] = false, false
+    local checked = gate(of { values, {}, {} }, "cycles <= 5")
+    assert.equal("pass", checked.state)
+    assert.equal("gate: the limit holds\ngate: 'cycles <= 5', rows: 2 of 22 repetitions have no value",
+      tostring(checked))
+  end)
+
   it("that is relative cannot be checked without a baseline, or without its cell", function()
     local r = of { around(1000), {}, {} }
     assert.equal("uncountable", gate(r, "cycles <= +1%").state)

@@ -44,12 +44,13 @@ local function measure(workload, options)
   local records = {}
   options.store, options.quiet, options.warmup = false, true, 10
   options.each = function(record)
-    if not record.warmup then records[#records + 1] = record end
+    if not record.warmup and record.outcome == "done" then records[#records + 1] = record end
   end
   local ok, result = pcall(require("pmclua.experiment").measure, workload, options)
   if not ok then return nil, reason_of(result) end
   local first = result.header.events[1]
   if first.status then return nil, reason_of(first.why) end
+  if #records == 0 then return nil, reason_of(result.problem or "no repetition ended well") end
   return records, result
 end
 

@@ -24,6 +24,12 @@ local function line_of(result)
   return ("%sfails: %s, was %s%s"):format(head, observed, before, moved(result))
 end
 
+-- What a limit that holds was not seen to hold in.
+local function unseen_line(result)
+  return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(result.text), text.safe(result.cell),
+    result.missing, result.repetitions)
+end
+
 -- The cause without what needed what.
 local function cause(reason) return words.brief((reason:gsub("^needs [^:]+: ", ""))) end
 
@@ -43,18 +49,21 @@ local function uncountable_lines(results)
   return lines
 end
 
---- What did not hold, a line each; one line where all did.
+--- What did not hold, a line each; one line where all did. And where a value is missing.
 ---@param gate pmclua.Gate
 ---@return string without a newline at its end
 function M.render(gate)
-  local lines, held, uncountable = {}, 0, {}
+  local lines, held, uncountable, unseen = {}, 0, {}, {}
   for _, result in ipairs(gate.results) do
-    if result.state == "pass" then held = held + 1
+    if result.state == "pass" then
+      held = held + 1
+      if (result.missing or 0) > 0 then unseen[#unseen + 1] = unseen_line(result) end
     elseif result.state == "fail" then lines[#lines + 1] = line_of(result)
     else uncountable[#uncountable + 1] = result end
   end
   for _, line in ipairs(uncountable_lines(uncountable)) do lines[#lines + 1] = line end
   if #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
+  for _, line in ipairs(unseen) do lines[#lines + 1] = line end
   for i, line in ipairs(lines) do lines[i] = "gate: " .. line end
   return terminal.spelled(table.concat(lines, "\n"))
 end

@@ -19,9 +19,15 @@ local M = {}
 
 ---@class pmclua.Gate
 ---@field state "pass"|"fail"|"uncountable"
----@field results (pmclua.GateResult|{ cell: string, unit: string })[] each limit in each cell
+---@field results pmclua.GateRow[] each limit in each cell
 local Gate = {}
 Gate.__index = Gate
+
+---@class pmclua.GateRow: pmclua.GateResult
+---@field cell string
+---@field unit string
+---@field missing integer? repetitions without a value, of
+---@field repetitions integer?
 
 --- What did not hold, a line each; one line where all did.
 ---@return string
@@ -128,9 +134,7 @@ local function relative(limit, cell, other, level)
     independent(other.cell, before), level)
 end
 
-local function check_cell(limit, cell, before, level)
-  local observed = values.of_metric(cell, side(limit, limit.left))
-  if #observed.list == 0 then return absent(limit, observed, "") end
+local function check_observed(limit, cell, observed, before, level)
   if not limit.relative then return absolute(limit, cell, observed) end
   if not before then
     return { state = "uncountable", text = limit.formula, reason = "the baseline has no such cell" }
@@ -138,6 +142,14 @@ local function check_cell(limit, cell, before, level)
   local theirs = values.of_metric(before, side(limit, limit.left))
   if #theirs.list == 0 then return absent(limit, theirs, "in the baseline, ") end
   return relative(limit, { cell = cell, found = observed }, { cell = before, found = theirs }, level)
+end
+
+local function check_cell(limit, cell, before, level)
+  local observed = values.of_metric(cell, side(limit, limit.left))
+  if #observed.list == 0 then return absent(limit, observed, "") end
+  local found = check_observed(limit, cell, observed, before, level)
+  found.missing, found.repetitions = observed.missing, #observed.list + observed.missing
+  return found
 end
 
 -- ---- all limits in all cells -----------------------------------------------------------------------------
