@@ -26,8 +26,8 @@ end
 
 -- What a limit that holds was not seen to hold in.
 local function unseen_line(result)
-  return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(result.text), text.safe(result.cell),
-    result.missing, result.repetitions)
+  return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(result.text),
+    text.safe(result.cell), result.missing, result.repetitions)
 end
 
 -- The cause without what needed what.
