@@ -278,6 +278,7 @@ describe("pmclua doctor", function()
   end)
 
   it("says so where what it measures with does not end well", function()
+    support.need(support.have_root(), "probes need root")
     support.need(support.have "cc", "no C compiler")
     local result = support.pmclua { "-e", [[
       local name = "pmclua.doctor.kernels"

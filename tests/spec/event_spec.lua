@@ -202,6 +202,15 @@ describe("a mistake", function()
       .. "tracepoint, uncore_cha_0, uncore_imc_0, uncore_imc_1 and weird")
   end)
 
+  it("is no system of tracepoints only because these may not be read", function()
+    support.need(support.have_root(), "only root can become another user")
+    local folder = support.folder()
+    os.execute(("mkdir -m 755 %s/tracing; mkdir -m 700 %s/tracing/events"):format(folder, folder))
+    local result = support.pmclua({ "stat", "-e", "page-fautls", "true" },
+      { user = true, env = { TRACEFS_PATH = folder .. "/tracing" } })
+    assert.matches("did you mean 'page%-faults'", result.err)
+  end)
+
   it("is said in the words of who made it", function()
     local function says(spec, message, fixture)
       assert.match(message, rejected(spec, fixture).message, 1, true)

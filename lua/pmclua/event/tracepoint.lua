@@ -30,10 +30,11 @@ local function read_text(path)
   return text or ""
 end
 
+-- Whether there is such a file, and whether that is certain: where nothing may be read there may be any.
 local function exists(path)
   local file, _, errnum = io.open(path)
   if file then file:close() end
-  return file ~= nil or errnum == EACCES or errnum == EPERM
+  return file ~= nil or errnum == EACCES or errnum == EPERM, file ~= nil
 end
 
 --- The folder of tracefs: the environment variable TRACEFS_PATH, else where it is usually mounted.
@@ -113,13 +114,16 @@ local function is_glob(text)
   return text:find("[*?]") ~= nil
 end
 
---- Whether tracefs has such a system, so that "system:name" is meant as a tracepoint.
+--- Whether tracefs has such a system, or may not be read, so that "system:name" is meant as a tracepoint.
 ---@param system string a name or a glob
 ---@param options table?
----@return boolean
+---@return boolean may_have, boolean is_seen
 function M.has_system(system, options)
   local root = M.root(options)
-  if is_glob(system) then return #matching(M.systems(root), system) > 0 end
+  if is_glob(system) then
+    local is_seen = #matching(M.systems(root), system) > 0
+    return is_seen, is_seen
+  end
   return exists(root .. "/events/" .. system)
 end
 

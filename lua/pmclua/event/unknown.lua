@@ -36,7 +36,7 @@ local function blame_beginning(item, tree, options)
   local pmu = tree:resolve(word)[1]
   if pmu then problem.at(head, "'%s' is a PMU; its events are written as %s", word, form_of(pmu)) end
   if word == "mem" then problem.at(head, "a breakpoint is written as mem:ADDRESS/LENGTH:rwx") end
-  if (not second or second.text == "") and tracepoint.has_system(word, options) then
+  if (not second or second.text == "") and select(2, tracepoint.has_system(word, options)) then
     local said = "'%s' is a system of tracepoints, which are written as %s:NAME, all of them as %s:*"
     problem.at(head, said, word, word, word)
   end
