@@ -306,7 +306,7 @@ local function list()
   if opt.source ~= "metric" then
     local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
     entries = pmc.events.find(table.concat(opt.word, " "), filter)
-    for _, said in ipairs(pmc.events.silences(filter)) do io.stderr:write("pmclua events: ", said, "\n") end
+    for _, said in ipairs(pmc.events.silences(filter)) do pmc.say(said) end
   end
   if not opt.pmu and (not opt.source or opt.source == "metric") then
     for _, entry in ipairs(metric_entries()) do entries[#entries + 1] = entry end

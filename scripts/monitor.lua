@@ -71,13 +71,8 @@ output:setvbuf "line"
 local ok, monitor = pcall(start)
 if not ok then fail(monitor) end
 
-local said = {}
-
 local function note_all()
-  for _, remark in ipairs(opt.quiet and {} or monitor:remarks()) do
-    if not said[remark] then io.stderr:write("pmclua monitor: ", remark, "\n") end
-    said[remark] = true
-  end
+  for _, remark in ipairs(opt.quiet and {} or monitor:remarks()) do pmc.say(remark) end
 end
 
 note_all()

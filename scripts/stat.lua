@@ -98,13 +98,8 @@ local function write(text)
   if not written then fail("cannot write the report: " .. why) end
 end
 
-local said = {}
-
 local function note(remarks)
-  for _, remark in ipairs(opt.no_report and {} or remarks or {}) do
-    if not said[remark] then io.stderr:write("pmclua stat: ", remark, "\n") end
-    said[remark] = true
-  end
+  for _, remark in ipairs(opt.no_report and {} or remarks or {}) do pmc.say(remark) end
 end
 
 -- ---- -I: a line each interval ----
@@ -156,7 +151,7 @@ local function watch(record)
   end
   if record.outcome == "quit" and not first_failure then
     first_failure = STATUS.failed
-    io.stderr:write("pmclua stat: a run was lost: ", record.why or "the runner ended", "\n")
+    pmc.say("a run was lost: " .. (record.why or "the runner ended"))
   end
   local status = status_of { signal = record.signal, exit = record.exit or 0 }
   if status ~= 0 then first_failure = first_failure or status end

@@ -167,7 +167,7 @@ describe("a script called from Lua", function()
   end)
 end)
 
-describe("a script that fails", function()
+describe("a script that says something, or fails", function()
   local folder = support.folder()
 
   --- What a script of this text says on standard error, and its exit status.
@@ -198,6 +198,12 @@ describe("a script that fails", function()
   it("says it once, however often it is caught", function()
     local text = "local ok, why = pcall(pmc.fail, 'once', 7); pmc.fail(why)"
     assert.same({ "pmclua ./failing.lua: once\n", 7 }, run(text))
+  end)
+
+  it("says other things once, in the characters of the place", function()
+    support.write(folder .. "/failing.lua", "local pmc = require 'pmclua'; for _ = 1, 2 do pmc.say '5 µs' end")
+    local result = support.pmclua({ "./failing.lua" }, { folder = folder, env = { LC_ALL = "C" } })
+    assert.same({ 0, "pmclua ./failing.lua: 5 us\n" }, { result.status, result.err })
   end)
 
   it("ends itself alone where it was called from Lua", function()

@@ -45,6 +45,8 @@ return {
     [[pmc.options { { "size", 1024, help = "elements" }, { "verbose", false } }.size]] },
   { "script", "runs a script by its name, with its options; returns the result where it is an experiment",
     [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store")]] },
+  { "say", "says something of a script's own on standard error, once: warnings, what it does instead",
+    [[pmc.say "there is no file: the last one is taken"]] },
   { "fail", "ends a script that cannot do what it was asked, with a word why and an exit status",
     [[pcall(pmc.fail, "there is no file of that name", 1)]] },
   { "load", "reads stored results back as one result",

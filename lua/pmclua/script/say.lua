@@ -1,4 +1,5 @@
---- fail.lua: how a script ends that cannot do what it was asked: what it says, and its exit status.
+--- say.lua: what a script says of itself on standard error, in the characters of the terminal, and how it ends
+--- where it cannot do what it was asked.
 
 local M = {}
 
@@ -20,6 +21,26 @@ end
 -- A mistake in what was typed is not one in the script: its place there says nothing to whoever typed it.
 local function said_of(problem, facts) return facts.misuse and facts.message or tostring(problem) end
 
+-- By script: what it has said.
+local told = setmetatable({}, { __mode = "k" })
+
+local function write(text)
+  local script = require("pmclua.script").current
+  local said = ("pmclua %s: %s"):format(script and script.word or "-", text)
+  io.stdout:flush()
+  io.stderr:write(require("pmclua.failure").shown(said), "\n")
+end
+
+--- Says `pmclua NAME: TEXT` on standard error, the same text once in a run of the script.
+---@param text string
+---@return nil
+function M.say(text)
+  local run = require("pmclua.script").current or M
+  told[run] = told[run] or {}
+  if not told[run][text] then write(text) end
+  told[run][text] = true
+end
+
 --- Ends the running script: says `pmclua NAME: …` on standard error. A problem that has been told, as that of
 --- `--help`, only ends it.
 ---@param problem any a message, or what was raised
@@ -29,10 +50,7 @@ local function said_of(problem, facts) return facts.misuse and facts.message or 
 function M.fail(problem, how)
   local facts = type(problem) == "table" and problem or {}
   if facts.quiet then error(problem, 0) end
-  local script = require("pmclua.script").current
-  local said = ("pmclua %s: %s"):format(script and script.word or "-", said_of(problem, facts))
-  io.stdout:flush()
-  io.stderr:write(require("pmclua.failure").shown(said), "\n")
+  write(said_of(problem, facts))
   error(setmetatable({ status = status_of(facts, how), quiet = true }, Ended), 0)
 end
 
