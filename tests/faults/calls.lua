@@ -100,7 +100,7 @@ M.LEFT = {
 }
 
 -- Neither asks the OS kernel nor allocates: patterns of names.
-M.PURE = { "^str", "^mem", "^stp", "^is[a-z]+$", "^lua", "^_", "^pthread_mutex_", "^pthread_cond_",
+M.PURE = { "^str", "^mem", "^bcmp$", "^stp", "^is[a-z]+$", "^lua", "^_", "^pthread_mutex_", "^pthread_cond_",
   "^pthread_attr_destroy$", "^sig[a-z]+set$", "^sigabbrev_np$", "^posix_spawn.*_destroy$",
   "^posix_spawnattr_set", "^v?snprintf$", "^getenv$", "^environ$", "^std[a-z]+$", "^free$", "^fnmatch$",
   "^ferror$", "^feof$", "^clearerr$", "^ungetc$", "^gmtime_r$", "^difftime$",

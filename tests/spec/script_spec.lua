@@ -201,7 +201,8 @@ describe("a script that says something, or fails", function()
   end)
 
   it("says other things once, in the characters of the place", function()
-    support.write(folder .. "/failing.lua", "local pmc = require 'pmclua'; for _ = 1, 2 do pmc.say '5 µs' end")
+    local text = "local pmc = require 'pmclua'; for _ = 1, 2 do pmc.say '5 µs' end"
+    support.write(folder .. "/failing.lua", text)
     local result = support.pmclua({ "./failing.lua" }, { folder = folder, env = { LC_ALL = "C" } })
     assert.same({ 0, "pmclua ./failing.lua: 5 us\n" }, { result.status, result.err })
   end)
