@@ -103,7 +103,7 @@ M.LEFT = {
 M.PURE = { "^str", "^mem", "^bcmp$", "^stp", "^is[a-z]+$", "^lua", "^_", "^pthread_mutex_", "^pthread_cond_",
   "^pthread_attr_destroy$", "^sig[a-z]+set$", "^sigabbrev_np$", "^posix_spawn.*_destroy$",
   "^posix_spawnattr_set", "^v?snprintf$", "^getenv$", "^environ$", "^std[a-z]+$", "^free$", "^fnmatch$",
-  "^ferror$", "^feof$", "^clearerr$", "^ungetc$", "^gmtime_r$", "^difftime$",
+  "^ferror$", "^feof$", "^bsearch$", "^atoi$", "^clearerr$", "^ungetc$", "^gmtime_r$", "^difftime$",
   "^a?cosh?$", "^a?sinh?$", "^a?tanh?$", "^atan2$", "^exp$", "^log1?[02]?$", "^pow$", "^sqrt$",
   "^fmod$", "^modf$", "^frexp$", "^ldexp$" }
 

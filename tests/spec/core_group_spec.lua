@@ -55,6 +55,12 @@ local function open_descriptors()
   return count
 end
 
+-- Fewer may be: what other specs left is closed when no stale slot of a stack refers to it any more.
+local function assert_none_left(before)
+  local now = open_descriptors()
+  assert.is_true(now <= before, ("%d are open, %d were"):format(now, before))
+end
+
 --- Calls fn while perf_event_open is `replacement(real, attr, pid, cpu, group_fd, flags)`.
 local function with_open(replacement, fn)
   local real = ffi.C.pmclua_system.perf_event_open
@@ -94,7 +100,7 @@ describe("a group", function()
       assert.equal("ENOENT", failure.code)
       assert.equal(place, failure.index)
       assert.equal(1000, failure.attr.config)
-      assert.equal(before, open_descriptors())
+      assert_none_left(before)
     end
   end)
 
@@ -157,7 +163,7 @@ describe("a group", function()
     local group = assert(core.group { software(FAULTS) })
     group:close()
     group:close()
-    assert.equal(before, open_descriptors())
+    assert_none_left(before)
     assert.has_error(function() group:start() end, "this group is closed")
   end)
 
@@ -191,7 +197,7 @@ describe("a group", function()
         end)
       end
     end
-    assert.equal(before, open_descriptors())
+    assert_none_left(before)
   end)
 
   it("holds as many members as the OS kernel allows, and says E2BIG to one more (I)", function()
