@@ -73,11 +73,16 @@ static uint64_t own_peak_kb(void)
 }
 
 /* A held child shares our memory, and when it executes its peak goes on from ours. What getrusage says of us
- * is never below our peak (it goes on from pmclua's), and quick to ask for. */
+ * is never below our peak (it goes on from pmclua's), and quick to ask for; our own never falls, so it is read
+ * again only where a child is above what it was. */
 uint64_t memory_peak(const struct rusage *usage)
 {
+    static uint64_t own_kb;
     struct rusage own;
     uint64_t peak_kb = (uint64_t)usage->ru_maxrss;
-    int is_above = getrusage(RUSAGE_SELF, &own) == 0 && usage->ru_maxrss > own.ru_maxrss;
-    return is_above || peak_kb > own_peak_kb() ? peak_kb * 1024 : 0;
+    if (getrusage(RUSAGE_SELF, &own) == 0 && usage->ru_maxrss > own.ru_maxrss)
+        return peak_kb * 1024;
+    if (peak_kb > own_kb)
+        own_kb = own_peak_kb();
+    return peak_kb > own_kb ? peak_kb * 1024 : 0;
 }
