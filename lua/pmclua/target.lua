@@ -141,12 +141,16 @@ function list_places.held(self) return { { pid = self.ids[1], cpu = -1 } } end
 function list_places.self() return { { pid = 0, cpu = -1 } } end
 
 function list_places.process(self)
-  local places = {}
+  local places, seen = {}, {}
   for _, pid in ipairs(self.ids) do
     local threads = tasks.is_alive(pid) and tasks.threads(pid) or {}
     for _, tid in ipairs(threads) do
-      places[#places + 1] = { pid = tid, cpu = -1, part = self.per == "thread" and thread_label(tid)
-        or self.per == "process" and thread_label(pid) or nil }
+      -- The id of a thread names its process too, which may be there already.
+      if not seen[tid] then
+        places[#places + 1] = { pid = tid, cpu = -1, part = self.per == "thread" and thread_label(tid)
+          or self.per == "process" and thread_label(pid) or nil }
+      end
+      seen[tid] = true
     end
     if #threads == 0 then error(no_such("process", pid), 0) end
   end
@@ -221,16 +225,19 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 
 -- ---- cgroups ------------------------------------------------------------------------------------------
 
---- The tasks of cgroups, with those of the cgroups below them; of several, each apart.
+--- The tasks of cgroups, with those of the cgroups below them; of several, each apart. The sum has each task
+--- once: a cgroup that is below another one in the list adds nothing to it.
 ---@param spec string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", per = "cgroup" | "cpu" | … }
 ---@return pmclua.Target
 function M.cgroup(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.cgroup", given, { cpus = "string|number", per = "string" })
-  local names = {}
-  for i, item in ipairs(given) do
+  local names, seen = {}, {}
+  for _, item in ipairs(given) do
     if type(item) ~= "string" or item == "" then explain.misuse("pmc.cgroup takes names of cgroups", 3) end
-    names[i] = item
+    local plain = cgroup.plain(item)
+    if not seen[plain] then names[#names + 1] = item end
+    seen[plain] = true
   end
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, as \"system.slice\"", 3) end
   local kinds = { "cgroup", unpack(topology.kinds) }
@@ -247,19 +254,31 @@ local function open_folder(path)
     message = "cannot open the cgroup's folder: " .. why }, 0)
 end
 
+local function say_nesting(entry, per)
+  local said = per == "cgroup" and "cgroup %s is below %s: the sum has it once, as part of %s"
+    or "cgroup %s is below %s: it is counted once, as part of %s"
+  local outer = text.safe(entry.below)
+  return said:format(text.safe(entry.name), outer, outer)
+end
+
+-- A cgroup below another one of the list: its tasks are in that one's counts.
 function list_places.cgroup(self)
   local places, folders = {}, {}
-  local cpus = cpus_now(self)
-  for i, name in ipairs(self.names) do
-    folders[i] = open_folder(cgroup.folder(name))
-    for _, cpu in ipairs(cpus) do
-      places[#places + 1] = { pid = -1, cpu = cpu, directory = folders[i].fd,
-        part = self.per == "cgroup" and "cgroup " .. text.safe(name) or cpu_part(self, cpu) }
+  local cpus, list, notes = cpus_now(self), cgroup.distinct(self.names)
+  for _, entry in ipairs(list) do
+    if entry.below then notes[#notes + 1] = say_nesting(entry, self.per) end
+    if not entry.below or self.per == "cgroup" then
+      local folder = open_folder(entry.path)
+      folders[#folders + 1] = folder
+      for _, cpu in ipairs(cpus) do
+        places[#places + 1] = { pid = -1, cpu = cpu, directory = folder.fd, is_apart = entry.below ~= nil,
+          part = self.per == "cgroup" and "cgroup " .. text.safe(entry.name) or cpu_part(self, cpu) }
+      end
     end
   end
   return places, function()
     for _, folder in ipairs(folders) do folder:close() end
-  end
+  end, notes
 end
 
 -- ---- what all have ------------------------------------------------------------------------------------
@@ -267,9 +286,10 @@ end
 --- Where its groups are to be opened, here and now. Raises a problem where the target is not there.
 ---@return pmclua.Place[] places
 ---@return fun() release what is needed only for opening
+---@return string[] notes what is to be said of them
 function Target:places()
-  local places, release = list_places[self.kind](self)
-  return places, release or nothing_to_release
+  local places, release, notes = list_places[self.kind](self)
+  return places, release or nothing_to_release, notes or {}
 end
 
 --- Raises a problem where the target is not there; opens nothing.

@@ -2,10 +2,10 @@
 -- counted exactly by those targets and by no other.
 
 local caller = require "tests.support.caller"
-local core = require "pmclua.core"
 local ffi = require "ffi"
 local pmc = require "pmclua"
 local support = require "tests.support"
+local with_cgroups = require("tests.support.cgroups").with
 
 local CALLS, parts_of = caller.CALLS, caller.parts_of
 local message_of = support.message_of
@@ -121,23 +121,6 @@ describe("a thread as target", function()
 end)
 
 -- ---- cgroups ----
-
-local function with_cgroups(names, fn)
-  local mount = require("pmclua.target.cgroup").mount()
-  support.need(mount, "no cgroups are mounted")
-  support.need(support.have_root(), "making cgroups needs root")
-  local folders = {}
-  for i, name in ipairs(names) do
-    folders[i] = ("%s/pmclua-test-%d-%s"):format(mount, core.pid(), name)
-    if os.execute(("mkdir '%s' 2>/dev/null"):format(folders[i])) ~= 0 then
-      for k = 1, i - 1 do os.execute(("rmdir '%s'"):format(folders[k])) end
-      support.need(false, "cgroups cannot be made here")
-    end
-  end
-  local ok, why = pcall(fn, unpack(folders))
-  for i = #folders, 1, -1 do os.execute(("rmdir '%s'"):format(folders[i])) end
-  if not ok then error(why, 0) end
-end
 
 local function run_in(folder, calls)
   os.execute(("echo $$ >'%s/cgroup.procs'; echo go | %s 1 %d"):format(folder, caller.program(), calls))

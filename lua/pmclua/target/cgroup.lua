@@ -55,6 +55,17 @@ local function missing(mount, name)
   end
 end
 
+-- What tells a folder from all others, whatever it is called.
+local function identity(path)
+  local facts = require("lfs").attributes(path)
+  return facts and ("%s:%s"):format(facts.dev, facts.ino)
+end
+
+local function device(path) return require("lfs").attributes(path, "dev") end
+
+-- Whether a path is a folder of the hierarchy mounted at `mount`, through whatever mount or link.
+local function is_within(path, mount) return is_folder(path) and device(path) == device(mount) end
+
 --- The folder of a cgroup. Raises a problem where there is none.
 ---@param name string "a.slice", "/a.slice/b", or a folder below where cgroups are mounted; "/": the root
 ---@return string folder
@@ -66,10 +77,65 @@ function M.folder(name)
   end
   if name:sub(1, #mount + 1) == mount .. "/" then name = name:sub(#mount + 2) end
   local path = (mount .. "/" .. name):gsub("/+", "/"):gsub("(.)/$", "%1")
-  if is_folder(path) then return path end
+  if is_within(path, mount) then return path end
+  if name:sub(1, 1) == "/" and is_within(name, mount) then return name end
   error(explain.problem { code = "ENOENT", operation = "open",
     message = ("there is no cgroup '%s' (no folder %s)"):format(text.safe(name), text.safe(path)),
     hint = missing(mount, name) }, 0)
+end
+
+-- The cgroups that a folder is below, by identity.
+local function above(path)
+  local set, root, last = {}, identity(M.mount()), identity(path)
+  while last ~= root do
+    path = path .. "/.."
+    local id = identity(path)
+    if not id or id == last then break end
+    set[id], last = true, id
+  end
+  return set
+end
+
+--- One way to write a name, as text: "a//b/" is "a/b".
+---@param name string
+---@return string
+function M.plain(name)
+  local parts = {}
+  for part in name:gmatch "[^/]+" do
+    if part ~= "." then parts[#parts + 1] = part end
+  end
+  return #parts > 0 and table.concat(parts, "/") or "/"
+end
+
+---@class pmclua.Cgroup
+---@field name string as it was given
+---@field path string
+---@field id string
+---@field below? string the name of another one in the list that it is below, and that counts its tasks too
+
+--- The cgroups of these names, each once. Raises a problem where there is none of a name.
+---@param names string[]
+---@return pmclua.Cgroup[]
+---@return string[] notes what was named twice
+function M.distinct(names)
+  local list, notes, by_id = {}, {}, {}
+  for _, name in ipairs(names) do
+    local path = M.folder(name)
+    local id = identity(path)
+    if by_id[id] then
+      notes[#notes + 1] = ("cgroup %s is %s by another name: counted once"):format(text.safe(name),
+        text.safe(by_id[id].name))
+    else
+      by_id[id] = { name = name, path = path, id = id }
+      list[#list + 1] = by_id[id]
+    end
+  end
+  for _, entry in ipairs(list) do
+    for id in pairs(above(entry.path)) do
+      if by_id[id] then entry.below = by_id[id].name end
+    end
+  end
+  return list, notes
 end
 
 return M

@@ -28,6 +28,7 @@ local M = {}
 ---@field cpu integer
 ---@field directory? integer descriptor of a cgroup's folder, instead of a pid
 ---@field part? string|integer which part of the target it belongs to
+---@field is_apart? boolean counted for its part alone: another place has it in the sum already
 
 -- ---- opening ------------------------------------------------------------------------------------------
 
@@ -136,7 +137,8 @@ local ATTEMPTS = 20
 local function open_stable(self)
   local members, failure
   for attempt = 1, ATTEMPTS do
-    local places, release = self.target:places()
+    local places, release, notes = self.target:places()
+    self.notes = notes
     self.count = descriptors_for(self, places)
     budget.take(self.count, describe(self, places))
     members, failure = open_places(self, places)
@@ -258,7 +260,7 @@ function Watch:read_into(room)
   binding.clear(room, self.width * (1 + #self.parts))
   for _, member in ipairs(self.members) do
     read_member(self, member)
-    binding.add(room, member.at, member.reading, member.words)
+    if not member.place.is_apart then binding.add(room, member.at, member.reading, member.words) end
     if member.part then
       binding.add(room, self.width * member.part + member.at, member.reading, member.words)
     end
