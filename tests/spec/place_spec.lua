@@ -55,9 +55,10 @@ for _, words in ipairs(COMMANDS) do
 
     it("keeps to 80 columns where nobody says how wide the place is", function()
       local said, printed = run(words, { LC_ALL = "C.UTF-8" })
-      -- Messages are one paragraph each: the terminal folds them.
+      -- Messages are one paragraph each: the terminal folds them. An event's name is not folded: some PMUs
+      -- have one of more than 78 characters.
       for line in (words[1] == "events" and printed or said):gmatch "[^\n]+" do
-        assert.is_true(require("pmclua.text").width(line) <= 80, line)
+        assert.is_true(require("pmclua.text").width(line) <= 80 or not line:find "%S%s+%S", line)
       end
     end)
   end)

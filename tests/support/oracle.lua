@@ -80,6 +80,15 @@ local function adapt_type(row, pmu)
   if not row.type then return ("no PMU %s"):format(pmu) end
 end
 
+-- Why a sysfs event that a spec names alone ("msr/smi/") is not here; nil where it is, or where it names terms.
+local function lacks_event(pmu, spec)
+  local word = spec:match("^[%l_]+/([%w_-]+)/%a*$")
+  local devices = "/sys/bus/event_source/devices/"
+  if not word or read_line(devices .. pmu .. "/events/" .. word) then return nil end
+  if read_line(devices .. pmu .. "/format/" .. word) then return nil end
+  return ("the PMU %s has no event %s"):format(pmu, word)
+end
+
 --- Makes a case of the machine where the file was made one of this machine: nil, or why it cannot be.
 ---@param case table changed
 ---@return string? reason
@@ -92,7 +101,7 @@ function M.adapt(case)
   for _, row in ipairs(case.rows) do
     local reason
     if row.type == "2" and row.name:find("^%a[%w_]*:[%w_]+$") then reason = adapt_tracepoint(row) end
-    if pmu and tonumber(row.type) > 5 then reason = adapt_type(row, pmu) end
+    if pmu and tonumber(row.type) > 5 then reason = adapt_type(row, pmu) or lacks_event(pmu, case.spec) end
     if reason then return reason end
   end
 end
