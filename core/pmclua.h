@@ -193,7 +193,6 @@ enum pmclua_field {
     PMCLUA_F_GROUP,            /* empty: a new group begins; the attrs after it are its members */
     PMCLUA_F_ATTR,             /* struct pmclua_attr */
     PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
-    PMCLUA_F_UPROBE,           /* u64: the attr before it is a uprobe (1: of returns) to be inherited */
     PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
     PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
     /* RUN */

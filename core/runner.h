@@ -57,6 +57,11 @@ struct counters {
 /* Probes that threads and children are to inherit are defined through tracefs here. */
 int  events_define(struct event_set *set, const struct pmclua_message *message);
 void events_free(struct event_set *set);
+/* Its inherited attrs of the uprobe and kprobe PMUs become tracepoints of probes that are defined for them
+ * (runner_event_probes.c). 0, also where Linux refuses a probe: set->refused has the refusal then. */
+int  events_replace_probes(struct event_set *set);
+/* Takes those definitions away. */
+void events_remove_probes(struct event_set *set);
 /* Opens `set` (NULL: nothing, successfully). On failure `failure` is filled and nothing is open. With
  * PMCLUA_READ_USER among `options`, groups that ask for it and allow it are read in user space, are not
  * inherited, and run already. */

@@ -70,72 +70,6 @@ static int add_text(struct event_set *set, const struct message_field *field)
     return 0;
 }
 
-static int define_at(struct tracefs_probes *probes, const char *path, uint64_t offset, int is_return)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int result = tracefs_add(probes, fd, offset, is_return, 0);
-    if (result == 0)
-        result = tracefs_finish(probes);
-    if (result < 0)
-        tracefs_remove(probes);
-    close(fd);
-    return result;
-}
-
-static void to_tracepoint(struct pmclua_attr *attr, uint64_t id)
-{
-    pmclua_attr_set(attr, "type", PERF_TYPE_TRACEPOINT);
-    pmclua_attr_set(attr, "config", id);
-    pmclua_attr_set(attr, "config1", 0);
-    pmclua_attr_set(attr, "config2", 0);
-}
-
-/* Events of the uprobe PMU must not be inherited (the target's fork would fail): the attr becomes a tracepoint
- * of a probe at its place. A refusal is remembered, and is what opening the set comes to. */
-static int add_probe(struct event_set *set, const struct message_field *field)
-{
-    struct set_group *group = set->groups ? &set->group[set->groups - 1] : NULL;
-    uint64_t is_return, path, offset;
-    if (!group || group->count == 0 || field_u64(field, &is_return) < 0)
-        return -EPROTO;
-    struct pmclua_attr *attr = &group->attrs[group->count - 1];
-    pmclua_attr_get(attr, "config1", &path);
-    pmclua_attr_get(attr, "config2", &offset);
-    if (!path)
-        return -EPROTO;
-    struct tracefs_probes *probes = realloc(set->probes, (size_t)(set->probe_count + 1) * sizeof *probes);
-    if (!probes)
-        return -ENOMEM;
-    set->probes = probes;
-    struct tracefs_probes probe = { 0 };
-    if (set->probe_count == 0)
-        tracefs_clean();
-    int result = define_at(&probe, (const char *)(uintptr_t)path, offset, (int)is_return);
-    if (result < 0) {
-        set->refused = (struct pmclua_failure){ .errnum = -result, .group = set->groups - 1,
-                                                .index = group->count - 1, .attr = *attr };
-        return 0;
-    }
-    probes[set->probe_count++] = probe;
-    runner_defer_termination(1);
-    to_tracepoint(attr, is_return ? probe.back.id : probe.plain.id);
-    return 0;
-}
-
-static void remove_probes(struct event_set *set)
-{
-    int count = set->probe_count;
-    for (int i = 0; i < count; i++)
-        tracefs_remove(&set->probes[i]);
-    free(set->probes);
-    set->probes = NULL;
-    set->probe_count = 0;
-    while (count-- > 0)
-        runner_defer_termination(0);
-}
-
 static int add_options(struct event_set *set, const struct message_field *field)
 {
     uint64_t options;
@@ -152,7 +86,6 @@ static int add_field(struct event_set *set, const struct message_field *field)
     case PMCLUA_F_ATTR:    return add_attr(set, field);
     case PMCLUA_F_ATTR_TEXT:
     case PMCLUA_F_FILTER:  return add_text(set, field);
-    case PMCLUA_F_UPROBE:  return add_probe(set, field);
     case PMCLUA_F_OPTIONS: return add_options(set, field);
     default:               return -EPROTO;
     }
@@ -212,6 +145,8 @@ int events_define(struct event_set *set, const struct pmclua_message *message)
             break;
     }
     if (result == 0)
+        result = events_replace_probes(set);
+    if (result == 0)
         result = hold_tracepoints(set);
     if (result < 0)
         events_free(set);
@@ -221,7 +156,7 @@ int events_define(struct event_set *set, const struct pmclua_message *message)
 void events_free(struct event_set *set)
 {
     release_tracepoints(set);
-    remove_probes(set);
+    events_remove_probes(set);
     for (int i = 0; i < set->groups; i++) {
         free(set->group[i].attrs);
         free(set->group[i].filters);

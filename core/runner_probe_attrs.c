@@ -82,9 +82,20 @@ static long long read_number(const char *path)
     return strtoll(text + strcspn(text, "0123456789"), NULL, 10);
 }
 
-long long uprobe_type(void)
+static long long number_of_pmu(const char *pmu, const char *file)
 {
-    return read_number("/sys/bus/event_source/devices/uprobe/type");
+    char path[128];
+    snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/%s", pmu, file);
+    return read_number(path);
+}
+
+long long uprobe_type(void) { return number_of_pmu("uprobe", "type"); }
+long long kprobe_type(void) { return number_of_pmu("kprobe", "type"); }
+
+uint64_t return_probe_config(const char *pmu)
+{
+    long long bit = number_of_pmu(pmu, "format/retprobe");
+    return 1ull << (bit < 0 ? 0 : bit);
 }
 
 struct pmclua_attr attr_of_switches(int inherit)
@@ -114,14 +125,13 @@ static int has_stack(const struct point *point)
 static int uprobe_attr(const struct point *point, int file, struct pmclua_attr *attr)
 {
     long long type = uprobe_type();
-    long long bit = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe");
     if (type < 0)
         return -ENOENT;
     static char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     struct perf_event_attr event = {
         .type = (uint32_t)type, .config1 = (uintptr_t)path, .config2 = point->offset,
-        .config = point->kind == PMCLUA_POINT_RETURN_PROBE ? 1ull << (bit < 0 ? 0 : bit) : 0,
+        .config = point->kind == PMCLUA_POINT_RETURN_PROBE ? return_probe_config("uprobe") : 0,
     };
     *attr = words_of(&event);
     return 0;

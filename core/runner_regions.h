@@ -55,8 +55,11 @@ struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inh
 /* A point as an event of its own. -ENOENT: the OS kernel has no uprobe PMU. */
 int  attr_of_point(const struct region_set *regions, const struct point *point, int inherit,
                    struct pmclua_attr *attr);
-/* The uprobe PMU's number; -1: there is none. */
+/* The numbers of the PMUs of probes; -1: there is none. */
 long long uprobe_type(void);
+long long kprobe_type(void);
+/* The config of a return probe of that PMU. */
+uint64_t return_probe_config(const char *pmu);
 
 /* ---- probes (runner_probes.c) ---- */
 

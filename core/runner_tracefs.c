@@ -22,14 +22,19 @@ static const char *root(void)
     const char *named = getenv("TRACEFS_PATH");
     if (named)
         return named;
-    return access("/sys/kernel/tracing/uprobe_events", F_OK) == 0 ? "/sys/kernel/tracing"
-                                                                  : "/sys/kernel/debug/tracing";
+    return access("/sys/kernel/tracing/events", F_OK) == 0 ? "/sys/kernel/tracing" : "/sys/kernel/debug/tracing";
 }
 
-static int define(const char *line)
+/* The file of definitions: of places of Linux, or of files. */
+static void name_file(char *path, size_t bytes, int of_kernel)
+{
+    snprintf(path, bytes, "%s/%s", root(), of_kernel ? "kprobe_events" : "uprobe_events");
+}
+
+static int define(int of_kernel, const char *line)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/uprobe_events", root());
+    name_file(path, sizeof path, of_kernel);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -59,7 +64,11 @@ static int is_left(const char *line, char *name, size_t bytes)
     unsigned long namespace;
     int pid, end = 0;
     unsigned number;
-    if (sscanf(line, "%*[pr]:pmclua_%lu_%d_%u/%n", &namespace, &pid, &number, &end) < 3 || end == 0)
+    /* A return probe of Linux reads "r16:", with the most calls that it follows at a time. */
+    if (sscanf(line, "%*[pr]%*[0-9]:pmclua_%lu_%d_%u/%n", &namespace, &pid, &number, &end) < 3
+        && sscanf(line, "%*[pr]:pmclua_%lu_%d_%u/%n", &namespace, &pid, &number, &end) < 3)
+        return 0;
+    if (end == 0)
         return 0;
     if (namespace != pid_namespace() || kill(pid, 0) == 0 || errno != ESRCH)
         return 0;
@@ -72,37 +81,61 @@ static int is_left(const char *line, char *name, size_t bytes)
     return 1;
 }
 
-void tracefs_clean(void)
+static void clean(int of_kernel)
 {
     char path[256], line[4096], name[128], removal[160];
-    snprintf(path, sizeof path, "%s/uprobe_events", root());
+    name_file(path, sizeof path, of_kernel);
     FILE *definitions = fopen(path, "re");
     /* Removing one removes all of its name: the others of it fail, which is of no concern. */
     while (definitions && fgets(line, sizeof line, definitions)) {
         if (!is_left(line, name, sizeof name))
             continue;
         snprintf(removal, sizeof removal, "-:%s", name);
-        define(removal);
+        define(of_kernel, removal);
     }
     if (definitions)
         fclose(definitions);
 }
 
+void tracefs_clean(void)
+{
+    clean(0);
+    clean(1);
+}
+
 /* ---- definitions ---- */
 
-int tracefs_add(struct tracefs_probes *probes, int fd, uint64_t offset, int is_return, uint32_t number)
+static int add(struct tracefs_probes *probes, const char *place, int is_return, uint32_t number)
 {
     if (!probes->group[0])
         name_group(probes);
     struct tracefs_event *event = is_return ? &probes->back : &probes->plain;
-    char line[256];
-    /* Through the open file, because a path with a space cannot be written here. */
-    snprintf(line, sizeof line, "%s:%s/%s /proc/self/fd/%d:0x%llx id=\\%u:u32", is_return ? "r" : "p",
-             probes->group, is_return ? "back" : "at", fd, (unsigned long long)offset, number);
-    int result = define(line);
+    char line[512];
+    int length = snprintf(line, sizeof line, "%s:%s/%s %s id=\\%u:u32", is_return ? "r" : "p", probes->group,
+                          is_return ? "back" : "at", place, number);
+    if (length >= (int)sizeof line)
+        return -ENAMETOOLONG;
+    int result = define(probes->of_kernel, line);
     if (result == 0)
         event->is_defined = 1;
     return result;
+}
+
+int tracefs_add(struct tracefs_probes *probes, int fd, uint64_t offset, int is_return, uint32_t number)
+{
+    char place[64];
+    /* Through the open file, because a path with a space cannot be written here. */
+    snprintf(place, sizeof place, "/proc/self/fd/%d:0x%llx", fd, (unsigned long long)offset);
+    return add(probes, place, is_return, number);
+}
+
+int tracefs_add_kernel(struct tracefs_probes *probes, const char *place, int is_return)
+{
+    /* One word: what follows a space would define more than this probe. */
+    if (!*place || strpbrk(place, " \t\n;#"))
+        return -EINVAL;
+    probes->of_kernel = 1;
+    return add(probes, place, is_return, 0);
 }
 
 /* A file of the event's folder as text; "" where it cannot be read. */
@@ -146,9 +179,9 @@ void tracefs_remove(struct tracefs_probes *probes)
         return;
     snprintf(removal, sizeof removal, "-:%s/at", probes->group);
     if (probes->plain.is_defined)
-        define(removal);
+        define(probes->of_kernel, removal);
     snprintf(removal, sizeof removal, "-:%s/back", probes->group);
     if (probes->back.is_defined)
-        define(removal);
+        define(probes->of_kernel, removal);
     *probes = (struct tracefs_probes){ 0 };
 }

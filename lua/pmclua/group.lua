@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local counting = require "pmclua.group.counts"
+local dynamic = require "pmclua.event.dynamic"
 local explain = require "pmclua.explain"
 
 local Counts, new_counts = counting.Counts, counting.new
@@ -141,11 +142,11 @@ local function without_weak(self, events, indices, target)
   return lists
 end
 
--- Events of the uprobe PMU stand apart: inherited they would have the target's fork fail (EFAULT).
+-- Probes stand apart: inherited they would have the target's fork fail.
 local function without_probes(events, usable)
   local others, probes = {}, {}
   for _, index in ipairs(usable) do
-    table.insert(events[index].pmu == "uprobe" and probes or others, index)
+    table.insert(dynamic.kind(events[index]) and probes or others, index)
   end
   return others, probes
 end
@@ -180,7 +181,7 @@ local function groups_for(self, lists, events, pinned)
   for i, indices in ipairs(lists) do
     local names = {}
     for k, index in ipairs(indices) do names[k] = events[index].name end
-    local is_inherited = events[indices[1]].pmu ~= "uprobe"
+    local is_inherited = not dynamic.kind(events[indices[1]])
     groups[i] = { attrs = attrs_of(self, indices, is_inherited), indices = indices, names = names,
       pinned = pinned, cpus = targets.cpus_for(events[indices[1]]) }
   end

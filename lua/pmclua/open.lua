@@ -4,6 +4,7 @@
 --     e:ioctl "ENABLE"; local words = e:read(); e:close()
 
 local core = require "pmclua.core"
+local dynamic = require "pmclua.event.dynamic"
 local explain = require "pmclua.explain"
 
 local open = {}
@@ -29,6 +30,11 @@ function open.new(spec)
   local fields, target = {}, {}
   for name, value in pairs(spec) do
     if TARGETS[name] then target[name] = value else fields[name] = value end
+  end
+  local kind = (fields.inherit == true or fields.inherit == 1) and dynamic.kind { attr = fields }
+  if kind then
+    explain.misuse(("an event of the %s PMU must not be inherited: whoever is counted could not fork. "
+      .. "Leave inherit out"):format(kind), 2)
   end
   if target.group then target.group = target.group.event end
   local ok, event, failure = pcall(core.open, fields, target)

@@ -71,7 +71,7 @@ script() {
 
 # Of tests/spec, what meets the OS kernel and is soon done: the rest is the same Lua on every machine, or
 # compiles much, and instructions are few in here.
-machine_specs=(core_group group runner target target_cpus monitor explain)
+machine_specs=(core_group group runner target target_cpus monitor explain inherit)
 
 # guest_specs KERNEL SPEC…
 guest_specs() {

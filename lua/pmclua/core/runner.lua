@@ -56,7 +56,6 @@ function Message:attr(fields)
   local text = core.private_fill_attr(attr, fields)
   assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_ATTR, attr, ffi.sizeof(attr)) == 0, "no memory")
   if text then self:text("attr_text", text) end
-  if fields.uprobe_path and fields.inherit == 1 then self:number("uprobe", fields.config == 1 and 1 or 0) end
   return fields.filter and self:text("filter", fields.filter) or self
 end
 

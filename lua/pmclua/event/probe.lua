@@ -7,6 +7,7 @@
 -- What the OS kernel takes as a pointer, attr.uprobe_path and attr.kprobe_func, is text here.
 
 local core = require "pmclua.core"
+local dynamic = require "pmclua.event.dynamic"
 local number = require "pmclua.event.number"
 local problem = require "pmclua.event.problem"
 
@@ -96,14 +97,21 @@ end
 
 local RETURN = 1             -- attr.config of a return probe; tracefs has other words for other bits
 
---- Whether the runner can have threads and children inherit this event. With events of the uprobe PMU that
---- are inherited the target's fork fails (EFAULT), so it defines such a probe through tracefs.
+-- Whether tracefs can say where it is: a file or a function by name, or an address of Linux.
+local function has_place(kind, attr)
+  local is_named = type(attr.uprobe_path or attr.kprobe_func) == "string"
+  return is_named or kind == "kprobe" and attr.config1 == nil and attr.config2 ~= nil
+end
+
+--- Whether the runner can have threads and children inherit this probe: events of the PMUs of probes must not
+--- be inherited (dynamic.lua), so it defines such a probe through tracefs.
 ---@param event pmclua.Event
 ---@return boolean
 function M.can_be_inherited(event)
-  if event.pmu ~= "uprobe" or event.attr.config > RETURN then return false end
+  local kind = dynamic.kind(event)
+  if not kind or event.attr.config > RETURN or not has_place(kind, event.attr) then return false end
   local tracepoint = require "pmclua.event.tracepoint"
-  local file = io.open(tracepoint.root() .. "/uprobe_events", "r+")    -- "w" would clear it
+  local file = io.open(("%s/%s_events"):format(tracepoint.root(), kind), "r+")    -- "w" would clear it
   if file then file:close() end
   return file ~= nil
 end

@@ -3,6 +3,7 @@
 -- The whole run is counted beside them by the same events. A region's record has the sum of a run's
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
+local dynamic = require "pmclua.event.dynamic"
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.text"
@@ -49,10 +50,8 @@ end
 --- Where an event is tried out: on this thread, as the command's threads will open it.
 function Regions.trial(_, event)
   if event.attr.pinned then return nil, M.PINNED end
-  for _, value in pairs(event.attr) do
-    if type(value) == "string" then
-      return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
-    end
+  if dynamic.kind(event) then
+    return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
   end
   return { pid = 0, cpu = -1 }
 end

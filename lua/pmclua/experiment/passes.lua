@@ -4,17 +4,19 @@
 -- In a plan of several passes the first cycles and instructions repeat in each, as anchors; software
 -- and other events that take no counter ride along in every pass. Nothing is multiplexed, unless asked.
 
+local dynamic = require "pmclua.event.dynamic"
 local try = require "pmclua.event.try"
 
 local passes = {}
 
 local SOFTWARE, TRACEPOINT = 1, 2
-local NO_COUNTER = { msr = true, uprobe = true, kprobe = true, software = true, tracepoint = true }
+local NO_COUNTER = { msr = true, software = true, tracepoint = true }
 
 --- Whether an event leaves the counters of a PMU to others.
 ---@param event pmclua.Event
 function passes.takes_no_counter(event)
-  return event.attr.type == SOFTWARE or event.attr.type == TRACEPOINT or NO_COUNTER[event.pmu] or false
+  return event.attr.type == SOFTWARE or event.attr.type == TRACEPOINT or NO_COUNTER[event.pmu]
+    or dynamic.kind(event) ~= nil
 end
 
 --- Generic cycles and instructions: what passes are compared by.
@@ -107,12 +109,12 @@ local function group_of(events, indices, inherit)
   return { attrs = attrs, events = indices, cpus = cpus }
 end
 
--- What has to stand in a perf group of its own: events of the uprobe PMU that are not inherited; those of a
+-- What has to stand in a perf group of its own: probes that are not inherited; events of a
 -- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be; what counts on one kind
 -- of core of a hybrid CPU. nil: all others, in one.
 local function group_key(events, index)
   local event, leader = events[index], leader_of(events, index)
-  if event.pmu == "uprobe" and not event.inherited_probe then return "probes" end
+  if not event.inherited_probe and dynamic.kind(event) then return "probes" end
   local attr = events[leader].attr or event.attr
   if event.cpus or attr.pinned or attr.exclusive then return leader end
   local of_kind = event.core_cpus and event or events[leader]
@@ -142,7 +144,7 @@ end
 local function decide_probes(events, usable, in_runner)
   for _, index in ipairs(usable) do
     local event = events[index]
-    if event.pmu == "uprobe" then
+    if dynamic.kind(event) then
       event.inherited_probe = in_runner and require("pmclua.event.probe").can_be_inherited(event)
       if not event.inherited_probe then event.note = "threads and children not counted" end
     end
@@ -267,7 +269,8 @@ end
 function passes.plan(events, mode, target, options)
   options = options or {}
   local usable = passes.try_each(events, target)
-  if options.inherit ~= false then decide_probes(events, usable, options.in_runner) end
+  local has_children = options.inherit ~= false and not (target and target.by_cpu)
+  if has_children then decide_probes(events, usable, options.in_runner) end
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}
