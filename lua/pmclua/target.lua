@@ -356,6 +356,7 @@ function Target:wait(seconds)
   local caught, what, signal = core.catch_interrupts "second-kills", nil, nil
   repeat
     local left = math.min(SLICE_S * 1e9, deadline - core.now_ns())
+    require("pmclua.target.watch").look()
     if core.interrupts() > 0 then what, signal = "signal", core.interrupt_signal()
     elseif left <= 0 then what = "timeout"
     elseif binding.wait(process, left) == "ready" or not self:is_alive() then what = "ended" end

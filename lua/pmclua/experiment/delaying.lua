@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local held = require "pmclua.monitor.held"
+local watch = require "pmclua.target.watch"
 local watching = require "pmclua.experiment.watching"
 
 ---@class pmclua.Delaying
@@ -21,10 +22,13 @@ function M.new(declaration, passes)
   return setmetatable({ declaration = declaration, passes = passes, said = {} }, Delaying)
 end
 
+local SLICE_NS = 5e7        -- whether a CPU has come online is looked for this often
+
 -- Waits until `deadline` or the command's end; why it is to be ended before, or nil.
 local function wait_until(command, deadline)
   while core.now_ns() < deadline do
-    local what = command:wait(deadline - core.now_ns())
+    local what = command:wait(math.min(SLICE_NS, deadline - core.now_ns()))
+    watch.look()
     if what == "ended" then return nil end
     if core.interrupts() > 1 then return "interrupted" end
   end

@@ -200,6 +200,7 @@ local function run_plan(declaration, made, session, into, options)
   session.idle = function()
     into.storing:tick()
     progress:tick()
+    if declaration.target then require("pmclua.target.watch").look() end
   end
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),

@@ -8,8 +8,8 @@ local binding = require "pmclua.core.target"
 local budget = require "pmclua.target.budget"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local hotplug = require "pmclua.target.hotplug"
 local text = require "pmclua.text"
-local topology = require "pmclua.target.topology"
 
 --- Has the methods of core.Group, so that who reads a group can read a target.
 ---@class pmclua.Watch
@@ -17,7 +17,7 @@ local topology = require "pmclua.target.topology"
 ---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
 ---@field count integer descriptors it holds
 ---@field notes string[] what could not be had, in words
----@field gone table<integer, true> CPUs that went offline, though they may be back
+---@field hotplug? pmclua.Hotplug of a target that is counted CPU by CPU
 local Watch = {}
 Watch.__index = Watch
 
@@ -113,7 +113,7 @@ local function can_be_read(members)
 end
 
 local function descriptors_for(self, places)
-  local count = 0
+  local count = hotplug.descriptors(self.target, #places)
   for _, place in ipairs(places) do
     for _, group in ipairs(self.groups) do
       if is_allowed(group, place) then count = count + #group.attrs end
@@ -158,15 +158,21 @@ end
 
 -- Numbers the parts in the order of their first place.
 local function find_parts(self)
-  local number = {}
   for _, member in ipairs(self.members) do
     local value = member.place.part
-    if value ~= nil and not number[value] then
+    if value ~= nil and not self.number[value] then
       self.parts[#self.parts + 1] = { field = self.target.part_field, value = value }
-      number[value] = #self.parts
+      self.number[value] = #self.parts
     end
-    member.part = number[value]
+    member.part = self.number[value]
   end
+end
+
+local function watch_over_cpus(self)
+  if not self.target.by_cpu then return end
+  local cpus = {}
+  for i, member in ipairs(self.members) do cpus[i] = member.place.cpu end
+  self.hotplug = hotplug.new(self.target, cpus)
 end
 
 --- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
@@ -176,7 +182,7 @@ end
 ---@return pmclua.Watch?, table?
 function M.open(target, groups)
   local self = setmetatable({ target = target, groups = groups, offsets = {}, width = 0, count = 0,
-    parts = {}, notes = {}, gone = {} }, Watch)
+    parts = {}, number = {}, notes = {} }, Watch)
   for i, group in ipairs(groups) do
     self.offsets[i] = self.width
     self.width = self.width + 2 + #group.attrs
@@ -185,6 +191,7 @@ function M.open(target, groups)
   if not members then return nil, failure end
   self.members = members
   find_parts(self)
+  watch_over_cpus(self)
   return self
 end
 
@@ -207,38 +214,71 @@ end
 -- Reads a member into its own room, which keeps what it had where it can no longer be read.
 local function read_member(self, member)
   local ok, state = member.handle:read_into(member.reading)
-  if state == "apart" then self.gone[member.place.cpu] = true end
+  if state == "apart" then self.hotplug.gone[member.place.cpu] = true end
   return ok
 end
 
-local TICK_NS = 2e7         -- longer than the steps of the coarsest clock
-
--- Whether its events, which are enabled, are so no longer than when it was last read.
-local function stands_still(self, member)
-  local enabled = core.raw(member.reading, 1)
-  local function is_same() return read_member(self, member) and core.raw(member.reading, 1) == enabled end
-  return is_same() and core.pause(TICK_NS) and is_same()
+-- Opens its groups on CPUs that came online: the members. Raises a problem where that is not possible.
+local function open_newcomers(self, is_new)
+  local places, release = self.target:places()
+  local mine = {}
+  for _, place in ipairs(places) do
+    if is_new[place.cpu] then mine[#mine + 1] = place end
+  end
+  local count = descriptors_for(self, mine)
+  budget.take(count, describe(self, mine))
+  self.count = self.count + count
+  local members = open_places(self, mine)
+  release()
+  return members
 end
 
--- When a CPU goes offline its events are taken off for good: they stand still, also when it is back. Those
--- of a cgroup stand still whenever it does not run there.
-local function find_gone(self)
-  if not self.is_counting or not self.target.by_cpu or self.target.kind == "cgroup" then return end
-  for _, member in ipairs(self.members) do
-    local cpu = member.place.cpu
-    if not self.gone[cpu] and stands_still(self, member) then self.gone[cpu] = true end
+-- There is no room in readings for another part.
+local function take_newcomers(self, cpus, members)
+  for _, member in ipairs(members) do
+    local cpu, value = member.place.cpu, member.place.part
+    member.part = self.number[value]
+    self.hotplug[value ~= nil and not member.part and "apart" or "came"][cpu] = true
+    self.members[#self.members + 1] = member
+    if self.is_counting then member.handle:start() end
   end
+  for _, cpu in ipairs(cpus) do self.hotplug:add(cpu) end
+end
+
+-- Counts CPUs that have come online, too. Where that fails, they are found to have been missed.
+local function look(self)
+  local cpus, is_new = self.hotplug and self.hotplug:newcomers() or {}, {}
+  if #cpus == 0 then return end
+  for _, cpu in ipairs(cpus) do is_new[cpu] = true end
+  local ok, members = pcall(open_newcomers, self, is_new)
+  if ok and members then take_newcomers(self, cpus, members) end
+end
+
+local counting = {}         -- watches, as keys
+
+--- Looks for CPUs that have come online, for all watches that count; to be called now and then by those who
+--- wait while something is counted.
+function M.look()
+  for watch in pairs(counting) do look(watch) end
+end
+
+-- What the CPUs that are counted went through since the start.
+local function find_changes(self)
+  if not self.is_counting or not self.hotplug then return end
+  self.hotplug:find(self.members, function(member) return read_member(self, member) end)
 end
 
 --- Starts every group: true, or nil, errno name, number.
 function Watch:start()
-  self.is_counting = true
+  look(self)
+  if self.hotplug then self.hotplug:start() end
+  self.is_counting, counting[self] = true, true
   return switch(self, "start")
 end
 
 function Watch:stop()
-  find_gone(self)
-  self.is_counting = false
+  find_changes(self)
+  self.is_counting, counting[self] = false, nil
   return switch(self, "stop")
 end
 
@@ -257,6 +297,7 @@ function Watch:group_offset(number) return self.offsets[number] end
 --- Reads all groups into `room`: true.
 function Watch:read_into(room)
   assert_open(self)
+  look(self)
   binding.clear(room, self.width * (1 + #self.parts))
   for _, member in ipairs(self.members) do
     read_member(self, member)
@@ -287,36 +328,23 @@ function Watch:words(room, number)
   return list
 end
 
--- Adds the CPUs that are offline now.
-local function find_offline(self)
-  if not self.target.by_cpu then return end
-  local cpus = {}
-  for i, member in ipairs(self.members) do cpus[i] = member.place.cpu end
-  for _, cpu in ipairs(topology.without(cpus, topology.online())) do self.gone[cpu] = true end
-end
-
 --- The CPUs that went offline while they were counted: what happened there since is not in the counts.
 ---@return integer[] ascending
 function Watch:offline()
+  if not self.hotplug then return {} end
   if self.members then
-    find_gone(self)
-    find_offline(self)
+    find_changes(self)
+    self.hotplug:find_offline()
   end
-  local list = {}
-  for cpu in pairs(self.gone) do list[#list + 1] = cpu end
-  table.sort(list)
-  return list
+  return self.hotplug:offline()
 end
 
---- What is to be said of this watch so far: notes of opening, CPUs that went offline.
+--- What is to be said of this watch so far: notes of opening, CPUs that went offline or came online.
 ---@return string[]
 function Watch:remarks()
   local list = { unpack(self.notes) }
-  local offline = self:offline()
-  if #offline > 0 then
-    list[#list + 1] = ("CPU %s went offline: counted until then, and not again")
-      :format(topology.format(offline))
-  end
+  self:offline()
+  for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
   return list
 end
 
@@ -324,6 +352,8 @@ end
 function Watch:close()
   if not self.members then return end
   self:offline()                        -- may be asked for later
+  counting[self] = nil
+  if self.hotplug then self.hotplug:close() end
   close_members(self.members)
   budget.give_back(self.count)
   self.members = nil

@@ -1,4 +1,4 @@
--- What takes two CPUs, one of which is taken away: counts of a CPU that goes offline.
+-- What takes two CPUs, one of which is taken away or brought: counts of a CPU that goes offline or comes online.
 
 local support = require "tests.support"
 
@@ -28,5 +28,69 @@ describe("a CPU that goes offline", function()
     assert.matches("\n[^\n]*,1,,not%-counted\n[^\n]*,all,%d+,counted\n", over_time)
     local _, said = run.err:gsub("CPU 1 went offline: counted until then, and not again\n", "")
     assert.equal(3, said, run.err)
+  end)
+end)
+
+-- What is counted: the system calls of a program that makes so many.
+local CALLS = "calls=syscalls:sys_enter_getppid"
+local BUILD = "mkdir -p /sys/fs/cgroup/a; gcc -O1 -o /tmp/caller " .. support.fixture "target/caller.c"
+  .. " -lpthread; cd /sys/devices/system/cpu/cpu1; "
+local STAT = "pmclua stat -x , -o - -e " .. CALLS .. " %s -- sh -c '%s'; "
+
+local function call(count, before) return ("echo go | %s /tmp/caller 0 %d; "):format(before or "", count) end
+local function times(text, said) return select(2, text:gsub(said .. "\n", "")) end
+
+local CAME = "CPU 1 came online: counted from when that was noticed, and not before"
+local APART = "CPU 1 came online: it is in the sum alone, from when that was noticed"
+local WENT = "CPU 1 went offline: counted until then, and not again"
+
+describe("a CPU that comes online", function()
+  it("is counted too, and named: from when it was noticed", function()
+    -- The shell itself makes one.
+    local command = call(1000) .. "echo 1 >online; sleep 0.5; " .. call(500, "taskset -c 1")
+    local run = in_lab(BUILD .. "echo 0 >online; " .. STAT:format("-a", command)
+      .. "echo; echo 0 >online; " .. STAT:format("-a -A", command)
+      .. "echo; echo 0 >online; " .. STAT:format("-a", command):gsub("stat", "monitor -I 100"))
+    local sum, divided, over_time = run.out:match "^(.-)\n\n(.-)\n\n(.*)$"
+    assert.truthy(over_time, run.out .. run.err)
+    assert.matches(",calls,[^\n]*,1501,counted", sum)
+    assert.matches(",,,,,calls,[^\n]*,1501,counted", divided)
+    assert.is_nil(divided:find(",,1,,calls", 1, true), divided)
+    local total = 0
+    for count in over_time:gmatch ",(%d+),counted" do total = total + tonumber(count) end
+    assert.equal(1501, total, over_time)
+    assert.equal(2, times(run.err, CAME), run.err)
+    assert.equal(1, times(run.err, APART), run.err)
+  end)
+
+  it("and is offline again before that was noticed is named", function()
+    local script = support.write(support.folder() .. "/briefly.lua", [[
+      local pmc = require "pmclua"
+      local function set(online)
+        local file = assert(io.open("/sys/devices/system/cpu/cpu1/online", "w"))
+        file:write(online)
+        file:close()
+      end
+      set "0"
+      local group = pmc.group { "cpu-clock", target = pmc.system() }:start()
+      print(#group:remarks())
+      set "1"
+      set "0"
+      group:stop()
+      print(table.concat(group:remarks(), ";"))
+      group:close()]])
+    local run = support.run({ LAB, "script", "--smp", "2", "--timeout", "120", "--", script },
+      { limit_s = 150 })
+    assert.equal("0\nCPU 1 was online for a while: what ran there is not counted\n", run.out, run.err)
+  end)
+end)
+
+describe("a CPU that goes offline while a cgroup is counted", function()
+  it("is named, though it is back at the end and the cgroup never ran there", function()
+    local command = "echo $$ >/sys/fs/cgroup/a/cgroup.procs; " .. call(1000, "taskset -c 0") .. "%s"
+    local away = command:format "echo 0 >online; sleep 0.1; echo 1 >online; sleep 0.1"
+    local run = in_lab(BUILD .. STAT:format("-G a", away) .. STAT:format("-G a", command:format "sleep 0.1"))
+    assert.equal(1, times(run.err, WENT), run.out .. run.err)
+    assert.equal(2, select(2, run.out:gsub(",calls,[^\n]*,100[01],counted", "")), run.out)
   end)
 end)
