@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,6 +31,24 @@ struct pmclua_runner {
 
 extern char **environ;
 
+/* ---- starting it ---- */
+
+static rlim_t descriptors_found;       /* our soft limit before we raised it; 0: we have not */
+
+/* Hundreds of runners take two descriptors each. Whether there may be more now. */
+static int raise_descriptor_limit(void)
+{
+    struct rlimit now;
+    if (descriptors_found || getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= now.rlim_max)
+        return 0;
+    rlim_t found = now.rlim_cur, most = 1 << 20;
+    now.rlim_cur = now.rlim_max < most ? now.rlim_max : most;
+    if (now.rlim_cur <= found || setrlimit(RLIMIT_NOFILE, &now) < 0)
+        return 0;
+    descriptors_found = found;
+    return 1;
+}
+
 /* The runner gets `theirs` under its own number, which is its argument; duplicating a descriptor onto
  * itself takes its close-on-exec away. */
 static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
@@ -47,9 +66,10 @@ static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char number[16];
+    char number[16], limit[32];
     snprintf(number, sizeof number, "%d", theirs);
-    char *argv[] = { (char *)"pmclua-runner", number, NULL };
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)descriptors_found);
+    char *argv[] = { (char *)"pmclua-runner", number, descriptors_found ? limit : NULL, NULL };
     int result = posix_spawn(pid, path, &actions, &attributes, argv, envp);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -81,18 +101,35 @@ static void notice_children(void)
         sigaction(SIGCHLD, &standard, NULL);
 }
 
+/* Half of the limit is left for others: files, groups, the store. */
+static int is_near_limit(int fd)
+{
+    struct rlimit now;
+    return getrlimit(RLIMIT_NOFILE, &now) == 0 && (rlim_t)fd >= now.rlim_cur / 2;
+}
+
+static int connect_pair(int ends[2])
+{
+    int type = SOCK_STREAM | SOCK_CLOEXEC, result = socketpair(AF_UNIX, type, 0, ends);
+    if (result < 0 && errno == EMFILE && raise_descriptor_limit())
+        result = socketpair(AF_UNIX, type, 0, ends);
+    if (result == 0 && is_near_limit(ends[1]))
+        raise_descriptor_limit();
+    return result < 0 ? -errno : 0;
+}
+
 int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t padding, int32_t fixed_addresses)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
     if (!runner)
         return -ENOMEM;
     notice_children();
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+    int ends[2], result = connect_pair(ends);
+    if (result < 0) {
         free(runner);
-        return -errno;
+        return result;
     }
-    int result = spawn_with_layout(&runner->pid, path, ends[1], padding, fixed_addresses);
+    result = spawn_with_layout(&runner->pid, path, ends[1], padding, fixed_addresses);
     close(ends[1]);
     if (result < 0) {
         close(ends[0]);

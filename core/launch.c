@@ -73,11 +73,13 @@ enum { DESCRIPTORS_MAX = 1 << 20 };
 static struct rlimit descriptors_found;
 static int is_raised;
 
-void launch_raise_descriptor_limit(void)
+void launch_raise_descriptor_limit(uint64_t theirs)
 {
     if (getrlimit(RLIMIT_NOFILE, &descriptors_found) < 0)
         return;
     struct rlimit more = descriptors_found;
+    if (theirs)
+        descriptors_found.rlim_cur = theirs;
     more.rlim_cur = more.rlim_max < DESCRIPTORS_MAX ? more.rlim_max : DESCRIPTORS_MAX;
     is_raised = more.rlim_cur > descriptors_found.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0;
 }

@@ -27,8 +27,8 @@ struct held {
 };
 
 /* Raises this process's limit of open descriptors as far as it may, for many counters. Children get the
- * limit that was found. */
-void launch_raise_descriptor_limit(void);
+ * soft limit `theirs`; 0: the one that was found. */
+void launch_raise_descriptor_limit(uint64_t theirs);
 /* Makes the held child; -errno. Signals stay blocked in it until it executes. */
 int launch_hold(struct held *held, const struct launch *launch);
 /* Lets it execute. Where that fails it is killed, and launch_end says why. */

@@ -1,8 +1,9 @@
 /*
  * runner.c: the runner: a small program without Lua in which workloads are run and counted.
  *
- * It is started by client.c with one end of a socket pair, whose number is its argument, takes messages
- * from it one after the other and answers each RUN with results. It ends when the other end closes.
+ * It is started by client.c with one end of a socket pair, whose number is its argument (a second one is the
+ * soft limit on descriptors that pmclua was started with, where it has raised its own). It takes messages from
+ * there one after the other and answers each RUN with results. It ends when the other end closes.
  * Whatever a kernel does to this process costs its repetition alone: who asked starts another runner.
  */
 #define _GNU_SOURCE
@@ -331,7 +332,7 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "empty-calls") == 0)
         return empty_calls(strtoul(argv[2], NULL, 10));
-    channel = argc == 2 ? atoi(argv[1]) : -1;
+    channel = argc >= 2 ? atoi(argv[1]) : -1;
     if (channel <= 2 || fcntl(channel, F_SETFD, FD_CLOEXEC) < 0) {
         fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
         return 2;
@@ -340,7 +341,7 @@ int main(int argc, char **argv)
     /* What a killed command leaves behind becomes our child, so that it can be ended too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     runner_catch_signals();
-    launch_raise_descriptor_limit();
+    launch_raise_descriptor_limit(argc == 3 ? strtoull(argv[2], NULL, 10) : 0);
     keep_inherited();
     return keep_standard() < 0 ? 1 : serve();
 }

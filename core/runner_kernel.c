@@ -347,7 +347,7 @@ static int prepare(struct kernel *kernel, const struct event_set *set, const str
     return result;
 }
 
-/* Standard output and error are the caller's only for the kernels that ask for them. */
+/* Standard output and error are the caller's only for the kernels that ask for them, standard input never. */
 static void direct_stream(FILE *stream, int fd, uint64_t wanted, uint64_t *now)
 {
     if (wanted == *now)
@@ -357,13 +357,15 @@ static void direct_stream(FILE *stream, int fd, uint64_t wanted, uint64_t *now)
     if (wanted == PMCLUA_TO_INHERIT)
         dup2(runner_standard(fd), fd);
     /* cppcheck-suppress leakReturnValNotUsed -- it is `stream` */
-    else if (!freopen("/dev/null", "w", stream))
+    else if (!freopen("/dev/null", fd == 0 ? "r" : "w", stream))
         close(fd);
 }
 
 static void direct_output(const struct kernel *kernel)
 {
     static uint64_t now[2] = { PMCLUA_TO_INHERIT, PMCLUA_TO_INHERIT };
+    static uint64_t input = PMCLUA_TO_INHERIT;
+    direct_stream(stdin, 0, PMCLUA_TO_NULL, &input);       /* it is pmclua's: a script, a terminal */
     direct_stream(stdout, 1, kernel->output, &now[0]);
     direct_stream(stderr, 2, kernel->errors, &now[1]);
 }

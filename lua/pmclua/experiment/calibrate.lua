@@ -1,6 +1,6 @@
 --- calibrate.lua: what counting itself adds to the counts of a kernel: those of empty regions.
 --
--- Invariant: they are counted by the same groups, read in the same way, in the same runner as the kernels'.
+-- Invariant: they are counted by the same groups, read in the same way, in a runner like the kernels'.
 
 local record = require "pmclua.experiment.record"
 local stats = require "pmclua.stats"
@@ -28,7 +28,7 @@ end
 local function overhead_of(session, workload, pass, events)
   local lists, method = {}, nil
   local job = { workload = workload, events = session:events(pass.groups), repetitions = REGIONS,
-    in_runner = true }
+    in_runner = true, is_empty = true }
   session:run_each(job, function(result)
     local counts = record.counts(result, pass)
     for index, count in pairs(counts or {}) do

@@ -60,7 +60,7 @@ local function run_hook(self, hook, cell, what)
   local id = self.session:workload(function(message)
     hook:define(message, cell.levels, { session = self.session })
   end)
-  local result = self.session:run { workload = id }
+  local result = self.session:run { workload = id, in_runner = hook.in_runner }
   self.session:forget(id)
   local complaint = hook:complaint(result)
   if complaint then

@@ -2,8 +2,8 @@
 --
 -- Invariants: `run` always returns a result. A runner that a kernel crashed, hung or ended costs that one
 -- run; the next run starts another runner, and definitions are sent again when they are first needed.
--- One runner is common to all workloads but kernels that start threads or processes: what these do beside
--- another kernel's repetition would be counted for it, so each such kernel has a runner of its own.
+-- Every kernel of every cell has a runner of its own, for as long as it is defined: what a kernel sets in its
+-- process (rounding, limits, timers, threads) reaches no other. Commands share one that never loads a kernel.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -17,8 +17,8 @@ local paths = require "pmclua.paths"
 ---@field layout table
 
 ---@class pmclua.Session
----@field common pmclua.Host
----@field own table<integer, pmclua.Host> by workload
+---@field common pmclua.Host of commands
+---@field own table<integer, pmclua.Host> of kernels, by workload
 ---@field host pmclua.Host of the job that runs
 ---@field starts_threads table<integer, true> workloads whose threads must inherit their counters
 ---@field idle fun() called every 50 ms while a result is waited for
@@ -37,12 +37,21 @@ local function finish(host)
   host.runner = nil
 end
 
-local function host_of(self, workload) return self.own[workload] or self.common end
+--- What would differ between a runner that only ever did nothing and a new one: nothing. So the first kernel
+--- takes the one that was started ahead, and the next command gets another.
+local function host_of(self, job)
+  if not job.in_runner or job.is_empty then return self.common end
+  if not self.own[job.workload] then
+    self.own[job.workload] = self.common.is_unused and self.common or new_host()
+    if self.common.is_unused then self.common = new_host() end
+  end
+  return self.own[job.workload]
+end
 
 --- A session without a runner yet: one is started by the first run.
 ---@return pmclua.Session
 function session.new()
-  return setmetatable({ definitions = {}, is_workload = {}, common = new_host(), own = {},
+  return setmetatable({ definitions = {}, common = new_host(), own = {},
     starts_threads = {},
     next_id = 1, sequence = 0, idle = function() end }, Session)
 end
@@ -57,7 +66,6 @@ end
 --- Defines a workload; returns its id. `build(message)` adds its fields.
 function Session:workload(build)
   return remember(self, function(id)
-    self.is_workload[id] = true
     local message = core.message("workload", id)
     build(message)
     return message
@@ -84,7 +92,7 @@ end
 
 --- Drops a workload: the runner tears its kernel down.
 function Session:forget(id)
-  forget_in(host_of(self, id), id)
+  forget_in(self.own[id] or self.common, id)
   if self.own[id] then finish(self.own[id]) end
   self.definitions[id], self.own[id] = nil, nil
 end
@@ -96,8 +104,9 @@ local function has_layout(host, layout)
 end
 
 local function start(self, job)
-  local layout, host = job.in_runner and job.layout or {}, host_of(self, job.workload)
+  local layout, host = job.in_runner and job.layout or {}, host_of(self, job)
   self.host = host
+  if job.workload and not job.is_empty then host.is_unused = false end
   if host.runner and has_layout(host, layout) then return end
   finish(host)
   local path = paths.runner()
@@ -107,7 +116,10 @@ local function start(self, job)
 end
 
 --- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
-function Session:warm_up() start(self, {}) end
+function Session:warm_up()
+  self.common.is_unused = not self.common.runner
+  start(self, {})
+end
 
 local function define(self, id)
   if not id or self.host.sent[id] then return true end
@@ -196,16 +208,6 @@ local function ask_to_stop(self)
   self.host.runner:send(core.message("stop", self.stopping))
 end
 
---- Gives a kernel that starts threads or processes the runner that it is in; the others get another one.
-local function isolate(self, workload)
-  if self.own[workload] then return end
-  local host = self.common
-  self.own[workload], self.common = host, new_host()
-  for id in pairs(host.sent) do
-    if id ~= workload and self.is_workload[id] then forget_in(host, id) end
-  end
-end
-
 --- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, and
 --- the outcome of the next is "stopped"; a second one ends it at once.
 local function receive(self, job, left)
@@ -215,10 +217,7 @@ local function receive(self, job, left)
     if left > 1 and core.interrupts() == 1 and not self.stopping then ask_to_stop(self) end
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- What answers another run is none of ours: a child that a kernel forked may say anything.
-    if result and result.sequence == self.sequence then
-      if result.births then isolate(self, job.workload) end
-      return result
-    end
+    if result and result.sequence == self.sequence then return result end
     if result and result.sequence == self.stopping then
       self.sequence = self.stopping
       return { outcome = "stopped" }
@@ -272,14 +271,14 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
----   stop_at_failure?: boolean }  in_runner: a kernel; stop_at_failure: a repetition that does not end well
+---   stop_at_failure?: boolean, is_empty?: boolean }  in_runner: a kernel; is_empty: one that does nothing and
+---   is ours; stop_at_failure: a repetition that does not end well
 ---   is the last; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)
   while left > 0 do
     self.starts_threads[job.workload] = true
-    isolate(self, job.workload)
     finish(self.host)
     left = run_some(self, job, left, take)
   end
