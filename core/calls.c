@@ -18,7 +18,7 @@ enum { DEPTH_MAX = 1 << 20 };      /* open calls of a thread: deeper ones are cu
 
 static size_t frame_stride(const struct pmclua_calls *calls)
 {
-    return calls->values + 2 * (size_t)call_words(calls);
+    return calls->counted + 3 * (size_t)call_words(calls);
 }
 
 static uint64_t *counts_before(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
@@ -28,12 +28,17 @@ static uint64_t *counts_before(const struct pmclua_calls *calls, const struct th
 
 static uint64_t *callees_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
 {
-    return counts_before(calls, thread, index) + calls->values;
+    return counts_before(calls, thread, index) + calls->counted;
 }
 
 static uint64_t *inner_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
 {
     return callees_of(calls, thread, index) + call_words(calls);
+}
+
+static uint64_t *unsure_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
+{
+    return inner_of(calls, thread, index) + call_words(calls);
 }
 
 static struct frame *top_of(const struct thread *thread)
@@ -99,9 +104,37 @@ static void drop_top(struct pmclua_calls *calls, struct thread *thread, uint64_t
     pop(calls, thread, callees_of(calls, thread, thread->depth - 1));
 }
 
-static void unwind(struct pmclua_calls *calls, struct thread *thread)
+/* What a call took, with callees and alone, into the scratch words. */
+static void measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
+                    const uint64_t *before, const uint64_t *callees)
 {
-    drop_top(calls, thread, &calls->region[top_of(thread)->region].facts.unwound);
+    uint32_t words = call_words(calls);
+    uint64_t *total = calls->scratch, *self = total + words;
+    total[0] = duration_ns;
+    for (uint32_t i = 1; i < words; i++)
+        total[i] = thread->counts[i - 1] - before[i - 1];
+    for (uint32_t i = 0; i < words; i++)
+        self[i] = callees ? total[i] - callees[i] : total[i];
+    /* Times of CPUs whose clocks differ by a little. Costs may well be negative. */
+    for (uint32_t i = 0; i < own_words(calls); i++)
+        if (self[i] > total[i])
+            self[i] = 0;
+}
+
+/* The top call was left without a return, at some time before this sample. What passed since its entry, but
+ * for its callees', may be its own or its caller's. */
+static void unwind(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    const struct frame *top = top_of(thread);
+    uint32_t index = thread->depth - 1;
+    struct frame *caller = index > 0 ? &thread->frames[index - 1] : NULL;
+    if (caller) {
+        measure(calls, thread, sample->time_ns - top->start_ns, counts_before(calls, thread, index),
+                callees_of(calls, thread, index));
+        add_words(calls, unsure_of(calls, thread, index - 1), calls->scratch + call_words(calls));
+        caller->is_unsure = 1;
+    }
+    drop_top(calls, thread, &calls->region[top->region].facts.unwound);
 }
 
 /* The thread ends, or becomes another program. */
@@ -144,8 +177,8 @@ static int push(struct pmclua_calls *calls, struct thread *thread, const struct 
         .region = sample->region, .level = thread->depth, .cuts = thread->cuts,
         .outer = thread->open[sample->region], .stack_pointer = sample->stack_pointer,
         .start_ns = sample->time_ns };
-    memcpy(counts_before(calls, thread, thread->depth), thread->counts, calls->values * sizeof *thread->counts);
-    memset(callees_of(calls, thread, thread->depth), 0, 2 * (size_t)call_words(calls) * sizeof(uint64_t));
+    memcpy(counts_before(calls, thread, thread->depth), thread->counts, calls->counted * sizeof *thread->counts);
+    memset(callees_of(calls, thread, thread->depth), 0, 3 * (size_t)call_words(calls) * sizeof(uint64_t));
     thread->open[sample->region] = (int32_t)thread->depth++;
     return 0;
 }
@@ -158,28 +191,26 @@ static int enter(struct pmclua_calls *calls, struct thread *thread, const struct
     if (is_turn)
         return 0;
     while ((top = top_of(thread)) && is_gone(calls, top, sample))
-        unwind(calls, thread);
+        unwind(calls, thread, sample);
     return push(calls, thread, sample);
 }
 
 /* ---- return ---- */
 
-/* What a call took, with callees and alone, into the scratch words. */
-static void measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
-                    const uint64_t *before, const uint64_t *callees)
+/* What of a call in the scratch words is the cost of its own two probes. */
+static void measure_probes(struct pmclua_calls *calls, uint32_t region)
 {
-    uint32_t words = call_words(calls);
-    uint64_t *total = calls->scratch, *self = total + words;
-    total[0] = duration_ns;
-    for (uint32_t i = 1; i < words; i++)
-        total[i] = thread->counts[i - 1] - before[i - 1];
-    for (uint32_t i = 0; i < words; i++)
-        self[i] = callees && total[i] > callees[i] ? total[i] - callees[i] : callees ? 0 : total[i];
+    uint32_t words = call_words(calls), own = own_words(calls);
+    const int64_t *inside = calls->region[region].cost ? calls->region[region].cost + 2 * own : NULL;
+    for (uint32_t i = 0; inside && i < own; i++) {
+        calls->scratch[own + i] += (uint64_t)inside[i];
+        calls->scratch[words + own + i] += (uint64_t)inside[i];
+    }
 }
 
 /* Adds the call in the scratch words. */
 static int add_call(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,
-                    uint64_t level)
+                    uint64_t level, const uint64_t *unsure)
 {
     int32_t *row = &thread->row[region];
     if (*row < 0)
@@ -187,7 +218,7 @@ static int add_call(struct pmclua_calls *calls, struct thread *thread, uint32_t 
     if (*row < 0)
         return *row;
     struct call_end end = { region, thread->tid, (uint32_t)*row, start_ns, level, calls->scratch,
-                            calls->scratch + call_words(calls) };
+                            calls->scratch + call_words(calls), unsure };
     return spreads_add(calls, &end);
 }
 
@@ -202,6 +233,7 @@ static int end_top(struct pmclua_calls *calls, struct thread *thread, const stru
     }
     measure(calls, thread, sample->time_ns - frame.start_ns, counts_before(calls, thread, index),
             callees_of(calls, thread, index));
+    measure_probes(calls, frame.region);
     if (sample->kind == PMCLUA_POINT_TAIL) {
         region->facts.tails++;
         add_words(calls, region->tails, calls->scratch);
@@ -209,7 +241,8 @@ static int end_top(struct pmclua_calls *calls, struct thread *thread, const stru
         pop(calls, thread, calls->scratch);
         return 0;
     }
-    int result = add_call(calls, thread, frame.region, frame.start_ns, frame.level);
+    int result = add_call(calls, thread, frame.region, frame.start_ns, frame.level,
+                          frame.is_unsure ? unsure_of(calls, thread, index) : NULL);
     if (result < 0)
         return result;
     region->facts.nested += frame.inner;
@@ -242,7 +275,7 @@ static int leave(struct pmclua_calls *calls, struct thread *thread, const struct
         return 0;
     }
     while (thread->depth > depth)
-        unwind(calls, thread);
+        unwind(calls, thread, sample);
     return end_top(calls, thread, sample);
 }
 
@@ -260,7 +293,7 @@ static int from(struct pmclua_calls *calls, struct thread *thread, const struct 
 {
     struct region *region = &calls->region[sample->region];
     struct pair **place = &thread->pair[sample->region];
-    if (!*place && !(*place = calloc(1, sizeof **place + calls->values * sizeof(uint64_t))))
+    if (!*place && !(*place = calloc(1, sizeof **place + calls->counted * sizeof(uint64_t))))
         return -ENOMEM;
     struct pair *pair = *place;
     region->facts.entries++;
@@ -269,7 +302,7 @@ static int from(struct pmclua_calls *calls, struct thread *thread, const struct 
     pair->is_open = 1;
     pair->cuts = thread->cuts;
     pair->start_ns = sample->time_ns;
-    memcpy(pair->counts, thread->counts, calls->values * sizeof *pair->counts);
+    memcpy(pair->counts, thread->counts, calls->counted * sizeof *pair->counts);
     return 0;
 }
 
@@ -287,7 +320,8 @@ static int to(struct pmclua_calls *calls, struct thread *thread, const struct pm
         return 0;
     }
     measure(calls, thread, sample->time_ns - pair->start_ns, pair->counts, NULL);
-    int result = add_call(calls, thread, sample->region, pair->start_ns, 0);
+    measure_probes(calls, sample->region);
+    int result = add_call(calls, thread, sample->region, pair->start_ns, 0, NULL);
     if (result < 0)
         return result;
     struct frame outermost = { .region = sample->region, .outer = -1 };
@@ -296,6 +330,24 @@ static int to(struct pmclua_calls *calls, struct thread *thread, const struct pm
 }
 
 /* ---- what comes in ---- */
+
+/* The cost of a probe is of what is around it: before a call begins, after it has ended. */
+static int begin(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    thread_spend(calls, thread, sample->region, 0);
+    switch (sample->kind) {
+    case PMCLUA_POINT_ENTRY: return enter(calls, thread, sample);
+    case PMCLUA_POINT_WHOLE: return pass(calls, thread, sample);
+    default:                 return from(calls, thread, sample);
+    }
+}
+
+static int end(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    int result = sample->kind == PMCLUA_POINT_TO ? to(calls, thread, sample) : leave(calls, thread, sample);
+    thread_spend(calls, thread, sample->region, 1);
+    return result;
+}
 
 /* The thread of a sample; NULL and *result: none (0: this sample is not to be taken). */
 static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample, int *result)
@@ -328,11 +380,10 @@ int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sam
     if (!thread)
         return result;
     switch (sample->kind) {
-    case PMCLUA_POINT_ENTRY: return enter(calls, thread, sample);
-    case PMCLUA_POINT_WHOLE: return pass(calls, thread, sample);
-    case PMCLUA_POINT_FROM:  return from(calls, thread, sample);
-    case PMCLUA_POINT_TO:    return to(calls, thread, sample);
-    default:                 return leave(calls, thread, sample);
+    case PMCLUA_POINT_ENTRY:
+    case PMCLUA_POINT_WHOLE:
+    case PMCLUA_POINT_FROM: return begin(calls, thread, sample);
+    default:                return end(calls, thread, sample);
     }
 }
 
@@ -413,6 +464,7 @@ int pmclua_calls_new(struct pmclua_calls **out, const struct pmclua_calls_setup 
     calls->regions = setup->regions;
     calls->cpus = setup->cpus;
     calls->values = setup->values;
+    calls->counted = setup->values + (setup->costs ? setup->values + 1 : 0);
     calls->link_register = setup->link_register;
     calls->return_bytes = setup->return_bytes;
     calls->keep = setup->keep;

@@ -24,7 +24,7 @@ struct row {
     uint32_t region, pid, tid;
     uint64_t calls;
     char name[16];
-    uint64_t *sums;                /* 2 * (values + 1): outermost with callees, itself alone */
+    uint64_t *sums;                /* 2 * call_words: outermost with callees, itself alone */
 };
 
 /* What is known of one region. */
@@ -32,15 +32,18 @@ struct region {
     struct pmclua_region facts;
     uint64_t flags;
     char *name;
-    /* 2 * (values + 1): with callees, and itself alone. As long as no call had a callee that is a region
+    /* 2 * call_words: with callees, and itself alone. As long as no call had a callee that is a region
      * the second half is not filled in: it would be the first. */
     struct spread *spreads;
     int has_callees;
-    uint64_t *outermost, *tails;   /* values + 1 each */
+    uint64_t *outermost, *tails, *unsure, *spent;      /* call_words each; spent: what its probes cost */
+    const int64_t *cost;           /* 3 * (values + 1); NULL: not known. See pmclua_calls_setup */
 };
 
 struct pmclua_calls {
     uint32_t regions, cpus, values, link_register, return_bytes;
+    uint32_t counted;              /* of a thread: values, and what probing cost it of each and of time */
+    int64_t *costs;                /* of all regions; NULL: not known */
     uint64_t samples, lost;
     struct region *region;
     struct thread **threads;       /* by tid, hashed: power of two of chains */
@@ -49,18 +52,20 @@ struct pmclua_calls {
     uint32_t row_count, row_size;
     uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
     uint64_t kept_count, keep;
-    uint64_t *scratch;             /* 2 * (values + 1) */
+    uint64_t *scratch;             /* 2 * call_words */
 };
 
 /* ---- threads (calls_threads.c) ---- */
 
 /* An open call. `outer` is the place of the open call of its region around it. Until a call returns it is
  * not known whether it was really around those within it (it may have been unwound long ago): `inner` of
- * them, with what they took, wait for that.
- * Its words: counts of the thread at entry, what callees took, what inner calls took. */
+ * them, with what they took, wait for that. `is_unsure`: it called one that left without return.
+ * Its words: counts of the thread at entry, what callees took, what inner calls took, and what passed between
+ * the entry of such a callee and the next sample. */
 struct frame {
     uint32_t region, level, cuts, inner;
     int32_t outer;                 /* -1: none */
+    int is_unsure;
     uint64_t stack_pointer, start_ns;
 };
 
@@ -69,7 +74,7 @@ struct pair {
     int is_open;
     uint32_t cuts;
     uint64_t start_ns;
-    uint64_t counts[];             /* of the thread when it began */
+    uint64_t counts[];             /* `counted`, of the thread when it began */
 };
 
 /* What a thread had last on one CPU. */
@@ -82,7 +87,7 @@ struct thread {
     int is_counted;                /* it has had one */
     uint32_t cuts;                 /* grows when open calls become useless */
     char name[16];
-    uint64_t *counts;              /* values: sums over CPUs */
+    uint64_t *counts;              /* `counted`: sums over CPUs; then what probing cost: duration, values */
     struct last **last;            /* by CPU; NULL: never there */
     int32_t *open;                 /* by region: its topmost open call; -1: none */
     struct pair **pair;            /* by region; NULL: never begun */
@@ -107,18 +112,33 @@ struct thread *thread_next(const struct pmclua_calls *calls, const struct thread
 int  threads_new(struct pmclua_calls *calls);
 void threads_free(struct pmclua_calls *calls);
 
-/* Words of one call: duration and values. */
-static inline uint32_t call_words(const struct pmclua_calls *calls) { return calls->values + 1; }
+/* Words of one call: duration and values; and, where it is known, what of each is the cost of probing. */
+static inline uint32_t call_words(const struct pmclua_calls *calls) { return calls->counted + 1; }
+
+/* How many of these are not costs. */
+static inline uint32_t own_words(const struct pmclua_calls *calls) { return calls->values + 1; }
+
+/* Adds what a probe of a region costs a thread: `part` is 0 at an entry, 1 at a return. */
+static inline void thread_spend(const struct pmclua_calls *calls, struct thread *thread, uint32_t region, int part)
+{
+    struct region *of = &calls->region[region];
+    for (uint32_t i = 0, words = own_words(calls); of->cost && i < words; i++) {
+        uint64_t more = (uint64_t)of->cost[(uint32_t)part * words + i];
+        thread->counts[calls->values + i] += more;
+        of->spent[i] += more;
+    }
+}
 
 /* ---- calls_spreads.c ---- */
 
 int  spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup);
 void spreads_free(struct pmclua_calls *calls);
-/* A call ended: `total` and `self` are call_words each. `row` is this thread's of this region. */
+/* A call ended: `total` and `self` are call_words each, and `unsure` is what of `self` may be a callee's; NULL:
+ * nothing. `row` is this thread's of this region. */
 struct call_end {
     uint32_t region, tid, row;
     uint64_t start_ns, level;
-    const uint64_t *total, *self;
+    const uint64_t *total, *self, *unsure;
 };
 /* Counts it in its region's spreads and its thread's row, but for the sums of outermost calls. */
 int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);

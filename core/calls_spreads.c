@@ -155,10 +155,20 @@ static int split_spreads(struct pmclua_calls *calls, struct region *region)
     return 0;
 }
 
-static int add_values(struct spread *spreads, const uint64_t *values, uint32_t count)
+/* Instead of a cost, the value without it: not below 0, though the cost of one probe may be less than usual. */
+static uint64_t spread_value(const struct pmclua_calls *calls, const uint64_t *values, uint32_t i)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (add_value(&spreads[i], values[i]) < 0)
+    uint32_t own = own_words(calls);
+    if (i < own)
+        return values[i];
+    int64_t without = (int64_t)(values[i - own] - values[i]);
+    return without > 0 ? (uint64_t)without : 0;
+}
+
+static int add_values(const struct pmclua_calls *calls, struct spread *spreads, const uint64_t *values)
+{
+    for (uint32_t i = 0; i < call_words(calls); i++)
+        if (add_value(&spreads[i], spread_value(calls, values, i)) < 0)
             return -ENOMEM;
     return 0;
 }
@@ -179,26 +189,42 @@ int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
     uint32_t words = call_words(calls);
     region->facts.calls++;
     row->calls++;
-    for (uint32_t i = 0; i < words; i++)
+    region->facts.unsure += end->unsure != NULL;
+    for (uint32_t i = 0; i < words; i++) {
         row->sums[words + i] += end->self[i];
+        region->unsure[i] += end->unsure ? end->unsure[i] : 0;
+    }
     if (end->total[RUNNING] < end->total[ENABLED]) {
         region->facts.partial++;
         return 0;
     }
-    int differs = memcmp(end->total, end->self, words * sizeof *end->total) != 0;
+    int differs = end->unsure || memcmp(end->total, end->self, words * sizeof *end->total) != 0;
     if (differs && !region->has_callees && split_spreads(calls, region) < 0)
         return -ENOMEM;
-    if (add_values(region->spreads, end->total, words) < 0 ||
-        (region->has_callees && add_values(region->spreads + words, end->self, words) < 0))
+    if (add_values(calls, region->spreads, end->total) < 0 ||
+        (region->has_callees && !end->unsure && add_values(calls, region->spreads + words, end->self) < 0))
         return -ENOMEM;
     return keep_call(calls, end);
 }
 
 /* ---- beginning ---- */
 
+static int copy_costs(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
+{
+    size_t bytes = 3 * (size_t)own_words(calls) * calls->regions * sizeof *calls->costs;
+    if (!setup->costs)
+        return 0;
+    calls->costs = malloc(bytes);
+    if (calls->costs)
+        memcpy(calls->costs, setup->costs, bytes);
+    return calls->costs ? 0 : -ENOMEM;
+}
+
 int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
 {
     uint32_t words = call_words(calls);
+    if (copy_costs(calls, setup) < 0)
+        return -ENOMEM;
     calls->kept = calloc(kept_chunks(calls) + 1, sizeof *calls->kept);
     calls->region = calls->kept ? calloc(calls->regions, sizeof *calls->region) : NULL;
     for (uint32_t i = 0; calls->region && i < calls->regions; i++) {
@@ -206,10 +232,14 @@ int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *set
         region->flags = setup->flags ? setup->flags[i] : 0;
         region->name = strdup(setup->names ? setup->names[i] : "");
         region->spreads = calloc(2 * (size_t)words, sizeof *region->spreads);
-        region->outermost = calloc(2 * (size_t)words, sizeof *region->outermost);
+        region->outermost = calloc(4 * (size_t)words, sizeof *region->outermost);
         if (!region->name || !region->spreads || !region->outermost)
             return -ENOMEM;
         region->tails = region->outermost + words;
+        region->unsure = region->tails + words;
+        region->spent = region->unsure + words;
+        if (calls->costs)
+            region->cost = calls->costs + 3 * (size_t)own_words(calls) * i;
     }
     return calls->region ? 0 : -ENOMEM;
 }
@@ -227,6 +257,7 @@ void spreads_free(struct pmclua_calls *calls)
     for (uint32_t i = 0; i < calls->row_count; i++)
         free(calls->rows[i].sums);
     free(calls->region);
+    free(calls->costs);
     free(calls->rows);
     for (uint64_t i = 0; calls->kept && i < kept_chunks(calls); i++)
         free(calls->kept[i]);
@@ -251,7 +282,7 @@ static void put_region(struct block *block, const struct pmclua_calls *calls, co
     put(block, &region->facts, sizeof region->facts);
     for (uint32_t i = 0; i < 2 * words; i++)
         put(block, &spread_of(calls, region, i)->facts, sizeof(struct pmclua_spread));
-    put(block, region->outermost, 2 * (size_t)words * sizeof *region->outermost);
+    put(block, region->outermost, 4 * (size_t)words * sizeof *region->outermost);
 }
 
 static void put_row(struct block *block, const struct pmclua_calls *calls, const struct row *row)
@@ -315,7 +346,7 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *
     size_t name_bytes;
     char *names = join_names(calls, &name_bytes);
     struct pmclua_regions header = {
-        .regions = calls->regions, .values = calls->values, .threads = calls->row_count,
+        .regions = calls->regions, .values = calls->counted, .has_costs = calls->costs != NULL, .threads = calls->row_count,
         .kept = calls->kept_count, .samples = calls->samples, .lost = calls->lost,
         .threads_seen = calls->threads_seen, .name_bytes = name_bytes };
     struct block block = { 0 };

@@ -47,7 +47,7 @@ static struct thread *new_thread(struct pmclua_calls *calls, uint32_t pid, uint3
     thread->pid = pid;
     thread->tid = tid;
     thread->last = calloc(calls->cpus, sizeof *thread->last);
-    thread->counts = calloc(calls->values, sizeof *thread->counts);
+    thread->counts = calloc(calls->counted, sizeof *thread->counts);
     thread->open = malloc(calls->regions * sizeof *thread->open);
     thread->row = malloc(calls->regions * sizeof *thread->row);
     thread->pair = calloc(calls->regions, sizeof *thread->pair);

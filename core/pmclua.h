@@ -370,6 +370,9 @@ struct pmclua_calls_setup {
     uint32_t return_bytes;         /* by which a return probe sees the stack pointer past the entry's */
     const uint64_t *flags;         /* of each region, enum pmclua_region_flag; copied */
     const char *const *names;      /* of each region; copied */
+    /* What probing costs, of each region 3 * (values + 1), or NULL; copied: a probe of its entry; one of its
+     * return; and what of both is between a call's two samples. Duration, then values. */
+    const int64_t *costs;
 };
 
 struct pmclua_calls_sample {
@@ -400,10 +403,14 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *
 void pmclua_calls_free_words(uint64_t *words);
 
 /* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
- * callees, then itself alone) and 2 * (values + 1) sums (of outermost calls with callees; of calls that
- * ended by a tail call, until there); then threads, kept calls, histograms, and the regions' names. */
+ * callees, then itself alone) and 4 * (values + 1) sums (of outermost calls with callees; of calls that
+ * ended by a tail call, until there; what of calls by themselves may be a callee's: see `unsure`; what
+ * all probes of the region cost); then threads, kept calls, histograms, and the regions' names. */
 struct pmclua_regions {
-    uint64_t regions, values;      /* values + 1 of each call: its duration comes first */
+    /* values + 1 of each call: its duration comes first. Where costs are known the second half of them is
+     * what of the first half is the cost of probing (i64), and in a spread the first half without it. */
+    uint64_t regions, values;
+    uint64_t has_costs;
     uint64_t threads;              /* struct pmclua_region_thread, each with 2 * (values + 1) sums */
     uint64_t kept;                 /* struct pmclua_region_call, each with 2 * (values + 1) values */
     uint64_t histogram;            /* struct pmclua_region_bucket */
@@ -425,6 +432,8 @@ struct pmclua_region {
     uint64_t orphans;              /* returns whose entry was not seen */
     uint64_t cut;                  /* entries and returns that lost records made useless */
     uint64_t partial;              /* of the calls: events were not on the PMU throughout; in no spread */
+    uint64_t unsure;               /* of the calls: a callee left without return, at a time that is not known; what
+                                    * they took themselves is in no spread, and in a thread's sum at its most */
 };
 
 /* Of the calls that are not partial. min and max are of no meaning where n is 0. */

@@ -59,6 +59,16 @@ struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_b
     return words;
 }
 
+struct pmclua_attr attr_of_clock(uint32_t options)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, .inherit = 1, .disabled = 1,
+        .enable_on_exec = (options & PMCLUA_ON_EXEC) != 0,
+    };
+    return words_of(&attr);
+}
+
 /* Makes an event write a sample each time it happens. */
 static void set_sampling(struct pmclua_attr *attr, uint64_t sample_type)
 {

@@ -290,6 +290,8 @@ static int open_all(struct probes *probes, const struct refusal *refusal)
     if (result < 0)
         probes->path = PMCLUA_REGIONS_ONE_THREAD_NO_TRACEFS;
     result = open_groups(probes, refusal);
+    if (result == 0 && is_all(probes) && (result = probe_clocks_open(probes)) < 0)
+        refuse(refusal, "clock", result);
     if (result == 0 && (result = index_ids(probes)) < 0)
         refuse(refusal, "memory", result);
     return result;
@@ -321,8 +323,13 @@ int probes_open(struct probes *probes, struct region_set *regions, const struct 
 
 void probes_switch(struct probes *probes, int on)
 {
+    /* The clocks run for no longer than the groups: see probes_read. */
+    if (!on)
+        probe_clocks_switch(probes, 0);
     for (int i = 0; i < probes->groups; i++)
         pmclua_ioctl(probes->group[i].member[0].fd, on ? "ENABLE" : "DISABLE", 0, NULL);
+    if (on)
+        probe_clocks_switch(probes, 1);
 }
 
 void probes_close(struct probes *probes)
@@ -331,6 +338,7 @@ void probes_close(struct probes *probes)
         ring_close(&probes->ring[i]);
     for (int i = 0; probes->group && i < probes->groups; i++)
         close_group(&probes->group[i]);
+    probe_clocks_close(probes);
     free(probes->group);
     free(probes->ring);
     free(probes->ring_cpu);
@@ -351,61 +359,4 @@ const struct member *probes_find(const struct probes *probes, uint64_t id, const
         return &(*group)->member[probes->ids[slot].member];
     }
     return NULL;
-}
-
-/* What read(2) gives for the format of attr_set_common: members, enabled, running, then value and id of each. */
-static int read_group(const struct probe_group *group, uint64_t *words, size_t size)
-{
-    long got = pmclua_read(group->member[0].fd, words, size * sizeof *words);
-    if (got < 0)
-        return (int)got;
-    /* A pinned group that lost its place has no counts. */
-    if (got == 0)
-        memset(words, 0, size * sizeof *words);
-    return got == 0 || words[0] == (uint64_t)group->members ? 0 : -EPROTO;
-}
-
-static size_t group_words(const struct probe_group *group) { return 3 + 2 * (size_t)group->members; }
-
-static void add_reading(const struct event_set *set, const uint64_t *read, uint64_t *words)
-{
-    const uint64_t *value = read + 3 + 2;          /* after the leader's */
-    for (int k = 0; set && k < set->groups; k++) {
-        words[0] += read[1];
-        words[1] += read[2];
-        words += 2;
-        for (int m = 0; m < set->group[k].count; m++, value += 2)
-            *words++ += *value;
-    }
-}
-
-int probes_read(const struct probes *probes, uint64_t *words)
-{
-    for (int i = 0; i < probes->groups; i++) {
-        const struct probe_group *group = &probes->group[i];
-        uint64_t read[group_words(group)];
-        int result = read_group(group, read, group_words(group));
-        if (result < 0)
-            return result;
-        /* Each CPU's group of a thread says the time on all CPUs as enabled, its own as running. */
-        if (i > 0 && group->source == probes->group[i - 1].source)
-            read[1] = 0;
-        add_reading(probes->set, read, words);
-    }
-    return 0;
-}
-
-uint64_t probes_written(const struct probes *probes)
-{
-    uint64_t count = 0;
-    for (int i = 0; i < probes->groups; i++) {
-        const struct probe_group *group = &probes->group[i];
-        uint64_t read[group_words(group)];
-        if (read_group(group, read, group_words(group)) < 0)
-            continue;
-        for (int k = 0; k < group->members; k++)
-            if (group->member[k].sample_type)
-                count += read[3 + 2 * k];
-    }
-    return count;
 }

@@ -51,6 +51,8 @@ int  region_set_define(struct region_set *set);
 void attr_set_common(struct pmclua_attr *attr, int inherit);
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes);
 struct pmclua_attr attr_of_switches(int inherit);
+/* An event that counts nothing, of a thread and of what it starts: it is enabled for their CPU time. */
+struct pmclua_attr attr_of_clock(uint32_t options);
 struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit);
 /* A point as an event of its own. -ENOENT: the OS kernel has no uprobe PMU. */
 int  attr_of_point(const struct region_set *regions, const struct point *point, int inherit,
@@ -91,6 +93,7 @@ struct probes {
     const struct event_set *set;   /* NULL: only durations */
     struct probe_target target;
     int events;                    /* of the set */
+    int *clock;                    /* by source: runner_probe_counts.c; NULL where one thread is followed */
     enum pmclua_region_path path;
     struct probe_group *group;
     int groups, cpus;
@@ -106,13 +109,21 @@ int  probes_open(struct probes *probes, struct region_set *regions, const struct
                  const struct probe_target *target, struct pmclua_failure *failure, const char **why);
 /* Which event wrote a record; NULL: none of ours. */
 const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group);
-/* Adds the set's counts so far, of all groups and threads, as counters_read lays them out. */
-int  probes_read(const struct probes *probes, uint64_t *words);
-/* How many samples the members that write some were to write. */
-uint64_t probes_written(const struct probes *probes);
 /* Starts or stops counting and sampling. */
 void probes_switch(struct probes *probes, int on);
 void probes_close(struct probes *probes);
+
+/* ---- what they counted (runner_probe_counts.c) ---- */
+
+/* Events that know the CPU time of all threads. On failure probe_clocks_close has to close some. */
+int  probe_clocks_open(struct probes *probes);
+void probe_clocks_switch(const struct probes *probes, int on);
+void probe_clocks_close(struct probes *probes);
+/* Adds the set's counts so far, of all groups and threads, as counters_read lays them out. Enabled is the CPU
+ * time of all threads, running what of it the groups were on the PMU. */
+int  probes_read(const struct probes *probes, uint64_t *words);
+/* How many samples the members that write some were to write. */
+uint64_t probes_written(const struct probes *probes);
 
 /* ---- following the calls (runner_follower.c) ---- */
 

@@ -102,6 +102,24 @@ for _, threads in ipairs { "all", "one" } do
       assert.same({ entries = 100, calls = 50, unwound = 50 }, facts(result:region "work::thrower(int)"))
       assert.same({ entries = 1001, unfinished = 1001 }, facts(result:region "work::deep(int)"))
     end)
+
+    it("are booked to no caller where an exception left a callee, but for their bounds", function()
+      support.need(support.have "c++", "no C++ compiler")
+      -- The first probed call of a process may have a fault of its own: it is thrower's.
+      local names = of("work::catches", "work::touches", "work::thrower")
+      local result = regions.measure(program "throws.cc", { regions = names,
+        events = { FAULTS }, calibrate = false, timeout = 30 })
+      local catches = result:region "work::catches(int)"
+      local total, itself = catches:values(FAULTS), catches:values(FAULTS, true)
+      assert.same({ entries = 11, calls = 11, unsure = 5 }, facts(catches))
+      assert.equal(11 * 17, total.sum)
+      -- Until it ends nobody knows how much of what follows a callee's entry is the callee's.
+      assert.same({ 6 * 14 + 5 * 10, 11 * 17 - 6 * 3 }, { itself.least, itself.sum })
+      assert.is_nil(itself.mean)
+      assert.is_nil(itself.share)
+      assert.same({ 6, 14, 14 }, { itself.n, itself.min, itself.max })
+      assert.same({ 14, true }, { catches:quantile(FAULTS, 0.99, true) })
+    end)
   end)
 end
 
@@ -119,6 +137,19 @@ describe("calls of threads and children", function()
     end
     table.sort(counts)
     assert.same({ 100, 200, 300, 400, 500, 600 }, counts)
+  end)
+
+  it("share the CPU time of all threads, of which that of the run is the sum", function()
+    for _, threads in ipairs { 1, 2, 6 } do
+      local result = follow("threads", threads, { regions = { "touch" }, events = { "task-clock" } })
+      local touch, whole = result[1], result.runs[1].whole
+      -- What was enabled is the CPU time, to the nanosecond, and so is this event's count.
+      assert.equal(whole[2], whole[4])
+      assert.equal(whole[2], whole[3])
+      local cpu_time, clock = touch:values "cpu_time", touch:values "task-clock"
+      assert.is_true(cpu_time.share > 0 and cpu_time.share < 1, cpu_time.share)
+      assert.is_true(math.abs(cpu_time.share - clock.share) < 0.01)
+    end
   end)
 
   it("are counted for each child", function()

@@ -48,7 +48,7 @@ end
 function M.facts(region)
   local found = {}
   for _, name in ipairs { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut",
-    "partial" } do
+    "partial", "unsure" } do
     if region[name] ~= 0 then found[name] = region[name] end
   end
   return found

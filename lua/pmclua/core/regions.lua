@@ -61,7 +61,9 @@ end
 -- ---- from the runner ----
 
 local U64 = 8
-local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial" }
+local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
+  "unsure" }
+local SUMS = { "outermost", "tail_sums", "unsure_sums", "spent" }
 local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings",
   "observed_ns", "target_ended" }
 
@@ -103,7 +105,7 @@ local function read_region(from, width)
   local raw, region = from:struct "pmclua_region", { threads = {} }
   for _, name in ipairs(FACTS) do region[name] = exact(raw[name]) end
   region.total, region.self = read_spreads(from, width), read_spreads(from, width)
-  region.outermost, region.tail_sums = from:words(width), from:words(width)
+  for _, name in ipairs(SUMS) do region[name] = from:words(width) end
   return region
 end
 

@@ -20,6 +20,7 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@field min number?
 ---@field max number?
 ---@field share number? of the whole run's count
+---@field least number? `sum` is the most that it may be, and this the least: calls of theirs were left without return
 ---@field ran number? share of the time that a scaled event was on the PMU
 
 ---@class pmclua.RegionCalls one region of one run; numbers of calls are nil where its events were never on the PMU
@@ -35,11 +36,14 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@field orphans number returns whose entry was not seen
 ---@field cut number made useless by lost records
 ---@field partial number of the calls: not counted throughout
+---@field unsure number of the calls: one that they called was left without return, nobody knows when; what they took
+---   themselves is only known within bounds
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
 local RegionCalls = {}
 RegionCalls.__index = RegionCalls
 
-local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial" }
+local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
+  "unsure" }
 
 -- ---- which column of which pass ------------------------------------------------------------------------
 
@@ -128,6 +132,10 @@ function RegionCalls:values(name, is_self)
   local calls = region.calls - (is_self and 0 or region.nested)
   fill_sums(values, raw, column, calls, event and event.core_cpus)
   take_off(self, values, name, calls)
+  if is_self and region.unsure ~= 0 and values.sum then
+    values.least, values.mean = math.max(0, values.sum - tonumber(region.unsure_sums[column])), nil
+    return values
+  end
   local whole = run.whole[column]
   if values.status == "scaled" and whole then whole = whole / share_on_pmu(run.whole) end
   -- The durations of threads overlap.
@@ -165,7 +173,8 @@ local function kept(self, run, column, is_self)
   local key = column * 2 + (is_self and 1 or 0)
   if cache[key] == nil then
     local list = run.regions.calls:values(self.index, column, is_self)
-    cache[key] = #list == region.total[column].n and #list > 0 and order.sorted(list) or false
+    local spread = (is_self and region.self or region.total)[column]
+    cache[key] = #list == spread.n and #list > 0 and order.sorted(list) or false
   end
   return cache[key] or nil
 end

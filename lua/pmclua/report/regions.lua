@@ -63,7 +63,8 @@ local function row_of(region, about, is_self)
   local median, is_exact = region:quantile(about.field, 0.5, is_self)
   local mark = values.status == "scaled" and text.approximate or function(s) return s end
   local middle = shown(median, about)
-  return { text.safe(title), mark(shown(values.sum, about)),
+  local sum = (values.least and shown(values.least, about) .. " … " or "") .. shown(values.sum, about)
+  return { text.safe(title), mark(sum),
     values.share and text.percent(values.share) or "",
     values.mean and mark(shown(values.mean, about)) or ABSENT,
     median and not is_exact and text.approximate(middle) or middle,
@@ -90,6 +91,8 @@ local SAID = {
   { "unfinished", "%s not left when the program or thread ended: not counted" },
   { "orphans", "%s returned from whose entry was not seen: not counted" },
   { "cut", "%s cut by lost records: not counted" },
+  { "unsure", "%s called one that left without return, nobody knows when: what they took themselves is "
+    .. "known within bounds, and in no distribution of 'itself'" },
   { "partial", "%s with events that were not on the PMU throughout: in totals, in no distribution" },
 }
 

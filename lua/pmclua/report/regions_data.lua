@@ -45,7 +45,8 @@ local QUANTILES = { { "q1", 0.25 }, { "median", 0.5 }, { "q3", 0.75 }, { "p90", 
 local function json_values(region, about, is_self)
   local values = region:values(about.field, is_self)
   local out = { status = values.status, why = values.why, total = values.sum, per_call = values.mean,
-    share = values.share, ran = values.ran, n = values.n, min = values.min, max = values.max }
+    least = values.least, share = values.share, ran = values.ran, n = values.n, min = values.min,
+    max = values.max }
   for _, pair in ipairs(QUANTILES) do
     local value, is_exact = region:quantile(about.field, pair[2], is_self)
     out[pair[1]], out.exact = value, is_exact
@@ -57,7 +58,7 @@ end
 local function json_region(result, region)
   local out = { name = region.name, notes = region.notes, events = {}, itself = {}, threads = {} }
   for _, name in ipairs { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut",
-    "partial" } do
+    "partial", "unsure" } do
     out[name] = region[name]
   end
   for _, about in ipairs(M.names(result)) do
