@@ -26,10 +26,7 @@ size_t pmclua_size_of(const char *name);
 
 /* ---- attr ---------------------------------------------------------------------------------- */
 
-enum {
-    PMCLUA_ATTR_WORDS = 18,    /* 144 bytes: perf_event_attr up to config4 (VER9) */
-    PMCLUA_GROUP_MAX  = 681    /* the OS kernel caps a group read at 16 KiB: more members are E2BIG */
-};
+enum { PMCLUA_ATTR_WORDS = 18 };    /* 144 bytes: perf_event_attr up to config4 (VER9) */
 
 /* A perf_event_attr as the OS kernel lays it out. Zeroed is valid; `size` is filled in when opened. */
 struct pmclua_attr { uint64_t words[PMCLUA_ATTR_WORDS]; };

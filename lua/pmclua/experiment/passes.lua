@@ -121,6 +121,22 @@ local function group_key(events, index)
   return of_kind.core_cpus and of_kind.pmu or nil
 end
 
+-- What the OS kernel reads of a group at once has 16 KiB: 681 members, or more where it says less of each.
+local MOST_TOGETHER = 600
+
+-- Events that may be counted apart, in as few lists as there can be; explicit {groups} stay whole.
+local function chunks(events, indices)
+  local lists, chunk = {}, {}
+  for _, item in ipairs(items_of(events, indices)) do
+    if #chunk > 0 and #chunk + #item > MOST_TOGETHER then
+      lists[#lists + 1], chunk = chunk, {}
+    end
+    for _, index in ipairs(item) do chunk[#chunk + 1] = index end
+  end
+  lists[#lists + 1] = #chunk > 0 and chunk or nil
+  return lists
+end
+
 --- The perf groups of a pass.
 local function groups_of(events, indices)
   local shared, apart, keys, groups = {}, {}, {}, {}
@@ -132,7 +148,7 @@ local function groups_of(events, indices)
     end
     table.insert(key and apart[key] or shared, index)
   end
-  if #shared > 0 then groups[1] = group_of(events, shared, true) end
+  for i, list in ipairs(chunks(events, shared)) do groups[i] = group_of(events, list, true) end
   for _, key in ipairs(keys) do
     local is_inherited = key ~= "probes" and not events[apart[key][1]].cpus
     groups[#groups + 1] = group_of(events, apart[key], is_inherited)

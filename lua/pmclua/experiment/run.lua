@@ -152,14 +152,19 @@ local function iterations_of(self, step)
 end
 
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
-local function refusal(self, result, pass_number)
+local function refusal(self, result, step)
   if result.outcome ~= "not-counted" then return nil end
-  local failure, groups = result.failure, self.plan.passes[pass_number].groups
+  local failure, groups, cell = result.failure, self.plan.passes[step.pass].groups, step.cell
   local group = groups[failure.group]
   failure.descriptors = 0
   for _, its in ipairs(groups) do failure.descriptors = failure.descriptors + #its.attrs end
-  local index = group and group.events[failure.index]
-  failure.event = index and self.declaration.events[index].name
+  if cell.workload.thread_count then
+    failure.descriptors = failure.descriptors * math.max(1, cell.workload:thread_count(cell.levels))
+  end
+  local names = {}
+  for k, index in ipairs(group and group.events or {}) do names[k] = self.declaration.events[index].name end
+  failure.event = names[failure.index]
+  if failure.code == "E2BIG" then failure.members = names end
   return tostring(explain.open(failure))
 end
 
@@ -189,7 +194,7 @@ end
 local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
-  local why = refusal(self, result, step.pass) or step.cell.workload:complaint(result)
+  local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
 end

@@ -154,11 +154,16 @@ end
 
 -- ---- limits -----------------------------------------------------------------------------------------------
 
+-- So many fit into a group at least, on any OS kernel and with all that can be read of each.
+local ALWAYS_FIT = 600
+
 function rules.E2BIG(failure, facts)
   local members = failure.members and #failure.members or 1
-  if members > 1 and facts.opens(failure.attr, failure.pid, failure.cpu) == true then
-    local why = "a group of %d is too big: the OS kernel reads at most 16 KiB at once"
-    return why:format(members), "at most 681 events stand in one group: make several"
+  local is_full = (failure.index or 0) > ALWAYS_FIT
+  if members > 1 and (is_full or facts.opens(failure.attr, failure.pid, failure.cpu) == true) then
+    local why = "a group of %s is too big: the OS kernel reads at most 16 KiB at once, %s of these events"
+    return why:format(text.count(members), text.count((failure.index or members) - 1)),
+           "make several groups of them"
   end
   local why = "this OS kernel%s is older than a field that is set: %s"
   return why:format(kinds.release(facts), kinds.fields(failure.attr)),

@@ -39,8 +39,8 @@ function M.descriptors(target, cpus) return target.kind == "cgroup" and cpus or 
 ---@param cpus integer[] those it is open on
 ---@return pmclua.Hotplug
 function M.new(target, cpus)
-  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {}, witnesses = {},
-    has_all = not target.cpus, needs_witness = target.kind == "cgroup" }, Hotplug)
+  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {},
+    witnesses = {}, has_all = not target.cpus, needs_witness = target.kind == "cgroup" }, Hotplug)
   for _, cpu in ipairs(cpus) do self:add(cpu) end
   return self
 end
