@@ -1,10 +1,12 @@
 /*
  * calls.c: calls put together from samples at the places where functions are entered and left.
  *
- * Invariants: the open calls of a thread lie on one stack, deeper ones at lower stack pointers; a return
- * ends the open call of its region that was entered with the same stack pointer, and no other; a thread's
- * counts are the sum over CPUs of what it had last on each, so that a call may migrate; a call around which
- * records were lost is cut. pmclua.h says what the samples are.
+ * Invariants: a return ends the open call of its region that was entered with the same stack pointer in its
+ * process, on whichever thread, and no other. The open calls of a thread are taken to lie on one stack,
+ * deeper ones at lower stack pointers, until one returns that cannot have: then the process is known to
+ * switch stacks, and of its calls only how long they took is true (spreads_add marks them). A thread's counts are the sum
+ * over CPUs of what it had last on each, so that it may migrate; a call around which records were lost is
+ * cut. pmclua.h says what the samples are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,54 +18,6 @@ enum { DEPTH_MAX = 1 << 20 };      /* open calls of a thread: deeper ones are cu
 
 /* ---- open calls ---- */
 
-static size_t frame_stride(const struct pmclua_calls *calls)
-{
-    return calls->counted + 3 * (size_t)call_words(calls);
-}
-
-static uint64_t *counts_before(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
-{
-    return thread->words + index * frame_stride(calls);
-}
-
-static uint64_t *callees_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
-{
-    return counts_before(calls, thread, index) + calls->counted;
-}
-
-static uint64_t *inner_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
-{
-    return callees_of(calls, thread, index) + call_words(calls);
-}
-
-static uint64_t *unsure_of(const struct pmclua_calls *calls, const struct thread *thread, uint32_t index)
-{
-    return inner_of(calls, thread, index) + call_words(calls);
-}
-
-static struct frame *top_of(const struct thread *thread)
-{
-    return thread->depth ? &thread->frames[thread->depth - 1] : NULL;
-}
-
-static int grow_frames(struct pmclua_calls *calls, struct thread *thread)
-{
-    if (thread->frames && thread->depth < thread->size)
-        return 0;
-    if (thread->depth >= DEPTH_MAX)
-        return -ENOBUFS;
-    uint32_t size = thread->size ? 2 * thread->size : 16;
-    struct frame *frames = realloc(thread->frames, size * sizeof *frames);
-    if (frames)
-        thread->frames = frames;
-    uint64_t *words = frames ? realloc(thread->words, size * frame_stride(calls) * sizeof *words) : NULL;
-    if (!words)
-        return -ENOMEM;
-    thread->words = words;
-    thread->size = size;
-    return 0;
-}
-
 static void add_words(const struct pmclua_calls *calls, uint64_t *to, const uint64_t *more)
 {
     for (uint32_t i = 0; i < call_words(calls); i++)
@@ -72,36 +26,45 @@ static void add_words(const struct pmclua_calls *calls, uint64_t *to, const uint
 
 /* `count` finished calls that took `took` belong to the open call of their region at `outer`; where there
  * is none, they are outermost. */
-static void settle(struct pmclua_calls *calls, struct thread *thread, const struct frame *frame,
+static void settle(struct pmclua_calls *calls, const struct thread *thread, uint32_t region, struct frame *outer,
                    const uint64_t *took, uint32_t count)
 {
-    if (frame->outer >= 0) {
-        thread->frames[frame->outer].inner += count;
-        add_words(calls, inner_of(calls, thread, (uint32_t)frame->outer), took);
+    if (outer) {
+        outer->inner += count;
+        add_words(calls, inner_of(calls, outer), took);
     } else if (count > 0) {
-        add_words(calls, calls->region[frame->region].outermost, took);
-        add_words(calls, calls->rows[thread->row[frame->region]].sums, took);
+        add_words(calls, calls->region[region].outermost, took);
+        add_words(calls, calls->rows[thread->row[region]].sums, took);
     }
 }
 
-/* Takes the top call away; what it and its callees took (`took`) is a callee's share of the one below. */
-static void pop(struct pmclua_calls *calls, struct thread *thread, const uint64_t *took)
+/* What a call and its callees took (`took`) is a callee's share of the one below. */
+static void share(const struct pmclua_calls *calls, const struct frame *frame, const uint64_t *took)
 {
-    struct frame *top = top_of(thread);
-    thread->open[top->region] = top->outer;
-    thread->depth--;
-    if (thread->depth > 0)
-        add_words(calls, callees_of(calls, thread, thread->depth - 1), took);
+    if (frame->below)
+        add_words(calls, callees_of(calls, frame->below), took);
 }
 
+/* Whether no record was lost that would concern an open call's counts. */
+static int is_whole(const struct frame *frame) { return frame->cuts == frame->thread->cuts; }
+
 /* Of a call whose end was not seen only its callees' share is known. */
-static void drop_top(struct pmclua_calls *calls, struct thread *thread, uint64_t *reason)
+static void share_callees(struct pmclua_calls *calls, struct frame *frame)
 {
-    const struct frame *top = top_of(thread);
-    struct region *region = &calls->region[top->region];
-    ++*(top->cuts == thread->cuts ? reason : &region->facts.cut);
-    settle(calls, thread, top, inner_of(calls, thread, thread->depth - 1), top->inner);
-    pop(calls, thread, callees_of(calls, thread, thread->depth - 1));
+    settle(calls, frame->thread, frame->region, frame->outer, inner_of(calls, frame), frame->inner);
+    share(calls, frame, callees_of(calls, frame));
+}
+
+static void drop(struct pmclua_calls *calls, struct frame *frame, uint64_t *reason)
+{
+    share_callees(calls, frame);
+    if (is_whole(frame)) {
+        ++*reason;
+        frame_leave(calls, frame, reason);
+    } else {
+        calls->region[frame->region].facts.cut++;
+        frame_remove(calls, frame);
+    }
 }
 
 /* What a call took, with callees and alone, into the scratch words. */
@@ -121,27 +84,24 @@ static void measure(struct pmclua_calls *calls, const struct thread *thread, uin
             self[i] = 0;
 }
 
-/* The top call was left without a return, at some time before this sample. What passed since its entry, but
+/* An open call was left without a return, at some time before this sample. What passed since its entry, but
  * for its callees', may be its own or its caller's. */
-static void unwind(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
+static void unwind(struct pmclua_calls *calls, struct frame *frame, const struct pmclua_calls_sample *sample)
 {
-    const struct frame *top = top_of(thread);
-    uint32_t index = thread->depth - 1;
-    struct frame *caller = index > 0 ? &thread->frames[index - 1] : NULL;
+    struct frame *caller = frame->below;
     if (caller) {
-        measure(calls, thread, sample->time_ns - top->start_ns, counts_before(calls, thread, index),
-                callees_of(calls, thread, index));
-        add_words(calls, unsure_of(calls, thread, index - 1), calls->scratch + call_words(calls));
+        measure(calls, frame->thread, sample->time_ns - frame->start_ns, frame->words, callees_of(calls, frame));
+        add_words(calls, unsure_of(calls, caller), calls->scratch + call_words(calls));
         caller->is_unsure = 1;
     }
-    drop_top(calls, thread, &calls->region[top->region].facts.unwound);
+    drop(calls, frame, &calls->region[frame->region].facts.unwound);
 }
 
 /* The thread ends, or becomes another program. */
 static void leave_all(struct pmclua_calls *calls, struct thread *thread)
 {
-    while (thread->depth > 0)
-        drop_top(calls, thread, &calls->region[top_of(thread)->region].facts.unfinished);
+    while (thread->top)
+        drop(calls, thread->top, &calls->region[thread->top->region].facts.unfinished);
     for (uint32_t region = 0; region < calls->regions; region++) {
         struct pair *pair = thread->pair[region];
         if (pair && pair->is_open)
@@ -149,6 +109,22 @@ static void leave_all(struct pmclua_calls *calls, struct thread *thread)
         if (pair)
             pair->is_open = 0;
     }
+}
+
+/* ---- stacks that threads share ---- */
+
+/* Whether stacks of the process are known to move between threads, or to take turns on one. */
+static int is_switching(const struct pmclua_calls *calls, const struct process *process, uint32_t region)
+{
+    return process->is_switching || (calls->region[region].flags & PMCLUA_REGION_SWITCHES);
+}
+
+/* Where stacks are copied, too (Go), a return without an entry is that of an open call which is elsewhere
+ * now. Which one is not known: it may be any that is open, whose old place another call may return from. */
+static int is_doubtful(const struct pmclua_calls *calls, const struct frame *frame)
+{
+    return is_switching(calls, frame->process, frame->region) &&
+           (frame->is_doubtful || frame->orphans != frame->process->orphans[frame->region]);
 }
 
 /* ---- entry ---- */
@@ -162,36 +138,53 @@ static int is_gone(const struct pmclua_calls *calls, const struct frame *top, co
     return !calls->link_register || top->region == sample->region;
 }
 
+/* The call whose place on its stack one that is entered now has taken, on whichever thread: it is gone. */
+static void replace(struct pmclua_calls *calls, const struct thread *thread, const struct pmclua_calls_sample *sample)
+{
+    uint32_t region = calls->link_register ? sample->region : ANY_REGION;
+    struct frame *gone;
+    while ((gone = frame_find(calls, thread->process, region, sample->stack_pointer))) {
+        if (gone->thread)
+            unwind(calls, gone, sample);
+        else
+            frame_remove(calls, gone);
+    }
+}
+
 static int push(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
     struct region *region = &calls->region[sample->region];
     region->facts.entries++;
-    int result = grow_frames(calls, thread);
-    if (result == -ENOBUFS) {
+    if (thread->depth >= DEPTH_MAX) {
         region->facts.cut++;
         return 0;
     }
-    if (result < 0)
-        return result;
-    thread->frames[thread->depth] = (struct frame){
-        .region = sample->region, .level = thread->depth, .cuts = thread->cuts,
-        .outer = thread->open[sample->region], .stack_pointer = sample->stack_pointer,
-        .start_ns = sample->time_ns };
-    memcpy(counts_before(calls, thread, thread->depth), thread->counts, calls->counted * sizeof *thread->counts);
-    memset(callees_of(calls, thread, thread->depth), 0, 3 * (size_t)call_words(calls) * sizeof(uint64_t));
-    thread->open[sample->region] = (int32_t)thread->depth++;
-    return 0;
+    return frame_push(calls, thread, sample) ? 0 : -ENOMEM;
+}
+
+/* Whether an entry is but a jump to a function's first instruction, within a call of it. */
+static int is_turn(const struct pmclua_calls *calls, const struct thread *thread,
+                   const struct pmclua_calls_sample *sample)
+{
+    if (!(calls->region[sample->region].flags & PMCLUA_REGION_LOOPS))
+        return 0;
+    struct frame *frame = frame_find(calls, thread->process, sample->region, sample->stack_pointer);
+    if (!frame || frame == thread->top)
+        return frame != NULL;
+    if (frame->thread == thread || (!frame->thread && !is_switching(calls, thread->process, sample->region)))
+        return 0;
+    /* It began on another thread: is it the same call, or a new one in its place? */
+    frame->is_doubtful = 1;
+    return 1;
 }
 
 static int enter(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
-    struct frame *top = top_of(thread);
-    int is_turn = (calls->region[sample->region].flags & PMCLUA_REGION_LOOPS) && top &&
-                  top->region == sample->region && top->stack_pointer == sample->stack_pointer;
-    if (is_turn)
+    if (is_turn(calls, thread, sample))
         return 0;
-    while ((top = top_of(thread)) && is_gone(calls, top, sample))
-        unwind(calls, thread, sample);
+    while (thread->top && is_gone(calls, thread->top, sample))
+        unwind(calls, thread->top, sample);
+    replace(calls, thread, sample);
     return push(calls, thread, sample);
 }
 
@@ -222,46 +215,85 @@ static int add_call(struct pmclua_calls *calls, struct thread *thread, uint32_t 
     return spreads_add(calls, &end);
 }
 
+static void end_tail(struct pmclua_calls *calls, uint32_t region)
+{
+    calls->region[region].facts.tails++;
+    add_words(calls, calls->region[region].tails, calls->scratch);
+}
+
 static int end_top(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
-    struct frame frame = *top_of(thread);
-    struct region *region = &calls->region[frame.region];
-    uint32_t index = thread->depth - 1;
-    if (frame.cuts != thread->cuts) {
-        drop_top(calls, thread, &region->facts.cut);
+    struct frame *top = thread->top;
+    struct region *region = &calls->region[top->region];
+    int result = 0, is_tail = sample->kind == PMCLUA_POINT_TAIL, is_kept = is_whole(top) && !is_doubtful(calls, top);
+    if (!is_kept) {
+        ++*(is_whole(top) ? &region->facts.moved : &region->facts.cut);
+        share_callees(calls, top);
+        frame_remove(calls, top);
         return 0;
     }
-    measure(calls, thread, sample->time_ns - frame.start_ns, counts_before(calls, thread, index),
-            callees_of(calls, thread, index));
-    measure_probes(calls, frame.region);
-    if (sample->kind == PMCLUA_POINT_TAIL) {
-        region->facts.tails++;
-        add_words(calls, region->tails, calls->scratch);
-        settle(calls, thread, &frame, inner_of(calls, thread, index), frame.inner);
-        pop(calls, thread, calls->scratch);
-        return 0;
-    }
-    int result = add_call(calls, thread, frame.region, frame.start_ns, frame.level,
-                          frame.is_unsure ? unsure_of(calls, thread, index) : NULL);
+    measure(calls, thread, sample->time_ns - top->start_ns, top->words, callees_of(calls, top));
+    measure_probes(calls, top->region);
+    if (is_tail)
+        end_tail(calls, top->region);
+    else
+        result = add_call(calls, thread, top->region, top->start_ns, top->level,
+                          top->is_unsure ? unsure_of(calls, top) : NULL);
     if (result < 0)
         return result;
-    region->facts.nested += frame.inner;
-    settle(calls, thread, &frame, calls->scratch, 1);
-    pop(calls, thread, calls->scratch);
+    if (is_tail) {
+        settle(calls, thread, top->region, top->outer, inner_of(calls, top), top->inner);
+    } else {
+        region->facts.nested += top->inner;
+        settle(calls, thread, top->region, top->outer, calls->scratch, 1);
+    }
+    share(calls, top, calls->scratch);
+    frame_remove(calls, top);
     return 0;
 }
 
-/* How many open calls there are when the one that ends here is the top; 0: it is not among them. */
-static uint32_t find_open(const struct thread *thread, uint32_t region, uint64_t stack_pointer)
+/* Takes a call out that ends elsewhere than where it was last seen; `counted_as`: what it was said to be. */
+static void take_out(struct pmclua_calls *calls, struct frame *frame)
 {
-    for (uint32_t depth = thread->depth; depth > 0; depth--) {
-        const struct frame *frame = &thread->frames[depth - 1];
-        if (frame->stack_pointer > stack_pointer)
-            return 0;
-        if (frame->stack_pointer == stack_pointer && frame->region == region)
-            return depth;
+    if (frame->thread)
+        share_callees(calls, frame);
+    else
+        --*frame->counted_as;
+    frame_remove(calls, frame);
+}
+
+/* The end of a call on another thread than that on which it began, or of one that seemed to have been left:
+ * its stack was not the thread's. How long it took is known; what it took, of which thread, is not. */
+static int end_elsewhere(struct pmclua_calls *calls, struct thread *thread, struct frame *frame,
+                         const struct pmclua_calls_sample *sample)
+{
+    struct region *region = &calls->region[frame->region];
+    if (frame->losses != calls->losses) {
+        if (frame->thread)
+            unwind(calls, frame, sample);      /* it is cut */
+        else
+            frame_remove(calls, frame);
+        return 0;
     }
-    return 0;
+    frame->process->is_switching = 1;
+    int is_kept = !is_doubtful(calls, frame);
+    uint64_t start_ns = frame->start_ns;
+    take_out(calls, frame);
+    if (!is_kept) {
+        region->facts.moved++;
+        return 0;
+    }
+    memset(calls->scratch, 0, 2 * (size_t)call_words(calls) * sizeof *calls->scratch);
+    calls->scratch[0] = calls->scratch[call_words(calls)] = sample->time_ns - start_ns;
+    measure_probes(calls, sample->region);
+    if (sample->kind == PMCLUA_POINT_TAIL) {
+        end_tail(calls, sample->region);
+        return 0;
+    }
+    int result = add_call(calls, thread, sample->region, start_ns, 0, NULL);
+    if (result == 0)
+        settle(calls, thread, sample->region, NULL, calls->scratch, 1);
+    return result;
 }
 
 static int leave(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
@@ -269,13 +301,16 @@ static int leave(struct pmclua_calls *calls, struct thread *thread, const struct
     uint64_t stack_pointer = sample->stack_pointer;
     if (sample->kind == PMCLUA_POINT_RETURN_PROBE)
         stack_pointer -= calls->return_bytes;
-    uint32_t depth = find_open(thread, sample->region, stack_pointer);
-    if (depth == 0) {
+    struct frame *frame = frame_find(calls, thread->process, sample->region, stack_pointer);
+    if (!frame) {
         calls->region[sample->region].facts.orphans++;
+        thread->process->orphans[sample->region]++;
         return 0;
     }
-    while (thread->depth > depth)
-        unwind(calls, thread, sample);
+    if (frame->thread != thread)
+        return end_elsewhere(calls, thread, frame, sample);
+    while (thread->top != frame)
+        unwind(calls, thread->top, sample);
     return end_top(calls, thread, sample);
 }
 
@@ -324,8 +359,7 @@ static int to(struct pmclua_calls *calls, struct thread *thread, const struct pm
     int result = add_call(calls, thread, sample->region, pair->start_ns, 0, NULL);
     if (result < 0)
         return result;
-    struct frame outermost = { .region = sample->region, .outer = -1 };
-    settle(calls, thread, &outermost, calls->scratch, 1);
+    settle(calls, thread, sample->region, NULL, calls->scratch, 1);
     return 0;
 }
 
@@ -404,8 +438,10 @@ int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, co
     for (uint32_t region = 0; region < calls->regions; region++)
         if (thread->row[region] >= 0)
             spreads_rename_row(calls, (uint32_t)thread->row[region], thread->name);
-    if (executed)
+    if (executed) {
         leave_all(calls, thread);
+        frames_forget(calls, thread->process);
+    }
     return 0;
 }
 
@@ -435,6 +471,7 @@ void pmclua_calls_pause(struct pmclua_calls *calls)
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records)
 {
     calls->lost += records;
+    calls->losses++;
     for (struct thread *thread = thread_next(calls, NULL); thread; thread = thread_next(calls, thread)) {
         thread->cuts++;
         if (cpu < calls->cpus && thread->last[cpu])
@@ -449,6 +486,7 @@ void pmclua_calls_free(struct pmclua_calls *calls)
     if (!calls)
         return;
     threads_free(calls);
+    frames_free(calls);
     free(calls->scratch);
     spreads_free(calls);
     free(calls);
@@ -469,7 +507,7 @@ int pmclua_calls_new(struct pmclua_calls **out, const struct pmclua_calls_setup 
     calls->return_bytes = setup->return_bytes;
     calls->keep = setup->keep;
     calls->scratch = calloc(2 * (size_t)call_words(calls), sizeof *calls->scratch);
-    if (!calls->scratch || threads_new(calls) < 0 || spreads_new(calls, setup) < 0) {
+    if (!calls->scratch || threads_new(calls) < 0 || frames_new(calls) < 0 || spreads_new(calls, setup) < 0) {
         pmclua_calls_free(calls);
         return -ENOMEM;
     }

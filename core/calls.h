@@ -1,5 +1,5 @@
 /*
- * calls.h: what calls.c (who called what), calls_threads.c (whose counts) and calls_spreads.c (what came
+ * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_threads.c (whose counts) and calls_spreads.c (what came
  * of it) share. Private to the core.
  */
 #ifndef PMCLUA_CALLS_H
@@ -15,6 +15,7 @@ struct spread {
 
 enum {
     BUCKETS = 128 + 57 * 64,       /* of all u64: 128 exact ones, and 64 for each octave above */
+    PROCESS_SLOTS = 256,
     ROWS_MAX = 4096,               /* threads with a row of their own; the others share one */
     KEPT_CHUNK = 1024
 };
@@ -23,6 +24,7 @@ enum {
 struct row {
     uint32_t region, pid, tid;
     uint64_t calls;
+    int is_switching;              /* of a process whose stacks are not its threads' */
     char name[16];
     uint64_t *sums;                /* 2 * call_words: outermost with callees, itself alone */
 };
@@ -48,6 +50,10 @@ struct pmclua_calls {
     struct region *region;
     struct thread **threads;       /* by tid, hashed: power of two of chains */
     uint32_t thread_count, thread_slots, threads_seen;
+    struct process *processes[PROCESS_SLOTS];
+    struct frame **table, *spare;  /* calls_frames.c */
+    uint32_t table_size, frame_count;
+    uint32_t losses;               /* times that records were lost */
     struct row *rows;
     uint32_t row_count, row_size;
     uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
@@ -57,16 +63,32 @@ struct pmclua_calls {
 
 /* ---- threads (calls_threads.c) ---- */
 
-/* An open call. `outer` is the place of the open call of its region around it. Until a call returns it is
- * not known whether it was really around those within it (it may have been unwound long ago): `inner` of
- * them, with what they took, wait for that. `is_unsure`: it called one that left without return.
- * Its words: counts of the thread at entry, what callees took, what inner calls took, and what passed between
- * the entry of such a callee and the next sample. */
+struct process;
+
+/* An open call. `outer` is the open call of its region around it; it is above and below others in its
+ * thread's list. Until a call returns it is not known whether it was really around those within it (it may
+ * have been unwound long ago): `inner` of them, with what they took, wait for that. `is_unsure`: it called
+ * one that left without return. */
 struct frame {
-    uint32_t region, level, cuts, inner;
-    int32_t outer;                 /* -1: none */
-    int is_unsure;
+    struct frame *chain, *below, *above, *outer;
+    struct process *process;
+    struct thread *thread;         /* NULL: it was left, as far as was seen; above and below are others left */
+    uint64_t *counted_as;          /* what it was left as */
+    uint32_t region, level, cuts, losses, orphans, inner;
+    int is_unsure, is_doubtful;
     uint64_t stack_pointer, start_ns;
+    /* Counts of the thread at entry, what callees took, what inner calls took, and what passed between the
+     * entry of a callee that left without return and the next sample. */
+    uint64_t words[];
+};
+
+/* Threads that share an address space. */
+struct process {
+    struct process *next;
+    uint32_t pid, threads, left;   /* left: frames from newest to oldest */
+    int is_switching;              /* its stacks are not its threads': see calls.c */
+    struct frame *newest, *oldest;
+    uint32_t orphans[];            /* by region: returns without an entry */
 };
 
 /* The one open call of a region that is no function. */
@@ -89,12 +111,12 @@ struct thread {
     char name[16];
     uint64_t *counts;              /* `counted`: sums over CPUs; then what probing cost: duration, values */
     struct last **last;            /* by CPU; NULL: never there */
-    int32_t *open;                 /* by region: its topmost open call; -1: none */
+    struct frame **open;           /* by region: its topmost open call */
     struct pair **pair;            /* by region; NULL: never begun */
     int32_t *row;                  /* by region: index of its row; -1: none yet */
-    struct frame *frames;
-    uint64_t *words;               /* frame_stride for each frame */
-    uint32_t depth, size;
+    struct process *process;
+    struct frame *top;
+    uint32_t depth;                /* of the list below it */
 };
 
 /* The thread, made when first seen; NULL: no memory. */
@@ -129,6 +151,39 @@ static inline void thread_spend(const struct pmclua_calls *calls, struct thread 
     }
 }
 
+static inline uint64_t *callees_of(const struct pmclua_calls *calls, struct frame *frame)
+{
+    return frame->words + calls->counted;
+}
+
+static inline uint64_t *inner_of(const struct pmclua_calls *calls, struct frame *frame)
+{
+    return callees_of(calls, frame) + call_words(calls);
+}
+
+static inline uint64_t *unsure_of(const struct pmclua_calls *calls, struct frame *frame)
+{
+    return inner_of(calls, frame) + call_words(calls);
+}
+
+/* ---- calls_frames.c ---- */
+
+enum { ANY_REGION = UINT32_MAX };
+
+int  frames_new(struct pmclua_calls *calls);
+void frames_free(struct pmclua_calls *calls);
+/* A call is entered: on top of the thread's; NULL: no memory. */
+struct frame *frame_push(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+/* The frame of that region in a process with that stack pointer; NULL. */
+struct frame *frame_find(const struct pmclua_calls *calls, const struct process *process, uint32_t region,
+                         uint64_t stack_pointer);
+/* It was left, it seems, and was counted so; should it return after all, it is found. */
+void frame_leave(struct pmclua_calls *calls, struct frame *frame, uint64_t *counted_as);
+/* It has ended, or something else is in its place. */
+void frame_remove(struct pmclua_calls *calls, struct frame *frame);
+/* Removes all that were left: their address space is no more. */
+void frames_forget(struct pmclua_calls *calls, struct process *process);
+
 /* ---- calls_spreads.c ---- */
 
 int  spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup);
@@ -142,6 +197,8 @@ struct call_end {
 };
 /* Counts it in its region's spreads and its thread's row, but for the sums of outermost calls. */
 int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);
+/* Marks the rows of a process whose stacks are not its threads'. */
+void spreads_mark_rows(struct pmclua_calls *calls, uint32_t pid);
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t row, const char *name);
 /* The row of a thread and region, made when first needed: its index, or -ENOMEM. */
 int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name);

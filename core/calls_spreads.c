@@ -78,6 +78,14 @@ void spreads_rename_row(struct pmclua_calls *calls, uint32_t index, const char *
     memcpy(row->name, name, strnlen(name, sizeof row->name - 1));
 }
 
+void spreads_mark_rows(struct pmclua_calls *calls, uint32_t pid)
+{
+    /* Row 0 of pid 0 is shared by the threads of many processes. */
+    for (uint32_t i = 0; i < calls->row_count; i++)
+        if (calls->rows[i].pid == pid || calls->rows[i].pid == 0)
+            calls->rows[i].is_switching = 1;
+}
+
 int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name)
 {
     struct row *known = find_row(calls, region, tid);
@@ -276,6 +284,27 @@ static void put(struct block *block, const void *bytes, size_t count)
     block->used += count / sizeof(uint64_t);
 }
 
+/* Calls of processes whose stacks are not their threads'. */
+static uint64_t count_switching(const struct pmclua_calls *calls, uint32_t region)
+{
+    if (calls->region[region].flags & PMCLUA_REGION_SWITCHES)
+        return calls->region[region].facts.calls;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < calls->row_count; i++)
+        if (calls->rows[i].region == region && calls->rows[i].is_switching)
+            count += calls->rows[i].calls;
+    return count;
+}
+
+/* Who called whom is not known of them. */
+static void mark_switching(struct pmclua_calls *calls, uint32_t region)
+{
+    struct pmclua_region *facts = &calls->region[region].facts;
+    facts->switching = count_switching(calls, region);
+    if (facts->switching > 0)
+        facts->nested = facts->unsure = 0;
+}
+
 static void put_region(struct block *block, const struct pmclua_calls *calls, const struct region *region)
 {
     uint32_t words = call_words(calls);
@@ -343,6 +372,8 @@ static void put_all(struct block *block, const struct pmclua_calls *calls, struc
 int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count)
 {
     pmclua_calls_pause(calls);
+    for (uint32_t i = 0; i < calls->regions; i++)
+        mark_switching(calls, i);
     size_t name_bytes;
     char *names = join_names(calls, &name_bytes);
     struct pmclua_regions header = {

@@ -23,8 +23,44 @@ struct thread *thread_find(struct pmclua_calls *calls, uint32_t tid)
     return thread;
 }
 
+/* ---- processes ---- */
+
+static struct process *process_of(struct pmclua_calls *calls, uint32_t pid)
+{
+    struct process **slot = &calls->processes[pid % PROCESS_SLOTS], *process = *slot;
+    while (process && process->pid != pid)
+        process = process->next;
+    if (process)
+        return process;
+    process = calloc(1, sizeof *process + calls->regions * sizeof *process->orphans);
+    if (!process)
+        return NULL;
+    process->pid = pid;
+    process->next = *slot;
+    return *slot = process;
+}
+
+/* One of its threads has ended. */
+static void leave_process(struct pmclua_calls *calls, struct process *process)
+{
+    if (--process->threads > 0)
+        return;
+    if (process->is_switching)
+        spreads_mark_rows(calls, process->pid);
+    frames_forget(calls, process);
+    struct process **place = &calls->processes[process->pid % PROCESS_SLOTS];
+    while (*place != process)
+        place = &(*place)->next;
+    *place = process->next;
+    free(process);
+}
+
+/* ---- threads ---- */
+
 static void free_thread(struct pmclua_calls *calls, struct thread *thread)
 {
+    while (thread->top)
+        frame_remove(calls, thread->top);
     for (uint32_t cpu = 0; thread->last && cpu < calls->cpus; cpu++)
         free(thread->last[cpu]);
     for (uint32_t region = 0; thread->pair && region < calls->regions; region++)
@@ -34,8 +70,8 @@ static void free_thread(struct pmclua_calls *calls, struct thread *thread)
     free(thread->counts);
     free(thread->open);
     free(thread->row);
-    free(thread->frames);
-    free(thread->words);
+    if (thread->process)
+        leave_process(calls, thread->process);
     free(thread);
 }
 
@@ -48,15 +84,18 @@ static struct thread *new_thread(struct pmclua_calls *calls, uint32_t pid, uint3
     thread->tid = tid;
     thread->last = calloc(calls->cpus, sizeof *thread->last);
     thread->counts = calloc(calls->counted, sizeof *thread->counts);
-    thread->open = malloc(calls->regions * sizeof *thread->open);
+    thread->open = calloc(calls->regions, sizeof *thread->open);
     thread->row = malloc(calls->regions * sizeof *thread->row);
     thread->pair = calloc(calls->regions, sizeof *thread->pair);
-    if (!thread->last || !thread->counts || !thread->open || !thread->row || !thread->pair) {
+    struct process *process = process_of(calls, pid);
+    if (!process || !thread->last || !thread->counts || !thread->open || !thread->row || !thread->pair) {
         free_thread(calls, thread);
         return NULL;
     }
+    thread->process = process;
+    process->threads++;
     for (uint32_t region = 0; region < calls->regions; region++)
-        thread->open[region] = thread->row[region] = -1;
+        thread->row[region] = -1;
     struct thread **slot = &calls->threads[slot_of(calls, tid)];
     thread->next = *slot;
     *slot = thread;
@@ -128,6 +167,13 @@ void threads_free(struct pmclua_calls *calls)
     struct thread *thread;
     while (calls->threads && (thread = thread_next(calls, NULL)))
         thread_remove(calls, thread);
+    /* Those for which there was memory, but not for their thread. */
+    for (int i = 0; i < PROCESS_SLOTS; i++) {
+        for (struct process *process = calls->processes[i], *next; process; process = next) {
+            next = process->next;
+            free(process);
+        }
+    }
     free(calls->threads);
 }
 

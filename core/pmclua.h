@@ -340,7 +340,8 @@ enum pmclua_point_kind {
 struct pmclua_point { uint64_t kind; uint64_t offset; };     /* offset: in the file */
 
 enum pmclua_region_flag {
-    PMCLUA_REGION_LOOPS = 1        /* its code jumps to its own entry: such an entry is no call */
+    PMCLUA_REGION_LOOPS = 1,       /* its code jumps to its own entry: such an entry is no call */
+    PMCLUA_REGION_SWITCHES = 2     /* its program's stacks are known not to be its threads' (Go) */
 };
 
 /* How calls were followed. */
@@ -353,8 +354,8 @@ enum pmclua_region_path {
 
 /* Calls put together from samples at points. Pure: no I/O, no clock.
  *
- * Invariants: a return is matched to the entry with the same stack pointer, so a call's cost is between
- * its own two samples or it is not counted as a call; a thread's counts are the sum of what it had last
+ * Invariants: a return is matched to the entry with the same stack pointer in its process, on whichever
+ * thread, so a call's cost is between its own two samples or it is not counted as a call; a thread's counts are the sum of what it had last
  * on each CPU; what samples were lost around is cut, never guessed. Values are in order: enabled ns,
  * running ns, counts of events; of a call, its duration in ns comes before them. */
 struct pmclua_calls;
@@ -431,6 +432,10 @@ struct pmclua_region {
     uint64_t partial;              /* of the calls: events were not on the PMU throughout; in no spread */
     uint64_t unsure;               /* of the calls: a callee left without return, at a time that is not known; what
                                     * they took themselves is in no spread, and in a thread's sum at its most */
+    uint64_t moved;                /* returns that may be another call's: stacks were copied meanwhile */
+    /* Of the calls: of processes in which a call ended on another thread than it began on, or after it seemed
+     * to have been left: stacks take turns on threads. Their durations are true, nothing else is. */
+    uint64_t switching;
 };
 
 /* Of the calls that are not partial. min and max are of no meaning where n is 0. */

@@ -36,6 +36,10 @@ local function add_point(message, point)
   end
 end
 
+local function flags_of(region)
+  return (region.loops and C.PMCLUA_REGION_LOOPS or 0) + (region.switches and C.PMCLUA_REGION_SWITCHES or 0)
+end
+
 ---@class pmclua.core.Point where a region is entered or left: a place of a file, or an event
 ---@field kind "entry"|"return"|"tail"|"whole"|"return_probe"|"from"|"to"
 ---@field file string? path
@@ -44,13 +48,14 @@ end
 
 --- Adds regions to the definition of a command.
 ---@param message pmclua.core.Message
----@param regions { name: string, loops: boolean?, points: pmclua.core.Point[] }[]
+---@param regions { name: string, loops: boolean?, switches: boolean?, points: pmclua.core.Point[] }[]
 ---@param options? { one_thread?: boolean, keep?: integer, ring_bytes?: integer }
 function M.define(message, regions, options)
   options = options or {}
   for _, region in ipairs(regions) do
     message:text("region", region.name)
-    if region.loops then message:number("region_flags", C.PMCLUA_REGION_LOOPS) end
+    local flags = flags_of(region)
+    if flags ~= 0 then message:number("region_flags", flags) end
     for _, point in ipairs(region.points) do add_point(message, point) end
   end
   if options.one_thread then message:number("one_thread", 1) end
@@ -62,7 +67,7 @@ end
 
 local U64 = 8
 local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
-  "unsure" }
+  "unsure", "moved", "switching" }
 local SUMS = { "outermost", "tail_sums", "unsure_sums", "spent" }
 local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings",
   "observed_ns", "target_ended" }
@@ -214,12 +219,12 @@ CallsOf.__index = CallsOf
 
 --- A new one.
 ---@param setup { regions: table[], events: integer, cpus: integer?, keep: integer?, link_register: boolean?,
----   return_bytes: integer? }  regions: { name =, loops = }
+---   return_bytes: integer? }  regions: { name =, loops =, switches = }
 function M.follow(setup)
   local count = #setup.regions
   local flags, names = ffi.new("uint64_t[?]", count), ffi.new("const char *[?]", count)
   for i, region in ipairs(setup.regions) do
-    flags[i - 1] = region.loops and C.PMCLUA_REGION_LOOPS or 0
+    flags[i - 1] = flags_of(region)
     names[i - 1] = region.name
   end
   local raw = ffi.new("struct pmclua_calls_setup", { regions = count, cpus = setup.cpus or 1,

@@ -38,12 +38,15 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@field partial number of the calls: not counted throughout
 ---@field unsure number of the calls: one that they called was left without return, nobody knows when; what they took
 ---   themselves is only known within bounds
+---@field moved number returns that may be of another call, as stacks were copied
+---@field switching number of the calls: in processes whose stacks move between threads, or take turns on one
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
 local RegionCalls = {}
 RegionCalls.__index = RegionCalls
 
-local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
-  "unsure" }
+--- What is said of a region's entries, in this order.
+M.FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
+  "unsure", "moved", "switching" }
 
 -- ---- which column of which pass ------------------------------------------------------------------------
 
@@ -69,6 +72,39 @@ local function column_of(self, name)
 end
 
 local function region_in(self, run) return run.regions[self.index] end
+
+-- ---- stacks that threads share -------------------------------------------------------------------------
+
+M.NOT_THE_CALLS = "stacks move between threads here, or take turns on one (coroutines, goroutines): what a "
+  .. "thread counted is not a call's"
+M.NO_TOTAL = "stacks move between threads here, or take turns on one: which calls are within others is not "
+  .. "known"
+M.NOT_FOLLOWED = "stacks move between threads here, and one thread alone was followed"
+
+--- Why the calls have no such value; nil where they have. They have their durations, but where one thread
+--- alone was followed, or what is between two points is a thread's.
+local function why_not_theirs(self, run, column, is_self)
+  local found = region_in(self, run)
+  if not found.switching or found.switching == 0 then return nil end
+  if run.regions.path ~= "all threads" then return M.NOT_FOLLOWED end
+  if column ~= DURATION or self.is_pair then return M.NOT_THE_CALLS end
+  return is_self and M.NO_TOTAL or nil
+end
+
+--- Whether the region's calls are in no known order of callers and callees.
+---@return boolean
+function RegionCalls:is_switching()
+  for _, run in ipairs(self.runs) do
+    if (region_in(self, run).switching or 0) ~= 0 then return true end
+  end
+  return false
+end
+
+-- Durations alone are of calls: their sum would count those within others twice.
+local function durations(spread)
+  return { status = "counted", why = M.NO_TOTAL, n = spread.n, min = spread.min, max = spread.max,
+    mean = spread.n ~= 0 and tonumber(spread.sum) / tonumber(spread.n) or nil }
+end
 
 -- ---- values --------------------------------------------------------------------------------------------
 
@@ -99,11 +135,16 @@ local function probing(self, name) return self.empty and self.empty:quantile(nam
 
 local function take_off(self, values, name, calls)
   local each = probing(self, name)
-  if each == 0 or not values.sum then return end
-  values.sum = math.max(0, values.sum - each * calls)
+  if each == 0 then return end
+  values.sum = values.sum and math.max(0, values.sum - each * calls)
   values.mean = values.mean and math.max(0, values.mean - each)
   values.min, values.max = values.min and math.max(0, values.min - each),
     values.max and math.max(0, values.max - each)
+end
+
+local function no_call(self, region)
+  if region.entries == 0 then return self.is_pair and "it was never begun" or "it was never called" end
+  return self.is_pair and "it never came to its end" or "no call of it returned"
 end
 
 --- What the calls took of an event, with their callees or by themselves.
@@ -123,6 +164,14 @@ function RegionCalls:values(name, is_self)
   end
   local region = region_in(self, run)
   local spread = (is_self and region.self or region.total)[column]
+  local why = why_not_theirs(self, run, column, is_self)
+  if why then return { status = "not-counted", why = why, n = 0 } end
+  if region.calls == 0 then return { status = "not-counted", why = no_call(self, region), n = 0 } end
+  if region.switching and region.switching ~= 0 then
+    local values = durations(spread)
+    take_off(self, values, name, 1)
+    return values
+  end
   local values = { n = spread.n, min = spread.min, max = spread.max }
   local raw = region.outermost
   if is_self then
@@ -157,7 +206,7 @@ end
 ---@return number?
 function RegionCalls:of_thread(thread, name)
   local run, column = column_of(self, name)
-  if not run then return nil end
+  if not run or self:is_switching() then return nil end
   for _, other in ipairs(region_in(self, run).threads) do
     if other.tid == thread.tid and other.pid == thread.pid then return tonumber(other.outermost[column]) end
   end
@@ -210,7 +259,7 @@ end
 ---@return boolean? exact false: within 1/128 of it
 function RegionCalls:quantile(name, p, is_self)
   local run, column = column_of(self, name)
-  if not run then return nil end
+  if not run or why_not_theirs(self, run, column, is_self) then return nil end
   local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
   if spread.n == 0 then return nil end
   local list = kept(self, run, column, is_self)
@@ -226,13 +275,23 @@ end
 ---@return number[]
 function RegionCalls:list(name, is_self)
   local run, column = column_of(self, name)
-  return run and run.regions.calls:values(self.index, column, is_self) or {}
+  if not run or why_not_theirs(self, run, column, is_self) then return {} end
+  return run.regions.calls:values(self.index, column, is_self)
 end
 
 ---@class pmclua.Bar
 ---@field low number smallest value that falls into it
 ---@field high number largest
 ---@field count number calls
+
+--- Why the region's calls have no such value; nil where they may have one.
+---@param name string
+---@param is_self? boolean
+---@return string?
+function RegionCalls:why_not(name, is_self)
+  local run, column = column_of(self, name)
+  return run and why_not_theirs(self, run, column, is_self)
+end
 
 --- From one call's beginning to the next one's, the median over the kept calls; nil with fewer than two.
 --- Of calls that follow each other at once: what one takes, with all that probing it takes.
@@ -256,7 +315,7 @@ end
 ---@return pmclua.Bar[]
 function RegionCalls:histogram(name, is_self)
   local run, column = column_of(self, name)
-  if not run then return {} end
+  if not run or why_not_theirs(self, run, column, is_self) then return {} end
   local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
   local bars = {}
   for _, bucket in ipairs(spread.buckets) do
@@ -316,8 +375,9 @@ function M.new(about, runs)
     local calls = { index = i, name = region.name, notes = region.notes, runs = runs, events = about.events,
       is_pair = region.points[1].kind == "from",
       threads = first.regions[i].threads, sorted = {} }
-    for _, name in ipairs(runs[1].ran > 0 and FACTS or {}) do calls[name] = first.regions[i][name] end
+    for _, name in ipairs(runs[1].ran > 0 and M.FACTS or {}) do calls[name] = first.regions[i][name] end
     self[i] = setmetatable(calls, RegionCalls)
+    if self[i]:is_switching() then calls.nested, calls.unsure = nil, nil end
   end
   return setmetatable(self, RegionResult)
 end

@@ -4,6 +4,7 @@
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
 local dynamic = require "pmclua.event.dynamic"
+local NOT_THE_CALLS = require("pmclua.experiment.calls").NOT_THE_CALLS
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.text"
@@ -97,8 +98,15 @@ local function words_behind_duration(list)
   return words
 end
 
+-- Of calls whose stacks are not their threads' only how long each took is known: there are no words then.
+local function is_switching(calls) return calls.switching ~= 0 end
+
 local function sum_part(calls, result)
   local part = record.region_part(calls.name, result)
+  if is_switching(calls) then
+    part.iterations, part.wall_ns = calls.total[DURATION].n, calls.total[DURATION].sum
+    return part
+  end
   part.iterations, part.wall_ns = calls.calls, calls.outermost[DURATION]
   part.words = words_behind_duration(calls.outermost)
   return part
@@ -112,7 +120,7 @@ local function entry_parts(result, parts)
     local part = record.region_part(result.regions[call.region].name, result)
     for k = 1, width do words[k] = calls:value(i, k) end
     part.is_entry, part.iterations, part.wall_ns = true, 1, words[DURATION]
-    part.words = words_behind_duration(words)
+    part.words = is_switching(result.regions[call.region]) and {} or words_behind_duration(words)
     parts[#parts + 1] = part
   end
 end
@@ -146,7 +154,8 @@ local function remark_on(self, regions, words)
   end
   for _, calls in ipairs(regions) do
     if calls.calls == 0 then say(self, never, calls.name) end
-    local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans
+    if is_switching(calls) then say(self, "regions: %s: %s", calls.name, NOT_THE_CALLS) end
+    local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans + calls.moved
     if apart > 0 then
       say(self, "regions: calls of %s that were left without return are not counted", calls.name)
     end

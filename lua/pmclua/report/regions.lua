@@ -59,7 +59,9 @@ end
 local function row_of(region, about, is_self)
   local values = region:values(about.field, is_self)
   local title = is_self and "  itself" or about.title
-  if not values.sum then return { text.safe(title), ABSENT, words.status(values.status), span = 3 } end
+  if not (values.sum or values.mean) then
+    return { text.safe(title), ABSENT, words.status(values.status), span = 3 }
+  end
   local median, is_exact = region:quantile(about.field, 0.5, is_self)
   local mark = values.status == "scaled" and text.approximate or function(s) return s end
   local middle = shown(median, about)
@@ -77,7 +79,8 @@ local function rows_of(result, region)
   for _, about in ipairs(data.names(result)) do
     rows[#rows + 1] = row_of(region, about)
     local whole, own = region:values(about.field), region:values(about.field, true)
-    if own.sum and #result > 1 and own.sum < whole.sum then rows[#rows + 1] = row_of(region, about, true) end
+    local has_callees = whole.sum and own.sum and #result > 1 and own.sum < whole.sum
+    if has_callees then rows[#rows + 1] = row_of(region, about, true) end
   end
   return rows
 end
@@ -94,6 +97,9 @@ local SAID = {
   { "unsure", "%s called one that left without return, nobody knows when: what they took themselves is "
     .. "known within bounds, and in no distribution of 'itself'" },
   { "partial", "%s with events that were not on the PMU throughout: in totals, in no distribution" },
+  { "moved", "%s ended where another may have begun, as stacks were copied meanwhile: not counted" },
+  { "switching", "%s on stacks that move between threads, or take turns on one (coroutines, goroutines): how "
+    .. "long each took is true; what a thread counted is not a call's, and totals are not known" },
 }
 
 -- Of a region between any two points.
@@ -107,7 +113,9 @@ local function region_notes(region)
   local notes = {}
   for _, said in ipairs(SAID) do
     local count, form = region[said[1]], region.is_pair and PAIR_SAID[said[1]] or said[2]
-    if count ~= 0 then notes[#notes + 1] = form:format(text.plural(tonumber(count), "call")) end
+    if count and count ~= 0 then
+      notes[#notes + 1] = form:format(text.plural(tonumber(count), "call"))
+    end
   end
   for _, note in ipairs(region.notes) do notes[#notes + 1] = note end
   return notes

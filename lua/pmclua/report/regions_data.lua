@@ -57,10 +57,7 @@ end
 
 local function json_region(result, region)
   local out = { name = region.name, notes = region.notes, events = {}, itself = {}, threads = {} }
-  for _, name in ipairs { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut",
-    "partial", "unsure" } do
-    out[name] = region[name]
-  end
+  for _, name in ipairs(require("pmclua.experiment.calls").FACTS) do out[name] = region[name] end
   for _, about in ipairs(M.names(result)) do
     out.events[about.field] = json_values(region, about)
     out.itself[about.field] = json_values(region, about, true)
@@ -108,10 +105,12 @@ function M.calls(result)
   for i = 1, calls.count do
     local call = calls:at(i)
     local cells = {}
-    for k, fact in ipairs { result[call.region].name, call.tid, call.start_ns, call.level } do
-      cells[k] = csv_cell(fact)
+    local region = result[call.region]
+    local level = region:is_switching() and "" or call.level
+    for k, fact in ipairs { region.name, call.tid, call.start_ns, level } do cells[k] = csv_cell(fact) end
+    for k, column in ipairs(columns) do
+      cells[#cells + 1] = region:why_not(names[4 + k]) and "" or csv_cell(calls:value(i, column))
     end
-    for _, column in ipairs(columns) do cells[#cells + 1] = csv_cell(calls:value(i, column)) end
     lines[#lines + 1] = table.concat(cells, ",")
   end
   return table.concat(lines, "\n") .. "\n"

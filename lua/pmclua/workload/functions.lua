@@ -88,10 +88,14 @@ end
 ---@field name string shown
 ---@field points pmclua.core.Point[]
 ---@field loops boolean? its code jumps to its own entry
+---@field switches boolean? stacks of its program are known not to be its threads'
 ---@field notes string[] what a reader of its numbers should know
 
+-- The scheduler of goroutines, which is in every program of Go.
+local function is_go(list) return #list:match "runtime.gogo" > 0 end
+
 local function region_of(list, symbol, path, options)
-  local region = { name = symbol.shown, notes = {},
+  local region = { name = symbol.shown, notes = {}, switches = is_go(list),
     points = { { kind = "entry", file = path, offset = symbol.offset } } }
   if options.returns == "probe" then
     table.insert(region.points, { kind = "return_probe", file = path, offset = symbol.offset })
