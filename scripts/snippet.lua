@@ -5,7 +5,7 @@
 --   numbers of turns, and the cost of a turn is the slope of a line through the counts, so that what
 --   starting and stopping costs falls into the intercept. Divided by `unroll`, it is the cost of the line.
 -- usage: pmclua snippet [OPTIONS] 'ASSEMBLY'
---        pmclua snippet [OPTIONS] -c 'C'
+--        pmclua snippet [OPTIONS] -c --init 'int x = 1, y = 3' 'x *= y'
 -- example:
 --   pmclua snippet --repetitions 10 nop
 --   nop · unroll = 100 · 10 repetitions, 1 warm-up
@@ -15,9 +15,10 @@
 --   cycles                     –  <not supported>: this virtual machine has no PMU
 --   instructions               –  <not supported>: this virtual machine has no PMU
 -- reading: the column per operation is the cost of one copy; the loop's own two instructions are in it,
---   divided by `unroll`.
+--   divided by `unroll`. Of C, a note names the instructions of one copy, and '' shows the loop alone.
 -- caveats: copies that depend on each other show latency, others throughput: `imul rax, rax` against
---   `imul rax, rbx; imul rcx, rbx`. r14 (x27 on Arm) points at 64 KiB of zeroed memory.
+--   `imul rax, rbx; imul rcx, rbx`. C is compiled with cc -O2; what a copy computes is kept.
+--   r14 (x27 on Arm) points at 64 KiB of zeroed memory.
 
 local pmc = require "pmclua"
 

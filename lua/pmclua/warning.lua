@@ -19,7 +19,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
----   "kept_off"
+---   "kept_off"|"snippet"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -47,6 +47,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
 ---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
+---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
 
 -- The events that have values, with the summary that several checks need: sorted once.
@@ -179,10 +180,29 @@ function checks.small(_, events)
 end
 
 function checks.empty(cell)
+  if (cell.machine_code or {}).empty then return end
   if not cell.iteration_ns or cell.iteration_ns >= IMPOSSIBLE_NS then return end
   return ("an iteration took %.1g ns, less than any instruction does: nothing was measured")
     :format(cell.iteration_ns),
     "the compiler removed the work (pmclua_keep(x) keeps x), or the function does not repeat it"
+end
+
+-- What of a snippet is not in its loop as often as it was asked for.
+function checks.snippet(cell)
+  local code = cell.machine_code
+  if not code then return end
+  if code.empty then
+    return "the snippet is empty: this is what the loop alone costs", "subtract it from what others cost"
+  elseif code.copies == nil then
+    return "its machine code cannot be seen: whether the work is in the loop is not known",
+      "compile it without -flto"
+  elseif code.copies == 0 then
+    return "the compiler left no instruction of the snippet: this is what the loop alone costs",
+      "have it change a variable that init declares, or give pmclua_keep(x) what it computes"
+  elseif code.copies < code.unroll then
+    return ("of %d copies of the snippet %d have instructions: the compiler joined the others")
+      :format(code.unroll, code.copies), "divide by what is there, or let each copy need the one before"
+  end
 end
 
 local function differ(a, b)
@@ -243,8 +263,8 @@ function checks.exit(cell)
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.
-local IN_ORDER = { "exit", "empty", "uncounted", "kept_off", "scaled", "small", "anchors", "first", "drift",
-  "outliers", "few" }
+local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "scaled", "small", "anchors",
+  "first", "drift", "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell

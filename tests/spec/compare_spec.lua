@@ -145,9 +145,9 @@ describe("pmclua snippet", function()
     local function snippet(...)
       return support.pmclua { "snippet", "-e", "duration_time", "-r", "6", "-c", ... }
     end
-    assert.matches("^pmclua snippet: snippet.c does not compile:.*\nsnippet:1:20: error",
+    assert.matches("^pmclua snippet: snippet.c does not compile:.*\nsnippet:1:8: error",
       snippet('z("x", y)').err)
-    assert.matches("\ninit:1:13: error", snippet("x++", "--init", "int x = y").err)
+    assert.matches("\ninit:1:9: error", snippet("x++", "--init", "int x = y").err)
     assert.equal(0, snippet("x++", "--init", "int x = 1").status)
   end)
 

@@ -147,6 +147,15 @@ local function stop_rule(declaration, into)
   end
 end
 
+-- What is known of the machine code of snippets goes with their cells.
+local function add_machine_code(header, cells, session)
+  for i, cell in ipairs(cells) do
+    local workload = cell.workload
+    local code = workload.machine_code and workload:machine_code(session, cell.levels)
+    header.cells[i].machine_code = code or nil
+  end
+end
+
 -- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is
 -- run yet.
 local function plan_all(self, options, session)
@@ -159,6 +168,7 @@ local function plan_all(self, options, session)
   local header = plan.header(declaration, made)
   if stored then resume.check(options.resume, stored, header) end
   check_workloads(made.cells, session)
+  add_machine_code(header, made.cells, session)
   if not declaration.regions and not declaration.target then
     header.overhead = require("pmclua.experiment.calibrate").passes(declaration, made, session)
   end

@@ -24,7 +24,7 @@ return {
   { "buffer", "an argument of pmc.call: an array of C values, filled as asked",
     [[pmc.buffer { "int32_t", count = 1024, fill = "random" }]] },
   { "snippet", "a workload: a line of assembly or C, unrolled in a loop, counted per execution",
-    [[pmc.measure(pmc.snippet { c = "pmclua_keep(0);" })]] },
+    [[pmc.measure(pmc.snippet { c = "x += y", init = "int x = 1, y = 2" })]] },
   { "regions", "the calls of functions of an unmodified command: counts of each call",
     [[pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })]] },
   { "group", "counts events around Lua code in this process",

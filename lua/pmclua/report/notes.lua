@@ -296,6 +296,24 @@ local function about(result, label, said)
   return has_several_cells(result) and text.safe(label) .. ": " .. said or said
 end
 
+local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
+
+-- What the compiler made of one copy of a C snippet, once for each that differs.
+local function machine_code(result, list)
+  local seen = {}
+  for cell in result:cells() do
+    local code = (result.header.cells[cell.number] or {}).machine_code
+    local shown = code and code.text ~= "" and code.text and text.safe(code.text)
+    if shown and not seen[cell.workload .. shown] then
+      seen[cell.workload .. shown] = true
+      local count = code.least == code.most and text.plural(code.least, "instruction")
+        or ("%d to %d instructions"):format(code.least, code.most)
+      local spelled = #shown <= LONGEST_CODE and ": " .. shown or ""
+      add(list, ("%s: one copy is %s%s"):format(text.safe(cell.workload), count, spelled))
+    end
+  end
+end
+
 -- "12 repetitions rejected by 'context_switches > 0'", or left out for how they ended.
 local function rejected(cell)
   local said, why = text.plural(cell.rejected, "repetition"), cell.first_rejected or ""
@@ -411,6 +429,7 @@ function M.of_result(result)
   absent_events(result, list)
   event_notes(result, list)
   failures(result, list)
+  machine_code(result, list)
   warnings(result, list)
   ending(result, list)
   return list

@@ -101,6 +101,7 @@ local function check_cells(header, workloads)
   for i, cell in ipairs(expect_list(header, "cells")) do
     expect(type(cell) == "table" and workloads[cell.workload], "cell %d names no workload", i)
     expect(type(cell.levels) == "table", "cell %d has no levels", i)
+    expect_kinds(cell, members.cell, "cell " .. i)
     for name, value in pairs(cell.levels) do
       expect(type(name) == "string" and type(value) ~= "table", "cell %d has a level that is none", i)
     end

@@ -85,6 +85,9 @@ M.event = {
 
 M.workload = { per = text }
 
+M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
+  text = text, empty = flag } }
+
 M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
 
 --- The name of a member of `value` that is not of its kind; nil where all are.

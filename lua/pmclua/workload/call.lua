@@ -4,6 +4,7 @@ local check = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
 local paths = require "pmclua.paths"
+local words = require "pmclua.workload.words"
 
 local call = {}
 
@@ -125,8 +126,7 @@ end
 
 -- A text where the function takes a number is a mistake, whatever the compiler's own opinion.
 local function flags_of(cflags)
-  local own = type(cflags) == "string" and { cflags } or { unpack(cflags or {}) }
-  return { "-Werror=int-conversion", unpack(own) }
+  return { "-Werror=int-conversion", unpack(words.list(cflags)) }
 end
 
 local function library_text(library)

@@ -154,13 +154,19 @@ local function failed(unit, result, cc)
   }
 end
 
-local function run_compiler(session, argv, unit)
+-- Runs the compiler with these words; what became of it.
+local function run_words(session, argv)
   local id = session:workload(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end)
   local result = session:run { workload = id, timeout_ns = 300e9 }
   session:forget(id)
+  return result
+end
+
+local function run_compiler(session, argv, unit)
+  local result = run_words(session, argv)
   if result.outcome ~= "done" or result.exit ~= 0 then error(failed(unit, result, argv[1]), 0) end
   return result
 end
@@ -172,6 +178,34 @@ local function flags_of(unit)
   return flags
 end
 
+--- The words of the compiler that compiles a unit.
+---@param unit { cc?: string }
+---@return string[]
+function compile.compiler(unit) return words.split(unit.cc or os.getenv "CC" or "cc") or { "cc" } end
+
+--- What the compiler says and writes of a unit when it is given more words; nothing of it is cached, and
+--- that it fails is no error.
+---@param unit table as compile.build takes it
+---@param more string[] words after the flags: "-S"
+---@return string written the file that it was to write; "" where there is none
+---@return string said its messages
+function compile.ask(session, unit, more)
+  local stem = temporary_for(cache_folder() .. "/question")
+  local source, answer, argv = stem .. "." .. (unit.extension or "c"), stem .. ".out", {}
+  local function ask()
+    write_private(source, text_of(unit))
+    for _, part in ipairs { compile.compiler(unit), flags_of(unit), more, { "-o", answer, source } } do
+      for _, word in ipairs(part) do argv[#argv + 1] = word end
+    end
+    return run_words(session, argv)
+  end
+  local ok, result = pcall(ask)
+  local written = read_file(answer) or ""
+  for _, path in ipairs { stem, source, answer } do os.remove(path) end
+  if not ok then error(result, 0) end
+  return written, result.errors
+end
+
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
@@ -180,7 +214,7 @@ end
 ---   agree with
 ---@return string path
 function compile.build(session, unit)
-  local cc = words.split(unit.cc or os.getenv "CC" or "cc") or { "cc" }
+  local cc = compile.compiler(unit)
   local flags = flags_of(unit)
   local libs = unit.libs or {}
   local extension = unit.extension or "c"
@@ -213,6 +247,21 @@ function compile.build(session, unit)
   put_in_place(object, made)
   write_private(stem .. ".headers", listing)
   return made
+end
+
+--- What was found of an object, kept beside it: the text that `find` gives the first time.
+---@param object string path that compile.build gave
+---@param ending string
+---@param find fun(): string
+---@return string
+function compile.beside(object, ending, find)
+  local path = object .. "." .. ending
+  local text = read_file(path)
+  if not text then
+    text = find()
+    write_private(path, text)
+  end
+  return text
 end
 
 return compile

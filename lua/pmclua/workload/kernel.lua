@@ -15,6 +15,8 @@ local words = require "pmclua.workload.words"
 ---@field code? string the source itself
 ---@field library? string path of a shared object, from the script's folder
 ---@field params? table<string, string|number> constants for NAME_setup
+---@field generate? fun(session: pmclua.Session, unit: table, levels: table): string the source for these levels
+---@field copies? fun(levels: table, look: fun(): pmclua.Copies): pmclua.Copies? of a snippet: its machine code
 local Kernel = { kind = "kernel", per = "iteration", in_runner = true }
 Kernel.__index = Kernel
 Kernel.__tostring = function(self) return "kernel: " .. self.name end
@@ -27,11 +29,6 @@ local OPTIONS = {
   cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
   stdout = "string", stderr = "string",
 }
-
-local function list_of(value)
-  if type(value) == "string" then return assert(words.split(value)) end
-  return value or {}
-end
 
 --- A kernel.
 ---@param spec table source= | code= | library=, symbol=, params=, cc=, cflags=, libs=, threads=, cpus=, name=
@@ -52,7 +49,7 @@ function kernel.new(spec)
   local self = {}
   for key in pairs(OPTIONS) do self[key] = spec[key] end
   self.name = spec.name or spec.symbol
-  self.cflags, self.libs = list_of(spec.cflags), list_of(spec.libs)
+  self.cflags, self.libs = words.list(spec.cflags), words.list(spec.libs)
   self.folder = paths.script_folder or "."
   return setmetatable(self, Kernel)
 end
@@ -88,17 +85,32 @@ local function declaration_of(symbol, unit)
   return ("%svoid %s(void *state, __UINT64_TYPE__ iterations);"):format(linkage, symbol)
 end
 
---- The shared object for these levels, compiled if need be. Raises an error object.
----@return string path
-function Kernel:object(session, levels)
-  if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
+-- What is compiled for these levels.
+local function unit_of(self, session, levels)
   local unit = self.source and source_unit(self, levels)
     or { text = self.code, folder = self.folder,
       label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
   unit.declaration = declaration_of(words.fill(self.symbol, levels), unit)
   unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)
   unit.libs = words.fill_all(self.libs, levels)
-  return compile.build(session, unit)
+  if self.generate then unit.text = self.generate(session, unit, levels) end
+  return unit
+end
+
+--- The shared object for these levels, compiled if need be. Raises an error object.
+---@return string path
+function Kernel:object(session, levels)
+  if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
+  return compile.build(session, unit_of(self, session, levels))
+end
+
+--- What the machine code of a snippet is for these levels; nil of any other kernel.
+---@return pmclua.Copies?
+function Kernel:machine_code(session, levels)
+  return self.copies and self.copies(levels, function()
+    local unit = unit_of(self, session, levels)
+    return require("pmclua.workload.kept").made(session, unit, compile.build(session, unit))
+  end)
 end
 
 --- The problem that can be seen before running: an error object, or nil. Compiles.

@@ -3,11 +3,13 @@
 -- An iteration is one turn of the loop: `unroll` copies of the snippet, and the loop's own two
 -- instructions, which more copies make small. Assembly may use every general and vector register
 -- but the stack pointer, the frame pointer and the loop's counter (r15, x28); r14 (x27) points at 64 KiB
--- of zeroed memory of its own.
+-- of zeroed memory of its own. What keeps the work of C alive: kept.lua.
 
 local check = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
+local kept = require("pmclua.lazy").module "pmclua.workload.kept"
+local words = require "pmclua.workload.words"
 
 local M = {}
 
@@ -47,29 +49,6 @@ void snippet(void *state, uint64_t iterations)
 }
 ]]
 
-local C = [[
-#include <stdint.h>
-#include <string.h>
-#include <math.h>
-#include <pmclua_kernel.h>
-$init_outside
-void snippet(void *state, uint64_t iterations)
-{
-    (void)state;
-#line 1 "init"
-    $init
-    ;
-    while (iterations--) {
-        #pragma GCC unroll 65534
-        for (int pmclua_i = 0; pmclua_i < PMCLUA_UNROLL; pmclua_i++) {
-#line 1 "snippet"
-            $body;
-            __asm__ volatile("" : : : "memory");
-        }
-    }
-}
-]]
-
 --- Lines of assembly as C strings; a bare % is an operand sign there.
 local function asm_text(text)
   local lines = {}
@@ -95,7 +74,37 @@ local function asm_code(spec)
   return (ASM:gsub("%$(%a+)", parts))
 end
 
-local DEFAULT_UNROLL = 100
+local DEFAULT_UNROLL, MOST_UNROLL = 100, 100000
+
+-- How often the snippet stands in the loop for these levels. Raises an error object.
+local function copies_of(spec, levels)
+  local said = words.fill(tostring(spec.unroll or DEFAULT_UNROLL), levels)
+  local count = tonumber(said)
+  if count and count >= 1 and count <= MOST_UNROLL and count % 1 == 0 then return count end
+  error(explain.problem { code = "EINVAL", operation = "prepare",
+    message = ("pmc.snippet: unroll is a whole number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
+end
+
+-- Found once for each compiler and its flags: what the snippet needs to be kept is the same for all levels else.
+local function generator_of(spec)
+  local found = {}
+  return function(session, unit, levels)
+    local key = table.concat({ unit.cc or "", unpack(unit.cflags) }, "\0")
+    found[key] = found[key] or kept.find(session, unit, spec.init or "", spec.c)
+    return kept.code(spec.init or "", spec.c, copies_of(spec, levels), found[key])
+  end
+end
+
+-- What is known of the machine code: assembly is its own.
+local function copies_fact_of(spec)
+  local is_empty = kept.is_blank(spec.asm and asm_text(spec.asm) or spec.c)
+  return function(levels, look)
+    if spec.asm and not is_empty then return nil end
+    local facts = is_empty and { empty = true } or look()
+    facts.unroll = copies_of(spec, levels)
+    return facts
+  end
+end
 
 --- A snippet as a kernel.
 ---@param spec table { asm = "add rax, rbx" | c = "x += y", init =, syntax = "intel"|"att", unroll = 100, name =, cflags = }
@@ -107,13 +116,15 @@ function M.new(spec)
   if (spec.asm and 1 or 0) + (spec.c and 1 or 0) ~= 1 then
     explain.misuse('pmc.snippet needs one of asm = "add rax, rbx" and c = "x += y"', 3)
   end
-  local code = spec.asm and asm_code(spec)
-    or (C:gsub("%$(%a[%a_]*)", { init = spec.init or "", init_outside = "", body = spec.c }))
-  local cflags = type(spec.cflags) == "string" and { spec.cflags } or { unpack(spec.cflags or {}) }
+  local code = spec.asm and asm_code(spec) or ("%s\n;%s"):format(spec.init or "", spec.c)
+  local cflags = { unpack(words.list(spec.cflags)) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)
-  return kernel.new { name = spec.name or spec.asm or spec.c, code = code, symbol = "snippet",
+  local made = kernel.new { name = spec.name or spec.asm or spec.c, code = code, symbol = "snippet",
     cflags = cflags,
     libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
+  made.generate = spec.c and generator_of(spec) or nil
+  made.copies = copies_fact_of(spec)
+  return made
 end
 
 return M

@@ -51,6 +51,14 @@ function words.split(text)
   return argv
 end
 
+--- The words of a string, or of a list, which is taken as it is.
+---@param value? string|string[]
+---@return string[]
+function words.list(value)
+  if type(value) == "string" then return assert(words.split(value)) end
+  return value or {}
+end
+
 --- argv as a person could type it.
 ---@param argv string[]
 function words.join(argv)

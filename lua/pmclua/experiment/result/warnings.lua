@@ -120,7 +120,7 @@ local function cell_of(result, cell)
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     in_passes = result.header.passes == "rerun",
-    anchors = anchors_of(result, cell),
+    anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
     repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
 end
 
