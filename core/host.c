@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -42,13 +43,13 @@ uint64_t pmclua_now_ns(void)
 
 int pmclua_folder(char *folder, size_t bytes)
 {
-    Dl_info here;
+    Dl_info here, program;
     char path[PATH_MAX];
     if (!dladdr((void *)(uintptr_t)pmclua_folder, &here) || !here.dli_fname)
         return -ENOENT;
-    /* The executable's own name is what it was called by; /proc knows better. */
-    int is_library = strstr(here.dli_fname, ".so") != NULL;
-    if (!realpath(is_library ? here.dli_fname : "/proc/self/exe", path))
+    /* The executable's own name is what it was called by, which may be anything; /proc knows better. */
+    int is_program = dladdr((void *)getauxval(AT_PHDR), &program) && program.dli_fbase == here.dli_fbase;
+    if (!realpath(is_program ? "/proc/self/exe" : here.dli_fname, path))
         return -errno;
     *strrchr(path, '/') = '\0';
     if (strlen(path) >= bytes)

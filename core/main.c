@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -72,17 +73,35 @@ static int load_embedded(lua_State *L, const char *name, const struct embedded *
     return 1;
 }
 
+/* The chunk of a module's file in `folder`: FOLDER/A/B.lua or FOLDER/A/B/init.lua for "A.B"; 0: none is there. */
+static int load_file(lua_State *L, const char *folder, const char *name)
+{
+    static const char *const ends[] = { ".lua", "/init.lua" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *stem = luaL_gsub(L, name, ".", "/");
+        const char *path = lua_pushfstring(L, "%s/%s%s", folder, stem, ends[i]);
+        if (access(path, R_OK) == 0)
+            return luaL_loadfile(L, path) == 0 ? 1 : lua_error(L);
+    }
+    return 0;
+}
+
+/* The declaration of the C interface has to be this very core's. */
+static int is_replaceable(const char *name)
+{
+    int is_own = strcmp(name, "pmclua") == 0 || strncmp(name, "pmclua.", 7) == 0;
+    return is_own && strcmp(name, "pmclua.cdef") != 0;
+}
+
 /* package.loaders entry: pmclua's modules from PMCLUA_LIB (for development), else from the executable. */
 static int search(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     const struct embedded *module = find_embedded(name);
     const char *folder = getenv("PMCLUA_LIB");
-    if (!module)
-        return 0;
-    if (folder && strcmp(name, "pmclua.cdef") != 0)
-        return 0;                 /* package.path has it: see open_library */
-    return load_embedded(L, name, module);
+    if (folder && *folder && is_replaceable(name) && load_file(L, folder, name))
+        return 1;
+    return module ? load_embedded(L, name, module) : 0;
 }
 
 /* pmclua.embedded.script(text): the chunk of one of our own scripts, by its very text; nil: it is none. */
@@ -108,26 +127,24 @@ static int open_embedded(lua_State *L)
     return 1;
 }
 
-static void prepend_path(lua_State *L, const char *folder)
+/* The libraries, with package.path and package.cpath as LuaJIT was built: what LUA_PATH and LUA_CPATH say is for
+ * lua/pmclua/script/modules.lua to judge. */
+static void open_standard(lua_State *L)
 {
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "path");
-    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", folder, folder, lua_tostring(L, -1));
-    lua_setfield(L, -3, "path");
-    lua_pop(L, 2);
+    lua_pushboolean(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+    luaL_openlibs(L);
 }
 
 /* Puts `search` right after package.preload's loader. */
 static int open_library(lua_State *L)
 {
-    luaL_openlibs(L);
+    open_standard(L);
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "preload");
     lua_pushcfunction(L, open_embedded);
     lua_setfield(L, -2, "pmclua.embedded");
     lua_pop(L, 2);
-    if (getenv("PMCLUA_LIB"))
-        prepend_path(L, getenv("PMCLUA_LIB"));
     lua_getglobal(L, "table");
     lua_getfield(L, -1, "insert");
     lua_getglobal(L, "package");

@@ -15,7 +15,8 @@ local EXIT = {
 }
 
 local ENVIRONMENT = {
-  { "PMCLUA_PATH", "folders in which scripts are looked for first, with colons between" },
+  { "PMCLUA_PATH", "folders from / in which scripts are looked for first, with colons between" },
+  { "LUA_PATH, LUA_CPATH", "where modules are looked for that are not beside the script, as for lua(1)" },
   { "XDG_DATA_HOME", "pmclua/scripts in it holds the user's own scripts" },
   { "XDG_STATE_HOME", "pmclua in it holds stored results and the prompt's history" },
   { "XDG_CACHE_HOME", "pmclua in it holds compiled kernels" },

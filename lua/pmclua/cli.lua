@@ -233,6 +233,7 @@ end
 ---@param argv table words of the command line, the program at 0
 ---@return integer status for exit(3)
 function M.main(argv)
+  require("pmclua.script.modules").install()
   local plan, why = parse(argv)
   if not plan then
     local usage = require("pmclua.help").COMMAND_LINE:match "^[^\n]*"

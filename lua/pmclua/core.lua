@@ -7,6 +7,15 @@ local ffi = require "ffi"
 local declarations = require "pmclua.cdef"
 ffi.cdef(declarations.base)
 
+-- The templates of package.cpath that do not depend on the working directory.
+local function modules_in_c()
+  local templates = {}
+  for template in package.cpath:gmatch "[^;]+" do
+    if template:sub(1, 1) == "/" then templates[#templates + 1] = template end
+  end
+  return table.concat(templates, ";")
+end
+
 --- The library: PMCLUA_SO; PREFIX/lib/pmclua, where this file is in PREFIX/share/lua/5.1/pmclua; where
 --- modules in C are; wherever the loader looks.
 local function library()
@@ -15,7 +24,7 @@ local function library()
   local beside = modules and modules .. "/../../../lib/pmclua/libpmclua.so"
   local file = beside and io.open(beside)
   if file then file:close() end
-  return given or file and beside or package.searchpath("libpmclua", package.cpath) or "pmclua"
+  return given or file and beside or package.searchpath("libpmclua", modules_in_c()) or "pmclua"
 end
 
 --- The executable exports the core; a plain luajit loads the library.

@@ -11,7 +11,8 @@ usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
   (nothing)    the REPL on a terminal; otherwise the script on standard input
   -            the script on standard input
   -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
-  -l MODULE    require a module first, under its own name
+  -l MODULE    require a module first, under its own name: from the folders of
+               LUA_PATH and the system's, never from the working directory
   -i           the REPL after the script or the chunks
   -v           the version
   --list       the reusable scripts, with one line each

@@ -24,14 +24,25 @@ local function core_folder()
   return folder or error(require("pmclua.explain").system(errnum, "find", "where pmclua is installed"), 0)
 end
 
---- The first of `places` that is there, under the prefix that pmclua was installed to: the core is in its
---- bin/ (the executable), lib/pmclua/ (the library) or lib/lua/5.1/ (LuaRocks).
-local function installed(places)
-  local prefix, candidates = core_folder(), {}
-  for _ = 1, 3 do
-    prefix = paths.directory(prefix)
-    for _, place in ipairs(places) do candidates[#candidates + 1] = prefix .. "/" .. place end
+-- What the folder of the core is called where it was built or installed: the executable's, the library's, that
+-- of LuaRocks. What comes before is the prefix.
+local PLACES_OF_CORE = { "^(.*)/bin$", "^(.*)/build$", "^(.*)/lib/pmclua$", "^(.*)/lib/[^/]+/pmclua$",
+  "^(.*)/lib/lua/5%.1$", "^(.*)/lib/[^/]+/lua/5%.1$" }
+
+-- No folder above the prefix is looked in: it may be open to all, as /tmp is.
+local function prefix()
+  local folder = core_folder()
+  for _, place in ipairs(PLACES_OF_CORE) do
+    local found = folder:match(place)
+    if found then return found end
   end
+  return paths.directory(folder)
+end
+
+--- The first of `places` that is there, under the prefix that pmclua was built in or installed to.
+local function installed(places)
+  local candidates, start = {}, prefix()
+  for i, place in ipairs(places) do candidates[i] = start .. "/" .. place end
   return first_existing(candidates) or candidates[1]
 end
 
@@ -98,15 +109,23 @@ end
 
 local KIND, FOLDER, STICKY, GROUP_OR_OTHERS, OTHERS_WRITE = 0xf000, 0x4000, 0x200, 0x3f, 0x2
 
+-- Root, by whatever number it has here, or this user.
+local function is_trusted(uid) return uid == core.stat("/").uid or uid == core.uid() end
+
+local function file_is_ours(path)
+  local facts = core.stat(path)
+  return facts ~= nil and is_trusted(facts.uid) and bit.band(facts.mode, OTHERS_WRITE) == 0
+end
+
 --- Whether each folder on the way to `folder` is this user's or root's (so are the links), and none may be
 --- written to by all, but as /tmp is.
 local function way_is_ours(folder)
-  local way, root = "", core.stat("/").uid                -- root, by whatever number it has here
+  local way = ""
   for part in folder:gmatch "[^/]+" do
     way = way .. "/" .. part
     local place, target = core.stat(way), core.stat(way .. "/.")       -- a link, and what it leads to
     for _, facts in ipairs { place or false, target or false } do
-      if not facts or facts.uid ~= root and facts.uid ~= core.uid() then return false end
+      if not facts or not is_trusted(facts.uid) then return false end
     end
     local is_open = bit.band(target.mode, OTHERS_WRITE) ~= 0 and bit.band(target.mode, STICKY) == 0
     if is_open or bit.band(target.mode, KIND) ~= FOLDER then return false end
@@ -125,6 +144,15 @@ function paths.private(folder)
     and bit.band(facts.mode, KIND) == FOLDER
   local is_ours = is_private and real and way_is_ours(folder) and (real == folder or way_is_ours(real))
   return is_ours and real or nil
+end
+
+--- Whether the file at `path`, what it is a link to and all on its way are this user's or root's, and not open to
+--- all: nobody else decides what it holds.
+---@param path string absolute
+function paths.is_ours(path)
+  local real = core.real_path(path)
+  return real ~= nil and way_is_ours(paths.directory(path)) and way_is_ours(paths.directory(real))
+    and file_is_ours(real)
 end
 
 --- The folder of a path ("." where it names none).

@@ -9,7 +9,8 @@ local M = {}
 ---@field word string as the command line has it: a path, or a name
 ---@field path? string as given, or found; nil: it came by standard input
 ---@field name string without folder and ".lua"
----@field folder string where its sources and modules are looked for; "." when it has no file
+---@field folder string where its sources are looked for; "." when it has no file
+---@field modules? string the same folder from the root, where its modules are looked for; nil: it has no file
 ---@field args string[] the arguments that nothing has taken yet
 ---@field given? table options of all experiments that pmc.options has met, by field
 ---@field taken? boolean an experiment has read args and given
@@ -37,11 +38,14 @@ local function exists(path)
   return file ~= nil
 end
 
---- The folders in which reusable scripts are looked for, in order; some may not exist.
+--- The folders in which reusable scripts are looked for, in order; some may not exist. Relative ones of
+--- PMCLUA_PATH depend on the working directory, and are left out.
 ---@return string[]
 function M.folders()
   local folders = {}
-  for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do folders[#folders + 1] = folder end
+  for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do
+    if folder:sub(1, 1) == "/" then folders[#folders + 1] = folder end
+  end
   local data = require("pmclua.paths").data()
   if data then folders[#folders + 1] = data .. "/scripts" end
   folders[#folders + 1] = require("pmclua.paths").scripts()
@@ -74,6 +78,8 @@ local function unknown(name)
   local here = exists(name .. ".lua") and name .. ".lua"
   local nearest = here or require("pmclua.text").nearest(name, names)
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  local left_out = (os.getenv "PMCLUA_PATH" or ""):match "%f[^%z:][^/:][^:]*"
+  if left_out then hint = ("%s: PMCLUA_PATH's '%s' is relative, and not looked in"):format(hint, left_out) end
   return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua; "
     .. "a command is counted by `pmclua stat -- COMMAND`)"):format(name, hint)
 end
@@ -95,8 +101,13 @@ function M.find(word)
   return nil, unknown(word)
 end
 
---- Makes `path` the running script, so that `require` finds modules beside it first, and sources and
---- libraries of kernels are looked for there.
+-- Whatever the script makes the working directory, its modules stay beside it.
+local function from_root(folder)
+  return folder:sub(1, 1) == "/" and folder or require("pmclua.core").real_path(folder) or folder
+end
+
+--- Makes `path` the running script: `require` finds modules beside it first (script/modules.lua), and sources
+--- and libraries of kernels are looked for there.
 ---@param word string as the command line has it
 ---@param path string
 ---@param args string[]
@@ -104,8 +115,8 @@ end
 function M.enter(word, path, args)
   local folder, name = split(path)
   require("pmclua.paths").script_folder = folder
-  package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, package.path)
-  M.current = { word = word, path = path, name = name, folder = folder, args = args }
+  M.current = { word = word, path = path, name = name, folder = folder, modules = from_root(folder),
+    args = args }
   return M.current
 end
 

@@ -42,7 +42,8 @@ describe("the command line", function()
 
   it("requires a module under its own name with -l", function()
     support.write(folder .. "/five.lua", "return 5")
-    assert.equal("5\n", run({ "-l", "five", "-e", "print(five)" }, { folder = folder }).out)
+    assert.equal("5\n", run({ "-l", "five", "-e", "print(five)" },
+      { env = { LUA_PATH = folder .. "/?.lua;;" } }).out)
     local result = run { "-l", "no.such.module" }
     assert.equal(1, result.status)
     assert.matches("module 'no.such.module' not found", result.err)
@@ -167,7 +168,7 @@ describe("start-up", function()
       end
       table.sort(loaded)
       print(table.concat(loaded, " "))]] }
-    assert.equal("pmclua.cli pmclua.scope\n", result.out)
+    assert.equal("pmclua.cli pmclua.scope pmclua.script.modules\n", result.out)
   end)
 
   it("works from any folder and as an ordinary user", function()

@@ -95,11 +95,11 @@ function Machine:limit(name)
   return tonumber(soft) or math.huge, tonumber(hard) or math.huge
 end
 
---- Whether a program of that name is in PATH.
+--- Whether a program of that name is in a folder of PATH in which pmclua looks.
 ---@param name string
 ---@return boolean
 function Machine:has_program(name)
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+  for folder in require("pmclua.tool").from_root(os.getenv "PATH"):gmatch "[^:]+" do
     if self:kind(folder .. "/" .. name) == "file" then return true end
   end
   return false

@@ -6,6 +6,7 @@ local explain = require "pmclua.explain"
 local machine = require "pmclua.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.text"
+local tool = require "pmclua.tool"
 
 local M = {}
 
@@ -53,22 +54,14 @@ end
 
 -- ---- where files are -----------------------------------------------------------------------------------
 
-local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
-
-local function lines_of(command)
-  local pipe = io.popen(command .. " 2>/dev/null </dev/null")
-  local lines, listing = {}, pipe and pipe:read "*a" or ""
-  if pipe then pipe:close() end
-  for line in listing:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  return lines
-end
-
--- The loader lists what it would load; the program itself is not run.
+-- The loader lists what it would load; the program itself is not run. It is the program that names its loader: one
+-- that somebody else could have put there is not run either.
 local function loaded_with(program)
   local loader = M.of_file(program):loader()
   local paths = {}
-  if not loader then return paths end
-  for _, line in ipairs(lines_of(("%s --list %s"):format(quoted(loader), quoted(program)))) do
+  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.paths").is_ours(loader)
+  if not is_trusted then return paths end
+  for line in tool.read(loader, { "--list", program }):gmatch "[^\n]+" do
     local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"
     if path then paths[#paths + 1] = path end
   end
@@ -76,8 +69,8 @@ local function loaded_with(program)
 end
 
 local function known_to_loader()
-  local paths = {}
-  for _, line in ipairs(lines_of "PATH=$PATH:/sbin:/usr/sbin ldconfig -p") do
+  local paths, ldconfig = {}, tool.find("ldconfig", "/sbin:/usr/sbin")
+  for line in (ldconfig and tool.read(ldconfig, { "-p" }) or ""):gmatch "[^\n]+" do
     paths[#paths + 1] = line:match "=> (/.*)$"
   end
   return paths

@@ -50,13 +50,13 @@ function M.call(word, ...)
   if not path then require("pmclua.explain").misuse(why, 3) end
   local chunk = assert(loadfile(path))
   local paths = require "pmclua.paths"
-  local current, folder, places = script.current, paths.script_folder, package.path
+  local current, folder = script.current, paths.script_folder
   local words = { [0] = word, ... }
   script.enter(word, path, { ... })
   local ok, value = pcall(function(...)
     return conclude((setfenv(chunk, scope_of(words))(...)))
   end, ...)
-  script.current, paths.script_folder, package.path = current, folder, places
+  script.current, paths.script_folder = current, folder
   if ok then return value end
   if getmetatable(value) == Exit then return value.status end
   if type(value) == "table" and value.quiet and value.status then return value.status end      -- --help

@@ -108,29 +108,11 @@ end
 
 -- ---- running ----
 
-local function environment(changes, levels)
-  local list = {}
-  local file = io.open("/proc/self/environ", "rb")
-  local text = file and file:read "*a" or ""
-  if file then file:close() end
-  for entry in text:gmatch "([^%z]+)" do
-    local name = entry:match "^([^=]*)="
-    if not name or changes[name] == nil then list[#list + 1] = entry end
-  end
-  local names = {}
-  for name in pairs(changes) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    if changes[name] then list[#list + 1] = name .. "=" .. words.fill(tostring(changes[name]), levels) end
-  end
-  return list
-end
-
 --- Adds this command, with its levels filled in, to a definition.
 function Command:define(message, levels, options)
   for _, word in ipairs(words.fill_all(self.argv, levels)) do message:text("argument", word) end
   if self.env then
-    for _, entry in ipairs(environment(self.env, levels)) do message:text("environment", entry) end
+    for _, entry in ipairs(words.environment(self.env, levels)) do message:text("environment", entry) end
   end
   if self.cwd then message:text("directory", words.fill(self.cwd, levels)) end
   if self.stdin == "inherit" then message:number("inherit_stdin", 1)

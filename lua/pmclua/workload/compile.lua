@@ -7,6 +7,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
+local tool = require "pmclua.tool"
 local words = require "pmclua.workload.words"
 
 local compile = {}
@@ -66,13 +67,7 @@ end
 
 -- ---- what decides ----
 
-local function compiler_identity(cc)
-  local path = cc
-  if not cc:find("/", 1, true) then
-    for part in ((os.getenv "PATH" or "/usr/bin:/bin") .. ":"):gmatch "([^:]*):" do
-      if core.stat(part .. "/" .. cc) then path = part .. "/" .. cc break end
-    end
-  end
+local function compiler_identity(path)
   local facts = core.stat(path)
   return ("%s %s %s"):format(path, facts and facts.bytes or "?", facts and core.decimal(facts.mtime_ns)
     or "?")
@@ -158,6 +153,7 @@ end
 local function run_words(session, argv)
   local id = session:workload(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
+    for _, entry in ipairs(words.environment(tool.changes(), {})) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end)
   local result = session:run { workload = id, timeout_ns = 300e9 }
@@ -171,17 +167,34 @@ local function run_compiler(session, argv, unit)
   return result
 end
 
+---@class pmclua.Unit
+---@field text string the source
+---@field label string its name in messages
+---@field declaration? string what it must agree with
+---@field extension? string of its language's files
+---@field folder? string searched for headers
+---@field quoted_only? boolean that folder is for headers between quotes: no system header is taken from there
+---@field cc? string
+---@field cflags? string[]
+---@field libs? string[]
+
 local function flags_of(unit)
   local flags = { "-O2", "-g", "-Wall", "-fPIC", "-shared", "-I" .. paths.include() }
-  if unit.folder then flags[#flags + 1] = "-I" .. unit.folder end
+  if unit.quoted_only then flags[#flags + 1], flags[#flags + 2] = "-iquote", unit.folder
+  elseif unit.folder then flags[#flags + 1] = "-I" .. unit.folder end
   for _, flag in ipairs(unit.cflags or {}) do flags[#flags + 1] = flag end
   return flags
 end
 
---- The words of the compiler that compiles a unit.
+--- The words of the compiler that compiles a unit; the first is its path, where it is found.
 ---@param unit { cc?: string }
 ---@return string[]
-function compile.compiler(unit) return words.split(unit.cc or os.getenv "CC" or "cc") or { "cc" } end
+function compile.compiler(unit)
+  local cc = words.split(unit.cc or os.getenv "CC" or "cc")
+  if not cc or not cc[1] then cc = { "cc" } end
+  if not cc[1]:find("/", 1, true) then cc[1] = tool.find(cc[1]) or cc[1] end
+  return cc
+end
 
 --- What the compiler says and writes of a unit when it is given more words; nothing of it is cached, and
 --- that it fails is no error.
@@ -209,9 +222,7 @@ end
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
----@param unit { text: string, label: string, declaration?: string, extension?: string, folder?: string, cc?: string, cflags?: string[], libs?: string[] }
----   text: the source; label: its name in messages; folder: searched for headers; declaration: what it must
----   agree with
+---@param unit pmclua.Unit
 ---@return string path
 function compile.build(session, unit)
   local cc = compile.compiler(unit)

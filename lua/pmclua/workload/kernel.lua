@@ -50,7 +50,7 @@ function kernel.new(spec)
   for key in pairs(OPTIONS) do self[key] = spec[key] end
   self.name = spec.name or spec.symbol
   self.cflags, self.libs = words.list(spec.cflags), words.list(spec.libs)
-  self.folder = paths.script_folder or "."
+  self.folder, self.has_script = paths.script_folder or ".", paths.script_folder ~= nil
   return setmetatable(self, Kernel)
 end
 
@@ -88,7 +88,7 @@ end
 -- What is compiled for these levels.
 local function unit_of(self, session, levels)
   local unit = self.source and source_unit(self, levels)
-    or { text = self.code, folder = self.folder,
+    or { text = self.code, folder = self.folder, quoted_only = not self.has_script,
       label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
   unit.declaration = declaration_of(words.fill(self.symbol, levels), unit)
   unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)

@@ -86,4 +86,26 @@ function words.fill_all(list, levels)
   return out
 end
 
+--- This process's environment with changes, as execve(2) takes it.
+---@param changes table<string, string|number|false> false removes
+---@param levels table for {name} in the values
+---@return string[] "NAME=value"
+function words.environment(changes, levels)
+  local list = {}
+  local file = io.open("/proc/self/environ", "rb")
+  local text = file and file:read "*a" or ""
+  if file then file:close() end
+  for entry in text:gmatch "([^%z]+)" do
+    local name = entry:match "^([^=]*)="
+    if not name or changes[name] == nil then list[#list + 1] = entry end
+  end
+  local names = {}
+  for name in pairs(changes) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if changes[name] then list[#list + 1] = name .. "=" .. words.fill(tostring(changes[name]), levels) end
+  end
+  return list
+end
+
 return words

@@ -7,6 +7,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local text = require "pmclua.text"
+local tool = require "pmclua.tool"
 
 local M = {}
 
@@ -287,18 +288,11 @@ end
 
 --- The path of gnuplot; nil where it is not installed.
 ---@return string?
-function M.program()
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    local path = folder .. "/gnuplot"
-    if core.stat(path) then return path end
-  end
-end
+function M.program() return tool.find "gnuplot" end
 
 local function refuse(code, message, hint)
   error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
 end
-
-local function shell_word(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -323,13 +317,8 @@ local function temporary_file()
   return path
 end
 
--- Runs gnuplot on a file of commands; what it complains of.
-local function run(program, script)
-  local pipe = io.popen(("%s -d %s 2>&1 </dev/null"):format(shell_word(program), shell_word(script)))
-  local said = pipe:read "*a"
-  pipe:close()
-  return said
-end
+-- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
+local function run(program, script) return tool.read(program, { "-d", script }, true) end
 
 -- What a character terminal draws the lines of its first, second, … series with.
 local PENS = "*#$%@&="

@@ -1,0 +1,80 @@
+--- tool.lua: programs that pmclua itself chooses, as the compiler and gnuplot: never the working directory's.
+--
+-- A folder that is relative or empty in PATH, CPATH and the like means the working directory, which may be
+-- somebody else's: neither pmclua nor the program it starts looks there. A command that the user names is another
+-- matter: it is found as a shell finds it.
+
+local bit = require "bit"
+local core = require "pmclua.core"
+
+local M = {}
+
+--- The value of PATH, or of another variable like it, without folders that are relative or empty.
+---@param value? string nil: the system's own folders
+---@return string
+function M.from_root(value)
+  local folders = {}
+  for folder in (value or "/usr/local/bin:/usr/bin:/bin"):gmatch "[^:]+" do
+    if folder:sub(1, 1) == "/" then folders[#folders + 1] = folder end
+  end
+  return table.concat(folders, ":")
+end
+
+local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others
+
+local function is_program(path)
+  local real = core.real_path(path)
+  local facts = real and core.stat(real)
+  return facts and bit.band(facts.mode, KIND) == FILE and bit.band(facts.mode, EXECUTABLE) ~= 0
+end
+
+--- The path of a program in PATH, then in `more`; nil where it is in neither.
+---@param name string
+---@param more? string folders as in PATH
+---@return string?
+function M.find(name, more)
+  for folder in (M.from_root(os.getenv "PATH") .. ":" .. (more or "")):gmatch "[^:]+" do
+    local path = folder .. "/" .. name
+    if is_program(path) then return path end
+  end
+end
+
+--- Where compilers, linkers and the loader look for what they run or take in.
+M.SEARCHED = { "PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "COMPILER_PATH", "CPATH",
+  "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH" }
+
+--- What has to change in the environment of a program that pmclua chooses: values by name, false for a variable
+--- that has to go.
+---@return table<string, string|false>
+function M.changes()
+  local changes = {}
+  for _, name in ipairs(M.SEARCHED) do
+    local value = os.getenv(name)
+    local kept = value and M.from_root(value)
+    if kept ~= value then changes[name] = kept ~= "" and kept end
+  end
+  return changes
+end
+
+-- A word for sh(1).
+local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
+
+--- Runs a program without input; what it writes.
+---@param path string
+---@param arguments string[]
+---@param errors? boolean what it writes on standard error, too
+---@return string
+function M.read(path, arguments, errors)
+  local parts = {}
+  for name, value in pairs(M.changes()) do
+    parts[#parts + 1] = value and ("export %s=%s;"):format(name, quoted(value)) or ("unset %s;"):format(name)
+  end
+  parts[#parts + 1] = "exec " .. quoted(path)
+  for _, word in ipairs(arguments) do parts[#parts + 1] = quoted(word) end
+  local pipe = io.popen(table.concat(parts, " ") .. (errors and " 2>&1" or " 2>/dev/null") .. " </dev/null")
+  local said = pipe and pipe:read "*a" or ""
+  if pipe then pipe:close() end
+  return said
+end
+
+return M
