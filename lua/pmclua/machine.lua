@@ -71,7 +71,7 @@ end
 
 --- What this machine is, as it stands in stored results; nil where it does not say.
 ---@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo virtual load paranoid
----  pmus uid; load: runnable threads in the last minute
+---  pmus uid tick_ns; load: runnable threads in the last minute; tick_ns: of the OS kernel's timer
 function machine.facts()
   local cpu, microcode, count, is_virtual = cpu_facts()
   return {
@@ -81,7 +81,7 @@ function machine.facts()
     smt = line "/sys/devices/system/cpu/smt/active", turbo = turbo(), virtual = is_virtual,
     load = tonumber((line "/proc/loadavg" or ""):match "^%S+"),
     paranoid = tonumber(line "/proc/sys/kernel/perf_event_paranoid" or ""),
-    pmus = pmus(), uid = core.uid(),
+    pmus = pmus(), uid = core.uid(), tick_ns = core.tick_ns(),
   }
 end
 

@@ -82,14 +82,15 @@ end
 ---@param status string of the event, as in its records
 ---@param summary? pmclua.Summary absent where nothing was counted
 ---@param margin? number share; default 0.01
----@return "exact"|"stable"|"noisy"|"few"|"single"|"scaled"|string quality any other status is its own
+---@return "exact"|"stable"|"noisy"|"few"|"single"|"sampled"|"scaled"|string quality any other status is its own
 function M.quality(status, summary, margin)
   if status ~= "counted" or not summary then return status end
-  if summary.exact then return "exact" end
+  if summary.exact and not summary.is_sampled then return "exact" end
   if summary.n == 1 then return "single" end
   if not summary.low then return "few" end
   local width = (summary.high - summary.low) / 2
-  return width <= (margin or M.DEFAULT_MARGIN) * math.abs(summary.median) and "stable" or "noisy"
+  local is_narrow = width <= (margin or M.DEFAULT_MARGIN) * math.abs(summary.median)
+  return not is_narrow and "noisy" or summary.is_sampled and "sampled" or "stable"
 end
 
 return M

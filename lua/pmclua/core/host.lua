@@ -3,12 +3,27 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
+-- Under a name of our own: other files may declare the same function in other words.
+ffi.cdef [[int pmclua_libc_clock_getres(int clock, long *resolution) __asm__("clock_getres");]]
+
 local C = core.private_C()
 local exact, refused = core.exact, core.private_refused
 
 local M = {}
 
 function M.now_ns() return tonumber(C.pmclua_now_ns()) end
+
+local CLOCK_MONOTONIC_COARSE = 6        -- goes on by ticks
+local LONGEST_TICK_NS = 1e7             -- of an OS kernel with 100 of them a second, the fewest there are
+
+--- The length of a tick of the OS kernel's timer, ns.
+---@return number
+function M.tick_ns()
+  local resolution = ffi.new "long[2]"  -- seconds, ns
+  if ffi.C.pmclua_libc_clock_getres(CLOCK_MONOTONIC_COARSE, resolution) < 0 then return LONGEST_TICK_NS end
+  return tonumber(resolution[0]) * 1e9 + tonumber(resolution[1])
+end
+
 function M.pid() return C.pmclua_pid() end
 function M.tid() return C.pmclua_tid() end
 function M.uid() return C.pmclua_uid() end

@@ -149,7 +149,7 @@ local function plain_event(event)
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
     verified = event.verified, hybrid = event.core_cpus and true or nil,
-    part_of = event.part_of }
+    part_of = event.part_of, grain_ns = event.grain_ns }
 end
 
 local function map(list, f)

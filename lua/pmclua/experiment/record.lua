@@ -1,5 +1,7 @@
 --- record.lua: what a runner (or this process) answered, as the record that travels.
 
+local tool = require("pmclua.lazy").module "pmclua.event.tool"
+
 local record = {}
 
 local COPIED = { "start_ns", "wall_ns", "iterations", "user_ns", "system_ns", "max_rss_bytes", "minor_faults",
@@ -123,7 +125,7 @@ end
 -- no descriptor is a field of the record, and in a stored one only that.
 local function whole_count(made, index, events)
   local event = events[index]
-  local count = made.counts[index] or made[event.tool]
+  local count = tool.known(event, made.counts[index] or made[event.tool])
   if not count then return was_elsewhere(made, event, events) and 0 or nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted

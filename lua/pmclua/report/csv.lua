@@ -127,7 +127,8 @@ local function add_records(lines, start, cell, found, event, summary)
     end
     local times = partial[i]
     local state = state_of(event, summary, value, times)
-    lines:add(head .. record_of(separator, block, i, value, state, counts[i], times) .. tail)
+    local raw = value ~= nil and counts[i]
+    lines:add(head .. record_of(separator, block, i, value, state, raw, times) .. tail)
   end
 end
 

@@ -4,6 +4,7 @@
 -- depend on the data. report/README.md says what each key is.
 
 local json = require "pmclua.json"
+local tool = require "pmclua.event.tool"
 
 local M = {}
 
@@ -93,11 +94,18 @@ local function partial_entries(times)
   return list(out)
 end
 
+-- The counts of an event as its column in a block, those that are too little to be known left out.
+local function counts_of(event, values, n)
+  local known = {}
+  for i = 1, n do known[i] = tool.known(event, values[i]) end
+  return column(known, n)
+end
+
 local function pass_entry(result, pass, block)
   local counts, partial = json.object {}, json.object {}
   for _, event in ipairs(result.events) do
     local values = block.counts[event.index]
-    if values then counts[event.field] = column(values, block.n) end
+    if values then counts[event.field] = counts_of(event, values, block.n) end
     if block.partial[event.index] then partial[event.field] = partial_entries(block.partial[event.index]) end
   end
   return { pass = pass, index = column(block.index, block.n), order = column(block.order, block.n),

@@ -273,10 +273,21 @@ local function absent_events(result, list)
   for _, reason in ipairs(reasons) do add(list, ("%s: %s"):format(text.list(names[reason]), reason)) end
 end
 
+-- What is said of several events alike is said once.
+local function said_of_events(result, list)
+  local notes, names = {}, {}
+  for _, event in ipairs(result.events) do
+    local note = event.note
+    if note and not names[note] then notes[#notes + 1], names[note] = note, {} end
+    if note then table.insert(names[note], text.safe(event.name)) end
+  end
+  for _, note in ipairs(notes) do add(list, ("%s: %s"):format(text.list(names[note]), text.safe(note))) end
+end
+
 local function event_notes(result, list)
   local unverified = {}
+  said_of_events(result, list)
   for _, event in ipairs(result.events) do
-    if event.note then add(list, ("%s: %s"):format(text.safe(event.name), text.safe(event.note))) end
     if event.verified == false and not event.status then
       unverified[#unverified + 1] = text.safe(event.name)
     end

@@ -9,6 +9,14 @@ local function first_block(cell)
   end
 end
 
+-- The step at which the OS kernel sampled one of the times; 0: not known.
+local function grain_of(cell, field)
+  for _, event in ipairs(cell.result.events) do
+    if event.tool == field and event.grain_ns then return event.grain_ns end
+  end
+  return (cell.result.header.host or {}).tick_ns or 0
+end
+
 local function per(cell, block, i) return cell.per == "iteration" and tonumber(block.iterations[i]) or 1 end
 
 ---@class pmclua.Times of the repetitions that have a wall time, in the order of measuring
@@ -38,13 +46,22 @@ function M.of(cell)
       return value and tonumber(value) or false
     end
   end
-  local times = { rows = rows, block = block, user = resource "user_ns", system = resource "system_ns",
-    memory = resource "max_rss_bytes", exit = resource "exit" }
+  local times = { rows = rows, block = block, memory = resource "max_rss_bytes", exit = resource "exit" }
+  -- Less than the OS kernel can tell is not known.
+  local function sampled(name)
+    local read, grain = resource(name), grain_of(cell, name)
+    return function(k)
+      local value = read(k)
+      return value and value >= grain and value or false
+    end
+  end
+  local user_ns, system_ns = resource "user_ns", resource "system_ns"
+  times.user, times.system = sampled "user_ns", sampled "system_ns"
   function times.wall(k) return tonumber(block.wall[rows[k]]) / per(cell, block, rows[k]) end
   function times.iterations(k) return tonumber(block.iterations[rows[k]]) end
   function times.index(k) return block.index[rows[k]] end
   function times.cpu(k)
-    local user, system = times.user(k), times.system(k)
+    local user, system = user_ns(k), system_ns(k)
     return user and system and user + system
   end
   return times

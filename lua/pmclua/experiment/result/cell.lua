@@ -43,7 +43,8 @@ local function source_of(cell, name)
   local event, metric = result.event_by_field[name], result.metric_by_name[name]
   if event then
     return { name = name, title = event.name, unit = event.unit or "", kind = kind_of(event.unit),
-      margin = names.margin(result, name) }, function() return values.of_event(cell, event) end
+      margin = names.margin(result, name), is_sampled = event.grain_ns ~= nil },
+      function() return values.of_event(cell, event) end
   end
   if metric then
     return { name = name, title = metric.title or name, unit = metric.unit,

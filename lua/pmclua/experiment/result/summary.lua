@@ -32,7 +32,9 @@ local LEVEL = 0.95
 ---@field unit string
 ---@field kind "time"|"count"|"ratio"
 ---@field status string as pmclua.Values
----@field quality string the status where it is not "counted"; else "exact", "single", "stable" or "noisy"
+---@field quality string the status where it is not "counted"; else "exact", "single", "few", "stable", "noisy" or
+---  "sampled"
+---@field is_sampled boolean? the OS kernel samples it: values that agree are not exact
 ---@field why string? why there is no number
 ---@field n integer values
 ---@field missing integer repetitions without a value
@@ -121,7 +123,7 @@ end
 
 --- Summarises values. `read` gives them again: they are not kept.
 ---@param about { name: string, title: string, unit: string, kind: string, margin: number?,
----  means: (fun(values: pmclua.Values): number[])? }   means: of layouts, where they were drawn
+---  is_sampled: boolean?, means: (fun(values: pmclua.Values): number[])? }   means: of layouts, where they were drawn
 ---@param read fun(): pmclua.Values
 ---@return pmclua.Summary
 function M.new(about, read)
@@ -131,6 +133,7 @@ function M.new(about, read)
     exact = false, outliers = {}, read = read }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
   local found = summary.n > 0 and describe(summary, values, about.means) or nil
+  if about.is_sampled then summary.exact, summary.is_sampled = false, true end
   summary.quality = verdict.quality(summary.status, found, about.margin)
   return setmetatable(summary, lazy)
 end
