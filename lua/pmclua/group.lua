@@ -4,6 +4,7 @@
 --     local c = g:count(work, 1000)
 --     print(c.page_faults, c.raw.page_faults, c:status "page_faults")
 
+local checking = require "pmclua.workload.check"
 local core = require "pmclua.core"
 local counting = require "pmclua.group.counts"
 local dynamic = require "pmclua.event.dynamic"
@@ -22,6 +23,7 @@ local group = { Counts = Counts }
 
 local function each_spec(spec)
   if type(spec) == "string" then return { spec } end
+  checking.list("events", checking.numbered(spec), 5)
   local list = {}
   for i, item in ipairs(spec) do
     if type(item) ~= "string" then
@@ -224,8 +226,9 @@ end
 local function check_spec(spec)
   for key in pairs(spec) do
     if type(key) ~= "number" and not KEYS[key] then
-      local said = "pmc.group has no option '%s': it takes events, target, pinned and read"
-      explain.misuse(said:format(tostring(key)), 4)
+      local said = "pmc.group has no option '%s': it takes events, target, pinned and read; "
+        .. 'a label stands in its event: "%s = …"'
+      explain.misuse(said:format(tostring(key), tostring(key)), 4)
     end
   end
   if spec.target ~= nil and not require("pmclua.target").is(spec.target) then

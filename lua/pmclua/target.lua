@@ -43,6 +43,7 @@ local function arguments_of(value)
 end
 
 local function check_arguments(what, given, known)
+  check.list(what, check.numbered(given), 4)
   local named = {}
   for key, value in pairs(given) do
     if type(key) ~= "number" then named[key] = value end
@@ -174,7 +175,9 @@ end
 function M.cpus(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.cpus", given, { per = "string" })
-  if given[1] == nil then explain.misuse("pmc.cpus needs a list of CPUs, such as \"0,2-3\"", 3) end
+  if given[1] == nil or given[2] ~= nil then
+    explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
+  end
   local cpus = cpus_of("pmc.cpus", given[1])
   return new { kind = "cpus", cpus = cpus, inherits = false, by_cpu = true, part_field = "cpu",
     per = check_per("pmc.cpus", given.per, topology.kinds), name = "CPU " .. topology.format(cpus) }

@@ -6,12 +6,19 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.workload.check"
 local metric = require("pmclua.lazy").module "pmclua.metric"
-local meant, sorted_keys = checking.meant, checking.keys
+local meant, sorted_keys, spelled = checking.meant, checking.keys, checking.spelled
 
 local M = {}
 
 -- A value as the script has it: "20" is not 20.
 local function shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
+
+-- Reports what would be lost of a list; whether anything would.
+local function say_stray(what, list, wrong, spelling)
+  local problem = checking.stray(what, list, spelling)
+  if problem then wrong("%s", problem) end
+  return problem ~= nil
+end
 
 -- ---- small values ----
 
@@ -82,6 +89,7 @@ function check.events(value, wrong, _, experiment)
     wrong("events must be a list of event names, not a %s", type(value))
     return {}
   end
+  local is_lost = say_stray("events", value, wrong, spelled.labelled)
   for i, spec in ipairs(value) do
     local list, problem
     if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
@@ -96,7 +104,7 @@ function check.events(value, wrong, _, experiment)
     end
     require("pmclua.event").append(events, list or {})
   end
-  if #value == 0 then wrong "events is empty: name at least one event" end
+  if #value == 0 and not is_lost then wrong "events is empty: name at least one event" end
   return events
 end
 
@@ -118,6 +126,7 @@ function check.metrics(value, wrong)
     wrong("metrics must be a list, not a %s", type(value))
     return {}
   end
+  say_stray("metrics", value, wrong, spelled.labelled)
   for i, formula in ipairs(each_formula(value)) do
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
@@ -141,6 +150,7 @@ local function check_factor(name, levels, wrong)
     wrong("factor %s needs a list of levels", tostring(name))
     levels = {}
   end
+  say_stray("factor " .. tostring(name), levels, wrong)
   local seen = {}
   for _, level in ipairs(levels) do
     local kind = type(level)
@@ -155,6 +165,17 @@ local function check_factor(name, levels, wrong)
   return { name = name, levels = levels }
 end
 
+-- Of { name, { levels } } nothing else is looked at.
+local function check_pair(pair, number, wrong)
+  for key in pairs(type(pair) == "table" and pair or {}) do
+    if key ~= 1 and key ~= 2 then
+      local said = 'factor %d is { "name", { level, … } }: there is no place for %s in it'
+      wrong(said, number, type(key) == "number" and "a third entry" or "'" .. tostring(key) .. "'")
+      return
+    end
+  end
+end
+
 function check.factors(value, wrong)
   local factors, seen = {}, {}
   if type(value) ~= "table" then
@@ -163,7 +184,11 @@ function check.factors(value, wrong)
   end
   local pairs_of = {}
   if #value > 0 then
+    say_stray("factors", value, wrong, function(key, levels)
+      return ('{ "%s", { %s } }'):format(key, tostring(levels))
+    end)
     for i, pair in ipairs(value) do
+      check_pair(pair, i, wrong)
       pairs_of[i] = type(pair) == "table" and { pair[1], pair[2] } or { pair, nil }
     end
   else
@@ -187,11 +212,17 @@ local function another_name(name, seen)
   return other
 end
 
+local function spelled_workload(key, value)
+  if type(value) ~= "string" then return ('it alone, with name = "%s" among its options'):format(key) end
+  return ('pmc.command { %q, name = "%s" }'):format(value, key)
+end
+
 function check.workloads(value, wrong)
   local workload = require "pmclua.workload"
   if type(value) ~= "table" or getmetatable(value) then value = { value } end
   local list, seen = {}, {}
   local keys = #value > 0 and value or sorted_keys(value)
+  if #value > 0 then say_stray("workloads", value, wrong, spelled_workload) end
   for i, item in ipairs(keys) do
     local name
     if #value == 0 then name, item = item, value[item] end
@@ -220,6 +251,10 @@ function check.per(value, wrong)
   local name = next(value)
   if not name or next(value, name) then wrong 'per takes one name and one formula: { element = "n * n" }' end
   if not name then return nil end
+  if type(name) ~= "string" then
+    wrong('per takes a name and a formula: { element = "%s" }', tostring(value[name]))
+    return nil
+  end
   local source = ("%s = %s"):format(tostring(name), tostring(value[name]))
   local formula, problem = require("pmclua.metric").parse(source)
   if not formula then wrong("per %s: %s", tostring(name), problem.message) end
@@ -228,7 +263,7 @@ end
 
 function check.baseline(value, wrong)
   if type(value) == "string" then return { workload = value } end
-  if type(value) ~= "table" or next(value) == nil then
+  if type(value) ~= "table" or next(value) == nil or value[1] ~= nil then
     wrong "baseline is a workload's name or a partial cell such as { n = 256 }"
     return nil
   end
@@ -257,6 +292,7 @@ function check.iterations(value, wrong, key)
   if value == "fit" then return value end
   if type(value) ~= "table" then return whole(1)(value, wrong, key) end
   for _, count in ipairs(value) do whole(1)(count, wrong, key) end
+  say_stray(key, value, wrong)
   if #value < 2 then wrong 'iterations is a number, a list of at least two, or "fit"' end
   return value
 end
@@ -340,8 +376,9 @@ end
 
 local function formulae(reader)
   return function(value, wrong, key)
-    local list = {}
-    for _, text in ipairs(type(value) == "table" and value or { value }) do
+    local list, given = {}, type(value) == "table" and value or { value }
+    say_stray(key, given, wrong, spelled.condition)
+    for _, text in ipairs(given) do
       list[#list + 1] = formula(text, wrong, key, require("pmclua.metric")[reader])
     end
     return list

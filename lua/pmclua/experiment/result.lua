@@ -5,7 +5,8 @@
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
 -- compare, merge, files, save, gate, warnings.
 
-local check_options = require("pmclua.workload.check").options
+local check = require "pmclua.workload.check"
+local check_options = check.options
 local explain = require "pmclua.explain"
 local columns = require "pmclua.experiment.result.columns"
 local cells = require "pmclua.experiment.result.cell"
@@ -154,6 +155,7 @@ end
 
 local function add_metrics(result, metrics)
   result.metrics, result.metric_by_name = copy_list(result.metrics), copy_list(result.metric_by_name)
+  check.list("with: metrics", metrics, 3, check.spelled.labelled)
   for _, source in ipairs(type(metrics) == "string" and { metrics } or metrics) do
     local ok, problem = pcall(names.add_metric, result, source)
     if not ok then explain.misuse(problem, 3) end

@@ -142,6 +142,7 @@ function call.new(spec)
   check.options("pmc.call", spec, { declaration = "string", library = "string", args = "table",
     headers = "table",
     name = "string", cflags = "string|table", threads = "number|string", cpus = "string" })
+  for _, name in ipairs { "args", "headers", "cflags" } do check.list("pmc.call: " .. name, spec[name]) end
   local declaration = spec.declaration and spec.declaration:gsub(";%s*$", "")
   local result, symbol = (declaration or ""):match "^(.-)([%a_][%w_]*)%s*%("
   if not symbol or result == "" then

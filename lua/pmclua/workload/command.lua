@@ -60,6 +60,8 @@ function command.new(spec)
     list[i] = tostring(word)
   end
   check.options("pmc.command", named, OPTIONS)
+  check.list("the command", check.numbered(spec))
+  check.map("pmc.command: env", named.env, '{ NAME = "value" }')
   if not list[1] or list[1] == "" then explain.misuse("a command needs at least one word", 3) end
   local self = {}
   for key in pairs(OPTIONS) do self[key] = named[key] end

@@ -35,6 +35,8 @@ local OPTIONS = {
 ---@return pmclua.Kernel
 function kernel.new(spec)
   check.options("pmc.kernel", spec, OPTIONS)
+  for _, name in ipairs { "cflags", "libs" } do check.list("pmc.kernel: " .. name, spec[name]) end
+  check.map("pmc.kernel: params", spec.params, "{ n = 1024 }")
   local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
   if origins ~= 1 then
     explain.misuse(

@@ -80,6 +80,8 @@ function M.check(value, wrong)
   end
   check_choice(spec, "threads", wrong)
   check_choice(spec, "returns", wrong)
+  local stray = check.stray("regions", check.numbered(value))
+  if stray then wrong("%s", stray) end
   for i, item in ipairs(value) do spec.items[i] = check_item(item, i, wrong) end
   if #value == 0 then wrong "regions is empty: name at least one function" end
   return spec

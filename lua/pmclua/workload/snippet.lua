@@ -113,6 +113,7 @@ end
 function M.new(spec)
   check.options("pmc.snippet", spec, { asm = "string", c = "string", init = "string", syntax = "string",
     unroll = "number|string", name = "string", cflags = "string|table", cpus = "string" })
+  check.list("pmc.snippet: cflags", spec.cflags)
   if (spec.asm and 1 or 0) + (spec.c and 1 or 0) ~= 1 then
     explain.misuse('pmc.snippet needs one of asm = "add rax, rbx" and c = "x += y"', 3)
   end

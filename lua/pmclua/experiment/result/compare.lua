@@ -4,6 +4,7 @@
 -- files, entries of regions) is compared unpaired. The primary quantity's interval is uncorrected;
 -- those of the others hold together (verdict.levels), over all the comparisons that are made here.
 
+local check = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
 local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local text = require "pmclua.text"
@@ -124,6 +125,7 @@ end
 local function chosen_names(result, asked)
   if asked then
     local list = {}
+    check.list("compare: names", asked, 4)
     for i, name in ipairs(type(asked) == "string" and { asked } or asked) do
       list[i] = name:gsub("-", "_")
       names.check(result, list[i])

@@ -2,6 +2,7 @@
 --
 -- Invariant: a result that was loaded is what the run had; what a file lacks stands in its problems.
 
+local check = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
 local refuse = require("pmclua.store.failure").refuse
 local results = require "pmclua.experiment.result"
@@ -65,7 +66,11 @@ end
 local GROUPINGS = { file = true, rank = true, host = true }
 
 local function check_paths(paths, what)
-  local seen = {}
+  local seen, others = {}, {}
+  for key, value in pairs(paths) do
+    if key ~= "by" then others[key] = value end
+  end
+  check.list(what, others)
   for i, path in ipairs(paths) do
     if type(path) ~= "string" then
       explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)

@@ -5,6 +5,7 @@
 -- levels that hold together (Bonferroni), so that more cells do not make more false alarms.
 
 local check = require "pmclua.verdict.check"
+local checking = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local hosts = require "pmclua.experiment.hosts"
@@ -37,6 +38,7 @@ function Gate:__tostring() return require("pmclua.report.gate").render(self) end
 
 local function parsed_limits(list)
   local limits = {}
+  checking.list("gate: limits", list, 4, checking.spelled.condition)
   for i, source in ipairs(type(list) == "string" and { list } or list) do
     local limit, problem = metric.limit(source)
     if not limit then explain.misuse(("limit '%s': %s"):format(tostring(source), problem.message), 4) end

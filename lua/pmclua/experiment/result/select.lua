@@ -1,5 +1,6 @@
 --- select.lua: which cells a script means: { workload = "rows", n = ">=512" }.
 
+local check = require "pmclua.workload.check"
 local text = require "pmclua.text"
 
 local M = {}
@@ -59,14 +60,19 @@ local function check_names(result, conditions)
   end
 end
 
---- The cells of a result for which all conditions hold. Raises a text for a name that is no factor.
+--- The cells of a result for which all conditions hold. Raises a text for a name that is no factor, and for a
+--- list with names in it.
 ---@param result pmclua.Result
 ---@param conditions table<string, any>
 ---@return pmclua.Cell[] may be empty
 function M.cells(result, conditions)
   check_names(result, conditions)
   local tests, chosen = {}, {}
-  for name, wanted in pairs(conditions) do tests[name] = test_of(wanted) end
+  for name, wanted in pairs(conditions) do
+    local stray = type(wanted) == "table" and check.stray("where: " .. tostring(name), wanted)
+    if stray then error(stray, 0) end
+    tests[name] = test_of(wanted)
+  end
   for cell in result:cells() do
     local fits = true
     for name, test in pairs(tests) do
