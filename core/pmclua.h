@@ -531,6 +531,8 @@ struct pmclua_body {
     uint64_t unknown_at;           /* address of an instruction that was not understood; 0: none */
     int32_t loops_to_entry;        /* it jumps to its own first instruction: entries are not all calls */
     int32_t calls;                 /* it calls functions */
+    int32_t jumps_out;             /* it has jumps, on a condition or through a pointer, that may leave it, too */
+    int32_t unused;
 };
 
 /* Where function `index` can be left, by Capstone, which is loaded when first needed: how many places;

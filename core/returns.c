@@ -166,6 +166,8 @@ static void take_jump(struct found *found, const struct code *code, const struct
                       const struct symbol *function, const struct symbol **cold)
 {
     uint64_t target = target_of(code);
+    if (target == 0)
+        found->body->jumps_out |= capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP);
     if (target == 0 || target - code->start < code->end - code->start) {
         found->body->loops_to_entry |= target == function->address;
         return;
@@ -179,6 +181,8 @@ static void take_jump(struct found *found, const struct code *code, const struct
         *cold = part;
     else if (is_unconditional(code))
         add_exit(found, code, PMCLUA_EXIT_TAIL);
+    else
+        found->body->jumps_out = 1;
 }
 
 /* Return and authenticate (Armv8.3), which Capstone 4 does not know. */

@@ -44,6 +44,8 @@ function open.new(spec)
     failure.event = name
     error(explain.open(failure), 0)
   end
+  local caution = require("pmclua.event.probe").caution { attr = fields }
+  if caution then io.stderr:write("pmclua: ", name, ": ", caution, "\n") end
   return setmetatable({ event = event, name = name }, Event)
 end
 

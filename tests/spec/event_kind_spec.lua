@@ -117,12 +117,13 @@ describe("a probe", function()
   end }
 
   it("is at a function of a binary", function()
-    local e = one("/usr/bin/ls:main+0x10%return:u", nil, known)
+    local e = one("/usr/bin/ls:main+0x10:u", nil, known)
     assert.equal("probe", e.source)
-    assert.same({ type = 8, config = 1, uprobe_path = "/usr/bin/ls", config2 = 0x4010, exclude_kernel = 1,
+    assert.same({ type = 8, config = 0, uprobe_path = "/usr/bin/ls", config2 = 0x4010, exclude_kernel = 1,
       exclude_hv = 1 }, e.attr)
     assert.equal(13, rejected("/usr/bin/ls:mian", nil, known).position)
-    assert.same(e.attr, one("uretprobe:/usr/bin/ls:main+16:u", nil, known).attr)
+    assert.same(e.attr, one("uprobe:/usr/bin/ls:main+16:u", nil, known).attr)
+    assert.equal(1, one("uretprobe:/usr/bin/ls:main:u", nil, known).attr.config)
   end)
 
   it("is at an offset without looking anything up", function()

@@ -144,12 +144,12 @@ function Symbols:base() return core.exact(C.pmclua_symbols_base(open_handle(self
 --- instruction (at body.unknown_at) was not understood, ENODATA where the size is not known.
 ---@param index integer
 ---@return { offset: integer, tail: boolean }[]? exits offsets in the file; tail: jumps to another function
----@return { loops_to_entry: boolean, calls: boolean, unknown_at: integer? }|string body, or errno name
+---@return { loops_to_entry: boolean, calls: boolean, jumps_out: boolean, unknown_at: integer? }|string body, or errno name
 function Symbols:exits(index)
   local body = ffi.new "struct pmclua_body"
   local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
   local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
-    unknown_at = body.unknown_at ~= 0 and core.exact(body.unknown_at) or nil }
+    jumps_out = body.jumps_out ~= 0, unknown_at = body.unknown_at ~= 0 and core.exact(body.unknown_at) or nil }
   local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
   -- The code is read again.
   if count > 0 then count = C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body) end

@@ -251,13 +251,11 @@ end
 
 local function encode_body(item, options)
   if item.form == "words" then return encode_words(item, options) end
-  local event, modifiers
   if item.form == "breakpoint" then
-    event, modifiers = require("pmclua.event.breakpoint").encode(item, options)
-  else
-    event, modifiers = require("pmclua.event.probe").encode(item, tree_of(options), options)
+    local event, modifiers = require("pmclua.event.breakpoint").encode(item, options)
+    return { event }, modifiers
   end
-  return { event }, modifiers
+  return require("pmclua.event.probe").encode(item, tree_of(options), options)
 end
 
 -- As asked; but what stands for events of several PMUs, or of a PMU by another name, is named by each
@@ -270,7 +268,7 @@ local function name_of(event, item, modifiers)
   end
   if base then return base end
   if event.tracepoint then return letters == "" and event.tracepoint or event.tracepoint .. ":" .. letters end
-  return item.text
+  return event.place or item.text
 end
 
 -- Its name in formulae; and, of one of several events that a word stands for, the word as such a name.
@@ -309,7 +307,7 @@ local function finish(event, item, modifiers)
   if event.verified == nil then event.verified = true end
   event.period = event.period or settings.period
   event.percore = settings.percore or nil
-  event.settings, event.terms, event.is_alone = nil, nil, nil
+  event.settings, event.terms, event.is_alone, event.place = nil, nil, nil, nil
   return event
 end
 

@@ -158,4 +158,28 @@ function M.offset(path, name)
   return symbol.offset
 end
 
+local NO_RETURNS = {
+  ELIBACC = "finding the returns of '%s' takes Capstone, which is not installed (libcapstone4)",
+  EILSEQ = "the returns of '%s' cannot be found: Capstone 4 does not know one of its instructions",
+}
+
+--- The instructions in a file by which a function is left, those that jump to another function too.
+---@param path string
+---@param name string
+---@return { offset: number, tail: boolean, into: number }[]? exits into: bytes behind the function's beginning
+---@return boolean|string jumps_out it may also be left by a jump that is not among them; or why there are none
+function M.exits(path, name)
+  local ok, symbol, _, list = pcall(M.one, path .. ":" .. name, { program = path })
+  if not ok then return nil, tostring(symbol) end
+  local exits, body = list:exits(symbol.index)
+  if not exits then
+    return nil, (NO_RETURNS[body] or "the returns of '%s' cannot be found"):format(symbol.shown)
+  elseif #exits == 0 then
+    return nil, ("'%s' has no return instruction: it never returns, or ends in a jump through a pointer")
+      :format(symbol.shown)
+  end
+  for _, exit in ipairs(exits) do exit.into = exit.offset - symbol.offset end
+  return exits, body.jumps_out
+end
+
 return M

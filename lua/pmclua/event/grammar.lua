@@ -100,7 +100,7 @@ end
 local path = Cg(expect(maybe_quoted(1 - S ",{}:' \t\r\n"), "the path of a binary"), "path") *
   expect(P ":", "':' and a function")
 local place = Cg(expect(maybe_quoted(alphanumeric + S "_.$@<>~-"), "a function"), "place") *
-  ("+" * Cg(expect(number, "an offset"), "offset")) ^ -1 * ("%return" * Cg(Cc(true), "is_return")) ^ -1 *
+  ("+" * Cg(expect(number, "an offset"), "offset")) ^ -1 * ("%return" * Cg(Cc "exits", "is_return")) ^ -1 *
   modifier_words
 
 local function probe(prefix, pmu, inner)

@@ -116,15 +116,79 @@ function M.can_be_inherited(event)
   return file ~= nil
 end
 
+-- ---- returns --------------------------------------------------------------------------------------------
+
+local OF_PROGRAM = "a return probe changes the program's stack: an exception of C++ through the function "
+  .. "aborts the program, and returns beyond 64 calls within each other are missed; "
+  .. "PATH:FUNCTION%return does neither"
+local OF_LINUX = "a return probe of Linux misses returns where more calls are under way at a time than it "
+  .. "has room for (10, or twice the CPUs)"
+
+local function is_return_probe(event, kind)
+  local pmu = require("pmclua.event.sysfs").tree():of_type(tonumber(event.attr.type))
+  local bit_value = pmu and return_config(pmu) or RETURN
+  return kind ~= nil and math.floor(tonumber(event.attr.config or 0) / bit_value) % 2 == 1
+end
+
+--- What whoever counts an event should know of it, before it is counted; nil: nothing.
+---@param event { attr: table?, caution: string? }
+---@return string?
+function M.caution(event)
+  if event.caution then return event.caution end
+  local kind = dynamic.kind(event)
+  if not kind or not is_return_probe(event, kind) then return nil end
+  return kind == "uprobe" and OF_PROGRAM or OF_LINUX
+end
+
+local ASK_FOR_ONE = "%s; uretprobe:PATH:FUNCTION sets a return probe all the same, which aborts programs "
+  .. "of C++ that throw through the function and misses returns beyond 64 calls within each other"
+
+local function caution_of(exits, jumps_out)
+  local parts = {}
+  if #exits > 1 then
+    parts[1] = ("%d instructions leave the function: its returns are the sum of their counts"):format(#exits)
+  end
+  if jumps_out then
+    parts[#parts + 1] = "it may also be left by a jump on a condition or through a pointer, which is not "
+      .. "counted"
+  end
+  return parts[1] and table.concat(parts, "; ")
+end
+
+-- Plain probes on the instructions that leave a function: an event each.
+local function encode_exits(item, pmu, options)
+  if item.offset then problem.at(item.offset, "a function's returns have no offset") end
+  local place = item.place
+  if number.is_number(place.text) and not place.quoted then
+    problem.at(place, ASK_FOR_ONE, "the returns of an address are not known: name a function")
+  end
+  local resolve = options and options.function_exits or require("pmclua.event.functions").exits
+  local exits, jumps_out = resolve(item.path.text, place.text)
+  if not exits then problem.at(place, ASK_FOR_ONE, jumps_out) end
+  local events, caution = {}, caution_of(exits, jumps_out)
+  for i, exit in ipairs(exits) do
+    local event = { source = "probe", pmu = pmu.name, attr = { type = pmu.type, config = 0 } }
+    event.caution = i == 1 and caution or nil
+    set_place(event.attr, item.path.text, nil, 0ULL + exit.offset)
+    if #exits > 1 then event.place = item.text:gsub("%%return", ("+0x%x"):format(exit.into)) end
+    events[i] = event
+  end
+  return events
+end
+
 --- Encodes "path:function+offset" and "kprobe:function". Raises a problem.
 ---@param item table of the grammar
 ---@param tree pmclua.event.Tree
----@param options table? `function_offset`: function(path, function) to the offset in the file, or nil and why
----@return table event
+---@param options table? `function_offset`: function(path, function) to the offset in the file, or nil and why;
+---   `function_exits`: to what functions.exits gives
+---@return table[] events several where a function's returns are meant
 ---@return pmclua.event.Token? modifiers
 function M.encode(item, tree, options)
   local pmu = find_pmu(item, tree)
   if item.words[2] then problem.at(item.words[2], "expected nothing after the modifiers") end
+  if item.is_return == "exits" and pmu.name == "uprobe" then
+    return encode_exits(item, pmu, options), item.words[1]
+  end
   local event = {
     source = "probe", pmu = pmu.name,
     attr = { type = pmu.type, config = item.is_return and return_config(pmu) or 0 },
@@ -132,7 +196,7 @@ function M.encode(item, tree, options)
   local offset = item.offset and number.read(item.offset, "an offset") or 0ULL
   if pmu.name == "uprobe" then offset = offset + file_offset(item, options) end
   set_place(event.attr, item.path and item.path.text, not item.path and item.place.text or nil, offset)
-  return event, item.words[1]
+  return { event }, item.words[1]
 end
 
 return M

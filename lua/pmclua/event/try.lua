@@ -70,6 +70,8 @@ local function counted(event, attr, note)
     local said = "precise_ip " .. (attr.precise_ip or 0)
     note = note and note .. ", " .. said or said
   end
+  local caution = require("pmclua.event.probe").caution(event)
+  if caution then note = note and note .. "; " .. caution or caution end
   return { status = "counted", attr = attr, note = note }
 end
 

@@ -162,7 +162,9 @@ local function decide_probes(events, usable, in_runner)
     local event = events[index]
     if dynamic.kind(event) then
       event.inherited_probe = in_runner and require("pmclua.event.probe").can_be_inherited(event)
-      if not event.inherited_probe then event.note = "threads and children not counted" end
+      if not event.inherited_probe then
+        event.note = (event.note and event.note .. "; " or "") .. "threads and children not counted"
+      end
     end
   end
 end

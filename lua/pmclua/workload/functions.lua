@@ -99,6 +99,8 @@ local function region_of(list, symbol, path, options)
     points = { { kind = "entry", file = path, offset = symbol.offset } } }
   if options.returns == "probe" then
     table.insert(region.points, { kind = "return_probe", file = path, offset = symbol.offset })
+    table.insert(region.notes, "return probes: an exception of C++ through it aborts the program, and "
+      .. "returns beyond 64 calls within each other are missed")
   else
     add_returns(list, symbol, path, region)
   end
