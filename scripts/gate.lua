@@ -1,41 +1,103 @@
 #!/usr/bin/env pmclua
 -- Does a change cost more than is allowed? For continuous integration.
 --
--- method: each limit is checked in each cell of the new result. `instructions <= +1%` is against the same
---   cell of the baseline and fails only where the whole interval of the ratio is above it;
---   `page_faults <= 5000` is against the median. Without --limit the limits that the experiment declared are
---   checked.
--- usage: pmclua gate BASELINE.jsonl NEW.jsonl [--limit LIMIT]... [--any-host]
+-- method: each limit is checked in each cell of the new result, the last file. `instructions <= +1%` is
+--   against the same cell of the baseline: it fails where the whole interval of the ratio is above, holds where
+--   the whole interval is below, and is undecided between. `page_faults <= 5000` is against the median. With
+--   several baseline files the interval holds how runs differ. --against OLD -- NEW runs both commands,
+--   interleaved in blocks, so that what drifts falls on both: the way to gate times. Without --limit the limits
+--   that the experiment declared are checked.
+-- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
+--        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 -- example:
 --   pmclua pages --store before.jsonl
 --   pmclua pages --store after.jsonl
 --   pmclua gate before.jsonl after.jsonl --limit 'page_faults <= +1%'
 --   gate: all 3 limits hold
--- reading: exits 0 where all limits hold, 3 where one fails, 77 where one could not be counted on either side
---   (none fails): what was not counted is never a pass. 2: a limit that makes no sense.
--- caveats: results of different hosts are refused (1) unless --any-host is given. Choose counts that do not
---   depend on the day: instructions rather than times.
+-- reading: exits 0 where no limit fails, 3 where one fails (with --strict also where one is undecided), 77
+--   where one could not be checked and none fails: what was not counted, or is missing, is never a pass. 2: a
+--   limit that makes no sense.
+-- caveats: a baseline from another CPU, microcode or OS kernel is refused (1) unless --any-host or --any-cpu
+--   is given; host names do not matter. One stored run does not show how runs differ: times are then taken to,
+--   by 15 % (--run-spread). Prefer instructions to times, and --against to stored times.
 
 local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "limit", short = "l", many = true, value = "LIMIT", help = "as 'instructions <= +1%'" },
-  { "any-host", false, help = "compare results of different machines too" },
+  { "strict", false, help = "a limit that is undecided fails" },
+  { "against", value = "COMMAND", help = "run this and the command after --, and compare them" },
+  { "any-host", false, help = "compare with another microcode or OS kernel too" },
+  { "any-cpu", false, help = "compare with another CPU too" },
+  { "run-spread", value = "SHARE", help = "how runs differ, where there is one baseline (15% for times)" },
+  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "pairs, with --against" },
+  { "warmup", 2, type = "integer", value = "N", help = "runs before these, with --against" },
+  { "timeout", value = "T", help = "limit of one run, with --against" },
+  { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3, with --against" },
+  { "ignore-failure", false, short = "i", help = "count runs that exit with a status but 0, with --against" },
+  { "shell", false, help = "run the commands by /bin/sh, with --against" },
+  { "store", value = "FILE", help = "keep every repetition, with --against" },
+  { "note", many = true, value = "NAME=TEXT", help = "stored and shown, as commit=1a2b3c, with --against" },
+  { "format", choices = { "text", "json", "markdown", "junit" }, value = "F", help = "of what is concluded" },
+  { "output", short = "o", value = "FILE", help = "write it there; the name's ending can say the format" },
   { "quiet", false, short = "q", help = "say nothing where all limits hold" },
-  { "baseline", argument = true, help = "the stored result that limits are relative to" },
-  { "new", argument = true, help = "the stored result that is to stay within them" },
+  { "words", argument = true, many = true, value = "FILE", help = "stored results, or the new command" },
   experiment = false,
 }
 
-local STATUS = { pass = 0, fail = 3, uncountable = 77 }
+local limits = #opt.limit > 0 and opt.limit or nil
 
-local function check()
-  local limits = #opt.limit > 0 and opt.limit or nil
-  local baseline = pmc.load(opt.baseline)
-  return pmc.load(opt.new):gate { baseline = baseline, limits = limits, any_host = opt.any_host }
+local function usage(why)
+  pmc.fail(why .. "; usage: pmclua gate BASELINE.jsonl... NEW.jsonl", 2)
 end
 
-local ok, gate = pcall(check)
+-- ---- stored results ----
+
+local function check_files()
+  for _, name in ipairs { "timeout", "pin", "store" } do
+    if opt[name] then usage(("--%s goes with --against"):format(name)) end
+  end
+  if opt.shell or #opt.note > 0 then usage "--shell and --note go with --against" end
+  local baselines = { unpack(opt.words) }
+  local new = table.remove(baselines)
+  return pmc.load(new):gate { baseline = #baselines > 0 and baselines or nil, limits = limits,
+    any_host = opt.any_host, any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+end
+
+-- ---- two commands ----
+
+-- One word is a command line; several are its words.
+local function command(words, name)
+  local spec = { name = name, shell = opt.shell }
+  for i, word in ipairs(words) do spec[i] = word end
+  return pmc.command(spec)
+end
+
+local function check_commands()
+  if not limits then usage "--against takes --limit" end
+  local old, new = command({ opt.against }, "old"), command(opt.words, "new")
+  local result = pmc.compare(old, new, { name = "gate", events = "duration_time", gate = limits,
+    against = "old", repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
+    on_failure = opt.ignore_failure and "keep" or "stop", store = opt.store,
+    notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet })
+  if result.problem then
+    result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
+    error(result.problem, 0)
+  end
+  return result:gate { against = "old" }
+end
+
+-- ---- what is concluded ----
+
+local function write(gate)
+  local is_silent, to_file = opt.quiet and gate.state == "pass", opt.output and opt.output ~= "-"
+  if to_file or not is_silent or (opt.format or "text") ~= "text" then gate:write(opt.output, opt.format) end
+  if to_file and not is_silent then io.stderr:write(tostring(gate), "\n") end
+end
+
+local ok, gate = pcall(opt.against and check_commands or check_files)
 if not ok then pmc.fail(gate) end
-if gate.state ~= "pass" or not opt.quiet then print(gate) end
-os.exit(STATUS[gate.state], true)
+local written, why = pcall(write, gate)
+if not written then pmc.fail(why) end
+if gate.result.signal then os.exit(128 + gate.result.signal, true) end
+os.exit(gate:status(opt.strict), true)

@@ -91,8 +91,37 @@ local function slopes()
   end
 end
 
+local function gate_row(name, options, seed)
+  local found, most = simulate.gates(options, tenth, seed), options.ratio == 1 and 0.025 or 1
+  print(("| %s | %s | %s | %s |"):format(name, percent(found.pass), percent(found.undecided),
+    promised(found.fail, 0, most)))
+end
+
+-- Runs that differ by 14 %, repetitions by 10 %, 100 of them; interleaved: pairs in blocks that differ by as much.
+local function gates()
+  local title = "\n### Time gates, `<= +3%%`, %d experiments each (promised: 2.5 %% of equals fail at most)\n"
+  print(title:format(tenth))
+  print "| new against old | holds | undecided | fails |"
+  print "|---|---|---|---|"
+  for _, ratio in ipairs { 1, 1.05, 1.5 } do
+    local function row(name, more, seed)
+      local options = { n = 100, between = 0.14, within = 0.1, ratio = ratio, limit = "t <= +3%" }
+      for key, value in pairs(more) do options[key] = value end
+      gate_row(("%+g %%: %s"):format(100 * (ratio - 1), name), options, seed)
+    end
+    row("one stored run, taken to differ by 15 %", { runs = 1, assumed = 0.15 }, 1)
+    for _, count in ipairs { 3, 5, 10 } do row(count .. " stored runs", { runs = count }, count) end
+    row("5 stored runs that differ by 2 %", { runs = 5, between = 0.02 }, 6)
+    for _, within in ipairs { 0.02, 0.05, 0.1 } do
+      row(("interleaved, repetitions differ by %g %%"):format(100 * within), { interleaved = true,
+        within = within }, 20)
+    end
+  end
+end
+
 coverage()
 coverage_of_layouts()
+gates()
 slopes()
 equals()
 power()

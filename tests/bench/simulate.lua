@@ -4,6 +4,8 @@
 
 local layouts = require "pmclua.experiment.result.layouts"
 local stats = require "pmclua.stats"
+local metric = require "pmclua.metric"
+local runs = require "pmclua.verdict.runs"
 local verdict = require "pmclua.verdict"
 
 local M = {}
@@ -185,6 +187,62 @@ function M.any_different(events, options, experiments, seed)
     if any then found = found + 1 end
   end
   return found / experiments
+end
+
+-- ---- gates -------------------------------------------------------------------------------------------------
+
+---@class simulate.Gates
+---@field runs integer of the baseline
+---@field n integer repetitions of a run
+---@field between number deviation of the logarithm from run to run
+---@field within number from repetition to repetition
+---@field ratio number new to old
+---@field limit string
+---@field interleaved? boolean old and new run in the same blocks
+
+-- Repetitions of one run, which all share what the machine was like.
+local function draw_run(random, options, factor)
+  local level, values = factor * math.exp(options.between * random:normal()), {}
+  for i = 1, options.n do values[i] = level * math.exp(options.within * random:normal()) end
+  return values
+end
+
+-- Blocks of old and new: what a block is like falls on both.
+local function draw_blocks(random, options)
+  local old, new = {}, {}
+  for i = 1, options.n do
+    local block = math.exp(options.between * random:normal())
+    old[i] = block * math.exp(options.within * random:normal())
+    new[i] = options.ratio * block * math.exp(options.within * random:normal())
+  end
+  return old, new
+end
+
+local function judged(options, random)
+  if options.interleaved then
+    local old, new = draw_blocks(random, options)
+    return verdict.compare(new, old)
+  end
+  local new, list = draw_run(random, options, options.ratio), {}
+  for i = 1, options.runs do
+    list[i] = verdict.compare(new, draw_run(random, options, 1), { paired = false })
+  end
+  if #list == 1 then return runs.single(list[1], options.assumed or 0, 0.95) end
+  return runs.several(list, 0.95)
+end
+
+--- How often a time gate says what, of many experiments.
+---@param options simulate.Gates
+---@return { pass: number, undecided: number, fail: number } shares
+function M.gates(options, experiments, seed)
+  local random, limit = stats.random(seed, "gates"), assert(metric.limit(options.limit))
+  local shares = { pass = 0, undecided = 0, fail = 0 }
+  for _ = 1, experiments do
+    local found = judged(options, random)
+    local state = verdict.judge(limit, found, found.ratio, 1).state
+    shares[state] = shares[state] + 1 / experiments
+  end
+  return shares
 end
 
 return M

@@ -45,8 +45,9 @@ describe("a limit", function()
 
   it("that is relative fails only where the whole interval is beyond it", function()
     local before = of { around(1000, 10), around(500), {} }
-    assert.equal("pass", gate(of { around(1008, 10), {}, {} }, "cycles <= +1%", before).state)
-    assert.equal("pass", gate(of { around(1012, 10), {}, {} }, "cycles <= +1%", before).state)
+    assert.equal("pass", gate(of { around(1008, 10), {}, {} }, "cycles <= +5%", before).state)
+    assert.equal("undecided", gate(of { around(1008, 10), {}, {} }, "cycles <= +1%", before).state)
+    assert.equal("undecided", gate(of { around(1012, 10), {}, {} }, "cycles <= +1%", before).state)
     local failed = gate(of { around(1050, 10), {}, {} }, "cycles <= +1%", before)
     assert.equal("fail", failed.state)
     assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 %(%+5 %%, interval %+",
@@ -122,6 +123,7 @@ describe("a limit", function()
         r:add(made.record({ overhead + slope * iterations + i % 3, 1, 1 },
           { index = i, order = i, iterations = iterations, levels = {} }))
       end
+      r:finish "complete"
       return r
     end
     assert.equal("pass", gate(fitted(100, 90000), "cycles <= +1%", fitted(100, 5)).state)
@@ -146,11 +148,26 @@ end)
 describe("hosts", function()
   local here = { around(1000), {}, {} }
 
-  it("that differ are not compared unless that is asked for", function()
-    local there = of(here, { host = { hostname = "there", cpu = "made by hand" } })
-    local said = message_of(gate, of(here), "cycles <= +1%", there)
-    assert.matches("its hostname is 'there', here it is 'here'", said, 1, true)
-    assert.equal("pass", gate(of(here), "cycles <= +1%", there, { any_host = true }).state)
+  local function on(host) return of(here, { host = support.merged({ cpu = "made by hand" }, host) }) end
+
+  it("are known by CPU, microcode and OS kernel, and not by name", function()
+    local own = { hostname = "a", microcode = "0x1", os_kernel = "6.1" }
+    local this = on(own)
+    assert.equal("pass", gate(this, "cycles <= +1%", on(support.merged(own, { hostname = "b" }))).state)
+    for _, name in ipairs { "microcode", "os_kernel" } do
+      local there = on(support.merged(own, { [name] = "other" }))
+      assert.matches(("its %s is 'other', here it is '%s'"):format(name, own[name]),
+        message_of(gate, this, "cycles <= +1%", there), 1, true)
+      assert.equal("pass", gate(this, "cycles <= +1%", there, { any_host = true }).state)
+    end
+  end)
+
+  it("with other CPUs are not compared with any_host alone", function()
+    local there = on { cpu = "another" }
+    local said = message_of(gate, of(here), "cycles <= +1%", there, { any_host = true })
+    assert.matches("its cpu is 'another', here it is 'made by hand'", said, 1, true)
+    assert.matches("--any-cpu", said, 1, true)
+    assert.equal("pass", gate(of(here), "cycles <= +1%", there, { any_cpu = true }).state)
   end)
 
   it("of which something could not be read are not others for that", function()
@@ -173,6 +190,7 @@ describe("several cells", function()
             { cell = cell, levels = { n = cell }, index = i, order = i * 30 + cell }))
         end
       end
+      r:finish "complete"
       return r
     end
     local alarms = 0
@@ -188,13 +206,14 @@ describe("pmclua gate", function()
 
   it("exits 0 where limits hold, 3 where one fails, with a short reason", function()
     local before = stored { around(1000, 5), around(500), around(7) }
+    local same = stored { around(1000), around(500), around(7) }
     local after = stored { around(1050, 5), around(500), around(7) }
     local held = run(before, after, "--limit", "instructions <= +1%", "--limit", "page_faults <= 7")
     assert.same({ 0, "gate: all 2 limits hold\n", "" }, { held.status, held.out, held.err })
     local failed = run(before, after, "--limit", "cycles <= +1%", "-l", "page_faults <= 7")
     assert.equal(3, failed.status)
     assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 [^\n]+\n$", failed.out)
-    assert.equal("", run(before, before, "-l", "cycles <= +1%", "--quiet").out)
+    assert.equal("", run(same, same, "-l", "instructions <= +1%", "--quiet").out)
   end)
 
   it("exits 77 where nothing fails but something was not counted", function()
@@ -207,9 +226,10 @@ describe("pmclua gate", function()
 
   it("refuses other hosts, unless told otherwise, and what makes no sense", function()
     local here, there = stored { around(1000), {}, {} },
-      stored({ around(1000), {}, {} }, { host = { hostname = "there" } })
+      stored({ around(1000), {}, {} }, { host = { cpu = "another" } })
     assert.equal(1, run(there, here, "-l", "cycles <= +1%").status)
-    assert.equal(0, run(there, here, "-l", "cycles <= +1%", "--any-host").status)
+    assert.equal(1, run(there, here, "-l", "cycles <= +1%", "--any-host").status)
+    assert.equal(0, run(there, here, "-l", "cycles <= +1%", "--any-cpu").status)
     assert.equal(2, run(here, here, "-l", "cycels <= +1%").status)
     assert.equal(2, run(here, here).status)
     assert.equal(2, run(here).status)
@@ -242,14 +262,14 @@ describe("an experiment's own gate", function()
   end)
 
   it("of another host is refused before anything runs", function()
-    local there = stored({ around(1000), {}, {} }, { host = { hostname = "there" } })
+    local there = stored({ around(1000), {}, {} }, { host = { cpu = "another" } })
     local mark = support.folder() .. "/ran"
     local path = support.write(support.folder() .. "/mark.lua", ([[return require("pmclua").experiment {
       workloads = { "touch %s" }, events = "page-faults", repetitions = 1,
         gate = "page_faults <= +1%%" }]]):format(mark))
     local refused = support.pmclua { path, "--no-store", "--gate", there }
     assert.equal(1, refused.status)
-    assert.matches("of another host: its hostname is 'there'", refused.err, 1, true)
+    assert.matches("of another host: its cpu is 'another'", refused.err, 1, true)
     assert.is_nil(io.open(mark))
   end)
 
@@ -259,5 +279,118 @@ describe("an experiment's own gate", function()
     local refused = support.pmclua { plain, "--no-store", "--gate", "x.jsonl" }
     assert.equal(2, refused.status)
     assert.matches("declares no limits", refused.err, 1, true)
+  end)
+end)
+
+describe("pmclua gate --against", function()
+  local function run(...) return support.pmclua { "gate", "--against", ... } end
+  local touch = support.folder() .. "/touch.lua"
+  -- Exactly so many page faults more: the counts of ground truth.
+  support.write(touch, [[
+    local ffi = require "ffi"
+    ffi.cdef "void *mmap(void *, size_t, int, int, int, long);"
+    local pages = tonumber(arg[1])
+    local at = ffi.cast("char *", ffi.C.mmap(nil, pages * 4096, 3, 0x22, -1, 0))
+    for i = 0, pages - 1 do at[i * 4096] = 1 end
+  ]])
+
+  local function touching(pages) return ("luajit %s %d"):format(touch, pages) end
+
+  it("runs both commands interleaved and checks limits on the new one", function()
+    local limit = "page_faults <= +100%"
+    local more = run(touching(10), "-l", limit, "-r", "6", "--", "luajit", touch, "2000")
+    assert.equal(3, more.status)
+    assert.matches("^gate: 'page_faults <= %+100%%', new: fails: [^\n]+ was [^\n]+\n$", more.out)
+    local same = run(touching(10), "-l", limit, "-r", "6", "--", touching(10))
+    assert.same({ 0, "gate: the limit holds\n", "" }, { same.status, same.out, same.err })
+  end)
+
+  it("needs no files, and refuses what goes with them", function()
+    assert.equal(2, run("true", "--", "true").status)
+    assert.equal(2, support.pmclua({ "gate", "x.jsonl", "--pin", "0", "-l", "page_faults <= 1" }).status)
+    assert.equal(1, run("false", "-l", "duration_time <= +3%", "--quiet", "--", "true").status)
+    assert.equal(0, run("false", "-l", "page_faults <= 100000", "-i", "-r", "2", "--", "true").status)
+  end)
+
+  it("keeps what it measured, with notes, and writes what it concludes in other formats", function()
+    local folder = support.folder()
+    local found = run("true", "-l", "page_faults <= 1", "-l", "page_faults <= 100000", "-r", "6", "--store",
+      folder .. "/r.jsonl", "--note", "commit=a<b", "--output", folder .. "/gate.xml", "--", "true")
+    assert.equal(3, found.status)
+    assert.matches("'page_faults <= 1', new: fails: ", found.err, 1, true)
+    assert.same({ commit = "a<b" }, require("pmclua").load(folder .. "/r.jsonl").header.notes)
+    local xml = support.read(folder .. "/gate.xml")
+    for _, part in ipairs { 'tests="2" failures="1" errors="0" skipped="0"', 'name="commit" value="a&lt;b"',
+        'name="page_faults &lt;= 1, new">', '<failure message="fails: ',
+        'name="page_faults &lt;= 100000, new"/>' } do
+      assert.matches(part, xml, 1, true)
+    end
+  end)
+end)
+
+describe("an experiment's limits against its own cells", function()
+  local SCRIPT = [[
+    local pmc = require "pmclua"
+    return pmc.experiment { workloads = { old = "true", new = "ls /" }, events = "page-faults",
+      repetitions = 6, gate = { "page_faults <= +1%" }, AGAINST }
+  ]]
+
+  local function run(against, ...)
+    local path = support.write(support.folder() .. "/own.lua", (SCRIPT:gsub("AGAINST", against)))
+    return support.pmclua { path, "--no-store", "--format", "csv", ... }
+  end
+
+  it("are checked in the blocks in which both ran", function()
+    local failed = run 'against = "old"'
+    assert.equal(3, failed.status)
+    assert.matches("'page_faults <= +1%', new: fails: ", failed.err, 1, true)
+    assert.equal(0, run('against = "new"').status)
+    assert.equal(3, run("", "--against", "old").status)
+  end)
+
+  it("can be written to a file, as JSON by its name", function()
+    local path = support.folder() .. "/gate.json"
+    assert.equal(3, run('against = "old"', "--gate-output", path, "--note", "commit=1").status)
+    local object = require("dkjson").decode(support.read(path))
+    assert.same({ "fail", "1", "new", "fail" }, { object.state, object.notes.commit, object.limits[1].cell,
+      object.limits[1].state })
+  end)
+
+  it("name what is there", function()
+    local refused = run 'against = "odl"'
+    assert.equal(1, refused.status)
+    assert.matches("against: no workload is 'odl', did you mean 'old'", refused.err, 1, true)
+  end)
+end)
+
+describe("an undecided limit", function()
+  it("exits 0, and 3 with --strict; its row says what would have failed", function()
+    local path = stored { around(1000, 10), {}, {} }
+    local other = stored { around(1008, 10), {}, {} }
+    local found = support.pmclua { "gate", path, other, "-l", "cycles <= +1%" }
+    assert.equal(0, found.status)
+    assert.matches("^gate: 'cycles <= %+1%%', rows: undecided: 1,008, was 1,000 %([^\n]+%): "
+      .. "it would have taken %+[%d.]+ %% to fail\n$", found.out)
+    assert.equal(3, support.pmclua({ "gate", path, other, "-l", "cycles <= +1%", "--strict" }).status)
+  end)
+end)
+
+describe("formats of a gate", function()
+  it("mark what fails, cannot be checked and is undecided, and escape what comes from outside", function()
+    local r = of({ around(1008, 10), around(500), around(7) }, { name = "a<b" })
+    local checked = r:gate { baseline = of { around(1000, 10), around(500), around(7) }, limits = {
+      "cycles <= +1%", "instructions <= 400", "page_faults <= 7", "instructions / (page_faults - 7) <= 1" } }
+    local xml, markdown = checked:report { format = "junit" }, checked:report { format = "markdown" }
+    assert.matches('<testsuite name="a&lt;b" tests="4" failures="1" errors="1" skipped="1"', xml, 1, true)
+    for _, element in ipairs { "skipped", "failure", "error" } do
+      assert.matches(("<%s message="):format(element), xml, 1, true)
+    end
+    assert.matches("| page\\_faults &lt;= 7 | rows | holds | 7, allowed 7 |", markdown, 1, true)
+    assert.matches("| instructions &lt;= 400 | rows | **fails** | 500, allowed 400 |", markdown, 1, true)
+    local object = require("dkjson").decode(checked:report { format = "json" })
+    local states = support.sequence(4, function(i) return object.limits[i].state end)
+    assert.same({ "undecided", "fail", "pass", "uncountable" }, states)
+    local said = message_of(checked.report, checked, { format = "yaml" })
+    assert.matches("a gate has no format 'yaml'", said, 1, true)
   end)
 end)

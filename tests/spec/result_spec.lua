@@ -188,6 +188,7 @@ describe("a comparison", function()
     } do
       assert.matches(call[1], message_of(one[call[2]], one, call[3]), 1, true)
     end
+    one:finish "complete"
     assert.equal("pass", one:gate({ limits = "cycles <= 9000" }).state)
   end)
 

@@ -302,17 +302,28 @@ describe("a gate", function()
   it("with a relative limit fails only where the whole interval is above it", function()
     local old = lookups("instructions", about(1e6, 0.01, 1))
     local function new(factor) return lookups("instructions", scaled(about(1e6, 0.01, 2), factor)) end
-    assert.equal("pass", gate("instructions <= +1%", new(1.00), old).state)
-    assert.equal("pass", gate("instructions <= +1%", new(1.01), old).state)
+    assert.equal("pass", gate("instructions <= +2%", new(1.00), old).state)
     local failed = gate("instructions <= +1%", new(1.03), old)
     assert.equal("fail", failed.state)
     assert.is_true(failed.low > 1.01 and failed.low < failed.ratio and failed.ratio < failed.high)
     assert.is_true(math.abs(failed.allowed / failed.baseline - 1.01) < 1e-12)
   end)
 
+  it("is undecided where the interval crosses the limit, with the change that would have failed", function()
+    local old = lookups("instructions", about(1e6, 0.01, 1))
+    local function new(factor) return lookups("instructions", scaled(about(1e6, 0.01, 2), factor)) end
+    local close = gate("instructions <= +1%", new(1.01), old)
+    assert.equal("undecided", close.state)
+    assert.is_true(close.low < 1.01 and close.high > 1.01)
+    -- The same values, moved by as much, are just beyond the limit.
+    local share = (1 + close.detectable) / close.ratio
+    assert.equal("fail", gate("instructions <= +1%", new(1.01 * share * 1.0001), old).state)
+    assert.equal("undecided", gate("instructions <= +1%", new(1.01 * share * 0.9999), old).state)
+  end)
+
   it("may ask for more as well as for less", function()
     local old = lookups("ipc", about(2, 0.01, 1))
-    assert.equal("pass", gate("ipc >= -2%", lookups("ipc", about(1.97, 0.01, 2)), old).state)
+    assert.equal("pass", gate("ipc >= -2%", lookups("ipc", about(1.99, 0.01, 2)), old).state)
     assert.equal("fail", gate("ipc >= -2%", lookups("ipc", about(1.9, 0.01, 2)), old).state)
   end)
 
@@ -346,10 +357,13 @@ describe("a gate", function()
 
   it("fails as a whole where one limit fails, before one that is uncountable", function()
     local pass, fail, unknown = { state = "pass" }, { state = "fail" }, { state = "uncountable" }
+    local undecided = { state = "undecided" }
     assert.equal("pass", verdict.together { pass, pass })
     assert.equal("uncountable", verdict.together { pass, unknown })
     assert.equal("fail", verdict.together { unknown, fail, pass })
-    assert.equal("pass", verdict.together {})
+    assert.equal("uncountable", verdict.together { unknown, undecided, pass })
+    assert.equal("undecided", verdict.together { undecided, pass })
+    assert.equal("uncountable", verdict.together {})
   end)
 end)
 

@@ -105,6 +105,20 @@ local function known_names(declaration)
   return have
 end
 
+-- Named metrics that limits and predictions need, as if the script had listed them.
+local function add_metrics(declaration)
+  local have, metric = known_names(declaration), require "pmclua.metric"
+  declaration.metrics = { unpack(declaration.metrics) }       -- it may be the default's
+  for _, kind in ipairs { "expect", "gate" } do
+    for _, formula in ipairs(declaration[kind] or {}) do
+      for _, name in ipairs(formula.needs) do
+        local named = not have[name] and metric.named(name)
+        if named then declaration.metrics[#declaration.metrics + 1], have[name] = M.variant(named), true end
+      end
+    end
+  end
+end
+
 local function bring_named(declaration, have, metric)
   local first_why
   for _, spec in ipairs(metric.events) do
@@ -154,6 +168,7 @@ end
 ---@param declaration pmclua.Declaration changed
 ---@param wrong fun(form: string, ...) gets each mistake
 function M.events(declaration, wrong)
+  add_metrics(declaration)
   local have = known_names(declaration)
   for _, item in ipairs(formulae(declaration)) do
     if item.formula.events then bring_named(declaration, have, item.formula)

@@ -19,6 +19,7 @@ local declare = {}
 ---@field workloads table[]
 ---@field per { name: string, formula: string }?
 ---@field baseline table?  partial cell: { workload =, factor = level }
+---@field against table?  partial cell that relative limits are relative to
 ---@field primary string
 ---@field repetitions integer
 ---@field warmup integer
@@ -57,8 +58,9 @@ local function names_of(list)
   return names
 end
 
-local function check_baseline(declaration, wrong)
-  for key, value in pairs(declaration.baseline or {}) do
+-- A partial cell that is named under `what`.
+local function check_cell(declaration, what, wrong)
+  for key, value in pairs(declaration[what] or {}) do
     local levels
     -- That there are no workloads is said already.
     if key == "workload" then
@@ -68,7 +70,7 @@ local function check_baseline(declaration, wrong)
       if factor.name == key then levels = factor.levels end
     end
     if not levels then
-      wrong("baseline: there is no factor '%s'%s", tostring(key),
+      wrong("%s: there is no factor '%s'%s", what, tostring(key),
         meant(tostring(key), names_of(declaration.factors)))
     else
       local known, shown = false, {}
@@ -77,7 +79,7 @@ local function check_baseline(declaration, wrong)
         shown[i] = tostring(level)
       end
       if not known then
-        wrong("baseline: no %s is '%s'%s; there are %s", key, tostring(value), meant(tostring(value), shown),
+        wrong("%s: no %s is '%s'%s; there are %s", what, key, tostring(value), meant(tostring(value), shown),
           table.concat(shown, ", "))
       end
     end
@@ -119,7 +121,8 @@ function declare.check(spec, reserved)
   declaration.seed = declaration.seed or tonumber(require("pmclua.core").now_ns()) % 2 ^ 31
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
-  check_baseline(declaration, wrong)
+  check_cell(declaration, "baseline", wrong)
+  check_cell(declaration, "against", wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.experiment.bring").events(declaration, wrong)
   check_primary(declaration, wrong)

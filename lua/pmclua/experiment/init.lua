@@ -50,7 +50,8 @@ end
 
 -- ---- what the command line says differently ----
 
-local SAME_NAME = { "repetitions", "warmup", "baseline", "passes", "seed", "pin", "timeout" }
+local SAME_NAME = { "repetitions", "warmup", "baseline", "against", "notes", "passes", "seed", "pin",
+  "timeout" }
 
 local function override_factors(spec, set)
   local factors = {}

@@ -261,13 +261,34 @@ function check.per(value, wrong)
   return { name = tostring(name), formula = tostring(value[name]), metric = formula }
 end
 
-function check.baseline(value, wrong)
+function check.baseline(value, wrong, key)
   if type(value) == "string" then return { workload = value } end
   if type(value) ~= "table" or next(value) == nil or value[1] ~= nil then
-    wrong "baseline is a workload's name or a partial cell such as { n = 256 }"
+    wrong("%s is a workload's name or a partial cell such as { n = 256 }", key)
     return nil
   end
   return value
+end
+check.against = check.baseline
+
+-- "commit=1a2b3c" as a name and a text.
+local function split_note(item)
+  if type(item) ~= "string" then return nil end
+  return item:match "^%s*([%w_.-]+)%s*=%s*(.-)%s*$"
+end
+
+--- { commit = "1a2b3c" }; also of a list of "NAME=TEXT", as the command line has them.
+function check.notes(value, wrong)
+  local notes = {}
+  for key, item in pairs(type(value) == "table" and value or { value }) do
+    local name, said = key, item
+    if type(key) == "number" then name, said = split_note(item) end
+    local is_text = type(said) == "string" or type(said) == "number"
+    if type(name) == "string" and is_text then notes[name] = tostring(said)
+    else wrong('notes are texts by name: { commit = "1a2b3c" }, --note commit=1a2b3c; not %s',
+      shown(item)) end
+  end
+  return notes
 end
 
 check.primary = take_text

@@ -21,8 +21,14 @@ M.list = {
   { "store", value = "FILE", help = "where repetitions are stored" },
   { "resume", value = "FILE", help = "do what is missing from this stored result" },
   { "no-store", false, help = "store nothing" },
-  { "gate", value = "FILE", help = "check the experiment's limits against this stored result" },
-  { "any-host", false, help = "let --gate compare with another machine" },
+  { "note", many = true, value = "NAME=TEXT", help = "stored with the result and shown, as commit=1a2b3c" },
+  { "gate", many = true, value = "FILE", help = "check the experiment's limits against stored results" },
+  { "against", value = "CELL", help = "check them against this cell of the run itself" },
+  { "any-host", false, help = "let --gate compare with another microcode or OS kernel" },
+  { "any-cpu", false, help = "let --gate compare with another CPU" },
+  { "run-spread", value = "SHARE", help = "how runs differ, where --gate names one (15% for times)" },
+  { "strict", false, help = "a limit that is undecided fails" },
+  { "gate-output", value = "FILE", help = "what limits conclude: .json, .md, .xml (JUnit) or text" },
   { "plan", false, help = "show what would run, and stop" },
   { "quiet", false, help = "no progress, no notes" },
 }
@@ -82,8 +88,14 @@ end
 ---@field store? string
 ---@field resume? string
 ---@field no_store? boolean
----@field gate? string path of a stored result
+---@field notes? string[] "NAME=TEXT"
+---@field gate? string[] paths of stored results
+---@field against? table partial cell, as baseline
 ---@field any_host? boolean
+---@field any_cpu? boolean
+---@field run_spread? string a share, as 5%
+---@field strict? boolean
+---@field gate_output? string
 ---@field plan? boolean
 ---@field quiet? boolean
 
@@ -96,6 +108,8 @@ local function overrides(given)
   for name, value in pairs(given) do out[name] = value end
   out.set = given.set and settings(given.set)
   out.baseline = given.baseline and M.cell(given.baseline)
+  out.against = given.against and M.cell(given.against)
+  out.notes = given.note
   return out
 end
 

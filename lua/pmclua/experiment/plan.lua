@@ -215,7 +215,7 @@ function plan.header(declaration, made)
     layouts = require("pmclua.experiment.layout").draws(declaration, plan.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
-    rank = require("pmclua.rank").number(),
+    rank = require("pmclua.rank").number(), notes = declaration.notes,
   }, declaration, made)
 end
 

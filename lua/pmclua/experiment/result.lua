@@ -212,7 +212,8 @@ end
 
 local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "number",
   floor = "number" }
-local GATE = { limits = "table|string", baseline = "string|table", any_host = "boolean" }
+local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
+  any_host = "boolean", any_cpu = "boolean", run_spread = "number|string" }
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
 
@@ -228,8 +229,8 @@ end
 
 --- Checks the result against limits, absolute or relative to a baseline.
 ---@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
----  result, or a stored one's path), any_host
----@return pmclua.Gate state: "pass", "fail" or "uncountable"; results; prints as what did not hold
+---  result, a stored one's path, or a list of these), against (a cell of this result), any_host, any_cpu
+---@return pmclua.Gate state: "pass", "fail", "undecided" or "uncountable"; results; prints as what did not hold
 function Result:gate(options)
   check_options("gate", options or {}, GATE, 2)
   return require("pmclua.experiment.result.gate").check(self, options or {})

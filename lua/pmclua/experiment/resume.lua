@@ -53,10 +53,8 @@ function M.identity(declaration, made)
     reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 
-local SAME_HOST = { "hostname", "cpu", "os_kernel" }
-
 local function check_host(path, stored, here)
-  local name = hosts.difference(SAME_HOST, stored, here)
+  local name = hosts.difference(stored, here)
   if not name then return end
   refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
     tostring(here[name])))

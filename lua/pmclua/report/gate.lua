@@ -1,4 +1,4 @@
---- gate.lua (report): which limits did not hold, in one line each.
+--- gate.lua (report): what limits conclude, in words: a line each where something is to be said.
 
 local text = require "pmclua.text"
 local terminal = require "pmclua.report.terminal"
@@ -6,41 +6,68 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local function moved(result)
-  if not result.ratio then return "" end
-  local function percent(ratio)
-    return ("%s%s"):format(ratio == 1 and "±" or ratio > 1 and "+" or "", text.percent(ratio - 1))
-  end
-  local shown = percent(result.ratio)
-  if result.low == result.high then return (" (%s)"):format(shown) end
-  return (" (%s, interval %s … %s)"):format(shown, percent(result.low), percent(result.high))
+-- "+2.1 %", "-1 %", "±0 %": how far a ratio is from 1.
+local function change(ratio)
+  return ("%s%s"):format(ratio == 1 and "±" or ratio > 1 and "+" or "", text.percent(ratio - 1))
 end
 
-local function line_of(result)
-  local head = ("'%s', %s: "):format(text.safe(result.text), text.safe(result.cell))
-  local observed, allowed = text.value(result.observed, result.unit), text.value(result.allowed, result.unit)
-  if not result.baseline then return ("%sfails: %s, allowed %s"):format(head, observed, allowed) end
-  local before = text.value(result.baseline, result.unit)
-  return ("%sfails: %s, was %s%s"):format(head, observed, before, moved(result))
+local function moved(row)
+  if not row.ratio then return "" end
+  if row.low == row.high then return (" (%s)"):format(change(row.ratio)) end
+  return (" (%s, interval %s … %s)"):format(change(row.ratio), change(row.low), change(row.high))
 end
 
--- What a limit that holds was not seen to hold in.
-local function unseen_line(result)
-  return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(result.text),
-    text.safe(result.cell), result.missing, result.repetitions)
+-- Several runs of the baseline, and how they differ.
+local function runs(row)
+  if not row.runs or row.runs < 2 then return "" end
+  local spread = row.ratio and row.spread and row.spread > 0
+  return (", in %d runs%s"):format(row.runs,
+    spread and (" that differ by %s"):format(text.percent(row.spread)) or "")
+end
+
+-- What was seen: "5.21 ms, was 5.10 ms (+2.1 %, interval -1.2 % … +5.6 %)"; of an absolute limit what is allowed.
+local function seen(row)
+  local observed = text.value(row.observed, row.unit)
+  if not row.baseline then return ("%s, allowed %s"):format(observed, text.value(row.allowed, row.unit)) end
+  return ("%s, was %s%s%s"):format(observed, text.value(row.baseline, row.unit), runs(row), moved(row))
+end
+
+-- The smallest change that would have failed.
+local function blind(row)
+  if not row.detectable then return "" end
+  return (": it would have taken %s to fail"):format(change(1 + row.detectable))
 end
 
 -- The cause without what needed what.
 local function cause(reason) return words.brief((reason:gsub("^needs [^:]+: ", ""))) end
 
+--- What a row says after its limit and cell.
+---@param row pmclua.GateRow
+---@return string
+function M.said(row)
+  if row.state == "uncountable" then return "cannot be checked: " .. cause(row.reason) end
+  if row.state == "undecided" then return "undecided: " .. seen(row) .. blind(row) end
+  return (row.state == "fail" and "fails: " or "holds: ") .. seen(row)
+end
+
+local function line_of(row)
+  return ("'%s', %s: %s"):format(text.safe(row.text), text.safe(row.cell), M.said(row))
+end
+
+-- What a limit that holds was not seen to hold in.
+local function unseen_line(row)
+  return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(row.text),
+    text.safe(row.cell), row.missing, row.repetitions)
+end
+
 -- Limits that cannot be checked for one reason in several cells are said once.
-local function uncountable_lines(results)
+local function uncountable_lines(rows)
   local lines, cells, order = {}, {}, {}
-  for _, result in ipairs(results) do
-    local said = ("'%s' cannot be checked%%s: %s"):format(text.safe(result.text):gsub("%%", "%%%%"),
-      (cause(result.reason):gsub("%%", "%%%%")))
+  for _, row in ipairs(rows) do
+    local said = ("'%s' cannot be checked%%s: %s"):format(text.safe(row.text):gsub("%%", "%%%%"),
+      (cause(row.reason):gsub("%%", "%%%%")))
     if not cells[said] then cells[said], order[#order + 1] = {}, said end
-    table.insert(cells[said], text.safe(result.cell))
+    table.insert(cells[said], text.safe(row.cell))
   end
   for i, said in ipairs(order) do
     local count = #cells[said]
@@ -49,23 +76,78 @@ local function uncountable_lines(results)
   return lines
 end
 
---- What did not hold, a line each; one line where all did. And where a value is missing.
+-- What intervals stand upon that was not measured.
+local function assumption(rows)
+  for _, row in ipairs(rows) do
+    if row.is_assumed then
+      return ("one run of the baseline does not show how runs differ: times are taken to, by %s; "
+        .. "several baseline files measure it, and --against needs none"):format(text.percent(row.spread))
+    end
+  end
+end
+
+local function by_state(rows)
+  local states = { pass = {}, fail = {}, undecided = {}, uncountable = {} }
+  for _, row in ipairs(rows) do table.insert(states[row.state], row) end
+  return states
+end
+
+local function append(lines, list, make)
+  for _, item in ipairs(list) do lines[#lines + 1] = make and make(item) or item end
+end
+
+local function lacks_values(rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if (row.missing or 0) > 0 then list[#list + 1] = row end
+  end
+  return list
+end
+
+--- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.
 ---@param gate pmclua.Gate
 ---@return string without a newline at its end
 function M.render(gate)
-  local lines, held, uncountable, unseen = {}, 0, {}, {}
-  for _, result in ipairs(gate.results) do
-    if result.state == "pass" then
-      held = held + 1
-      if (result.missing or 0) > 0 then unseen[#unseen + 1] = unseen_line(result) end
-    elseif result.state == "fail" then lines[#lines + 1] = line_of(result)
-    else uncountable[#uncountable + 1] = result end
+  local lines, states = {}, by_state(gate.results)
+  append(lines, states.fail, line_of)
+  append(lines, states.undecided, line_of)
+  append(lines, uncountable_lines(states.uncountable))
+  local held = #states.pass
+  if #gate.results == 0 then lines[1] = "there is no cell to check"
+  elseif #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held)
+  elseif held > 0 and #states.undecided > 0 then
+    lines[#lines + 1] = ("%d of %d hold"):format(held, #gate.results)
   end
-  for _, line in ipairs(uncountable_lines(uncountable)) do lines[#lines + 1] = line end
-  if #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
-  for _, line in ipairs(unseen) do lines[#lines + 1] = line end
+  append(lines, lacks_values(states.pass), unseen_line)
+  lines[#lines + 1] = assumption(gate.results)
   for i, line in ipairs(lines) do lines[i] = "gate: " .. line end
   return terminal.spelled(table.concat(lines, "\n"))
+end
+
+local FORMATS = { "text", "json", "markdown", "junit" }
+local ENDINGS = { json = "json", md = "markdown", xml = "junit" }
+
+--- Names of the formats of a gate.
+---@return string[]
+function M.formats() return { unpack(FORMATS) } end
+
+--- The format that a file's name asks for.
+---@param path string
+---@return string
+function M.format_of(path) return ENDINGS[path:match "%.(%w+)$" or ""] or "text" end
+
+--- A gate in one of its formats.
+---@param gate pmclua.Gate
+---@param format? string default "text"
+---@return string ending in a newline
+function M.report(gate, format)
+  if not format or format == "text" then return M.render(gate) .. "\n" end
+  local export = require "pmclua.report.gate_export"
+  local render = export[format]
+  if render then return render(gate) end
+  error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
+    message = ("a gate has no format '%s'"):format(text.safe(tostring(format))),
+    hint = "there are " .. text.list(FORMATS) }, 0)
 end
 
 return M

@@ -6,6 +6,7 @@
 
 local text = require "pmclua.text"
 local json = require "pmclua.json"
+local escape = require("pmclua.report.markup").xml
 local tables = require "pmclua.report.tables"
 local words = require "pmclua.report.words"
 local style = require "pmclua.report.style"
@@ -13,10 +14,6 @@ local style = require "pmclua.report.style"
 local M = {}
 
 local POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
-
-local function escape(s) return (text.safe(tostring(s)):gsub("[&<>\"']", ESCAPES)) end
-
 local function element(name, content, attributes)
   return ("<%s%s>%s</%s>"):format(name, attributes and " " .. attributes or "", content, name)
 end

@@ -12,7 +12,8 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
-  "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "host",
+  "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "notes",
+  "host",
   "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
@@ -202,7 +203,8 @@ function M.write(result, put)
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     target = header.target, delay = header.delay, inherit = header.inherit,
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
-    host = header.host and copy(header.host) or json.null, events = map(result.events, event_entry),
+    notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
+    events = map(result.events, event_entry),
     metrics = map(result.metrics, metric_entry), cells = lazy_cells(result),
     comparisons = comparisons_of(result), warnings = map(result:warnings(), warning_entry),
   }, { order = ORDER, indent = 1 })

@@ -2,13 +2,10 @@
 --
 -- Invariant: names and reasons are text: what Markdown or HTML would act upon in them is escaped.
 
+local escape = require("pmclua.report.markup").markdown
 local tables = require "pmclua.report.tables"
 
 local M = {}
-
-local function escape(s)
-  return (s:gsub("[\\`*_%[%]|~#]", "\\%0"):gsub("&", "&amp;"):gsub("<", "&lt;"):gsub(">", "&gt;"))
-end
 
 local function row_line(cells) return "| " .. table.concat(cells, " | ") .. " |" end
 

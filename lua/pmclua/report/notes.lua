@@ -404,9 +404,20 @@ local function problems(result, list)
   for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
 end
 
+-- What the person who ran it noted: "commit = 1a2b3c".
+local function own_notes(header)
+  local parts = {}
+  for name, said in pairs(header.notes or {}) do
+    parts[#parts + 1] = ("%s = %s"):format(text.safe(name), text.safe(said))
+  end
+  table.sort(parts)
+  return #parts > 0 and "noted: " .. table.concat(parts, ", ") or nil
+end
+
 local function ending(result, list)
   add(list, stopping(result))
   local header = result.header
+  add(list, own_notes(header))
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end

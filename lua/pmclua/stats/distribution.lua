@@ -1,4 +1,4 @@
---- distribution.lua: the normal distribution, and where the order statistics of a median lie.
+--- distribution.lua: the normal and Student's distribution, and where the order statistics of a median lie.
 --
 -- Invariant: nothing here is a table of literals or good only for some n: every figure is summed from
 -- its definition to double precision.
@@ -47,6 +47,32 @@ function M.normal_upper(tail)
     if M.normal_cdf(-middle) > tail then low = middle else high = middle end
   end
   return (low + high) / 2
+end
+
+-- P(|T| <= t) of Student's distribution with whole degrees of freedom, at t = sqrt(df) * tan(angle): finite
+-- sums (Abramowitz, Stegun 26.7.3 and 26.7.4).
+local function student_within(angle, df)
+  local cosine, sine = math.cos(angle), math.sin(angle)
+  local is_odd = df % 2 == 1
+  local term, sum = is_odd and cosine or 1, 0
+  for k = is_odd and 1 or 0, df - 2, 2 do
+    sum = sum + term
+    term = term * cosine * cosine * (k + 1) / (k + 2)
+  end
+  return is_odd and 2 / math.pi * (angle + sine * sum) or sine * sum
+end
+
+--- The t that a variable of Student's distribution exceeds with probability `tail`, by bisection.
+---@param tail number from 0 to ½, both excluded
+---@param df integer degrees of freedom, from 1
+---@return number
+function M.student_upper(tail, df)
+  local low, high = 0, math.pi / 2
+  for _ = 1, 100 do
+    local middle = (low + high) / 2
+    if student_within(middle, df) < 1 - 2 * tail then low = middle else high = middle end
+  end
+  return sqrt(df) * math.tan((low + high) / 2)
 end
 
 -- Weights of Bin(n, ½) relative to the middle one, from the middle down to where they vanish;

@@ -19,7 +19,7 @@ local ORDER = {
 -- Words of 64 bits whose digits mean nothing in decimal.
 local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
 -- Maps, also where they are empty.
-local OBJECTS = { levels = true, attr = true, host = true, per = true }
+local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = true }
 
 -- ---- writing ----
 

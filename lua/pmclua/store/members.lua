@@ -73,7 +73,7 @@ M.header = {
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
   host = object, lacks = list_of(text), reject_if = text,
-  overhead = list_of(overhead),
+  overhead = list_of(overhead), notes = map_of(text),
   regions = members_of { kind = text, entries = flag },
   stop = members_of { interval = share, repetitions = count, seconds = number },
 }
@@ -82,6 +82,7 @@ M.event = {
   spec = text, unit = text, scale = number, source = text, pmu = text, tool = text, why = text, note = text,
   grain_ns = number,
   attr = map_of(either(number, text, flag)), brought = flag, verified = flag, hybrid = flag,
+  unlike = text,
 }
 
 M.workload = { per = text }

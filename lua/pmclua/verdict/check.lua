@@ -1,6 +1,7 @@
 --- check.lua: predictions and limits, which hold or fail.
 --
--- Invariant: what could not be counted neither passes nor fails; it is "uncountable", with the reason.
+-- Invariant: what could not be counted neither passes nor fails: it is "uncountable", with the reason. A relative
+-- limit passes only where the whole interval is within it; one that the interval crosses is "undecided".
 
 local order = require "pmclua.stats.order"
 local metric = require "pmclua.metric"
@@ -8,7 +9,7 @@ local compare = require "pmclua.verdict.compare"
 
 local M = {}
 
----@alias pmclua.State "pass"|"fail"|"uncountable"
+---@alias pmclua.State "pass"|"fail"|"undecided"|"uncountable"
 
 -- What a formula gives over the repetitions that have all that it needs; the reason of the first that
 -- has not.
@@ -129,6 +130,8 @@ end
 ---@field ratio? number new to baseline
 ---@field low? number of the ratio's interval
 ---@field high? number
+---@field detectable? number the smallest change that would have failed, as a share of the baseline; of a relative
+---  limit whose values vary
 ---@field reason? string why it is uncountable
 
 local function uncountable(limit, reason)
@@ -151,8 +154,32 @@ local function is_beyond(operator, low, high, bound)
   return high <= bound
 end
 
---- Judges an estimate of new against old by a relative limit, which fails only where the whole interval is
---- beyond it.
+-- Whether the whole interval is within it.
+local function is_within(operator, low, high, bound)
+  if operator == "<=" then return high <= bound end
+  if operator == "<" then return high < bound end
+  if operator == ">=" then return low >= bound end
+  return low > bound
+end
+
+local function state_of(operator, low, high, bound)
+  if is_beyond(operator, low, high, bound) then return "fail" end
+  return is_within(operator, low, high, bound) and "pass" or "undecided"
+end
+
+-- The change from which on an interval as wide as this one would be beyond the limit, as a share of the baseline.
+local function detectable(limit, found, before)
+  if found.method == "exact" then return nil end
+  local is_upper = limit.operator:sub(1, 1) == "<"
+  local moved = found.ratio and found or found.difference
+  local near = is_upper and moved.low or moved.high
+  if found.ratio then return near > 0 and (1 + limit.relative) * found.ratio / near - 1 or nil end
+  local width = moved.shift - near
+  return before ~= 0 and limit.relative + width / math.abs(before) or nil
+end
+
+--- Judges an estimate of new against old by a relative limit: it fails only where the whole interval is beyond
+--- it, and passes only where the whole interval is within it.
 ---@param limit table of metric.limit
 ---@param found pmclua.Verdict new against the baseline
 ---@param observed number
@@ -163,9 +190,10 @@ function M.judge(limit, found, observed, before)
   if not moved.low then return uncountable(limit, found.reason) end
   local result = { text = limit.formula, observed = observed, baseline = before,
                    allowed = before + limit.relative * math.abs(before),
-                   ratio = found.ratio, low = found.low, high = found.high }
+                   ratio = found.ratio, low = found.low, high = found.high,
+                   detectable = detectable(limit, found, before) }
   local bound = found.ratio and 1 + limit.relative or limit.relative * math.abs(before)
-  result.state = is_beyond(limit.operator, moved.low, moved.high, bound) and "fail" or "pass"
+  result.state = state_of(limit.operator, moved.low, moved.high, bound)
   return result
 end
 
@@ -192,14 +220,16 @@ function M.gate(limit, lookups, baseline, level)
   return relative(limit, values, before, level or compare.DEFAULT_LEVEL)
 end
 
---- The state of several checks together: one failure fails, else one uncountable is uncountable.
+local GRAVITY = { pass = 1, undecided = 2, uncountable = 3, fail = 4 }
+
+--- The state of several checks together, the gravest: one failure fails, else one uncountable is uncountable,
+--- else one undecided is undecided. Where nothing was checked, nothing holds: uncountable.
 ---@param results { state: pmclua.State }[]
 ---@return pmclua.State
 function M.together(results)
-  local state = "pass"
+  local state = results[1] and "pass" or "uncountable"
   for _, result in ipairs(results) do
-    if result.state == "fail" then return "fail" end
-    if result.state == "uncountable" then state = "uncountable" end
+    if GRAVITY[result.state] > GRAVITY[state] then state = result.state end
   end
   return state
 end

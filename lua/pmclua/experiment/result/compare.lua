@@ -10,6 +10,7 @@ local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
 local text = require "pmclua.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.experiment.result.names"
+local values = require "pmclua.experiment.result.values"
 local place = require "pmclua.experiment.result.place"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 
@@ -120,6 +121,12 @@ local function find_pairs(result, baseline)
   return found
 end
 
+--- The cells of a result with those that they are compared with.
+---@param result pmclua.Result
+---@param baseline string|table a workload's name or a partial cell
+---@return pmclua.ComparedPair[] without rows
+function M.pairs(result, baseline) return find_pairs(result, partial_cell(result, baseline)) end
+
 -- ---- what is compared --------------------------------------------------------------------------------
 
 local function chosen_names(result, asked)
@@ -205,6 +212,17 @@ local function noise_floor(pair, name, options)
   return found and verdict.noise_floor(found)
 end
 
+-- Why the two sides of a pair are not of one thing; nil where they are. Within a file they are.
+local function why_unlike(pair, name)
+  local result = pair.cell.result
+  local factor = result.header.unpaired
+  if not factor or pair.cell.levels[factor] == pair.baseline.levels[factor] then return nil end
+  local metric = result.metric_by_name[name] or { needs = { name } }
+  for _, event in ipairs(values.events_needed(result, metric)) do
+    if event.unlike then return "counted differently, " .. event.unlike end
+  end
+end
+
 -- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
 local function compare_one(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
@@ -214,6 +232,8 @@ local function compare_one(pair, name, options)
     row.why = why_absent { cell = a, baseline = b }
     return row
   end
+  row.why = why_unlike(pair, name)
+  if row.why then return row end
   row.verdict, row.why = compare_values(pair, name, { kind = a.kind, margin = options.margin(name),
     level = options.levels[name], floor = options.floor or noise_floor(pair, name, options),
     paired = pair.paired })

@@ -1,26 +1,28 @@
---- gate.lua: whether a result stays within limits, absolute or against a stored baseline, cell by cell.
+--- gate.lua: whether a result stays within limits: absolute, against stored baselines, or against a baseline
+-- that ran in the same blocks; cell by cell.
 --
--- Invariant: what could not be counted on either side does not pass: it is uncountable, with the reason.
--- Counts of different hosts are not compared unless that was asked for. Relative limits are judged at
--- levels that hold together (Bonferroni), so that more cells do not make more false alarms.
+-- Invariant: what could not be counted on either side does not pass: it is uncountable, with the reason, and so
+-- is a cell that only the baseline has, and what a run that was cut short might still have found. Relative
+-- limits are judged at levels that hold together (Bonferroni), so that more cells do not make more false alarms.
 
 local check = require "pmclua.verdict.check"
 local checking = require "pmclua.workload.check"
 local explain = require "pmclua.explain"
-local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
 local hosts = require "pmclua.experiment.hosts"
 local interval = require "pmclua.stats.interval"
-local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
+local limits_of_cells = require "pmclua.experiment.result.limits"
 local metric = require "pmclua.metric"
 local names = require "pmclua.experiment.result.names"
 local place = require "pmclua.experiment.result.place"
-local values = require "pmclua.experiment.result.values"
+local text = require "pmclua.text"
 
 local M = {}
 
 ---@class pmclua.Gate
----@field state "pass"|"fail"|"uncountable"
+---@field state pmclua.State
 ---@field results pmclua.GateRow[] each limit in each cell
+---@field result pmclua.Result that was checked
+---@field baselines pmclua.Result[] stored ones
 local Gate = {}
 Gate.__index = Gate
 
@@ -29,10 +31,39 @@ Gate.__index = Gate
 ---@field unit string
 ---@field missing integer? repetitions without a value, of
 ---@field repetitions integer?
+---@field runs integer? of the baseline
+---@field spread number? between runs
+---@field is_assumed boolean? the spread was not measured
 
---- What did not hold, a line each; one line where all did.
+--- What did not hold or could not be decided, a line each; one line where all held.
 ---@return string
 function Gate:__tostring() return require("pmclua.report.gate").render(self) end
+
+--- The gate as text.
+---@param options? { format: "text"|"json"|"markdown"|"junit"|nil }
+---@return string ending in a newline
+function Gate:report(options)
+  return require("pmclua.report.gate").report(self, options and options.format)
+end
+
+--- Writes it.
+---@param path? string nil or "-": standard output
+---@param format? string by default what the path's ending asks for: .json, .md, .xml (JUnit), else text
+function Gate:write(path, format)
+  format = format or path and require("pmclua.report.gate").format_of(path)
+  require("pmclua.experiment.output").write(self:report { format = format }, path)
+end
+
+--- The exit status that it stands for: 0, 3 where a limit fails (with `strict`, too, where one is undecided), 77
+--- where one could not be counted.
+---@param strict? boolean
+---@return integer
+function Gate:status(strict)
+  local has = {}
+  for _, row in ipairs(self.results) do has[row.state] = true end
+  if has.fail or strict and has.undecided then return 3 end
+  return (has.uncountable or #self.results == 0) and 77 or 0
+end
 
 -- ---- what is asked ---------------------------------------------------------------------------------------
 
@@ -71,95 +102,112 @@ local function check_names(result, limits)
   end
 end
 
-local SAME_HOST = { "hostname", "cpu", "architecture" }
+local HINTS = {
+  host = "counts depend on microcode and OS kernel; --any-host compares where the CPU is the same",
+  cpu = "counts of different CPUs differ by themselves; --any-cpu compares them",
+}
 
---- Raises an error object where a baseline is of another host.
+--- Raises an error object where a baseline is of another kind of host.
 ---@param here table facts of a host
 ---@param baseline pmclua.Result
-function M.check_host(here, baseline)
+---@param options { any_host: boolean?, any_cpu: boolean? }
+function M.check_host(here, baseline, options)
   local there = baseline.header.host or {}
-  local name = hosts.difference(SAME_HOST, there, here)
-  if not name then return end
+  local name, is_cpu = hosts.difference(here, there)
+  local is_allowed = options.any_cpu or options.any_host and not is_cpu
+  if not name or is_allowed then return end
   error(explain.problem { code = "EHOST", operation = "gate",
     message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
-      tostring(there[name]), tostring(here[name])),
-    hint = "counts of different machines differ by themselves; --any-host compares them" }, 0)
+      tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
 end
 
--- ---- one limit in one cell -------------------------------------------------------------------------------
-
--- One side of a limit as a metric, so that it is scaled, per iteration and absent as metrics are.
-local function side(limit, evaluate)
-  return { name = limit.formula, needs = limit.needs, uses_iterations = limit.uses_iterations,
-    evaluate = evaluate }
+local function load(baseline)
+  return type(baseline) == "string" and require("pmclua.experiment.result.files").load(baseline) or baseline
 end
 
-local function identity(value) return value end
-
-local function absent(limit, found, where)
-  return { state = "uncountable", text = limit.formula, reason = where .. (found.why or found.status) }
-end
-
-local function rows_of(left, right)
-  local by_index, rows = {}, {}
-  for k, row in ipairs(right.rows) do by_index[right.block.index[row]] = right.list[k] end
-  for k, row in ipairs(left.rows) do
-    rows[k] = { left = left.list[k], right = by_index[left.block.index[row]] }
+-- One baseline or a list of them, each a result or the path of one.
+local function baselines_of(asked, limits)
+  local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
+  local list, seen = {}, {}
+  for i, one in ipairs(is_one and { asked } or asked) do
+    if seen[one] then explain.misuse(("baseline: %s is there twice"):format(tostring(one)), 4) end
+    seen[one] = true
+    list[i] = with_metrics(load(one), limits)
+    check_names(list[i], limits)
   end
-  return rows
+  return list
 end
 
-local function absolute(limit, cell, observed)
-  local allowed = values.of_metric(cell, side(limit, limit.right))
-  if #allowed.list == 0 then return absent(limit, allowed, "") end
-  local plain = setmetatable({ left = function(row) return row.left end,
-    right = function(row) return row.right end }, { __index = limit })
-  if not observed.fit then return check.gate(plain, rows_of(observed, allowed)) end
-  local most = allowed.fit and allowed.fit.slope or allowed.list[1]
-  return check.gate(plain, { { left = observed.fit.slope, right = most } })
-end
+-- ---- which cells -------------------------------------------------------------------------------------------
 
--- Values that are independent of each other.
-local function independent(cell, found)
-  return cell.result.header.layouts and layouts.means(found) or found.list
-end
+---@class pmclua.GatedCell
+---@field cell pmclua.Cell
+---@field befores pmclua.Cell[] of each run of the baseline; false where one has none
+---@field paired boolean
 
--- Each side is a cell and what was found in it.
-local function relative(limit, cell, other, level)
-  local observed, before = cell.found, other.found
-  if observed.fit and before.fit then
-    local found, why = fits.compare(observed.estimate, before.estimate, { level = level, paired = false })
-    if not found then return { state = "uncountable", text = limit.formula, reason = why } end
-    return check.judge(limit, found, observed.fit.slope, before.fit.slope)
+local function against_stored(result, indices)
+  local list = {}
+  for cell in result:cells() do
+    local key, befores = place.key(cell.workload, cell.levels, cell), {}
+    for i, index in ipairs(indices) do befores[i] = index[key] or false end
+    list[#list + 1] = { cell = cell, befores = befores, paired = false }
   end
-  return check.gate(setmetatable({ left = identity }, { __index = limit }), independent(cell.cell, observed),
-    independent(other.cell, before), level)
+  return list
 end
 
-local function check_observed(limit, cell, observed, before, level)
-  if not limit.relative then return absolute(limit, cell, observed) end
-  if not before then
-    return { state = "uncountable", text = limit.formula, reason = "the baseline has no such cell" }
+-- Cells of this run with those that they are compared with, which ran in the same blocks.
+local function against_own(result, against)
+  local list = {}
+  for _, pair in ipairs(require("pmclua.experiment.result.compare").pairs(result, against)) do
+    list[#list + 1] = { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
   end
-  local theirs = values.of_metric(before, side(limit, limit.left))
-  if #theirs.list == 0 then return absent(limit, theirs, "in the baseline, ") end
-  return relative(limit, { cell = cell, found = observed }, { cell = before, found = theirs }, level)
+  return list
 end
 
-local function check_cell(limit, cell, before, level)
-  local observed = values.of_metric(cell, side(limit, limit.left))
-  if #observed.list == 0 then return absent(limit, observed, "") end
-  local found = check_observed(limit, cell, observed, before, level)
-  found.missing, found.repetitions = observed.missing, #observed.list + observed.missing
-  return found
+-- Labels of the cells that a baseline has and the result lacks.
+local function lost_cells(result, baselines)
+  local here, lost, seen = place.index(result), {}, {}
+  for _, baseline in ipairs(baselines) do
+    for cell in baseline:cells() do
+      local key = place.key(cell.workload, cell.levels, cell)
+      if not (here[key] or seen[key]) then lost[#lost + 1] = cell:label() end
+      seen[key] = true
+    end
+  end
+  return lost
+end
+
+-- ---- runs that were cut short ------------------------------------------------------------------------------
+
+local ENDINGS = {
+  interrupted = "was interrupted", failed = "stopped at a failure", running = "has not ended",
+  unfinished = "was cut off without an end line",
+}
+
+-- Why a run cannot stand for all that was planned; nil where it can.
+local function why_unfinished(result, whose)
+  local ending = ENDINGS[result.status]
+  if not ending then return nil end
+  local most, planned = 0, result.header.repetitions
+  for cell in result:cells() do most = math.max(most, cell.repetitions) end
+  local is_fixed = planned and not result.header.stop
+  local count = is_fixed and ("%d of %s"):format(most, text.plural(planned, "repetition"))
+    or text.plural(most, "repetition")
+  return ("%s %s, after %s"):format(whose, ending, count)
+end
+
+-- What a whole run has shown to be beyond a limit is beyond it; that the rest would hold is not known.
+local function cut_short(row, why)
+  if why and row.state ~= "fail" and row.state ~= "uncountable" then
+    row.state, row.reason = "uncountable", why
+  end
 end
 
 -- ---- all limits in all cells -----------------------------------------------------------------------------
 
-local function count_relative(result, limits)
-  local count, cells = 0, 0
-  for _ in result:cells() do cells = cells + 1 end
-  for _, limit in ipairs(limits) do count = count + (limit.relative and cells or 0) end
+local function count_relative(gated, limits)
+  local count = 0
+  for _, limit in ipairs(limits) do count = count + (limit.relative and #gated or 0) end
   return count
 end
 
@@ -168,33 +216,73 @@ local function unit_of(result, limit)
   return event and event.unit or ""
 end
 
+local function first_unfinished(baselines)
+  for _, baseline in ipairs(baselines) do
+    local why = why_unfinished(baseline, "the baseline")
+    if why then return why end
+  end
+end
+
+local function run_spread(asked)
+  if asked == nil then return nil end
+  local share, why = require("pmclua.verdict").share(asked)
+  return share or explain.misuse("run_spread: " .. why, 5)
+end
+
+local function rows_of(result, baselines, gated, limits, options)
+  local rows, base = {}, result.header.level or 0.95
+  local level = interval.bonferroni(base, count_relative(gated, limits))
+  local why, why_before = why_unfinished(result, "the run"), first_unfinished(baselines)
+  for _, limit in ipairs(limits) do
+    for _, one in ipairs(gated) do
+      local row = limits_of_cells.check(limit, one.cell, one.befores,
+        { level = level, paired = one.paired, spread = run_spread(options.run_spread) })
+      row.cell, row.unit = one.cell:label(), unit_of(result, limit)
+      cut_short(row, why or limit.relative and why_before)
+      rows[#rows + 1] = row
+    end
+    for _, label in ipairs(lost_cells(result, baselines)) do
+      rows[#rows + 1] = { state = "uncountable", text = limit.formula, cell = label, unit = "",
+        reason = "the baseline has this cell, and the new result has not" }
+    end
+  end
+  return rows
+end
+
 ---@class pmclua.GateOptions
 ---@field limits? string[] "instructions <= +1%", "page_faults <= 5000"; those of the result by default
----@field baseline? pmclua.Result|string a result or a stored one's path; relative limits need it
----@field any_host? boolean compare results of different machines too
+---@field baseline? pmclua.Result|string|table a result, a stored one's path, or a list of these: runs of the same
+---  baseline, which show how runs differ
+---@field against? string|table a workload or partial cell of this result that relative limits are relative to: it
+---  ran in the same blocks
+---@field any_host? boolean compare results of other microcodes and OS kernels too
+---@field any_cpu? boolean compare results of other CPUs too
+---@field run_spread? number|string standard deviation between runs, a share or "5%", where there is one baseline
+
+local function check_options(options)
+  if options.baseline and options.against then
+    explain.misuse("gate takes a baseline, or a cell of the run itself as `against`, not both", 4)
+  end
+end
 
 --- Checks a result against limits.
 ---@param result pmclua.Result
 ---@param options pmclua.GateOptions
 ---@return pmclua.Gate
 function M.check(result, options)
-  local baseline = options.baseline
-  if type(baseline) == "string" then baseline = require("pmclua.experiment.result.files").load(baseline) end
+  check_options(options)
   local limits = parsed_limits(options.limits or result.header.gate or {})
-  result, baseline = with_metrics(result, limits), baseline and with_metrics(baseline, limits)
+  result = with_metrics(result, limits)
   check_names(result, limits)
-  if baseline then check_names(baseline, limits) end
-  if baseline and not options.any_host then M.check_host(result.header.host or {}, baseline) end
-  local level = interval.bonferroni(0.95, count_relative(result, limits))
-  local results, before = {}, baseline and place.index(baseline) or {}
-  for _, limit in ipairs(limits) do
-    for cell in result:cells() do
-      local found = check_cell(limit, cell, before[place.key(cell.workload, cell.levels, cell)], level)
-      found.cell, found.unit = cell:label(), unit_of(result, limit)
-      results[#results + 1] = found
-    end
+  local baselines, indices = baselines_of(options.baseline, limits), {}
+  for i, baseline in ipairs(baselines) do
+    M.check_host(result.header.host or {}, baseline, options)
+    indices[i] = place.index(baseline)
   end
-  return setmetatable({ state = check.together(results), results = results }, Gate)
+  local gated = options.against and against_own(result, options.against) or against_stored(result, indices)
+  local rows = rows_of(result, baselines, gated, limits, options)
+  return setmetatable({ state = check.together(rows), results = rows, result = result,
+    baselines = baselines }, Gate)
 end
 
 return M

@@ -5,6 +5,7 @@
 -- Where files share a level (the ranks of a host), their repetitions are those of one cell. What does not
 -- mean the same in all files (a unit, what a workload's values are of) is refused.
 
+local alike = require "pmclua.experiment.result.alike"
 local layouts = require "pmclua.experiment.result.layouts"
 local place = require "pmclua.experiment.result.place"
 
@@ -87,18 +88,30 @@ local function must_agree(what, before, now, name)
   error(("%s is %s in %s, and %s before"):format(what, said(now), name, said(before)), 0)
 end
 
+-- What one event of two files counted in each: cells of several files cannot hold both, and cells of one file
+-- each are not compared by it.
+local function note_difference(before, event, name, shares_cells)
+  local ours, theirs = alike.event(before, event)
+  if not ours then return end
+  if shares_cells then
+    error(("%s was counted differently, %s in %s, %s before"):format(event.name, theirs, name, ours), 0)
+  end
+  before.unlike = before.unlike or ("%s in %s, %s before"):format(theirs, name, ours)
+end
+
 -- Two files count an event in one unit; what was changed to open it may differ, and is noted.
-local function must_count_alike(before, event, name)
+local function must_count_alike(before, event, name, shares_cells)
   must_agree("the unit of " .. event.name, before.unit or "", event.unit or "", name)
   must_agree("the scale of " .. event.name, before.scale or 1, event.scale or 1, name)
+  note_difference(before, event, name, shares_cells)
   if before.note == event.note then return end
   local note = ("in %s: %s"):format(name, event.note or "as asked")
   before.note = before.note and before.note .. "; " .. note or note
 end
 
 -- Adds the events of a file, by field; returns where each of its events now is. An event counts as
--- absent only where no file could count it.
-function Merging:add_events(header, name)
+-- absent only where no file could count it. shares_cells: a file before it has the same level.
+function Merging:add_events(header, name, shares_cells)
   local events, places = self.header.events, {}
   for i, event in ipairs(header.events) do
     local at = self.event_at[event.field]
@@ -112,7 +125,7 @@ function Merging:add_events(header, name)
     elseif event.status and not events[at].status then
       events[at].why = ("in %s: %s"):format(name, event.why or event.status)
     elseif not event.status then
-      must_count_alike(events[at], event, name)
+      must_count_alike(events[at], event, name, shares_cells)
     end
     places[i] = at
   end
@@ -248,7 +261,8 @@ function M.headers(headers, paths, by)
   local factor, levels = grouping(headers, paths, by)
   local taken = {}
   for k, header in ipairs(headers) do
-    local places, level = merging:add_events(header, names[k]), levels[k]
+    local level = levels[k]
+    local places = merging:add_events(header, names[k], taken[level] ~= nil)
     taken[level] = taken[level] or { most = 0 }
     maps[k] = { events = places, passes = merging:add_passes(header, places), taken = taken[level],
       cells = merging:add_cells(header, factor, levels[k]) }

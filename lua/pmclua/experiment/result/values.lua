@@ -240,14 +240,20 @@ local function wall_of(block)
   end
 end
 
--- The events behind a metric's names, through other metrics that it names.
-local function events_needed(result, metric, events, seen)
+--- The events behind the names of a metric or limit, through metrics that it names.
+---@param result pmclua.Result
+---@param metric { needs: string[] }
+---@param events? table[] that get them
+---@param seen? table<string, boolean>
+---@return table[] events
+function M.events_needed(result, metric, events, seen)
+  events, seen = events or {}, seen or {}
   for _, name in ipairs(metric.needs) do
     local event, other = result.event_by_field[name], result.metric_by_name[name]
     if not seen[name] then
       seen[name] = true
       if event then events[#events + 1] = event
-      elseif other then events_needed(result, other, events, seen) end
+      elseif other then M.events_needed(result, other, events, seen) end
     end
   end
   return events
@@ -384,7 +390,7 @@ end
 ---@param metric pmclua.Metric
 ---@return pmclua.Values
 function M.of_metric(cell, metric)
-  local events = events_needed(cell.result, metric, {}, {})
+  local events = M.events_needed(cell.result, metric)
   local readers, base, columns = readers_of(cell, metric, events)
   if not readers then return collect(nil):finish(base, columns) end
   local at, values, why = { uncounted = false }, collect(base), nil

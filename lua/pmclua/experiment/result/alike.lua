@@ -1,0 +1,154 @@
+--- alike.lua: whether two results counted the same thing in the same way.
+--
+-- Invariant: counts are compared only where an event has one unit and one meaning in both: what was left out
+-- (Linux, guests), how it was encoded, and what a value is of. Where they differ the reason says how.
+
+local core = require "pmclua.core"
+local kinds = require "pmclua.explain.kinds"
+
+local M = {}
+
+local EXCLUSIONS = { "exclude_user", "exclude_kernel", "exclude_hv", "exclude_idle", "exclude_guest",
+  "exclude_host" }
+-- What a config means is the PMU's; ids of tracepoints, addresses and places in programs are of one day.
+local ENCODING = { "config", "config1", "config2", "config3", "precise_ip" }
+local TRACEPOINT, BREAKPOINT = 2, 5
+
+-- A member of an attr as a text; absent, false and 0 are the same to perf_event_open.
+local function word(value)
+  if value == nil or value == false then return "0" end
+  if value == true then return "1" end
+  return type(value) == "cdata" and core.decimal(value) or tostring(value)
+end
+
+local function is_set(attr, name) return word(attr[name]) ~= "0" end
+
+-- Which levels an attr counts, in words.
+local function levels_of(attr)
+  local user, linux = not is_set(attr, "exclude_user"), not is_set(attr, "exclude_kernel")
+  if user and linux then return "user space and Linux" end
+  return user and "user space only" or linux and "Linux only" or "neither user space nor Linux"
+end
+
+local function excludes_alike(one, other)
+  if kinds.ignores_exclusion(one) and kinds.ignores_exclusion(other) then return nil end
+  local ours, theirs = levels_of(one), levels_of(other)
+  if ours ~= theirs then return ours, theirs end
+  for _, name in ipairs(EXCLUSIONS) do
+    -- A hypervisor's own work is not seen from within: an ordinary user's events leave it out.
+    local differs = name ~= "exclude_hv" and is_set(one, name) ~= is_set(other, name)
+    if differs then return name .. " " .. word(one[name]), name .. " " .. word(other[name]) end
+  end
+end
+
+local function is_encoded(event) return event.attr and event.source ~= "probe" end
+
+local function encoded_alike(one, other)
+  if not (is_encoded(one) and is_encoded(other)) then return nil end
+  local kind = kinds.type_of(one.attr)
+  if kind == TRACEPOINT or kind == BREAKPOINT then return nil end
+  for _, name in ipairs(ENCODING) do
+    local ours, theirs = word(one.attr[name]), word(other.attr[name])
+    if ours ~= theirs then return ("%s %s"):format(name, ours), ("%s %s"):format(name, theirs) end
+  end
+end
+
+-- What a label stands for: "x = syscalls:sys_enter_read:u" is syscalls:sys_enter_read.
+local function place_of(event)
+  local spec = (event.spec or event.name):gsub("^%s*[%w_]+%s*=%s*", "")
+  return spec:match "^([^:]+:[^:]+)" or spec
+end
+
+local DYNAMIC = 6                        -- types from here on are numbered anew at each boot
+
+local function is_dynamic(event) return event.attr ~= nil and kinds.type_of(event.attr) >= DYNAMIC end
+
+-- What each member of two events is where it must be the same.
+local MEMBERS = {
+  { "unit", function(event) return event.unit or "" end },
+  { "scale", function(event) return event.scale or 1 end },
+  { "taken from", function(event) return event.tool or "a counter" end },
+  { "PMU", function(event) return is_dynamic(event) and event.pmu or "" end },
+  { "type", function(event)
+    return event.attr and not is_dynamic(event) and kinds.type_of(event.attr) or ""
+  end },
+  { "tracepoint", function(event)
+    return event.attr and kinds.type_of(event.attr) == TRACEPOINT and place_of(event) or ""
+  end },
+}
+
+-- Where two events differ: what each says; nil where they do not.
+local function event_difference(one, other)
+  for _, member in ipairs(MEMBERS) do
+    local ours, theirs = member[2](one), member[2](other)
+    if ours ~= theirs then return ("%s '%s'"):format(member[1], ours), ("'%s'"):format(theirs) end
+  end
+  if not (one.attr and other.attr) then return nil end
+  local ours, theirs = excludes_alike(one.attr, other.attr)
+  if not ours then ours, theirs = encoded_alike(one, other) end
+  if ours then return ours, theirs end
+  if (one.attr.filter or "") ~= (other.attr.filter or "") then
+    return ("filter '%s'"):format(one.attr.filter or ""), ("filter '%s'"):format(other.attr.filter or "")
+  end
+end
+
+--- Why the counts of an event in two results are not of the same thing; nil where they are.
+---@param one table event of a header
+---@param other table
+---@return string? ours what the first counted, in words
+---@return string? theirs
+function M.event(one, other)
+  if one.status or other.status then return nil end
+  if one.unlike or other.unlike then return one.unlike or other.unlike, "" end
+  return event_difference(one, other)
+end
+
+-- ---- what values are of ------------------------------------------------------------------------------------
+
+local function said(value) return value == nil and "none" or tostring(value) end
+
+-- A process is another one each time; CPUs and cgroups are what they are called.
+local function target_of(header)
+  local name = header.target
+  return name and (name:match "^process" or name:match "^thread" or name) or nil
+end
+
+local function regions_of(header)
+  local regions = header.regions
+  return regions and (regions.kind or "?") .. (regions.entries and ", each entry" or "") or nil
+end
+
+local MODES = {
+  { "who is counted", target_of },
+  { "the delay", function(header) return header.delay end },
+  { "inherit", function(header) return header.inherit ~= false end },
+  { "the regions", regions_of },
+  { "the layout", function(header) return header.layouts and "randomised" or "as it comes" end },
+}
+
+--- Why two results were not measured in the same mode; nil where they were.
+---@param one table header
+---@param other table
+---@return string? ours
+---@return string? theirs
+function M.mode(one, other)
+  for _, mode in ipairs(MODES) do
+    local ours, theirs = mode[2](one), mode[2](other)
+    if ours ~= theirs then return ("%s %s"):format(mode[1], said(ours)), said(theirs) end
+  end
+end
+
+--- Why values of two cells are not of the same; nil where they are.
+---@param one pmclua.Cell
+---@param other pmclua.Cell
+---@return string? ours
+---@return string? theirs
+function M.cell(one, other)
+  if one.per ~= other.per then return "per " .. one.per, "per " .. other.per end
+  if one.fitted ~= other.fitted then
+    local function kind(cell) return cell.fitted and "slopes over iterations" or "whole repetitions" end
+    return kind(one), kind(other)
+  end
+end
+
+return M

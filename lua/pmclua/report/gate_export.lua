@@ -1,0 +1,128 @@
+--- gate_export.lua: what limits conclude for programs: JSON, Markdown for a pull request, JUnit's XML.
+--
+-- Invariant: a row's state is never better here than in words: what is uncountable is an error in JUnit's sense,
+-- what is undecided is skipped, with the reason, and only what holds has neither.
+
+local escape = require "pmclua.report.markup"
+local json = require "pmclua.json"
+local said = require("pmclua.report.gate").said
+
+local M = {}
+
+M.FORMAT = 1               -- of the JSON object; changes with the meaning of any key
+
+local ORDER = { "format", "state", "experiment", "started", "notes", "host", "baselines", "limits",
+  "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
+  "spread", "assumed_spread", "repetitions", "missing", "reason", "path", "hostname", "cpu", "microcode",
+  "os_kernel" }
+
+local function or_null(value) return value == nil and json.null or value end
+
+local NUMBERS = { "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs", "spread",
+  "repetitions", "missing" }
+
+local function row_entry(row)
+  local out = { state = row.state, limit = row.text, cell = row.cell, unit = row.unit,
+    assumed_spread = row.is_assumed == true, reason = or_null(row.reason) }
+  for _, name in ipairs(NUMBERS) do out[name] = or_null(row[name]) end
+  return out
+end
+
+local HOST = { "hostname", "cpu", "microcode", "os_kernel" }
+
+local function host_of(header)
+  local out = json.object {}
+  for _, name in ipairs(HOST) do out[name] = or_null((header.host or {})[name]) end
+  return out
+end
+
+local function notes_of(header)
+  local out = json.object {}
+  for name, value in pairs(header.notes or {}) do out[name] = value end
+  return out
+end
+
+-- Which run it was: of the one that was checked, and of each baseline.
+local function run_entry(result)
+  local header = result.header
+  return { path = or_null(result.path), started = or_null(header.started), notes = notes_of(header),
+    host = host_of(header) }
+end
+
+local function list(items, make)
+  local out = setmetatable({}, { __jsontype = "array" })
+  for i, item in ipairs(items) do out[i] = make(item) end
+  return out
+end
+
+--- One JSON object.
+---@param gate pmclua.Gate
+---@return string
+function M.json(gate)
+  local out = run_entry(gate.result)
+  out.format, out.state, out.experiment = M.FORMAT, gate.state, or_null(gate.result.header.name)
+  out.baselines, out.limits = list(gate.baselines, run_entry), list(gate.results, row_entry)
+  return json.encode(out, { order = ORDER }) .. "\n"
+end
+
+local MARKS = { pass = "holds", fail = "**fails**", undecided = "undecided", uncountable = "**not checked**" }
+
+-- The state stands in a column of its own.
+local function without_state(row) return (said(row):gsub("^%a[%a ]-: ", "")) end
+
+--- A table in Markdown.
+---@param gate pmclua.Gate
+---@return string
+function M.markdown(gate)
+  local lines = { "| limit | cell | | what was seen |", "| :--- | :--- | :--- | :--- |" }
+  for _, row in ipairs(gate.results) do
+    lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(escape.markdown(row.text), escape.markdown(row.cell),
+      MARKS[row.state], escape.markdown(without_state(row)))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local ELEMENTS = { fail = "failure", uncountable = "error", undecided = "skipped" }
+
+local function test_case(row, suite)
+  local head = ('  <testcase classname="%s" name="%s"'):format(escape.xml(suite),
+    escape.xml(("%s, %s"):format(row.text, row.cell)))
+  local element = ELEMENTS[row.state]
+  if not element then return head .. "/>" end
+  return ('%s>\n    <%s message="%s"/>\n  </testcase>'):format(head, element, escape.xml(said(row)))
+end
+
+local function count(rows, state)
+  local number = 0
+  for _, row in ipairs(rows) do number = number + (row.state == state and 1 or 0) end
+  return number
+end
+
+local function properties(header)
+  local names, lines = {}, {}
+  for name in pairs(header.notes or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    lines[i] = ('    <property name="%s" value="%s"/>'):format(escape.xml(name),
+      escape.xml(header.notes[name]))
+  end
+  return #lines > 0 and ("  <properties>\n%s\n  </properties>\n"):format(table.concat(lines, "\n")) or ""
+end
+
+--- JUnit's XML: a test case for each limit in each cell.
+---@param gate pmclua.Gate
+---@return string
+function M.junit(gate)
+  local rows, header, cases = gate.results, gate.result.header, {}
+  local suite = header.name or "pmclua"
+  for i, row in ipairs(rows) do cases[i] = test_case(row, suite) end
+  if #rows == 0 then cases[1] = test_case({ state = "uncountable", text = "any limit", cell = "none",
+    reason = "there is no cell to check" }, suite) end
+  return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="%s" tests="%d" failures="%d" errors="%d" '
+    .. 'skipped="%d"%s>\n%s%s\n</testsuite>\n'):format(escape.xml(suite), #cases, count(rows, "fail"),
+    count(rows, "uncountable") + (#rows == 0 and 1 or 0), count(rows, "undecided"),
+    header.started and (' timestamp="%s"'):format(escape.xml((header.started:gsub("Z$", "")))) or "",
+    properties(header), table.concat(cases, "\n"))
+end
+
+return M

@@ -1,0 +1,21 @@
+--- markup.lua: texts from outside as text of HTML, XML and Markdown: nothing in them is acted upon.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+
+--- As the text of an element or the value of an attribute, in HTML and in XML.
+---@param s any
+---@return string
+function M.xml(s) return (text.safe(tostring(s)):gsub("[&<>\"']", ESCAPES)) end
+
+--- As text in a paragraph or table of Markdown.
+---@param s string
+---@return string
+function M.markdown(s)
+  return (s:gsub("[\\`*_%[%]|~#]", "\\%0"):gsub("&", "&amp;"):gsub("<", "&lt;"):gsub(">", "&gt;"))
+end
+
+return M

@@ -1,0 +1,252 @@
+-- What a gate must have seen: no limit holds for want of values, and only what was counted alike is compared.
+
+local made = require "tests.support.results"
+local result = require "pmclua.experiment.result"
+local support = require "tests.support"
+
+local HEADER = { workloads = { { name = "rows", kind = "command", per = "run" } }, factors = {},
+  cells = { { workload = "rows", levels = {} } }, repetitions = 8 }
+
+local function header_of(more) return made.header(support.merged(HEADER, more)) end
+
+local function constant(value, count)
+  return support.sequence(count or 8, function() return value end)
+end
+
+local function of(columns, more, status)
+  local r = made.result(header_of(more), made.records(columns, { levels = {} }))
+  r:finish(status or "complete")
+  return r
+end
+
+local function gate(r, limit, options) return r:gate(support.merged({ limits = { limit } }, options)) end
+
+local function state_and_reason(checked) return checked.state, checked.results[1].reason end
+
+local plain = of { constant(1000), constant(500), constant(7) }
+
+describe("a gate of what is not there", function()
+  local two = { factors = { { "n", { 1, 2 } } },
+    cells = { { workload = "rows", levels = { n = 1 } }, { workload = "rows", levels = { n = 2 } } } }
+  local one = support.merged(two, { factors = { { "n", { 1 } } }, cells = { two.cells[1] } })
+
+  local function cells_of(more)
+    local r = result.new(header_of(more))
+    for number, cell in ipairs(more.cells) do
+      for i = 1, 8 do
+        r:add(made.record({ 1000, 500, 7 }, { cell = number, levels = cell.levels, index = i, order = i }))
+      end
+    end
+    r:finish "complete"
+    return r
+  end
+
+  it("cannot check a cell that the baseline has and the new result lacks", function()
+    for _, limit in ipairs { "cycles <= +1%", "cycles <= 5000" } do
+      local checked = gate(cells_of(one), limit, { baseline = cells_of(two) })
+      assert.same({ "uncountable", 2 }, { checked.state, #checked.results })
+      assert.equal(("gate: '%s' cannot be checked, rows, n = 2: the baseline has this cell, and the new "
+        .. "result has not"):format(limit), tostring(checked))
+      assert.equal("pass", gate(cells_of(two), limit, { baseline = cells_of(two) }).state)
+    end
+  end)
+
+  it("cannot check a result without a cell", function()
+    local empty = result.new(header_of { cells = {} })
+    empty:finish "complete"
+    local checked = gate(empty, "cycles <= 5")
+    assert.same({ "uncountable", 77 }, { checked.state, checked:status() })
+  end)
+
+  it("cannot check a run that was cut short, and says how far it came", function()
+    for status, said in pairs { unfinished = "was cut off without an end line",
+        interrupted = "was interrupted", failed = "stopped at a failure" } do
+      said = ("the run %s, after 2 of 8 repetitions"):format(said)
+      local short = of({ constant(1000, 2), {}, {} }, nil, status)
+      assert.same({ "uncountable", said }, { state_and_reason(gate(short, "cycles <= 5000")) })
+    end
+  end)
+
+  it("fails what a run that was cut short has shown", function()
+    assert.equal("fail", gate(of({ constant(1000, 2), {}, {} }, nil, "interrupted"), "cycles <= 900").state)
+  end)
+
+  it("cannot compare with a baseline that was cut short", function()
+    local short = of({ constant(1000, 6), {}, {} }, nil, "unfinished")
+    local checked = gate(plain, "cycles <= +1%", { baseline = short })
+    assert.same({ "uncountable", "the baseline was cut off without an end line, after 6 of 8 repetitions" },
+      { state_and_reason(checked) })
+    assert.equal("pass", gate(plain, "cycles <= 5000", { baseline = short }).state)
+  end)
+
+  it("cannot check a truncated file", function()
+    local path = made.stored(support.folder() .. "/r.jsonl", header_of(),
+      made.records({ constant(1000), constant(500), constant(7) }, { levels = {} }))
+    local kept = {}
+    for line in support.read(path):gmatch "[^\n]+\n" do kept[#kept + 1] = line end
+    support.write(path, table.concat(kept, "", 1, 3))
+    local checked = support.pmclua { "gate", path, "-l", "cycles <= 5000" }
+    assert.equal(77, checked.status)
+    assert.matches("cut off without an end line, after 2 of 8 repetitions", checked.out, 1, true)
+  end)
+end)
+
+describe("repetitions without a value", function()
+  local function failing(values, failed, kind)
+    local records = made.records({ values, {}, {} }, { levels = {} })
+    for i = 1, failed do
+      local one = made.record({}, { index = #values + i, order = #values + i, levels = {}, outcome = kind,
+        why = "timed out" })
+      records[#records + 1] = one
+    end
+    local r = made.result(header_of { on_failure = "skip" }, records)
+    r:finish "complete"
+    return r
+  end
+
+  it("decide an absolute limit where, beyond it, they would fail it", function()
+    for _, kind in ipairs { "timed-out", "rejected" } do
+      local checked = gate(failing({ 4, 4, 4, 6, 6 }, 4, kind), "cycles <= 5")
+      assert.same({ "uncountable",
+        "4 of 9 repetitions have no value, and were they beyond the limit, it would fail" },
+        { state_and_reason(checked) })
+      assert.equal("pass", gate(failing({ 4, 4, 4, 4, 6 }, 1, kind), "cycles <= 5").state)
+    end
+  end)
+
+  it("leave nothing to compare where they are the half", function()
+    local checked = gate(failing(constant(1000, 4), 4, "timed-out"), "cycles <= +1%", { baseline = plain })
+    assert.same({ "uncountable", "4 of 8 repetitions have no value" }, { state_and_reason(checked) })
+    checked = gate(plain, "cycles <= +1%", { baseline = failing(constant(1000, 4), 4, "timed-out") })
+    assert.same({ "uncountable", "in the baseline, 4 of 8 repetitions have no value" },
+      { state_and_reason(checked) })
+  end)
+end)
+
+describe("counts of different things", function()
+  local function with_attr(attr, more)
+    return of({ constant(1000), {}, {} }, { events = { made.event("cycles", support.merged({
+      attr = support.merged({ type = 0, config = 0 }, attr) }, more)), made.event "instructions",
+      made.event "page-faults" } })
+  end
+
+  local function reason(one, other)
+    local checked = gate(one, "cycles <= +1%", { baseline = other })
+    return checked.state == "uncountable" and checked.results[1].reason or checked.state
+  end
+
+  it("are not compared: user space alone with Linux too", function()
+    assert.equal("counted differently, user space and Linux here, user space only in the baseline",
+      reason(plain, with_attr { exclude_kernel = 1 }))
+    assert.equal("counted differently, Linux only here, user space and Linux in the baseline",
+      reason(with_attr { exclude_user = 1 }, plain))
+    assert.equal("pass", reason(with_attr { exclude_kernel = 1 }, with_attr { exclude_kernel = true }))
+  end)
+
+  it("are not compared: another encoding, unit, scale, PMU or filter under one name", function()
+    assert.matches("config 5 here, config 0 in", reason(with_attr { config = 5 }, plain), 1, true)
+    assert.matches("config 5 here, config 0 in", reason(with_attr { config = 5ULL }, plain), 1, true)
+    assert.matches("unit 'J' here", reason(with_attr({}, { unit = "J" }), plain), 1, true)
+    assert.matches("scale '2' here", reason(with_attr({}, { scale = 2 }), plain), 1, true)
+    assert.matches("type '4' here, '0' in", reason(with_attr { type = 4 }, plain), 1, true)
+    assert.matches("PMU 'a' here, 'b' in", reason(with_attr({ type = 9 }, { pmu = "a" }),
+      with_attr({ type = 10 }, { pmu = "b" })), 1, true)
+    assert.matches("filter 'x > 1' here", reason(with_attr { filter = "x > 1" }, plain), 1, true)
+    assert.matches("tracepoint 's:read' here", reason(with_attr({ type = 2 }, { spec = "cycles = s:read" }),
+      with_attr({ type = 2 }, { spec = "cycles = s:write" })), 1, true)
+  end)
+
+  it("are compared where only numbers of the day differ", function()
+    assert.equal("pass", reason(with_attr({ type = 9 }, { pmu = "msr" }), with_attr({ type = 10 },
+      { pmu = "msr" })))
+    assert.equal("pass", reason(with_attr({ type = 2, config = 77 }, { spec = "s:read" }),
+      with_attr({ type = 2, config = 91 }, { spec = "cycles = s:read:u" })))
+  end)
+
+  it("are compared where what is excluded does not matter: clocks", function()
+    local clock = { type = 1, config = 1 }
+    assert.equal("pass", reason(with_attr(clock), with_attr(support.merged(clock, { exclude_kernel = 1 }))))
+  end)
+
+  it("behind a metric are not compared either", function()
+    local function rate(r) return gate(r, "instructions / cycles >= -1%",
+      { baseline = with_attr { exclude_kernel = 1 } }).results[1].reason end
+    local both = of { constant(1000), constant(500), {} }
+    assert.matches("user space and Linux here", rate(both), 1, true)
+    local named = both:with { metrics = "r = instructions / cycles" }
+    assert.matches("user space and Linux here", rate(named), 1, true)
+  end)
+
+  it("are not compared where somebody or something else was counted", function()
+    for said, more in pairs { ["who is counted none here, CPU 0 in"] = { target = "CPU 0" },
+        ["the delay none here, 2 in"] = { delay = 2 }, ["inherit true here, false in"] = { inherit = false },
+        ["the layout as it comes here, randomised in"] = { layouts = {} } } do
+      assert.matches(said, reason(plain, of({ constant(1000), {}, {} }, more)), 1, true)
+    end
+    assert.equal("pass", reason(of({ constant(9), {}, {} }, { target = "process 5" }),
+      of({ constant(9), {}, {} }, { target = "process 6" })))
+  end)
+
+  it("are not compared: slopes with whole repetitions, runs with iterations", function()
+    local function kernel(more)
+      return of({ constant(1000), {}, {} }, support.merged({ workloads = { { name = "rows", kind = "kernel",
+        per = "iteration" } } }, more))
+    end
+    assert.matches("per run here, per iteration in", reason(plain, kernel()), 1, true)
+    local fitted = result.new(header_of { iterations = "fit", workloads = { { name = "rows", kind = "kernel",
+      per = "iteration" } } })
+    for i = 1, 10 do
+      fitted:add(made.record({ 100 * i, 1, 1 }, { index = i, order = i, iterations = i, levels = {} }))
+    end
+    fitted:finish "complete"
+    assert.matches("slopes over iterations here, whole repetitions in", reason(fitted, kernel()), 1, true)
+  end)
+
+  it("are refused by pmclua gate with 77: an ordinary user's page faults and root's", function()
+    if not support.have_root() then pending("it takes root to count Linux too") return end
+    local folder = support.folder()
+    os.execute("chmod 777 " .. folder)
+    local script = support.write(folder .. "/faults.lua", [[return require("pmclua").experiment {
+      workloads = { "true" }, events = { "page-faults", "task-clock" }, repetitions = 6 }]])
+    support.pmclua({ script, "--store", folder .. "/user.jsonl" }, { user = true })
+    support.pmclua { script, "--store", folder .. "/root.jsonl" }
+    local checked = support.pmclua { "gate", folder .. "/user.jsonl", folder .. "/root.jsonl", "-l",
+      "page_faults <= +1%" }
+    assert.equal(77, checked.status)
+    assert.matches("user space and Linux here, user space only in the baseline", checked.out, 1, true)
+    assert.not_equal(77, support.pmclua({ "gate", folder .. "/user.jsonl", folder .. "/root.jsonl", "-l",
+      "task_clock <= +1%" }).status)
+  end)
+end)
+
+describe("stored results of what was counted differently", function()
+  local pmc = require "pmclua"
+
+  local function file(name, attr, more)
+    local events = { made.event("cycles", { attr = support.merged({ type = 0, config = 0 }, attr) }),
+      made.event "instructions", made.event "page-faults" }
+    return made.stored(("%s/%s.jsonl"):format(support.folder(), name), header_of(support.merged(
+      { events = events, metrics = { "r = instructions / cycles" } }, more)),
+      made.records({ constant(1000), constant(500), constant(7) }, { levels = {} }))
+  end
+
+  it("have no verdict on it in compare, nor on metrics of it, but on the rest", function()
+    local r = pmc.load(file("user", { exclude_kernel = 1 }), file "root")
+    local by_name = {}
+    for _, row in ipairs(r:compare().pairs[1].rows) do by_name[row.name] = row end
+    for _, name in ipairs { "cycles", "r" } do
+      assert.is_nil(by_name[name].verdict)
+      assert.equal("counted differently, user space and Linux in root, user space only before",
+        by_name[name].why)
+    end
+    assert.equal("same", by_name.instructions.verdict.verdict)
+  end)
+
+  it("are not put into one cell", function()
+    local host = { host = { hostname = "h" } }
+    local said = support.message_of(pmc.load, { by = "host", file("user", { exclude_kernel = 1 }, host),
+      file("root", nil, host) })
+    assert.matches("cycles was counted differently, user space and Linux in root, user space only before",
+      said, 1, true)
+  end)
+end)
