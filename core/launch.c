@@ -40,6 +40,7 @@ struct launch_shared {
     volatile int errnum;             /* why it did not execute */
     const char *volatile stage;      /* what it was about */
     struct timespec used;            /* CPU time before it executed */
+    struct rusage before;            /* and what else it had used */
     char stack[STACK_BYTES] __attribute__((aligned(16)));
 };
 
@@ -140,6 +141,7 @@ UNSANITIZED static long become(struct launch_shared *shared)
     shared->stage = "execute";
     forget_handlers();
     rawcall3(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&shared->used, 0);
+    rawcall3(SYS_getrusage, RUSAGE_SELF, (long)&shared->before, 0);
     rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
@@ -193,6 +195,7 @@ int launch_hold(struct held *held, const struct launch *launch)
     }
     shared->errnum = 0;
     shared->used = (struct timespec){ 0, 0 };
+    shared->before = (struct rusage){ 0 };
     shared->launch = *launch;
     shared->gate_read = gate[0];
     shared->gate_write = gate[1];
@@ -228,6 +231,13 @@ void launch_release(struct held *held)
 uint64_t launch_used_ns(const struct held *held)
 {
     return (uint64_t)held->shared->used.tv_sec * 1000000000u + (uint64_t)held->shared->used.tv_nsec;
+}
+
+struct rusage launch_counts_before(const struct held *held)
+{
+    const struct rusage *before = &held->shared->before;
+    return (struct rusage){ .ru_minflt = before->ru_minflt, .ru_majflt = before->ru_majflt,
+                            .ru_nvcsw = before->ru_nvcsw, .ru_nivcsw = before->ru_nivcsw };
 }
 
 int launch_abandon(struct held *held, const char **stage)

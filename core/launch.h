@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 /* What the child becomes; everything is the caller's and must live until the child was reaped. */
 struct launch {
@@ -35,6 +36,8 @@ int launch_hold(struct held *held, const struct launch *launch);
 void launch_release(struct held *held);
 /* The CPU time that a child had used before it executed: none of its program's. Known until launch_end. */
 uint64_t launch_used_ns(const struct held *held);
+/* What it had of faults and switches by then, waiting for its release among them; its times are 0 here. */
+struct rusage launch_counts_before(const struct held *held);
 /* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
 int launch_abandon(struct held *held, const char **stage);
 /* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was

@@ -208,7 +208,8 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
         return;
     }
     take_status(result, status);
-    answer_usage(answer, &(struct rusage){ 0 }, &usage);
+    struct rusage before = launch_counts_before(held);
+    answer_usage(answer, &before, &usage);
     result->max_rss_bytes = memory_peak(&usage);
 }
 

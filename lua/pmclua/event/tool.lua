@@ -12,6 +12,11 @@ M.events = {
   { "user_time", "user_ns", "ns", "CPU time in user space, sampled at each tick", true },
   { "system_time", "system_ns", "ns", "CPU time in the OS kernel, sampled at each tick", true },
   { "max_rss", "max_rss_bytes", "bytes", "the most memory that was resident at once" },
+  -- In the words of getrusage(2): perf's minor-faults is another event.
+  { "ru_minflt", "minor_faults", "", "page faults without a read from disk, from getrusage" },
+  { "ru_majflt", "major_faults", "", "page faults that read from disk, from getrusage" },
+  { "ru_nvcsw", "voluntary_switches", "", "context switches by waiting, from getrusage" },
+  { "ru_nivcsw", "involuntary_switches", "", "context switches by the scheduler, from getrusage" },
 }
 
 --- The tool event of that name.
