@@ -77,6 +77,17 @@ local function ids_of(what, given)
   return list
 end
 
+-- The id of any thread stands for its process.
+local function processes_of(ids)
+  local list, seen = {}, {}
+  for _, id in ipairs(ids) do
+    local pid = tasks.process_of(id) or id
+    if not seen[pid] then list[#list + 1] = pid end
+    seen[pid] = true
+  end
+  return list
+end
+
 local function cpus_of(what, given)
   if given == nil then return nil end
   local list, why = topology.parse(tostring(given))
@@ -95,12 +106,12 @@ function M.self()
 end
 
 --- Processes: all their threads, and those and the children that they start while they are counted.
----@param spec integer|string|table a pid, or { pid, …, per = "thread" | "process" }
+---@param spec integer|string|table a pid (or the id of one of its threads), or { pid, …, per = "thread" | "process" }
 ---@return pmclua.Target
 function M.pid(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.pid", given, { per = "string" })
-  local ids = ids_of("pmc.pid", given)
+  local ids = processes_of(ids_of("pmc.pid", given))
   return new { kind = "process", ids = ids, inherits = true, by_cpu = false,
     per = check_per("pmc.pid", given.per, { "thread", "process" }), part_field = "thread",
     name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
@@ -144,7 +155,7 @@ function list_places.self() return { { pid = 0, cpu = -1 } } end
 function list_places.process(self)
   local places, seen = {}, {}
   for _, pid in ipairs(self.ids) do
-    local threads = tasks.is_alive(pid) and tasks.threads(pid) or {}
+    local threads = tasks.living(pid) and tasks.threads(pid) or {}
     for _, tid in ipairs(threads) do
       -- The id of a thread names its process too, which may be there already.
       if not seen[tid] then
@@ -340,8 +351,9 @@ end
 --- Whether any of its processes or threads still runs; true for CPUs and cgroups.
 ---@return boolean
 function Target:is_alive()
+  local is_alive = self.kind == "process" and tasks.living or tasks.is_alive
   for _, id in ipairs(self.ids or {}) do
-    if tasks.is_alive(id) then return true end
+    if is_alive(id) then return true end
   end
   return self.ids == nil
 end

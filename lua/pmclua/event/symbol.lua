@@ -97,7 +97,8 @@ end
 -- Files that a process has mapped, with the address of their first byte; the program itself first.
 local function mapped(pid)
   local files, seen = {}, {}
-  for line in (machine.text(("/proc/%s/maps"):format(pid)) or ""):gmatch "[^\n]+" do
+  local task = pid ~= "self" and require("pmclua.target.tasks").living(pid) or pid
+  for line in (machine.text(("/proc/%s/maps"):format(task)) or ""):gmatch "[^\n]+" do
     local start, path = line:match "^(%x+)%-%x+ %S+ 0+ %S+ %d+%s+(/.*)$"
     if start and not seen[path] then
       files[#files + 1] = { path = path, start = tonumber(start, 16) }

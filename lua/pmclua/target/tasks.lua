@@ -64,4 +64,16 @@ function M.is_alive(tid)
   return state ~= nil and state ~= "Z" and state ~= "X"
 end
 
+--- A thread of a process that can still run: the first one, or where that has ended, as by pthread_exit in main,
+--- one of the others; nil: none, the process has ended. What /proc says of the process's memory and files is
+--- to be read from this one: the first has none any more.
+---@param pid integer
+---@return integer?
+function M.living(pid)
+  if M.is_alive(pid) then return pid end
+  for _, tid in ipairs(M.threads(pid)) do
+    if M.is_alive(tid) then return tid end
+  end
+end
+
 return M

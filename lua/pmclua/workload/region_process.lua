@@ -8,11 +8,13 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local region = require "pmclua.workload.region"
 local regions = require "pmclua.core.regions"
+local tasks = require "pmclua.target.tasks"
 
 local M = {}
 
 ---@class pmclua.RegionProcess
 ---@field pid integer
+---@field task integer a thread of it that lives: where /proc has its program and memory
 ---@field name string
 ---@field spec pmclua.RegionSpec
 ---@field duty integer? parts per million of the time that following may cost
@@ -20,37 +22,37 @@ local M = {}
 local RegionProcess = { kind = "process" }
 RegionProcess.__index = RegionProcess
 
-local function command_name(pid)
-  local file = io.open(("/proc/%d/comm"):format(pid))
-  local name = file and file:read "*l"
-  if file then file:close() end
-  return name
-end
-
 --- A process whose regions are followed.
 ---@param pid integer
 ---@param spec pmclua.RegionSpec from region.check
 ---@return pmclua.RegionProcess  raises where there is no such process
 function M.of(pid, spec)
-  local name = command_name(pid)
-  if not name then
+  pid = tasks.process_of(pid) or pid
+  local living = tasks.living(pid)
+  if not living then
     error(explain.problem { code = "ESRCH", operation = "find",
       message = ("there is no process %d"):format(pid) }, 0)
   end
-  return setmetatable({ pid = pid, spec = spec, name = ("%s (process %d)"):format(name, pid) }, RegionProcess)
+  if spec.threads == "one" and living ~= pid then
+    error(explain.problem { code = "ESRCH", operation = "find",
+      message = ("the first thread of process %d has ended"):format(pid),
+      hint = "its other threads are followed without threads = \"one\" (--one-thread)" }, 0)
+  end
+  return setmetatable({ pid = pid, task = living, spec = spec,
+    name = ("%s (process %d)"):format(tasks.name(pid), pid) }, RegionProcess)
 end
 
 --- The regions, found once. Raises a problem.
 ---@return pmclua.Region[]
 function RegionProcess:regions()
   if self.found then return self.found end
-  local program = require("lfs").symlinkattributes(("/proc/%d/exe"):format(self.pid), "target")
+  local program = require("lfs").symlinkattributes(("/proc/%d/exe"):format(self.task), "target")
   if not program then
     error(explain.problem { code = "EACCES", operation = "find",
       message = ("the program of process %d may not be seen"):format(self.pid),
       hint = "it is another user's, or a thread of the OS kernel" }, 0)
   end
-  self.found = region.find(self.spec, { pid = self.pid, program = program })
+  self.found = region.find(self.spec, { pid = self.task, program = program })
   return self.found
 end
 

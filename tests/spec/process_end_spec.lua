@@ -1,0 +1,166 @@
+-- Processes that are not as most: the first thread has ended and the others go on.
+
+local pmc = require "pmclua"
+local support = require "tests.support"
+local tasks = require "pmclua.target.tasks"
+
+-- Three threads that each touch 1,200 pages when a byte comes; main ends first, by pthread_exit.
+local LEADERLESS = [[
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+enum { PAGES = 1200, BYTES = PAGES * 4096 };
+char *pages[3];
+pthread_barrier_t all;
+__attribute__((noinline)) void touch(char *at) { for (long i = 0; i < BYTES; i += 4096) at[i] = 1; }
+static void *wait_and_touch(void *at)
+{
+    char byte;
+    if (read(0, &byte, 1) == 1) touch(at);
+    pthread_barrier_wait(&all);            /* one byte each */
+    while (read(0, &byte, 1) == 1) {}
+    return 0;
+}
+int main(void)
+{
+    pthread_barrier_init(&all, 0, 3);
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        pages[i] = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(pages[i], BYTES, MADV_NOHUGEPAGE);
+        pthread_create(&thread, 0, wait_and_touch, pages[i]);
+    }
+    printf("%d\n", getpid());
+    fflush(stdout);
+    pthread_exit(0);
+}
+]]
+local TOUCHED = 3 * 1200
+
+local built = {}
+
+local function program(name, source)
+  if built[name] then return built[name] end
+  support.need(support.have "cc", "no C compiler")
+  local path = support.folder() .. "/" .. name
+  support.write(path .. ".c", source)
+  local made = support.run { "cc", "-g", "-O1", "-o", path, path .. ".c", "-lpthread" }
+  assert.equal(0, made.status, made.err)
+  built[name] = path
+  return path
+end
+
+--- Starts a program that says its pid first; `go(text)` writes to it, `finish()` ends its input.
+local function start(path)
+  local folder = support.folder()
+  os.execute(("mkfifo %s/in; timeout 30 %s < %s/in > %s/out 2> %s/err &"):format(folder, path, folder, folder,
+      folder))
+  local input = assert(io.open(folder .. "/in", "we"))   -- nobody else keeps it open
+  support.await_text(folder .. "/out", "\n")
+  local running = { pid = tonumber(support.read(folder .. "/out")) }
+  function running.go(text)
+    input:write(text)
+    input:flush()
+  end
+  function running.finish()
+    input:close()
+    support.await(function() return not tasks.living(running.pid) end, "the end of the program")
+  end
+  return running
+end
+
+local function leaderless()
+  local running = start(program("leaderless", LEADERLESS))
+  support.await(function() return tasks.state(running.pid) == "Z" end, "the first thread to end")
+  return running
+end
+
+-- All have touched their pages once these many minor faults are to their names.
+local function has_touched(running)
+  local sum = 0
+  for _, tid in ipairs(tasks.threads(running.pid)) do
+    local line = support.read(("/proc/%d/task/%d/stat"):format(running.pid, tid))
+    sum = sum + tonumber(line:match "^.*%) %a %d+ %d+ %d+ %d+ %-?%d+ %d+ (%d+)")
+  end
+  return sum >= TOUCHED
+end
+
+local function counted(target, running)
+  local group = pmc.group { "page-faults", target = target }
+  group:start()
+  running.go "xxx"
+  support.await(function() return has_touched(running) end, "the threads to touch their pages")
+  local count = group:read().page_faults
+  group:close()
+  return count
+end
+
+describe("a process whose first thread has ended", function()
+  it("is counted by its other threads", function()
+    local running = leaderless()
+    local count = counted(pmc.pid(running.pid), running)
+    running.finish()
+    -- A thread may fault on its stack besides.
+    assert.is_true(count >= TOUCHED and count <= TOUCHED + 6, tostring(count))
+  end)
+
+  it("is meant by the id of any of its threads, once", function()
+    local running = leaderless()
+    local ids = tasks.threads(running.pid)
+    local target = pmc.pid(ids)
+    assert.equal("process " .. running.pid, target.name)
+    local count = counted(target, running)
+    running.finish()
+    assert.is_true(count >= TOUCHED and count <= TOUCHED + 6, tostring(count))
+  end)
+
+  it("is alive until the last of them ends", function()
+    local running = leaderless()
+    local target = pmc.pid(running.pid)
+    assert.is_true(target:is_alive())
+    assert.equal("timeout", (target:wait(0.25)))
+    running.finish()
+    assert.is_false(target:is_alive())
+    assert.matches("there is no process " .. running.pid,
+      support.message_of(function() target:check() end))
+  end)
+
+  it("is followed by stat until it ends", function()
+    local running = leaderless()
+    local out = support.folder() .. "/report"
+    os.execute(("(timeout 20 %s stat -e page-faults -j -o %s -p %d; echo ended > %s.end) 2> %s.err &"):format(
+      support.quote(support.program), out, running.pid, out, out))
+    support.await(function() return #tasks.threads(running.pid) == 4 end, "its threads")
+    require("pmclua.core").pause(5e8)
+    running.go "xxx"
+    support.await(function() return has_touched(running) end, "the threads to touch their pages")
+    running.finish()
+    support.await_text(out .. ".end", "ended")
+    local count = tonumber(support.read(out):match '"median":(%d+)')
+    assert.is_true(count >= TOUCHED and count <= TOUCHED + 12, support.read(out))
+  end)
+
+  it("has its variables looked up in what they have mapped", function()
+    local running = leaderless()
+    local address, why = require("pmclua.event.symbol").in_process(running.pid) "pages"
+    running.finish()
+    support.need(address or not tostring(why):find "elfutils", "elfutils is not installed")
+    assert.is_nil(why)
+    assert.is_true(address > 0)
+  end)
+
+  it("has its functions followed in its other threads", function()
+    require("tests.support.regions").need_probes()
+    local running = leaderless()
+    local pid = running.pid
+    local ok, why = pcall(require("pmclua.workload.region_process").of, pid, { threads = "one" })
+    local process = require("pmclua.workload.region_process").of(pid, { threads = "all" })
+    running.finish()
+    assert.is_false(ok)
+    assert.matches("the first thread of process " .. pid .. " has ended", tostring(why))
+    assert.are_not.equal(pid, process.task)
+    assert.matches("^leaderless", process.name)
+  end)
+end)
