@@ -5,7 +5,7 @@
 --   share of repetitions up to a value, `factor` medians with 95 % intervals against a factor, `regression`
 --   counts over iterations with their line and residuals, `order` values as they came, `histogram` how often
 --   each value came. Files of `pmclua monitor --json` are plotted over `time`, those of
---   `pmclua regions --json` as a `histogram` of calls.
+--   `pmclua regions --json` as a `histogram` of calls: several of these in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
 -- example:
 --   pmclua pages --store pages.jsonl
@@ -71,7 +71,7 @@ end
 -- Monitors and regions are not results: they are plotted as they are.
 local function source()
   local files = { by = opt.by, unpack(opt.files) }
-  if #files == 1 and #opt.where + #opt.metrics == 0 then return files[1] end
+  if #files > 0 and not opt.by and #opt.where + #opt.metrics == 0 then return { unpack(files) } end
   local result = pmc.load(files)
   if #opt.metrics > 0 then result = result:with { metrics = opt.metrics } end
   return #opt.where > 0 and result:where(conditions()) or result

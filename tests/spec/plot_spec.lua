@@ -388,6 +388,30 @@ describe("pmclua plot", function()
     assert.equal(0, support.pmclua({ "plot", path, "--format", "svg" }).status)
   end)
 
+  it("draws the calls of several files in the same bins, and says what has none", function()
+    local other = REGIONS:gsub('"low":9000,"high":9100', '"low":70000,"high":70100')
+      :gsub('"regions":%[', '%0{"name":"thrown","events":{"duration":{"n":0,"why":"none returned"}}},')
+    local both = pmc.plot({ file("before.json", REGIONS), file("after.json", other) }).chart
+    local before, after = unpack(both.panels[1].series)
+    assert.same({ "before.json", "after.json", 1 }, { before.title, after.title, #both.panels })
+    local calls = { 0, 0 }
+    for i = 1, #before.data do
+      assert.equal(before.data[i][1], after.data[i][1])
+      calls = { calls[1] + before.data[i][2], calls[2] + after.data[i][2] }
+    end
+    assert.same({ 5, 5 }, calls)
+    assert.matches("none of thrown", both.subtitle, 1, true)
+    local shown = support.pmclua { "plot", file("before.json", REGIONS), file("after.json", other) }
+    assert.equal(0, shown.status)
+  end)
+
+  it("says why there are no calls to draw", function()
+    local path = file("none.json", '{"kind":"regions","regions":[{"name":"thrown","events":{"duration":'
+      .. '{"n":0,"why":"no call of it returned"}}}]}')
+    assert.matches("there are no calls with duration: no call of it returned",
+      (support.pmclua({ "plot", path }).err:gsub("%s+", " ")), 1, true)
+  end)
+
   it("refuses what makes no sense", function()
     local path = stored()
     assert.equal(2, support.pmclua({ "plot", path, "--kind", "pie" }).status)

@@ -153,7 +153,10 @@ local function remark_on(self, regions, words)
     say(self, "regions: another user of the PMU had its counters for a while: calls meanwhile were not seen")
   end
   for _, calls in ipairs(regions) do
-    if calls.calls == 0 then say(self, never, calls.name) end
+    if calls.entries == 0 then say(self, never, calls.name)
+    elseif calls.calls == 0 then
+      say(self, "regions: no call of %s returned: there are no numbers of it", calls.name)
+    end
     if is_switching(calls) then say(self, "regions: %s: %s", calls.name, NOT_THE_CALLS) end
     local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans + calls.moved
     if apart > 0 then

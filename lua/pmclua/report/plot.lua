@@ -167,23 +167,21 @@ function M.new(result, options)
 end
 
 --- A plot of a result, or of a file: a stored result, or what `pmclua monitor --json` (its counts over time)
---- and `pmclua regions --json` (how long calls took) wrote.
+--- and `pmclua regions --json` (how long calls took) wrote; several of the latter stand in the same bins.
 ---@param source pmclua.Result|string|string[] a result, a path, or paths
 ---@param options? pmclua.PlotOptions|string a kind, or options
 ---@return pmclua.Plot plot raises an error object where gnuplot is missing and the plot is written
 function M.plot(source, options)
   if type(source) == "table" and getmetatable(source) then return M.new(source, options) end
   options = type(options) == "string" and { kind = options } or options or {}
-  local path = type(source) == "table" and source[1] or source
-  local streams = require "pmclua.report.plot.stream"
-  local kind = type(path) == "string" and streams.kind_of(path)
+  local paths, streams = type(source) == "table" and source or { source }, require "pmclua.report.plot.stream"
+  local kind = streams.kind_of_all(paths)
   if not kind then return M.new(require("pmclua.experiment.result.files").load(source), options) end
   check_options(options)
   if options.kind and options.kind ~= kind then
-    explain.misuse(("%s has only --kind %s"):format(text.safe(path), kind), 2)
+    explain.misuse(("%s has only --kind %s"):format(text.safe(paths[1]), kind), 2)
   end
-  local _, chart = streams.chart(path, options)
-  return M.of_chart(kind, chart, options)
+  return M.of_chart(kind, streams.chart(paths, options), options)
 end
 
 --- The plots of a result for its HTML page; none where gnuplot is missing.

@@ -1,8 +1,9 @@
---- stream.lua (plot): charts of what `pmclua monitor --json` and `pmclua regions --json` write.
+--- stream.lua (plot): charts of what `pmclua monitor --json` writes; calls.lua has those of `regions --json`.
 --
 -- Invariant: the file is data that anyone may have written: what is not of these shapes is refused. What was
 -- not counted is a gap in a line, never 0.
 
+local calls = require "pmclua.report.plot.calls"
 local explain = require "pmclua.explain"
 local text = require "pmclua.text"
 local axis = require "pmclua.report.plot.axis"
@@ -117,71 +118,6 @@ local function time_chart(path, entries, options)
   return { title = path:match "[^/]+$", subtitle = said, panels = panels }
 end
 
--- ---- regions: how often calls took how much --------------------------------------------------------------
-
-local BINS, FAR = 30, 64
-local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock = true }
-
-local function edges(bars)
-  local low, high = bars[1].low, bars[#bars].high + 1
-  local log = high / math.max(1, low) >= FAR
-  if log then low = math.max(1, low) end
-  return low, high, log
-end
-
--- The bars that a file has are fine: BINS of them, of equal width or of equal ratio.
-local function rebinned(bars, divisor)
-  local low, high, log = edges(bars)
-  local function place(value)
-    if log then return math.log(math.max(value, low) / low) / math.log(high / low) end
-    return (value - low) / (high - low)
-  end
-  local function edge(bin)
-    return log and low * (high / low) ^ (bin / BINS) or low + (high - low) * bin / BINS
-  end
-  local counts, data = {}, {}
-  for _, bar in ipairs(bars) do
-    local bin = math.min(BINS - 1, math.floor(BINS * place((bar.low + bar.high) / 2)))
-    counts[bin] = (counts[bin] or 0) + bar.count
-  end
-  for bin = 0, BINS - 1 do
-    local from, to = edge(bin) / divisor, edge(bin + 1) / divisor
-    data[#data + 1] = { (from + to) / 2, counts[bin] or 0, to - from }
-  end
-  return data, log
-end
-
-local function bars_of(path, region, name)
-  local event = type(region.events) == "table" and region.events[name]
-  local bars = type(event) == "table" and event.histogram
-  if type(bars) ~= "table" or #bars == 0 then
-    refuse(path, ("there are no calls with %s"):format(text.safe(name)))
-  end
-  for _, bar in ipairs(bars) do
-    if type(bar.low) ~= "number" or type(bar.high) ~= "number" or type(bar.count) ~= "number" then
-      refuse(path, "a histogram of it is none")
-    end
-  end
-  return bars
-end
-
-local function regions_chart(path, file, options)
-  local name, panels = (options.name or "duration"):gsub("-", "_"), {}
-  if type(file.regions) ~= "table" or #file.regions == 0 then refuse(path, "it has no regions") end
-  for i, region in ipairs(file.regions) do
-    if i > PANELS then break end
-    local bars = bars_of(path, region, name)
-    local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", bars[#bars].high)
-    local data, log = rebinned(bars, scale.divisor)
-    panels[i] = { title = tostring(region.name), x = { label = scale.label, log = log },
-      y = { label = "calls", low = 0, whole = true },
-      series = { { style = "bars", colour = i, data = data } } }
-  end
-  local said = "calls by what they took"
-  if #file.regions > #panels then said = ("%s · the first %d of %d"):format(said, #panels, #file.regions) end
-  return { title = tostring(file.command or path), subtitle = said, panels = panels }
-end
-
 -- ---- which of them ---------------------------------------------------------------------------------------
 
 local function read_lines(path)
@@ -206,15 +142,26 @@ function M.kind_of(path)
   if line and line:find '^{' and line:find '"kind":"regions"' then return "histogram" end
 end
 
---- The chart of a file.
----@param path string
+--- What all of these files are; nil: something else. One alone may be of a monitor.
+---@param paths string[]
+---@return "time"|"histogram"|nil kind
+function M.kind_of_all(paths)
+  local kind = type(paths[1]) == "string" and M.kind_of(paths[1])
+  for i = 2, #paths do
+    if kind ~= "histogram" or M.kind_of(paths[i]) ~= kind then return nil end
+  end
+  return kind or nil
+end
+
+--- The chart of a file; of several, where all are of regions.
+---@param paths string[]
 ---@param options pmclua.PlotOptions
----@return string kind
 ---@return pmclua.Chart
-function M.chart(path, options)
-  local kind, entries = M.kind_of(path), read_lines(path)
-  if kind == "time" then return kind, time_chart(path, entries, options) end
-  return kind, regions_chart(path, entries[1], options)
+function M.chart(paths, options)
+  if M.kind_of(paths[1]) == "time" then return time_chart(paths[1], read_lines(paths[1]), options) end
+  local files = {}
+  for i, path in ipairs(paths) do files[i] = { path = path, content = read_lines(path)[1] } end
+  return calls.chart(files, (options.name or "duration"):gsub("-", "_"), refuse)
 end
 
 return M

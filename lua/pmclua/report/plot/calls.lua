@@ -1,0 +1,165 @@
+--- calls.lua: charts of what `pmclua regions --json` writes: how often calls took how much, of one file or of
+--- several in the same bins.
+--
+-- Invariant: a region without such calls is left out, and said to be; the file is data that anyone may have
+-- written.
+
+local text = require "pmclua.text"
+local axis = require "pmclua.report.plot.axis"
+local gnuplot = require "pmclua.report.plot.gnuplot"
+
+local M = {}
+
+local PANELS = 4                -- below each other
+local BINS, FAR = 30, 64
+local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock = true }
+
+-- ---- bins ----------------------------------------------------------------------------------------------
+
+-- Bins of equal width or of equal ratio that hold all bars of these lists.
+local function bins_of(lists)
+  local low, high = math.huge, 0
+  for _, bars in ipairs(lists) do
+    low, high = math.min(low, bars[1].low), math.max(high, bars[#bars].high + 1)
+  end
+  local log = high / math.max(1, low) >= FAR
+  if log then low = math.max(1, low) end
+  return { log = log, high = high,
+    place = function(value)
+      if log then return math.log(math.max(value, low) / low) / math.log(high / low) end
+      return (value - low) / (high - low)
+    end,
+    edge = function(bin)
+      return log and low * (high / low) ^ (bin / BINS) or low + (high - low) * bin / BINS
+    end }
+end
+
+-- The bars that a file has are finer.
+local function counts_in(bins, bars)
+  local counts = {}
+  for _, bar in ipairs(bars) do
+    local bin = math.min(BINS - 1, math.floor(BINS * bins.place((bar.low + bar.high) / 2)))
+    counts[bin] = (counts[bin] or 0) + bar.count
+  end
+  return counts
+end
+
+local function as_bars(bins, bars, divisor)
+  local counts, data = counts_in(bins, bars), {}
+  for bin = 0, BINS - 1 do
+    local from, to = bins.edge(bin) / divisor, bins.edge(bin + 1) / divisor
+    data[#data + 1] = { (from + to) / 2, counts[bin] or 0, to - from }
+  end
+  return data
+end
+
+-- Only the outline, so that none hides another.
+local function as_steps(bins, bars, divisor)
+  local counts, data = counts_in(bins, bars), {}
+  for bin = 0, BINS - 1 do data[bin + 1] = { bins.edge(bin) / divisor, counts[bin] or 0 } end
+  data[BINS + 1] = { bins.edge(BINS) / divisor, 0 }
+  return data
+end
+
+-- ---- what files have ------------------------------------------------------------------------------------
+
+local function is_bar(bar)
+  return type(bar) == "table" and type(bar.low) == "number" and type(bar.high) == "number"
+    and type(bar.count) == "number"
+end
+
+-- A region's bars; nil where it has none, and why.
+local function bars_of(path, region, name, refuse)
+  local event = type(region.events) == "table" and region.events[name]
+  local bars = type(event) == "table" and event.histogram
+  if type(bars) ~= "table" or #bars == 0 then
+    return nil, type(event) == "table" and type(event.why) == "string" and event.why
+  end
+  for _, bar in ipairs(bars) do
+    if not is_bar(bar) then refuse(path, "a histogram of it is none") end
+  end
+  return bars
+end
+
+-- Regions by name, in the order of the files, each with the bars that files have of it.
+local function collect(files, name, refuse)
+  local list, known, why = {}, {}, nil
+  for i, file in ipairs(files) do
+    local regions = type(file.content) == "table" and file.content.regions
+    if type(regions) ~= "table" or #regions == 0 then refuse(file.path, "it has no regions") end
+    for _, region in ipairs(regions) do
+      if type(region) ~= "table" then refuse(file.path, "a region of it is none") end
+      local title = tostring(region.name)
+      local bars, reason = bars_of(file.path, region, name, refuse)
+      why = why or reason
+      if not known[title] then
+        known[title] = { title = title, lists = {}, files = {} }
+        list[#list + 1] = known[title]
+      end
+      if bars then
+        table.insert(known[title].lists, bars)
+        table.insert(known[title].files, i)
+      end
+    end
+  end
+  return list, why
+end
+
+-- ---- the chart -----------------------------------------------------------------------------------------
+
+local function panel_of(region, name, labels)
+  local bins, series = bins_of(region.lists), {}
+  local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", bins.high)
+  for i, bars in ipairs(region.lists) do
+    local file = region.files[i]
+    series[i] = #labels == 1 and { style = "bars", data = as_bars(bins, bars, scale.divisor) }
+      or { style = "steps", title = labels[file], data = as_steps(bins, bars, scale.divisor) }
+    series[i].colour = #labels > 1 and file or region.colour
+  end
+  return { title = region.title, x = { label = scale.label, log = bins.log },
+    y = { label = "calls", low = 0, whole = true }, series = series }
+end
+
+local function names_of(files)
+  local labels, seen = {}, {}
+  for i, file in ipairs(files) do
+    labels[i] = file.path:match "[^/]+$"
+    if seen[labels[i]] then labels[i] = file.path end
+    seen[labels[i]] = true
+  end
+  return labels
+end
+
+--- The chart of calls by what they took of an event.
+---@param files { path: string, content: any }[] what each file's line says
+---@param name string field of an event, "duration" or "cpu_time"
+---@param refuse fun(path: string, why: string) raises
+---@return pmclua.Chart
+function M.chart(files, name, refuse)
+  if #files > gnuplot.MOST_SERIES then
+    refuse(files[#files].path, ("there is room for %d files"):format(gnuplot.MOST_SERIES))
+  end
+  local regions, why = collect(files, name, refuse)
+  local panels, absent, labels = {}, {}, names_of(files)
+  local counted = 0
+  for _, region in ipairs(regions) do
+    if #region.lists == 0 then
+      absent[#absent + 1] = region.title
+    else
+      counted = counted + 1
+      region.colour = counted
+      if counted <= PANELS then panels[counted] = panel_of(region, name, labels) end
+    end
+  end
+  if #panels == 0 then
+    refuse(files[1].path, ("there are no calls with %s%s"):format(text.safe(name),
+      why and ": " .. text.safe(why) or ""))
+  end
+  local said = "calls by what they took"
+  if counted > #panels then said = ("%s · the first %d of %d"):format(said, #panels, counted) end
+  if #absent > 0 then said = ("%s · none of %s"):format(said, text.list(absent)) end
+  local command = #files == 1 and tostring(files[1].content.command or files[1].path)
+  return { title = command or table.concat(labels, ", "), subtitle = said, panels = panels }
+end
+
+return M

@@ -1,0 +1,54 @@
+-- A region of which no call returned has no numbers: in reports, JSON, CSV, plots and experiments.
+
+local made = require "tests.support.regions"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local ABSENT = { status = "not-counted", why = "no call of it returned", n = 0 }
+
+-- A function of throws.cc that always throws.
+local function result()
+  return require("pmclua.experiment.regions").measure({ made.program "throws.cc" },
+    { regions = { "work::deep" }, events = { made.FAULTS }, calibrate = false, timeout = 30 })
+end
+
+describe("a region of which no call returned", function()
+  lazy_setup(made.need_probes)
+
+  it("has no values, and says why", function()
+    local deep = result():region "work::deep(int)"
+    assert.equal(0, deep.calls)
+    assert.is_true(deep.entries > 0)
+    for _, name in ipairs { "duration", "cpu_time", made.FAULTS } do
+      for _, is_self in ipairs { false, true } do
+        assert.same(ABSENT, deep:values(name, is_self))
+        assert.is_nil(deep:quantile(name, 0.5, is_self))
+      end
+    end
+  end)
+
+  it("has none in JSON, CSV and plots", function()
+    local found = result()
+    local path = support.write(support.folder() .. "/r.json", found:report { format = "json" })
+    local read = require("dkjson").decode(support.read(path)).regions[1]
+    for _, kind in ipairs { "events", "itself" } do
+      for _, values in pairs(read[kind]) do
+        assert.same(ABSENT, values)
+      end
+    end
+    assert.equal("region,tid,start_ns,level,duration,cpu_time,page_faults\n", found:calls_csv())
+    local ok, problem = pcall(pmc.plot, path)
+    assert.is_false(ok)
+    assert.matches("no call of it returned", tostring(problem))
+  end)
+
+  it("has none in experiments, which do not say that it was never called", function()
+    local path = support.folder() .. "/stored.jsonl"
+    local stored = pmc.measure(pmc.command { made.program "throws.cc" }, { events = made.FAULTS,
+      regions = { "work::deep" }, repetitions = 2, warmup = 0, store = path, quiet = true })
+    local said = stored:report()
+    assert.matches("no call of work::deep%(int%) returned", (said:gsub("%s+", " ")))
+    assert.is_nil(said:find("never called", 1, true))
+    assert.is_nil(support.read(path):find('"region":"work::deep', 1, true))
+  end)
+end)
