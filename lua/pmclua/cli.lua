@@ -92,6 +92,16 @@ local function refuse_left_over(script)
     ("--%s has no effect: %s ran no experiment"):format(name, script.name)), 0)
 end
 
+-- Whether a table has keys of an experiment: then its script forgot to declare it.
+local function looks_declared(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  local check = require("pmclua.experiment.keys").check
+  for key in pairs(value) do
+    if check[key] and key ~= "name" then return true end
+  end
+  return false
+end
+
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
 local function conclude(value)
   local experiment = package.loaded["pmclua.experiment"]
@@ -103,6 +113,10 @@ local function conclude(value)
   refuse_left_over(script)
   if value == nil and experiment and experiment.is_waiting() then
     complain "an experiment was declared and not run: `return pmc.experiment { … }` has a script run it"
+  end
+  if looks_declared(value) then
+    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` has it run"
+    return STATUS.failed
   end
   if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
   return STATUS.done

@@ -263,7 +263,7 @@ describe("the command line of an experiment", function()
     local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, '
       .. 'repetitions = "20", margin = 5, baseline = "true" }') }
     assert.matches('repetitions must be a whole number of at least 1, not "20"\n', got.err, 1, true)
-    assert.matches('margin is a percentage such as "1%", not 5\n', got.err, 1, true)
+    assert.matches('margin is a percentage such as "1%", not 5: write "5%"\n', got.err, 1, true)
     local none = support.pmclua { script '{ events = "page-faults", baseline = "true" }' }
     assert.equal("pmclua: workloads is missing: what shall be run?\n", (none.err:gsub("%S+:1: ", "")))
   end)

@@ -227,13 +227,14 @@ local function run_plan(declaration, made, session, into, options)
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
-local function conclude(into, ended)
+local function conclude(declaration, into, ended)
   local result, storing = into.result, into.storing
   storing:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted")
   if not ended.ok then error(ended.status, 0) end
   into.holding:finish()
   result.status, result.problem, result.path = ended.status, ended.problem or storing.problem, storing.path
-  result.remarks = ended.remarks
+  result.remarks = require("pmclua.experiment.levels_used").remarks(declaration)
+  for _, remark in ipairs(ended.remarks or {}) do table.insert(result.remarks, remark) end
   result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()
   return result
@@ -258,7 +259,7 @@ function Experiment:run(options)
   local into = gather(self.declaration, options, header, stored)
   local ended = run_plan(self.declaration, made, session, into, options)
   if not options.session then session:close() end
-  return conclude(into, ended)
+  return conclude(self.declaration, into, ended)
 end
 
 -- ---- as a script ----

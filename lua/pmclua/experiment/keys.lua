@@ -82,6 +82,13 @@ local function with_metric_hint(spec, problem)
   return { message = problem.message, position = at, length = problem.length, hint = hint }
 end
 
+-- Every event of a list in one string that is wrong, not the first alone.
+local function say_each(spec, problem, options, wrong)
+  for _, each in ipairs(require("pmclua.event.several").of(spec, problem, options)) do
+    wrong("%s", explain.spec(each.spec, with_metric_hint(each.spec, each.problem)))
+  end
+end
+
 function check.events(value, wrong, _, experiment)
   local events, seen, options = {}, {}, options_for(experiment)
   if type(value) == "string" then value = { value } end
@@ -94,7 +101,8 @@ function check.events(value, wrong, _, experiment)
     local list, problem
     if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
     else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
-    if problem then wrong("%s", explain.spec(tostring(spec), with_metric_hint(spec, problem))) end
+    if problem and type(spec) == "string" then say_each(spec, problem, options, wrong)
+    elseif problem then wrong("%s", problem.message) end
     for _, event in ipairs(list or {}) do
       if seen[event.field] then
         wrong("events '%s' and '%s' would both be called %s: give one a label, \"name = %s\"",
@@ -311,6 +319,11 @@ check.repetitions, check.warmup, check.seed = whole(1), whole(0), whole(0)
 --- A number; a list of at least two, or "fit", for a line through the counts of several.
 function check.iterations(value, wrong, key)
   if value == "fit" then return value end
+  if type(value) == "string" then
+    wrong('iterations is a number, a list of at least two, or "fit", not %s%s', shown(value),
+      meant(value, { "fit" }))
+    return nil
+  end
   if type(value) ~= "table" then return whole(1)(value, wrong, key) end
   for _, count in ipairs(value) do whole(1)(count, wrong, key) end
   say_stray(key, value, wrong)
@@ -339,10 +352,17 @@ check.layout = one_of("fixed", "randomise")
 check.read = one_of("auto", "syscall", "user", "toggle")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
+-- A number alone could be a share or per cent.
 local function margin_of(value)
-  if type(value) == "number" then return value > 0 and value < 1 and value or nil end
   local percent = type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
   return percent and percent > 0 and percent / 100 or nil
+end
+
+-- What a number may have been meant for, in words.
+local function as_percent(value)
+  if type(value) ~= "number" or value <= 0 then return "" end
+  local alone = ('write "%g%%"'):format(value)
+  return (value < 1 and ': %s, or "%g%%"' or ": %s"):format(alone, value * 100)
 end
 
 --- { default = ratio, event = ratio, … } of "1%" or { "1%", instructions = "0.1%" }.
@@ -351,7 +371,9 @@ function check.margin(value, wrong)
   local margins = {}
   for key, item in pairs(value) do
     local ratio = margin_of(item)
-    if not ratio then wrong("margin is a percentage such as \"1%%\", not %s", shown(item)) end
+    if not ratio then
+      wrong('margin is a percentage such as "1%%", not %s%s', shown(item), as_percent(item))
+    end
     margins[key == 1 and "default" or tostring(key):gsub("-", "_")] = ratio
   end
   return margins
@@ -421,7 +443,8 @@ function check.stop(value, wrong)
   local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
     seconds = value.time and M.seconds(value.time) }
   if value.interval and not rule.interval then
-    wrong('stop.interval is a percentage such as "1%%", not %s', shown(value.interval))
+    wrong('stop.interval is a percentage such as "1%%", not %s%s', shown(value.interval),
+      as_percent(value.interval))
   end
   if value.time and not rule.seconds then
     wrong('stop.time is a duration such as "5min", not %s', shown(value.time))

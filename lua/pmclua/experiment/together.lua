@@ -123,6 +123,7 @@ function M.check(declaration, wrong, reserved)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_margins(declaration, wrong)
+  require("pmclua.experiment.levels_used").check(declaration, wrong)
   check_formulae(declaration, wrong)
 end
 

@@ -127,6 +127,12 @@ local function plots(list)
   return table.concat(parts, "\n")
 end
 
+-- Why plots that the page could have are not in it; "" where they are.
+local function missing_plots(result, list)
+  local why = #list == 0 and require("pmclua.report.plot").missing_for_page(result)
+  return why and element("p", escape(why), 'class="notes"') or ""
+end
+
 -- What gnuplot, where it is installed, draws of the result.
 local function drawn(result, options)
   return options and options.plots or require("pmclua.report.plot").for_page(result)
@@ -221,11 +227,11 @@ end
 ---@return string
 function M.render(result, _, options)
   local report = tables.of(result)
-  local title = words.title(result)
+  local title, pictures = words.title(result), drawn(result, options) or {}
   local body = {
     element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
     section("tables", "Tables", all_tables(report)),
-    section("plots", "Plots", plots(drawn(result, options))),
+    section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
     section("notes", "Notes and warnings", list_of(report.notes, "notes")),
     section("plan", "Plan", plan(result)), section("host", "Host", host(result)),
     section("obtained", "How each number was obtained", how_obtained(result)),

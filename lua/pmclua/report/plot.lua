@@ -184,6 +184,15 @@ function M.plot(source, options)
   return M.of_chart(kind, streams.chart(paths, options), options)
 end
 
+--- Why the page of a result has no plots; nil where there is nothing to plot.
+---@param result pmclua.Result
+---@return string?
+function M.missing_for_page(result)
+  if not has_values(result, default_name(result)) then return nil end
+  if require("pmclua.report.plot.gnuplot").program() then return "gnuplot could draw none of the plots" end
+  return "There are no plots: gnuplot is not installed (apt-get install gnuplot-nox, or its like)"
+end
+
 --- The plots of a result for its HTML page; none where gnuplot is missing.
 ---@param result pmclua.Result
 ---@return { title: string, svg: string }[]

@@ -15,6 +15,7 @@ local words = require "pmclua.workload.words"
 ---@field stdout? "null"|"inherit"|"capture"
 ---@field stderr? "null"|"inherit"|"capture"
 ---@field shell? boolean run by /bin/sh -c
+---@field asked? string of a command string, what is outside its quotes
 local Command = { kind = "command", per = "run", in_runner = false }
 Command.__index = Command
 Command.__tostring = function(self) return "command: " .. self.name end
@@ -39,6 +40,11 @@ local function argv_of(list, shell)
       why), 4)
   end
   return argv
+end
+
+-- What of a command string is outside quotes, where {name} can only be a factor.
+local function unquoted(text)
+  return (text:gsub("\\.", " "):gsub("'[^']*'", " "):gsub('"[^"]*"', " "))
 end
 
 --- A command.
@@ -71,6 +77,7 @@ function command.new(spec)
       explain.misuse(("%s is 'null', 'inherit' or 'capture', not %q"):format(stream, self[stream]), 3)
     end
   end
+  if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
   self.name = named.name or (named.shell and list[1]) or words.join(self.argv)
   return setmetatable(self, Command)
 end

@@ -1,0 +1,122 @@
+--- levels_used.lua: whether the {names} in workloads are factors, and whether workloads see the factors.
+--
+-- A name in braces that is no factor stays as it is, which is right for `awk '{print}'` and wrong for a slip of
+-- the pen: it is refused where nothing else can be meant, and where it is nearly a factor's name.
+
+local layout = require "pmclua.experiment.layout"
+local text = require "pmclua.text"
+
+local M = {}
+
+local HOOKS = { "setup", "prepare", "conclude", "cleanup" }
+
+-- The strings of a workload in which levels are filled in: those in which braces mean nothing else, and others.
+local STRICT = { command = { "asked", "cwd", "stdin" },
+  kernel = { "source", "library", "symbol", "cc", "cpus", "threads" } }
+local OTHERS = { command = { "argv", "env" }, kernel = { "cflags", "libs", "params" } }
+
+local function strings_of(workload, fields)
+  local list = {}
+  for _, field in ipairs(fields or {}) do
+    local value = workload[field]
+    local items = type(value) == "table" and value or { value }
+    for _, item in pairs(items) do list[#list + 1] = tostring(item) end
+  end
+  return list
+end
+
+local UNUSED = "no workload uses the factor %s: its levels differ by chance alone; its level is {%s} in a "
+  .. 'command, and pmclua_u64(params, "%s", 0) in a kernel'
+
+local function each_name(strings, take)
+  for _, item in ipairs(strings) do
+    for name in item:gmatch "{([%a_][%w_]*)}" do take(name, item) end
+  end
+end
+
+-- The workloads, and the hooks that are commands.
+local function all_of(declaration)
+  local list = { unpack(declaration.workloads) }
+  for _, hook in ipairs(HOOKS) do
+    if type(declaration[hook]) == "table" then list[#list + 1] = declaration[hook] end
+  end
+  return list
+end
+
+-- ---- names that are no factor ----------------------------------------------------------------------------
+
+local function no_factor(workload, name, names)
+  if #names == 0 then
+    local said = '%s: {%s} is no factor, and there are none: factors = { { "%s", { … } } }'
+    return said:format(workload.name, name, name)
+  end
+  local near = text.nearest(name, names)
+  return ("%s: there is no factor '%s'%s"):format(workload.name, name,
+    near and (", did you mean '%s'?"):format(near) or "; there are " .. text.list(names))
+end
+
+--- Reports names in braces that should be factors and are none.
+---@param declaration pmclua.Declaration
+---@param wrong fun(form: string, ...)
+function M.check(declaration, wrong)
+  local names, known = {}, {}
+  for i, factor in ipairs(declaration.factors) do
+    names[i] = tostring(factor.name)
+    known[names[i]] = true
+  end
+  for _, workload in ipairs(all_of(declaration)) do
+    local said = {}
+    local function refuse(name)
+      if not (known[name] or said[name]) then wrong("%s", no_factor(workload, name, names)) end
+      said[name] = true
+    end
+    each_name(strings_of(workload, STRICT[workload.kind]), refuse)
+    each_name(strings_of(workload, OTHERS[workload.kind]), function(name)
+      if text.nearest(name, names) then refuse(name) end
+    end)
+  end
+end
+
+-- ---- factors that nobody sees ----------------------------------------------------------------------------
+
+local function takes_levels(fn)
+  local about = type(fn) == "function" and debug.getinfo(fn, "u")
+  return about and (about.nparams > 0 or about.isvararg)
+end
+
+-- Whether a kernel asks for the level by its name; where its source is not at hand, or is not all, it may.
+local function may_ask(workload, name)
+  if workload.threads == name then return true end
+  local ok, identity = pcall(workload.identity, workload)
+  local source = ok and identity[1]
+  if not source or source:find '#%s*include%s*"' then return true end
+  return source:find('"' .. name .. '"', 1, true) ~= nil
+end
+
+local function sees(workload, name)
+  local found = false
+  for _, fields in ipairs { STRICT, OTHERS } do
+    each_name(strings_of(workload, fields[workload.kind]), function(filled)
+      found = found or filled == name
+    end)
+  end
+  if found then return true end
+  if workload.kind == "function" then return takes_levels(workload.fn) end
+  return workload.kind == "kernel" and may_ask(workload, name)
+end
+
+--- What to know of factors that make no difference to any workload: one text each.
+---@param declaration pmclua.Declaration
+---@return string[]
+function M.remarks(declaration)
+  local list = {}
+  for _, factor in ipairs(declaration.factors) do
+    local is_used = layout.FACTORS[factor.name] ~= nil
+    for _, workload in ipairs(all_of(declaration)) do is_used = is_used or sees(workload, factor.name) end
+    for _, hook in ipairs(HOOKS) do is_used = is_used or takes_levels(declaration[hook]) end
+    if not is_used then list[#list + 1] = UNUSED:format(factor.name, factor.name, factor.name) end
+  end
+  return list
+end
+
+return M
