@@ -27,6 +27,7 @@ struct pmclua_runner {
     int fd;
     int ended;                     /* a pidfd, readable when the runner has ended; -1: this OS kernel has none */
     struct pmclua_message answer;
+    int is_whole;                  /* the answer was handed out */
 };
 
 extern char **environ;
@@ -188,21 +189,35 @@ int pmclua_pause(uint64_t ns)
     return 0;
 }
 
+static int is_sound(const struct message_header *header)
+{
+    const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
+    return header->bytes == sizeof *facts + 8 * ((uint64_t)facts->words + facts->region_words) +
+                            facts->output_bytes + facts->error_bytes;
+}
+
+/* Never waits within an answer: a kernel may have written anything to the connection, and hang since. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
 {
-    int result = wait_readable(runner, timeout_ns);
-    if (result <= 0)
-        return result;
-    result = message_receive(runner->fd, &runner->answer);
+    uint64_t deadline = timeout_ns < 0 ? UINT64_MAX : pmclua_now_ns() + (uint64_t)timeout_ns;
+    int result = 0;
+    if (runner->is_whole)
+        runner->answer.used = 0;
+    runner->is_whole = 0;
+    while (result == 0) {
+        uint64_t now = pmclua_now_ns();
+        result = wait_readable(runner, timeout_ns < 0 ? -1 : now < deadline ? (int64_t)(deadline - now) : 0);
+        if (result <= 0)
+            return result;
+        result = message_receive_part(runner->fd, &runner->answer);
+    }
     if (result < 0)
         return result;
+    runner->is_whole = 1;
     const struct message_header *header = message_header(&runner->answer);
-    const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
-    if (header->kind != MSG_RESULT || header->bytes < sizeof *facts ||
-        header->bytes != sizeof *facts + 8 * ((uint64_t)facts->words + facts->region_words) +
-                             facts->output_bytes + facts->error_bytes)
+    if (!is_sound(header))
         return -EPROTO;
-    *out = facts;
+    *out = (const struct pmclua_result *)(header + 1);
     return 1;
 }
 
@@ -250,7 +265,7 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
         kill(runner->pid, SIGTERM);
     if (!reap(runner, &status, kill_it ? 100000000u : 2000000000u)) {
         kill(runner->pid, SIGKILL);
-        while (waitpid(runner->pid, &status, 0) < 0 && errno == EINTR)
+        while (waitpid(runner->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -148,3 +148,41 @@ int message_receive(int fd, struct pmclua_message *message)
     message->used += header.bytes;
     return 0;
 }
+
+/* How long it is, as far as is known. */
+static int answer_bytes(const struct pmclua_message *message, uint32_t *bytes)
+{
+    *bytes = sizeof(struct message_header);
+    if (message->used < *bytes)
+        return 0;
+    const struct message_header *header = message_header(message);
+    if (header->kind != MSG_RESULT || header->bytes < sizeof(struct pmclua_result) ||
+        header->bytes > MESSAGE_MAX - *bytes)
+        return -EPROTO;
+    *bytes += header->bytes;
+    return 0;
+}
+
+int message_receive_part(int fd, struct pmclua_message *message)
+{
+    for (;;) {
+        uint32_t bytes;
+        int result = answer_bytes(message, &bytes);
+        if (result == 0 && message->used == bytes)
+            return 1;
+        if (result == 0)
+            result = reserve(message, bytes - message->used);
+        if (result < 0)
+            return result;
+        ssize_t got = recv(fd, message->bytes + message->used, bytes - message->used, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return 0;
+        if (got < 0 && errno != ECONNRESET)
+            return -errno;
+        if (got <= 0)
+            return -EPIPE;
+        message->used += (uint32_t)got;
+    }
+}

@@ -11,7 +11,7 @@
  * (an answer). Both ends are the same build on the same machine: native layout. */
 struct message_header { uint32_t bytes, kind; uint64_t id; };
 
-enum { MSG_RESULT = 100, MESSAGE_MAX = 1 << 30 };
+enum { MSG_RESULT = 0x736d5043, MESSAGE_MAX = 1 << 30 };      /* no kind that stray bytes look like */
 
 struct message_field { uint32_t kind, bytes; const uint8_t *data; };
 
@@ -25,5 +25,8 @@ const char *field_text(const struct message_field *field);
 /* Sends or receives a whole message, waiting as long as it takes. -EPIPE: the other end is gone. */
 int message_send(int fd, const void *bytes, size_t count);
 int message_receive(int fd, struct pmclua_message *message);
+/* What has come of an answer so far, without waiting; `message` was emptied (used = 0) before its first part. 1 when
+ * it is whole; 0: there is more to come; -EPROTO: that is none, and nothing that follows can be understood. */
+int message_receive_part(int fd, struct pmclua_message *message);
 
 #endif

@@ -238,6 +238,9 @@ enum pmclua_outcome {
     PMCLUA_MISSED              /* threads of a kernel would be missed: ask another runner, with INHERIT */
 };
 
+/* The exit status of a runner whose connection is gone: a kernel may have closed or replaced it. */
+enum { PMCLUA_CUT_OFF = 113 };
+
 /* One repetition as the runner saw it. Followed in the same message by
  *   words u64   for each thread, for each group: enabled ns, running ns, values (differences)
  *   region_words u64   a struct pmclua_regions and what follows it; none where no regions were asked for

@@ -313,6 +313,18 @@ static void keep_inherited(void)
         closedir(folder);
 }
 
+/* A kernel that writes to descriptors it does not know reaches nobody's files but its own runner's. */
+void runner_close_others(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (standard[fd] >= 0)
+            close(standard[fd]);
+        standard[fd] = -1;
+    }
+    while (inherited_count > 0)
+        close(inherited[--inherited_count]);
+}
+
 static int serve(void)
 {
     struct pmclua_message message = { 0 };
@@ -325,7 +337,7 @@ static int serve(void)
     forget_all();
     pmclua_message_free(&message);
     free(inherited);
-    return result == -EPIPE ? 0 : 1;
+    return result == -EPIPE ? 0 : PMCLUA_CUT_OFF;
 }
 
 int main(int argc, char **argv)

@@ -36,13 +36,20 @@ struct event_set {
 struct births {
     const struct perf_event_mmap_page *page;   /* NULL: closed */
     int fd;
-    uint64_t head;
+    uint64_t id, head;
+    uint64_t enabled_ns, cpu_ns;               /* at guard_begin */
+    int broken, is_guarding;                   /* broken: -errno then */
 };
 
 int  births_open(struct births *births);
 /* Whether there were any since the last call, or since it was opened. */
 int  births_seen(struct births *births);
 void births_close(struct births *births);
+/* From guard_begin on (until crew_end_guard, beginning again goes on), for how many ns of the thread's CPU time its counters
+ * were disabled; -EUCLEAN where they were reset or are gone. The guard's time surrounds the CPU time, so that it
+ * is 0 where nobody touched them, but for each switch of the thread: there it may be some microseconds. */
+void guard_begin(struct births *births);
+int64_t guard_look(const struct births *births);
 
 /* An event set opened on one target: all groups or none. */
 struct counters {
@@ -158,6 +165,8 @@ int  runner_is_terminated(void);
 int  runner_inherited(const int **list);
 /* Standard descriptors as pmclua gave them, kept close-on-exec (0, 1, 2). */
 int  runner_standard(int fd);
+/* Closes those, and the inherited ones: for a runner that runs a kernel and no commands. */
+void runner_close_others(void);
 /* How many fields of one kind a message has. */
 int fields_count(const struct pmclua_message *message, uint32_t kind);
 /* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not

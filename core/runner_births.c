@@ -2,9 +2,11 @@
  * runner_births.c: whether a thread has started threads or processes.
  *
  * Counters that are read in user space are not inherited (the OS kernel refuses to map those that are), and
- * those that are inherited miss threads which were there before them. So whoever counts must know. A dummy
- * event with attr.task has the OS kernel write a record of each new task that its thread makes into a ring,
- * whose head then moves.
+ * those that are inherited miss threads which were there before them. So whoever counts must know. An event
+ * with attr.task has the OS kernel write a record of each new task that its thread makes into a ring, whose
+ * head then moves.
+ *
+ * The event is a task-clock that runs all the time: it is the guard of the others, too (runner_guard.c).
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,7 +22,8 @@ int births_open(struct births *births)
 {
     struct pmclua_attr attr = { { 0 } };
     pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
-    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_DUMMY);
+    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_TASK_CLOCK);
+    pmclua_attr_set(&attr, "read_format", PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID);
     pmclua_attr_set(&attr, "exclude_kernel", 1);
     pmclua_attr_set(&attr, "task", 1);
     *births = (struct births){ 0 };
@@ -34,6 +37,8 @@ int births_open(struct births *births)
         return result;
     }
     *births = (struct births){ .page = page, .fd = fd };
+    if (pmclua_ioctl(fd, "ID", 0, &births->id) < 0)
+        births_close(births);
     return 0;
 }
 

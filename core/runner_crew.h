@@ -18,6 +18,8 @@ struct seat {
     int errnum;                            /* of its last step; 0: fine */
     struct pmclua_failure failure;         /* when counters could not be opened */
     uint64_t start_ns, end_ns;
+    int64_t missing_ns;                    /* of guard_look */
+    int doubts;                            /* repetitions in a row in which it cannot be right */
 };
 
 /* What a crew does together, one step at a time: step(seat, argument) on each thread. */
@@ -57,5 +59,12 @@ int crew_births(struct crew *crew);
 int crew_strangers(void);
 void crew_close_counters(void);
 void crew_free(struct crew *crew);
+
+/* Two looks surround as many repetitions as there are without a switch: the next one begins anew. */
+void crew_end_guard(struct crew *crew);
+/* How often this process was switched since *last, which becomes what it is now. */
+uint64_t guard_switches(uint64_t *last, const struct rusage *now);
+/* Whether the kernel has disabled, reset, closed or replaced the counters of a thread. */
+int guard_is_broken(struct seat *seat, uint64_t switches);
 
 #endif

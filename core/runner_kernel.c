@@ -229,12 +229,14 @@ static void measure_step(struct seat *seat, void *argument)
         ready = memory_cool(call->run->cold_bytes);
     if (seat->crew->count > 1)
         crew_meet(seat);
+    guard_begin(&counters->births);
     /* Once for nothing: the way to the counters is then as warm before the call as after it. */
     counters_read(counters, counters->before);
     seat->start_ns = pmclua_now_ns();
     int result = pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, run, state,
                                        iterations, counters->before, counters->after);
     seat->end_ns = pmclua_now_ns();
+    seat->missing_ns = guard_look(&counters->births);
     end_if_forked();
     if (is_pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
@@ -254,12 +256,15 @@ static void take_times(struct pmclua_result *result, const struct crew *crew)
     result->wall_ns = end - start;
 }
 
-static int take_counts(struct answer *answer, const struct crew *crew, const struct event_set *set)
+static int take_counts(struct answer *answer, struct crew *crew, const struct event_set *set,
+                       uint64_t switches)
 {
     uint32_t words = set ? set->words : 0;
     if (answer_words(answer, words * (uint32_t)crew->count) < 0)
         return -ENOMEM;
     for (int i = 0; i < crew->count; i++) {
+        if (words && guard_is_broken(&crew->seat[i], switches))
+            return -EUCLEAN;
         if (crew->seat[i].errnum)
             return -crew->seat[i].errnum;
         counters_difference(&crew->seat[i].counters, answer->words + (size_t)i * words);
@@ -286,14 +291,25 @@ static void refuse_missed(struct answer *answer)
     answer->result.words = 0;
 }
 
+/* No more with these counters: who asked takes another runner. */
+static void abandon(struct answer *answer)
+{
+    answer->result.threads = 0;
+    crew_close_counters();
+}
+
 static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
                   struct answer *answer)
 {
     struct measured_call call = { kernel, run };
     int result = 0;
     int goes_on = 1;
+    uint64_t switched = 0;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    guard_switches(&switched, &before);
+    crew_end_guard(kernel->crew);
     for (uint64_t i = 0; i < run->repetitions && goes_on && result == 0; i++) {
-        struct rusage before, after;
         answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
                                                  .threads = (uint32_t)kernel->crew->count,
                                                  .method = (uint32_t)counters_method(&kernel->crew->seat[0].counters) };
@@ -302,7 +318,10 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         getrusage(RUSAGE_SELF, &after);
         take_times(&answer->result, kernel->crew);
         answer_usage(answer, &before, &after);
-        int counted = take_counts(answer, kernel->crew, set);
+        uint64_t switches = guard_switches(&switched, &after);
+        if (switches > 0)
+            crew_end_guard(kernel->crew);
+        int counted = take_counts(answer, kernel->crew, set, switches);
         int misses = misses_threads(kernel);
         answer->result.births = (uint32_t)kernel->has_births;
         if (misses) {
@@ -314,7 +333,9 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
             answer->result.words = 0;
             answer->result.failure = (struct pmclua_failure){ .errnum = -counted, .index = -1 };
         }
-        goes_on = !(counted < 0 && run->stop_at_failure) && !runner_is_asked();
+        goes_on = counted != -EUCLEAN && !(counted < 0 && run->stop_at_failure) && !runner_is_asked();
+        if (counted == -EUCLEAN)
+            abandon(answer);
         result = answer_send(fd, answer);
     }
     return result;
@@ -347,27 +368,28 @@ static int prepare(struct kernel *kernel, const struct event_set *set, const str
     return result;
 }
 
-/* Standard output and error are the caller's only for the kernels that ask for them, standard input never. */
-static void direct_stream(FILE *stream, int fd, uint64_t wanted, uint64_t *now)
+static void silence(FILE *stream, int fd)
 {
-    if (wanted == *now)
-        return;
-    *now = wanted;
     fflush(stream);
-    if (wanted == PMCLUA_TO_INHERIT)
-        dup2(runner_standard(fd), fd);
     /* cppcheck-suppress leakReturnValNotUsed -- it is `stream` */
-    else if (!freopen("/dev/null", fd == 0 ? "r" : "w", stream))
+    if (!freopen("/dev/null", fd == 0 ? "r" : "w", stream))
         close(fd);
 }
 
+/* Standard output and error are the caller's only for the kernels that ask for them, standard input (a script, a
+ * terminal) never. A runner has one kernel, so that this is done once; but the empty one, which needs nothing. */
 static void direct_output(const struct kernel *kernel)
 {
-    static uint64_t now[2] = { PMCLUA_TO_INHERIT, PMCLUA_TO_INHERIT };
-    static uint64_t input = PMCLUA_TO_INHERIT;
-    direct_stream(stdin, 0, PMCLUA_TO_NULL, &input);       /* it is pmclua's: a script, a terminal */
-    direct_stream(stdout, 1, kernel->output, &now[0]);
-    direct_stream(stderr, 2, kernel->errors, &now[1]);
+    static int is_done;
+    if (is_done || !kernel->library[0])
+        return;
+    is_done = 1;
+    silence(stdin, 0);
+    if (kernel->output != PMCLUA_TO_INHERIT)
+        silence(stdout, 1);
+    if (kernel->errors != PMCLUA_TO_INHERIT)
+        silence(stderr, 2);
+    runner_close_others();
 }
 
 int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)

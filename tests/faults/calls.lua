@@ -40,7 +40,7 @@ M.WAYS = {
   dlopen = "ENOMEM", mmap = "ENOMEM EAGAIN", munmap = "ENOMEM", mprotect = "ENOMEM",
   madvise = "EINVAL", malloc = "ENOMEM", calloc = "ENOMEM", realloc = "ENOMEM",
   -- descriptors
-  pipe2 = "EMFILE ENFILE", dup2 = "EMFILE EINTR", fcntl = "EMFILE EINTR",
+  pipe2 = "EMFILE ENFILE", fcntl = "EMFILE EINTR",
   eventfd = "EMFILE ENOMEM",
   socketpair = "EMFILE ENOMEM", send = "EINTR EPIPE ENOMEM ECONNRESET SHORT LATE",
   recv = "EINTR ECONNRESET ENOMEM ZERO SHORT LATE", shutdown = "ENOTCONN",

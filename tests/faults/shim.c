@@ -46,7 +46,7 @@
     X(mkostemp) X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
     X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
-    X(pipe2) X(dup2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
+    X(pipe2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
     X(posix_spawn) X(clone) X(waitid) X(wait4) X(waitpid) X(kill) X(pthread_create) \
     X(child_execve) X(child_dup3) X(child_setpgid) X(child_chdir) X(child_sched_setaffinity) X(child_personality) \
     X(sched_setaffinity) X(sched_getaffinity) X(personality) X(getrlimit) X(setrlimit) X(setitimer) X(prctl) \
@@ -176,7 +176,6 @@ FAILS(int, mkostemp, (char *path, int flags), (path, flags))
 FAILS(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus))
 FAILS(int, setitimer, (__itimer_which_t which, const struct itimerval *now, struct itimerval *old), (which, now, old))
 FAILS(int, eventfd, (unsigned count, int flags), (count, flags))
-FAILS(int, dup2, (int from, int to), (from, to))
 FAILS(int, lstat, (const char *path, struct stat *facts), (path, facts))
 FAILS(int, sigaction, (int number, const struct sigaction *now, struct sigaction *old), (number, now, old))
 FAILS(int, getrusage, (__rusage_who_t who, struct rusage *usage), (who, usage))

@@ -16,6 +16,9 @@ local OUTCOMES = {
   [C.PMCLUA_MISSED] = "missed",
 }
 
+--- The exit status of a runner that lost its connection.
+M.CUT_OFF = C.PMCLUA_CUT_OFF
+
 ---@class pmclua.core.Message
 local Message = {}
 Message.__index = Message

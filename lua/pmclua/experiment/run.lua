@@ -151,9 +151,13 @@ local function iterations_of(self, step)
   return part * step.choice
 end
 
+local TAMPERED = "it disabled, reset, closed or replaced the counters it is counted by (by an ioctl, prctl, "
+  .. "close or dup2 on descriptors that are not its own?): what it did is not known"
+
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
 local function refusal(self, result, step)
   if result.outcome ~= "not-counted" then return nil end
+  if result.failure.code == "EUCLEAN" then return TAMPERED end
   local failure, groups, cell = result.failure, self.plan.passes[step.pass].groups, step.cell
   local group = groups[failure.group]
   failure.descriptors = 0

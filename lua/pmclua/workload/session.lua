@@ -30,6 +30,9 @@ local session = {}
 --- What is said of a runner that cannot be read from, before the errno's name.
 session.UNHEARD = "the runner cannot be heard: "
 
+--- What is said of a kernel's runner that lost its connection to us.
+session.CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
+
 local function new_host() return { sent = {}, ready = {}, layout = {} } end
 
 local function finish(host)
@@ -144,6 +147,9 @@ local function death(self, job, outcome, kill, lost)
   -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
+  if not outcome and job.in_runner and (exit == core.CUT_OFF or exit == -1 and signal == 0) then
+    lost = lost or session.CUT_OFF
+  end
   if not outcome and (lost or not job.in_runner) then
     lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
   end
@@ -226,7 +232,8 @@ local function receive(self, job, left)
     if why == "EINTR" and core.interrupts() > 1 then return death(self, job, "interrupted", true) end
     if why == "EPIPE" then return death(self, job, nil, false) end
     if why and why ~= "EINTR" and why ~= "timeout" then
-      return death(self, job, nil, true, session.UNHEARD .. why)
+      return death(self, job, nil, true, job.in_runner and why == "EPROTO" and session.CUT_OFF
+        or session.UNHEARD .. why)
     end
     self.idle()
   end
