@@ -71,7 +71,7 @@ check-faults: all ## every system call made to fail in every way, some minutes
 	@tests/packages build run test
 	@./pmclua tests/faults/run.lua
 
-check-fuzz: all ## mutated input for long, SECONDS=60 for each of ten targets
+check-fuzz: all ## mutated input for long, SECONDS=60 for each of eleven targets
 	@tests/packages build run test check
 	@./pmclua tests/fuzz/run.lua $(or $(SECONDS),60)
 

@@ -58,7 +58,7 @@ local EXACT_LIMIT = 2ULL ^ 53
 ---@return number|ffi.cdata*
 function core.exact(value)
   if value <= EXACT_LIMIT then return tonumber(value) end
-  return value
+  return value + 0ULL                  -- what a const pointer leads to is of a type that cannot be formatted
 end
 local exact = core.exact
 

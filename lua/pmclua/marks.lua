@@ -2,7 +2,8 @@
 -- handed to them by the environment, and read after each run.
 --
 -- The table is a file of its own for every run, always under one name, so that a process that outlives
--- its run adds to nobody else's. It is in memory where there is such a folder, and removed by `close`.
+-- its run adds to nobody else's. It is in memory where there is such a folder, and removed by `close`. It stays
+-- open: whatever the program puts under its name is not read.
 
 local binding = require "pmclua.core.marks"
 local core = require "pmclua.core"
@@ -52,6 +53,11 @@ function M.new(options)
   return setmetatable({ folder = place, path = path, log_entries = log_entries }, Marks)
 end
 
+function Marks:forget_file()
+  if self.file then self.file:close() end
+  self.file = nil
+end
+
 --- An empty table for the next run.
 ---@param groups { attrs: table[] }[] what each thread counts
 function Marks:prepare(groups)
@@ -61,7 +67,13 @@ function Marks:prepare(groups)
   local ok = file
   if ok then ok, why = binding.write(file, self.layout, groups) end
   if file then file:close() end
+  self:forget_file()
+  if ok then
+    self.file, why = io.open(path, "rb")
+    ok = self.file
+  end
   if ok then ok, why = core.rename(path, self.path) end
+  self.made_ns = core.now_ns()
   if ok then return end
   os.remove(path)
   error(explain.problem { code = "EWRITE", operation = "write",
@@ -97,22 +109,26 @@ local function by_name(slots)
   return list
 end
 
---- What the run that has ended left in its table.
----@return pmclua.Mark[] marks
----@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept
-function Marks:read()
-  local file, _, errnum = io.open(self.path, "rb")
-  if not file then error(explain.system(errnum, "read", self.path), 0) end
-  local facts, slots = binding.facts(file), binding.slots(file, self.layout)
-  local marks = by_name(slots)
-  for _, entry in ipairs(binding.log(file, self.layout)) do
-    table.insert(slots[entry.slot].mark.entries, entry)
-  end
-  file:close()
-  local beyond = math.max(0, facts.log_used - self.layout.log_words)
-  facts.unlogged = self.layout.log_words > 0 and math.ceil(beyond / (2 + self.layout.words)) or 0
+--- What a program left in its table.
+---@param file file*
+---@param layout pmclua.core.MarkLayout
+---@param most_ns number since the table was made
+---@return pmclua.Mark[] marks none where the table is damaged
+---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept; or `damage`,
+---   what of it cannot be true
+function M.read(file, layout, most_ns)
+  local found, damage = binding.read(file, layout, most_ns)
+  if not found then return {}, { damage = damage } end
+  local marks = by_name(found.slots)
+  for _, entry in ipairs(found.log) do table.insert(found.slots[entry.slot].mark.entries, entry) end
+  local facts = found.facts
+  local beyond = math.max(0, facts.log_used - layout.log_words)
+  facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.words)) or 0
   return marks, facts
 end
+
+--- The same of the run that has ended.
+function Marks:read() return M.read(self.file, self.layout, core.now_ns() - self.made_ns) end
 
 local function sum_of(mark, field)
   local sum = 0
@@ -148,7 +164,10 @@ end
 ---@return string[]
 function M.remarks(marks, facts, event_names)
   local list = {}
-  if facts.processes == 0 then
+  if facts.damage then
+    say(list, "marks are not counted: the program wrote over their table, in which %s", facts.damage)
+    return list
+  elseif facts.processes == 0 then
     return { "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" }
   elseif #marks == 0 then
     return { "no mark was reached" }
@@ -171,6 +190,7 @@ end
 
 --- Removes the table.
 function Marks:close()
+  self:forget_file()
   if self.path then os.remove(self.path) end
   self.path = nil
 end

@@ -22,6 +22,7 @@ M.TARGETS = {
     modules = { "metric", "metric.grammar", "metric.evaluate" } },
   { name = "stored", try = require "tests.fuzz.stored", share = 1000,
     modules = { "store.header", "store.members", "store.reader", "store.decode", "store.shape" } },
+  { name = "marks", try = require "tests.fuzz.marks", share = 3000, modules = { "core.marks", "marks" } },
   { name = "sysfs", try = machines.sysfs, share = 300, modules = { "event.sysfs", "event.list" } },
   { name = "tracefs", try = machines.tracefs, share = 300,
     modules = { "event.tracepoint", "explain.filter" } },

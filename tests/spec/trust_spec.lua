@@ -140,7 +140,7 @@ describe("a script", function()
     assert.equal("42\n", support.pmclua({ script }).out)
   end)
 
-  it("keeps them where it changes the working directory, and where its folder has the signs of paths", function()
+  it("keeps them where it changes the working directory, and in a folder with the signs of paths", function()
     local elsewhere, base = support.folder(), support.folder()
     local folder = base .. "/a;?;b"
     support.write(folder .. "/mine.lua", "return 'mine'")

@@ -2,6 +2,7 @@
 --
 -- The layout is that header's: what is written here is read there and the other way round.
 -- tests/spec/marks_spec.lua holds the two together by programs that set marks.
+-- A program can write anything over its table, by mistake or otherwise: what cannot be true raises `Damaged`.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
@@ -59,14 +60,19 @@ local function member_bytes(asked, index)
   return core.attr_bytes(fields)
 end
 
+-- What pmclua writes into the header, and the program leaves as it is.
+local function header_of(layout)
+  return { MAGIC, layout.bytes, layout.groups, layout.events, layout.slots_at, layout.slots,
+    layout.slot_bytes, layout.log_at, layout.log_words }
+end
+
 --- Writes an empty table into an open file.
 ---@param file file*
 ---@param layout pmclua.core.MarkLayout
 ---@param groups { attrs: table[] }[]
 ---@return boolean? ok nil and why where it could not be written
 function M.write(file, layout, groups)
-  local header = { MAGIC, layout.bytes, layout.groups, layout.events, layout.slots_at, layout.slots,
-    layout.slot_bytes, layout.log_at, layout.log_words }
+  local header = header_of(layout)
   for i = #header + 1, HEADER_WORDS do header[i] = 0 end
   local parts = { words_text(header) }
   for g, group in ipairs(groups) do
@@ -81,10 +87,17 @@ function M.write(file, layout, groups)
   return ok, why
 end
 
+-- ---- reading: nothing is believed -----------------------------------------------------------------------
+
+-- Raised where a table cannot be what the program's marks left: { what = … }.
+local Damaged = {}
+
+local function damaged(form, ...) error(setmetatable({ what = form:format(...) }, Damaged), 0) end
+
 local function bytes_at(file, offset, count)
   local bytes = file:seek("set", offset) and file:read(count)
   if bytes and #bytes == count then return bytes end
-  error("the table of marks was cut off", 0)
+  damaged "it was cut off"
 end
 
 local function words_at(file, offset, count)
@@ -93,14 +106,36 @@ local function words_at(file, offset, count)
   return words
 end
 
---- What the program wrote into the table's header.
----@param file file*
----@return table { processes, slots_used, lost, log_used, refused_errno, refused_event (from 1) }
-function M.facts(file)
+-- A number of entries, threads or nanoseconds: no run has 2^53 of them, which take 104 days in nanoseconds.
+local function number_of(word, what)
+  local value = EXACT(word)
+  if type(value) ~= "number" then damaged("%s is %s", what, core.decimal(value)) end
+  return value
+end
+
+-- Counts and times of a reading. The highest bit is none of a sum's.
+local function reading_of(pointer, layout)
+  local words = {}
+  for i = 1, layout.words do
+    if pointer[i - 1] >= 2ULL ^ 63 then damaged("a count is %s", core.decimal(EXACT(pointer[i - 1]))) end
+    words[i] = EXACT(pointer[i - 1])
+  end
+  return words
+end
+
+local ERRNOS = 4096                      -- those of Linux are below
+
+local function facts_of(file, layout)
   local words = words_at(file, 0, HEADER_WORDS)
-  return { processes = EXACT(words[9]), slots_used = EXACT(words[10]), lost = EXACT(words[11]),
-    log_used = EXACT(words[12]), refused_errno = tonumber(words[13]),
-    refused_event = tonumber(words[14]) + 1 }
+  for i, value in ipairs(header_of(layout)) do
+    if words[i - 1] ~= value then damaged("word %d of its header is %s", i, core.decimal(words[i - 1])) end
+  end
+  local facts = { processes = number_of(words[9], "the number of processes"),
+    slots_used = number_of(words[10], "the number of marks"), lost = number_of(words[11], "the number lost"),
+    log_used = number_of(words[12], "the length of its log"),
+    refused_errno = number_of(words[13], "an errno"), refused_event = number_of(words[14], "an event") + 1 }
+  if facts.refused_errno >= ERRNOS then damaged("an errno is %d", facts.refused_errno) end
+  return facts
 end
 
 ---@class pmclua.core.MarkSlot one mark in one thread
@@ -113,50 +148,76 @@ end
 ---@field stray integer
 ---@field too_deep integer
 ---@field uncounted integer
----@field wall_ns number|ffi.cdata*
+---@field wall_ns number
 ---@field words (number|ffi.cdata*)[]
+
+local FIELDS = { "threads", "begun", "ended", "stray", "too_deep", "uncounted", "wall_ns" }
 
 local function slot_of(bytes, at, layout)
   local pointer = ffi.cast("const uint8_t *", bytes) + at
   local ids = ffi.cast("const uint32_t *", pointer + 8)
   local words = ffi.cast("const uint64_t *", pointer + 16 + NAME_BYTES)
-  local slot = { name = ffi.string(pointer + 16), pid = ids[0], tid = ids[1], threads = EXACT(words[0]),
-    begun = EXACT(words[1]), ended = EXACT(words[2]), stray = EXACT(words[3]), too_deep = EXACT(words[4]),
-    uncounted = EXACT(words[5]), wall_ns = EXACT(words[6]), words = {} }
-  for i = 1, layout.words do slot.words[i] = EXACT(words[6 + i]) end
+  local name = ffi.string(pointer + 16, NAME_BYTES):match "^(.-)%z"
+  if not name then damaged "a name has no end" end
+  local slot = { name = name, pid = ids[0], tid = ids[1] }
+  for i, field in ipairs(FIELDS) do
+    slot[field] = number_of(words[i - 1], ("'%s' of a mark"):format(field))
+  end
+  slot.words = reading_of(words + #FIELDS, layout)
   return slot
 end
 
---- The slots that were taken, in the order of their first mark. Of one that its thread did not come to use
---- (it was killed just then) all is 0.
----@param file file*
----@param layout pmclua.core.MarkLayout
----@return pmclua.core.MarkSlot[]
-function M.slots(file, layout)
-  local used = math.min(M.facts(file).slots_used, layout.slots)
+-- The slots that were taken, in the order of their first mark. Of one that its thread did not come to use
+-- (it was killed just then) all is 0.
+local function slots_of(file, layout, facts, most_ns)
+  local used = math.min(facts.slots_used, layout.slots)
   if used == 0 then return {} end
   local bytes, list = bytes_at(file, layout.slots_at, used * layout.slot_bytes), {}
-  for i = 1, used do list[i] = slot_of(bytes, (i - 1) * layout.slot_bytes, layout) end
+  for i = 1, used do
+    list[i] = slot_of(bytes, (i - 1) * layout.slot_bytes, layout)
+    if list[i].wall_ns > most_ns then damaged("a mark took %d ns", list[i].wall_ns) end
+  end
   return list
 end
 
---- The entries of the log that were written to their end, in order: the slot's number (from 1), wall ns,
---- words.
----@param file file*
----@param layout pmclua.core.MarkLayout
----@return { slot: integer, wall_ns: number|ffi.cdata*, words: (number|ffi.cdata*)[] }[]
-function M.log(file, layout)
+-- The entries of the log that were written to their end, in order.
+local function log_of(file, layout, facts, slots)
   local width = 2 + layout.words
-  local count = math.floor(math.min(M.facts(file).log_used, layout.log_words) / width)
+  local count = math.floor(math.min(facts.log_used, layout.log_words) / width)
   if count == 0 then return {} end
   local words, list = words_at(file, layout.log_at, count * width), {}
   for i = 1, count do
-    local at = (i - 1) * width
-    local entry = { slot = tonumber(words[at]), wall_ns = EXACT(words[at + 1]), words = {} }
-    for k = 1, layout.words do entry.words[k] = EXACT(words[at + 1 + k]) end
-    if entry.slot > 0 then list[#list + 1] = entry end
+    local at = words + (i - 1) * width
+    local number = number_of(at[0], "a mark's number")
+    if number > 0 then
+      if not slots[number] or slots[number].threads == 0 then damaged("there is no mark %d", number) end
+      list[#list + 1] = { slot = number, wall_ns = number_of(at[1], "a time"),
+        words = reading_of(at + 2, layout) }
+    end
   end
   return list
+end
+
+---@class pmclua.core.MarkTable what a program left
+---@field facts table { processes, slots_used, lost, log_used, refused_errno, refused_event (from 1) }
+---@field slots pmclua.core.MarkSlot[]
+---@field log { slot: integer, wall_ns: number, words: (number|ffi.cdata*)[] }[] slot: from 1, one that was used
+
+--- Reads a table that a program has used; nil and what of it cannot be true.
+---@param file file*
+---@param layout pmclua.core.MarkLayout
+---@param most_ns number since it was made: no thread's time between marks is longer
+---@return pmclua.core.MarkTable?
+---@return string? damage
+function M.read(file, layout, most_ns)
+  local ok, found = pcall(function()
+    local facts = facts_of(file, layout)
+    local slots = slots_of(file, layout, facts, most_ns)
+    return { facts = facts, slots = slots, log = log_of(file, layout, facts, slots) }
+  end)
+  if ok then return found end
+  if getmetatable(found) ~= Damaged then error(found, 0) end
+  return nil, found.what
 end
 
 return M
