@@ -92,7 +92,7 @@ local function place_events(self, events, target)
     local tried = try_event(event, target, self.list[event.leader])
     if tried.status == "counted" then
       usable[#usable + 1] = i
-      place.attr, place.note = tried.attr, tried.note
+      place.attr, place.note, event.opened = tried.attr, tried.note, tried.attr
     else
       place.refused = tried
     end

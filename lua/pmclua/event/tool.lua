@@ -2,7 +2,7 @@
 --
 -- Linux counts the CPU time of a task to the nanosecond, but which part of it was in user space it samples
 -- at each tick: CONFIG_TICK_CPU_ACCOUNTING, and the others where no CPU is in nohz_full (cputime_adjust in
--- kernel/sched/cputime.c). What no tick met is user time. So a value below a tick says nothing.
+-- kernel/sched/cputime.c). What no tick met is user time. So a value below a tick says nothing (known.lua).
 
 local M = {}
 
@@ -31,30 +31,14 @@ function M.find(name)
   end
 end
 
---- A count, unless it is too little to be known.
----@param event { grain_ns: number? }
----@param count number|ffi.cdata*|false|nil
----@return number|ffi.cdata*|false|nil
-function M.known(event, count)
-  if count and event.grain_ns and tonumber(count) < event.grain_ns then return nil end
-  return count
-end
-
 local SAMPLED = "Linux looks every %s whether a program is in user space, and books what it does not meet as "
   .. "user time: only the sum of user and system time is exact"
-local TOO_LITTLE = "below the %s after which Linux looks whether a program is in user space"
-
 --- What is to be said of an event's numbers; nil: nothing.
 ---@param event pmclua.Event
 ---@return string?
 function M.note(event)
   return event.grain_ns and SAMPLED:format(require("pmclua.text").time(event.grain_ns))
 end
-
---- Why an event that is sampled has no number.
----@param event { grain_ns: number }
----@return string
-function M.too_little(event) return TOO_LITTLE:format(require("pmclua.text").time(event.grain_ns)) end
 
 --- The name of the tool event that is read from a field of the record.
 ---@param field string

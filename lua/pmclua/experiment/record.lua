@@ -1,6 +1,6 @@
 --- record.lua: what a runner (or this process) answered, as the record that travels.
 
-local tool = require("pmclua.lazy").module "pmclua.event.tool"
+local known = require("pmclua.lazy").module "pmclua.event.known"
 
 local record = {}
 
@@ -125,7 +125,7 @@ end
 -- no descriptor is a field of the record, and in a stored one only that.
 local function whole_count(made, index, events)
   local event = events[index]
-  local count = tool.known(event, made.counts[index] or made[event.tool])
+  local count = known.of(event, made.counts[index] or made[event.tool])
   if not count then return was_elsewhere(made, event, events) and 0 or nil end
   local enabled, running = made.enabled[index], made.running[index]
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local known = require "pmclua.event.known"
 local unverified = require "pmclua.event.unverified"
 local text = require "pmclua.text"
 
@@ -66,6 +67,12 @@ local function is_doubtful(counts, place)
   return not place.has_counted
 end
 
+-- Why a number is too small to be a count; nil: it is one.
+local function why_unknown(counts, place)
+  local raw = core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
+  return known.of(place.event, raw) == nil and known.why(place.event) or nil
+end
+
 --- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified",
 --- "unsupported" or "constant-zero"; for the latter four also why.
 ---@param name string
@@ -80,6 +87,8 @@ function Counts:status(name)
   if running == 0 and was_elsewhere(self, place) then return "placed" end
   if running == 0 then return "not-counted", why_never_on(place) end
   if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
+  local why = why_unknown(self, place)
+  if why then return "not-counted", why end
   if running >= enabled then return "counted" end
   return place.event.core_cpus and "placed" or "scaled"
 end
@@ -114,6 +123,8 @@ local function estimate(counts, place)
   if not raw then return nil, why end
   if is_doubtful(counts, place) then return nil, unverified.WHY end
   local enabled, running = times_of(counts, place)
+  why = running > 0 and why_unknown(counts, place)
+  if why then return nil, why end
   local is_whole = running >= enabled or place.event.core_cpus          -- of a kind of core: never scaled
   return tonumber(raw) * (is_whole and 1 or enabled / running) * place.scale
 end

@@ -4,7 +4,7 @@
 -- depend on the data. report/README.md says what each key is.
 
 local json = require "pmclua.json"
-local tool = require "pmclua.event.tool"
+local known = require "pmclua.event.known"
 
 local M = {}
 
@@ -97,9 +97,9 @@ end
 
 -- The counts of an event as its column in a block, those that are too little to be known left out.
 local function counts_of(event, values, n)
-  local known = {}
-  for i = 1, n do known[i] = tool.known(event, values[i]) end
-  return column(known, n)
+  local counts = {}
+  for i = 1, n do counts[i] = known.of(event, values[i]) end
+  return column(counts, n)
 end
 
 local function pass_entry(result, pass, block)

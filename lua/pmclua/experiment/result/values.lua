@@ -5,8 +5,8 @@
 -- the workload is a kernel; where a line was fitted, its intercept is taken off first. A metric is
 -- computed from values of one repetition.
 
+local known = require "pmclua.event.known"
 local fits = require("pmclua.lazy").module "pmclua.experiment.result.fits"
-local tool = require "pmclua.event.tool"
 local unverified = require "pmclua.event.unverified"
 
 local M = {}
@@ -71,7 +71,7 @@ end
 
 -- Whole count, state and share of the time of one repetition; nil where it was not counted.
 local function whole_at(event, column, i)
-  local raw = tool.known(event, column.counts[i])
+  local raw = known.of(event, column.counts[i])
   if not raw and was_elsewhere(column, i) then return 0, "placed", 0 end
   if not raw then return nil end
   local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], "counted", 1
@@ -117,11 +117,18 @@ local function value_reader(cell, event, column)
   return as_values(cell, event.field, column.block, whole_reader(event, column))
 end
 
+local function has_counts(column)
+  for i = 1, column.block.n do
+    if column.counts[i] then return true end
+  end
+  return false
+end
+
 local function why_absent(event, column)
   if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
   if not times and event.tool == "max_rss_bytes" then return NO_PEAK end
-  if event.grain_ns then return tool.too_little(event) end
+  if column and has_counts(column) and known.why(event) then return known.why(event) end
   if not times then return "no repetition has a count of it" end
   if times[1] == 0 then return NEVER_ON end
   return event.hybrid and NOT_THERE or NO_ROOM
@@ -194,8 +201,8 @@ function M.of_event(cell, event)
   local values, read, fit = collect(column.block), value_reader(cell, event, column)
   if not read then return values:finish("absent", fit) end
   for i = 1, column.block.n do values:take(i, read(i)) end
-  -- The median is below the grain, too.
-  if event.grain_ns and values.missing >= #values.list then values = collect(column.block) end
+  -- The median is too small to be known, too.
+  if known.why(event) and values.missing >= #values.list then values = collect(column.block) end
   values = values:finish(event.status or "not-counted", why_absent(event, column))
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
@@ -378,9 +385,9 @@ local function estimate_of(cell, metric, events, columns, base)
   return estimate
 end
 
-local function is_sampled(events)
+local function may_be_unknown(events)
   for _, event in ipairs(events) do
-    if event.grain_ns then return true end
+    if known.why(event) then return true end
   end
   return false
 end
@@ -402,7 +409,7 @@ function M.of_metric(cell, metric)
     values:take(i, value, at.state, at.ran)
   end
   -- Those repetitions that have a value are no fair choice of all.
-  if is_sampled(events) and values.missing >= #values.list then values = collect(base) end
+  if may_be_unknown(events) and values.missing >= #values.list then values = collect(base) end
   values = values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
   if cell.fitted and #values.list > 0 then
     values.estimate = estimate_of(cell, metric, events, columns, base)
