@@ -69,12 +69,14 @@ static int check_file(int fd)
     return locked ? -errno : 0;
 }
 
-int32_t pmclua_lines_open(const char *path, int32_t resume)
+int32_t pmclua_lines_open(const char *path, int32_t how)
 {
+    const int resume = how == PMCLUA_LINES_RESUME;
+    const mode_t mode = how == PMCLUA_LINES_SHARED ? 0666 : 0600;
     int fd;
     do
         fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return -errno;

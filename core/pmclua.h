@@ -571,10 +571,12 @@ int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form
 int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint64_t *values, uint8_t *absent,
                           size_t size);
 
-/* Creates a file of lines at `path` (mode 0600, -EEXIST) or, with `resume` nonzero, opens one and cuts
- * what follows its last newline (-ENODATA: it has none). Symlinks are not followed (-ELOOP), and one
- * process writes at a time (-EWOULDBLOCK). A descriptor for pmclua_lines_append and pmclua_close. */
-int32_t pmclua_lines_open(const char *path, int32_t resume);
+/* How pmclua_lines_open opens: a new file of its user's alone (0600, -EEXIST); one as the umask has it (0666 less
+ * that, -EEXIST); or one that is there, of which it cuts what follows the last newline (-ENODATA: it has none). */
+enum { PMCLUA_LINES_PRIVATE, PMCLUA_LINES_SHARED, PMCLUA_LINES_RESUME };
+/* Opens a file of lines. Symlinks are not followed (-ELOOP), and one process writes at a time (-EWOULDBLOCK). A
+ * descriptor for pmclua_lines_append and pmclua_close. */
+int32_t pmclua_lines_open(const char *path, int32_t how);
 /* Appends whole lines. 0, or -errno; either way *kept is how many bytes of whole lines are now in the
  * file, and no part of a line is. */
 int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept);

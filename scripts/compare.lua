@@ -82,12 +82,20 @@ end
 
 if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
--- A stored result, by how it begins, or by its name: one that is not there is no command.
-local function is_file(word)
+-- How a file begins; what can be read but once (a pipe) is left as it is, and can be no command.
+local function beginning(word)
   local file = io.open(word)
-  local begins = file and file:read(20)
-  if file then file:close() end
-  return word:find "^%S+%.jsonl$" ~= nil or begins == '{"kind":"experiment"'
+  if not file then return nil end
+  local begins = file:seek() and file:read(20) or not file:seek() and "a pipe"
+  file:close()
+  return begins
+end
+
+-- A stored result, by how it begins, compressed or not, or by its name: one that is not there is no command.
+local function is_file(word)
+  if word == "-" or word:find "^%S+%.jsonl$" or word:find "^%S+%.jsonl%.gz$" then return true end
+  local begins = beginning(word)
+  return begins == "a pipe" or begins and (begins == '{"kind":"experiment"' or begins:sub(1, 2) == "\31\139")
 end
 
 -- What is decided when something is measured; results were.

@@ -382,7 +382,8 @@ local ROOMS = {
     "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pause", "pid", "check_cpus", "pin",
     "real_path", "rename", "stat", "tid", "uid" },
   pfm = { "pfm" },
-  lines = { "line_scan", "line_write", "lines" },
+  lines = { "line_scan", "line_write", "lines", "standard_output" },
+  inflate = { "inflate", "can_inflate" },
 }
 
 local room_of = {}

@@ -49,6 +49,9 @@ function M.options(options)
   if not M.number() then return options end
   local own = {}
   for key, value in pairs(options) do own[key] = value end
+  if own.store == "-" then
+    require("pmclua.explain").misuse("store: ranks cannot share standard output; name a file", 2)
+  end
   if type(own.store) == "string" then own.store = M.path(own.store) end
   -- The file that a rank wrote may be named itself.
   if own.resume and core.stat(M.path(own.resume)) then own.resume = M.path(own.resume) end

@@ -10,6 +10,7 @@ local folder = require "pmclua.store.folder"
 return {
   SCHEMA = require("pmclua.store.header").SCHEMA,
   create = writer.create,
+  create_unasked = writer.create_unasked,
   append = writer.append,
   open = reader.open,
   folder = folder.folder,

@@ -143,9 +143,18 @@ describe("a stored result", function()
     return folder .. "/stored.jsonl", result.out .. result.err
   end
 
-  it("is its owner's alone", function()
+  it("is its owner's alone where nobody named it, and as the umask has it where somebody did", function()
     local folder = support.folder()
-    assert.equal("rw-------", lfs.attributes((stored(folder)), "permissions"))
+    assert.equal(0, support.pmclua({ KERNEL, "--repetitions", "1", "--quiet" },
+      { env = { XDG_STATE_HOME = folder } }).status)
+    local results = folder .. "/pmclua/results"
+    assert.equal("rwx------", lfs.attributes(results, "permissions"))
+    for name in lfs.dir(results) do
+      local own = name:find "jsonl$" and lfs.attributes(results .. "/" .. name, "permissions")
+      assert.equal(own and "rw-------", own)
+    end
+    local plain = support.write(folder .. "/plain", "")
+    assert.equal(lfs.attributes(plain, "permissions"), lfs.attributes((stored(folder)), "permissions"))
   end)
 
   it("is not written through a link", function()

@@ -20,9 +20,13 @@ local function edited(edit)
 end
 
 describe("a result file", function()
-  it("is private, and is never overwritten", function()
+  it("is as the umask has it, or private, and is never overwritten", function()
     local path = write(made.header(), {})
-    assert.equal(384, core.stat(path).mode % 512)       -- 0600
+    local plain = support.write(support.folder() .. "/plain", "")
+    assert.equal(core.stat(plain).mode, core.stat(path).mode)
+    local private = new_path()
+    store.create(private, made.header(), true):finish "complete"
+    assert.equal(384, core.stat(private).mode % 512)       -- 0600
     assert.matches("cannot create .*File exists", message_of(store.create, path, made.header()))
   end)
 

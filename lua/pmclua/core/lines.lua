@@ -71,13 +71,16 @@ end
 local Lines = {}
 Lines.__index = Lines
 
---- Creates a file of lines (mode 0600), or opens one to go on after its last whole line. Returns it, or
---- nil, errno name, number.
+local HOW = { private = C.PMCLUA_LINES_PRIVATE, shared = C.PMCLUA_LINES_SHARED,
+  resume = C.PMCLUA_LINES_RESUME }
+
+--- Creates a file of lines, the user's alone or as the umask has it, or opens one to go on after its last whole
+--- line. Returns it, or nil, errno name, number.
 ---@param path string
----@param how "create"|"resume"
+---@param how "private"|"shared"|"resume"
 ---@return pmclua.core.Lines?
 function M.lines(path, how)
-  local fd = C.pmclua_lines_open(path, how == "resume" and 1 or 0)
+  local fd = C.pmclua_lines_open(path, HOW[how])
   if fd < 0 then return refused(fd) end
   return setmetatable({ fd = fd }, Lines)
 end
@@ -89,6 +92,20 @@ function Lines:append(text)
   local result = C.pmclua_lines_append(self.fd, text, #text, kept)
   if result < 0 then return tonumber(kept[0]), core.errno_name(-result), -result end
   return tonumber(kept[0])
+end
+
+--- Standard output as a file of lines.
+---@return pmclua.core.Lines
+function M.standard_output()
+  local lines = {}
+  function lines.append(_, text)
+    local ok, _, number = io.stdout:write(text)
+    if ok then ok, _, number = io.stdout:flush() end
+    if not ok then return 0, core.errno_name(number), number end
+    return #text
+  end
+  function lines.close() end
+  return lines
 end
 
 function Lines:close()

@@ -339,7 +339,10 @@ function M.main(experiment, args, script)
   local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
   local to_terminal = not overrides.output or overrides.output == "-"
   local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
-  output.write(function(put) result:write(put, options) end, overrides.output)
+  -- With --store - records go to standard output, and a report only to a file.
+  if store ~= "-" or overrides.output then
+    output.write(function(put) result:write(put, options) end, overrides.output)
+  end
   return exit_status(result, gating, overrides.quiet)
 end
 

@@ -18,7 +18,7 @@ M.list = {
   { "timeout", value = "T", help = "limit of one repetition, as 500ms" },
   { "format", choices = require("pmclua.report").formats(), value = "F", help = "of the report" },
   { "output", value = "FILE", help = "of the report; - is standard output" },
-  { "store", value = "FILE", help = "where repetitions are stored" },
+  { "store", value = "FILE", help = "where repetitions are stored; - is standard output" },
   { "resume", value = "FILE", help = "do what is missing from this stored result" },
   { "no-store", false, help = "store nothing" },
   { "note", many = true, value = "NAME=TEXT", help = "stored with the result and shown, as commit=1a2b3c" },
@@ -103,6 +103,9 @@ end
 ---@param given table
 ---@return pmclua.Overrides
 local function overrides(given)
+  if given.store == "-" and given.output == "-" then
+    error(options.usage_error "--store - and --output -: only one of them can have standard output", 0)
+  end
   if not given.plan then require("pmclua.experiment.output").check(given.output) end
   local out = {}
   for name, value in pairs(given) do out[name] = value end

@@ -24,7 +24,7 @@ local function open(options, header)
     io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
     return nil
   end
-  return store.create(store.default_path(require("pmclua.rank").name(header.name or "measure")), header)
+  return store.create_unasked(require("pmclua.rank").name(header.name or "measure"), header)
 end
 
 --- Opens the file that options ask for: resume = a path, store = a path, false (none) or nil (the user's
@@ -32,7 +32,8 @@ end
 ---@return pmclua.Storing
 function M.open(options, header)
   local writer = open(options, header)
-  return setmetatable({ writer = writer, path = writer and writer.path }, Storing)
+  local path = writer and writer.path ~= "-" and writer.path or nil
+  return setmetatable({ writer = writer, path = path }, Storing)
 end
 
 --- Does something with the writer; the first failure is kept and ends the storing.

@@ -17,8 +17,9 @@ end
 
 --- A path in that folder that is not there yet; makes the folder (0700). Raises an error object.
 ---@param name string of the experiment
+---@param number? integer of the names that it could have: the first by default
 ---@return string
-function M.default_path(name)
+function M.default_path(name, number)
   local folder = M.folder()
     or refuse("find", "a folder for results", "neither XDG_STATE_HOME nor HOME is set", nil,
     "name a file with --store FILE, or store nothing with --no-store")
@@ -26,12 +27,10 @@ function M.default_path(name)
   if not made then refuse("make", folder, code) end
   local plain = name:gsub("[^%w._-]+", "-"):gsub("^[.-]+", ""):sub(1, 60)
   local stem = ("%s/%s-%s"):format(folder, os.date "!%Y%m%dT%H%M%SZ", plain == "" and "experiment" or plain)
-  local path, again = stem .. ".jsonl", 1
-  while core.stat(path) do
-    again = again + 1
-    path = ("%s-%d.jsonl"):format(stem, again)
-  end
-  return path
+  local again = number or 1
+  local function path() return again == 1 and stem .. ".jsonl" or ("%s-%d.jsonl"):format(stem, again) end
+  while core.stat(path()) do again = again + 1 end
+  return path()
 end
 
 ---@class pmclua.store.Entry

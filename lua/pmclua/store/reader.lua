@@ -8,16 +8,17 @@ local core = require "pmclua.core"
 local headers = require "pmclua.store.header"
 local decoding = require "pmclua.store.decode"
 local shapes = require "pmclua.store.shape"
+local sources = require "pmclua.store.source"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
 
-local BLOCK_BYTES = 2 ^ 18
+local BLOCK_BYTES = 2 ^ 18      -- a block is no longer
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
 -- The next piece of the text: of the file, then of what follows it, which begins a line anew; nil at the end.
 local function next_block(reader)
-  local block = reader.file:read(BLOCK_BYTES)
+  local block = reader.source:read()
   if block or not reader.rest then return block end
   block, reader.rest = reader.rest, nil
   reader.block, reader.at = "", 1
@@ -80,7 +81,8 @@ local function finish_reading(reader)
   local stored, rest = reader.stored, #reader.block - reader.at + 1
   if reader.done then return end
   reader.done = true
-  reader.file:close()
+  reader.source:close()
+  if reader.source.problem then table.insert(stored.problems, reader.source.problem) end
   if rest > 0 then
     table.insert(stored.problems, ("its last line is cut off after %d bytes and is left out"):format(rest))
   end
@@ -100,14 +102,6 @@ local function next_record(reader)
   end
 end
 
-local function open_file(path)
-  local status, code, number = core.stat(path)
-  if not status then refuse("open", path, code, number) end
-  if require("lfs").attributes(path, "mode") ~= "file" then refuse("open", path, "it is not a plain file") end
-  local file, why = io.open(path, "rb")
-  return file or refuse("open", path, (tostring(why):gsub("^.*: ", "")))
-end
-
 ---@class pmclua.store.Stored
 ---@field path string
 ---@field header table
@@ -115,13 +109,15 @@ end
 ---@field status "complete"|"interrupted"|"unfinished" after the last record
 ---@field problems string[] what is missing, after the last record
 ---@field resumed integer how often the run was resumed
+---@field is_plain boolean it can be appended to: it is neither compressed nor a stream
+---@field is_stream boolean it can be read once
 
 --- Opens a result file. Raises an error object where it is none, or of another schema.
 ---@param path string
 ---@param rest? string what follows the file's text: Writer:unwritten
 ---@return pmclua.store.Stored
 function M.open(path, rest)
-  local reader = { path = path, rest = rest, file = open_file(path), block = "", at = 1, searched = 1,
+  local reader = { path = path, rest = rest, source = sources.open(path), block = "", at = 1, searched = 1,
     line = 0,
     count = 0, taken = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
@@ -130,9 +126,11 @@ function M.open(path, rest)
     return headers.decode(next_line(reader) or error("it has no whole first line", 0))
   end)
   if not ok then
-    reader.file:close()
+    reader.source:close()
+    if type(header) == "table" then error(header, 0) end
     refuse("read", path, header)
   end
+  stored.is_plain, stored.is_stream = reader.source.is_plain, reader.source.is_stream
   stored.header, reader.decoder = header, decoding.new(header)
   stored.records = function() return next_record(reader) end
   return stored

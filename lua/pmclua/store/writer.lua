@@ -7,6 +7,7 @@ local core = require "pmclua.core"
 local json = require "pmclua.json"
 local headers = require "pmclua.store.header"
 local encoding = require "pmclua.store.encode"
+local folder = require "pmclua.store.folder"
 local reader = require "pmclua.store.reader"
 local refuse = require("pmclua.store.failure").refuse
 
@@ -47,15 +48,21 @@ local function write_out(writer)
   refuse("write to", writer.path, code, number)
 end
 
---- Creates a result file (mode 0600) and writes its first line. Raises where the file is there already
---- or cannot be made, and where `header` is not a whole one.
----@param path string
+local function open_new(path, is_private)
+  if path == "-" then return core.standard_output() end
+  return core.lines(path, is_private and "private" or "shared")
+end
+
+--- Creates a result file and writes its first line. Raises where the file is there already or cannot be made,
+--- and where `header` is not a whole one.
+---@param path string "-": standard output
 ---@param header table lua/README.md, "The header"
+---@param is_private? boolean the user's alone (0600), and not as the umask has it
 ---@return pmclua.store.Writer
-function M.create(path, header)
+function M.create(path, header, is_private)
   local line = headers.encode(header)
   headers.decode(line)
-  local lines, code, number = core.lines(path, "create")
+  local lines, code, number = open_new(path, is_private)
   if not lines then refuse("create", path, code, number) end
   local writer = new_writer(path, lines, header)
   put(writer, line)
@@ -157,6 +164,23 @@ function Writer:close()
   self.lines = nil
 end
 
+local MOST_NAMES = 10000
+
+--- Creates a private result file in the user's folder of results. Several processes may do so at once: each has a
+--- file of its own.
+---@param name string of the experiment
+---@param header table
+---@return pmclua.store.Writer
+function M.create_unasked(name, header)
+  for number = 1, MOST_NAMES do
+    local path = folder.default_path(name, number)
+    local ok, writer = pcall(M.create, path, header, true)
+    if ok then return writer end
+    local is_taken = type(writer) == "table" and writer.code == "EEXIST"
+    if not is_taken or number == MOST_NAMES then error(writer, 0) end
+  end
+end
+
 --- Opens a result file to go on where it was left: cuts a partial last line, writes a resume line.
 ---@param path string
 ---@param note? table what the resume line says: strings and numbers by name
@@ -164,6 +188,7 @@ end
 ---@return table header
 function M.append(path, note)
   local stored = reader.open(path)
+  if not stored.is_plain then refuse("append to", path, "it is compressed, or no plain file") end
   for _ in stored.records do end            -- nothing is appended to a file that could not be read
   local lines, code, number = core.lines(path, "resume")
   if not lines then refuse("append to", path, code, number) end

@@ -22,7 +22,8 @@ local function load_one(path)
   local stored = store.open(path)
   local result = new_result(stored.header, path)
   for record in stored.records do result:add(record) end
-  result.status, result.problems, result.path = stored.status, stored.problems, path
+  result.status, result.problems = stored.status, stored.problems
+  result.path = not stored.is_stream and path or nil
   return result
 end
 
@@ -113,7 +114,7 @@ function M.merge(paths, output)
   end
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, paths.by)
-  header.merged, header.started = paths, headers[1].started
+  header.merged, header.started = { unpack(paths) }, headers[1].started
   local writer = store.create(output, header)
   local ok, status = pcall(read_all, files, paths, header, maps, function(made) writer:add(made) end)
   if not ok then

@@ -16,13 +16,33 @@ local M = {}
 local function short_names(paths)
   local names, seen = {}, {}
   for i, path in ipairs(paths) do
-    names[i] = path:match("([^/]+)$"):gsub("%.jsonl$", "")
+    names[i] = path:match("([^/]+)$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")
     seen[names[i]] = (seen[names[i]] or 0) + 1
   end
   for i, path in ipairs(paths) do
     if seen[names[i]] > 1 then names[i] = path end
   end
   return names
+end
+
+-- What was noted of each file; where files say differently, each with its file's name.
+local function notes_of(headers, names)
+  local notes, first, differs = {}, {}, {}
+  for _, header in ipairs(headers) do
+    for name, said in pairs(header.notes or {}) do
+      first[name] = first[name] or said
+      differs[name] = differs[name] or said ~= first[name]
+    end
+  end
+  for name, said in pairs(first) do
+    local parts = {}
+    for i, header in ipairs(headers) do
+      local own = (header.notes or {})[name]
+      parts[#parts + 1] = own and ("%s: %s"):format(names[i], own)
+    end
+    notes[name] = differs[name] and table.concat(parts, ", ") or said
+  end
+  return next(notes) and notes or nil
 end
 
 local function ranks(headers)
@@ -273,6 +293,7 @@ function M.headers(headers, paths, by)
   end
   merging:add_factor(factor, levels)
   merging.header.unpaired, merging.header.hosts = factor, several_hosts(headers)
+  merging.header.notes = notes_of(headers, names)
   if factor:find "^file" then merging.header.baseline = { [factor] = levels[1] } end
   return merging.header, maps
 end

@@ -1,0 +1,99 @@
+--- source.lua: the text of a result file: of a path or standard input, compressed by gzip or not.
+--
+-- Invariant: the file is data that anyone may have written: what it expands to is bounded by its own size.
+
+local core = require "pmclua.core"
+local refuse = require("pmclua.store.failure").refuse
+
+local M = {}
+
+local BLOCK_BYTES = 2 ^ 18
+-- Repetition lines compress to a tenth, exact counts to a hundredth; deflate can do a thousandth.
+local FREE_BYTES, MOST_EXPANSION = 2 ^ 26, 100
+local GZIP = "\31\139"
+
+---@class pmclua.store.Source
+---@field is_plain boolean a file that is not compressed: it can be appended to
+---@field is_stream boolean it can be read once
+---@field problem string? why the text ended before its end
+local Source = {}
+Source.__index = Source
+
+local function check_expansion(source)
+  local most = FREE_BYTES + MOST_EXPANSION * source.inflating:offset()
+  if source.taken > most then
+    local why = ("it expands to more than %d times its size"):format(MOST_EXPANSION)
+    refuse("read", source.path, why, nil, "gunzip it if you trust it")
+  end
+end
+
+local function read_inflated(source)
+  local block, why = source.inflating:read()
+  if block then
+    source.taken = source.taken + #block
+    check_expansion(source)
+  elseif why == "cut off" then source.problem = "its compressed text is cut off"
+  elseif why then refuse("read", source.path, "its compressed text is damaged, " .. why) end
+  return block
+end
+
+--- The next piece of the text; nil at its end. Raises an error object where it cannot be read.
+---@return string?
+function Source:read()
+  if self.inflating then return read_inflated(self) end
+  return self.file:read(BLOCK_BYTES)
+end
+
+function Source:close()
+  if self.inflating then self.inflating:close() else self.file:close() end
+end
+
+local function inflated(path, fields)
+  local inflating, code, number = core.inflate(path)
+  if not inflating then
+    local is_missing = code == "ENOPKG"
+    refuse("open", path, is_missing and "it may be compressed, and there is no libz.so.1" or code, number)
+  end
+  return setmetatable({ path = path, inflating = inflating, taken = 0, is_plain = false,
+    is_stream = fields.is_stream }, Source)
+end
+
+local function open_plain(path)
+  local file, why = io.open(path, "rb")
+  return file or refuse("open", path, (tostring(why):gsub("^.*: ", "")))
+end
+
+local function is_compressed(file)
+  local begins = file:read(#GZIP)
+  file:seek("set", 0)
+  return begins == GZIP
+end
+
+local STREAMS = { ["named pipe"] = true, ["char device"] = true }
+
+-- What is no file can be read once, so it is not looked at before: zlib tells text from compressed text.
+local function open_stream(path)
+  if core.can_inflate() then return inflated(path, { is_stream = true }) end
+  return setmetatable({ path = path, file = path == "-" and io.stdin or open_plain(path), is_plain = false,
+    is_stream = true }, Source)
+end
+
+--- Opens a result file's text. Raises an error object.
+---@param path string "-": standard input
+---@return pmclua.store.Source
+function M.open(path)
+  if path == "-" then return open_stream(path) end
+  local status, code, number = core.stat(path)
+  if not status then refuse("open", path, code, number) end
+  local mode = require("lfs").attributes(path, "mode")
+  if STREAMS[mode] then return open_stream(path) end
+  if mode ~= "file" then refuse("open", path, "it is not a plain file") end
+  local file = open_plain(path)
+  if is_compressed(file) then
+    file:close()
+    return inflated(path, { is_stream = false })
+  end
+  return setmetatable({ path = path, file = file, is_plain = true, is_stream = false }, Source)
+end
+
+return M
