@@ -5,6 +5,7 @@
 --   makes no difference. Several files are one result: by rank where each has one (mpirun, srun), by host
 --   with --by host, else by file, compared with the first.
 -- usage: pmclua report [FILE...] [--format F] [--output FILE]
+--        pmclua report --how [FILE]
 --        pmclua report --list
 --        pmclua report --prune [--keep N] [--older-than AGE]
 -- example:
@@ -42,6 +43,7 @@ local opt = pmc.options {
   { "primary", value = "NAME", help = "the quantity that decides" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "more metrics, such as ipc" },
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
+  { "how", false, help = "how to make it again: sources, compiler, programs, arguments" },
   { "list", false, help = "name the stored results, the newest first" },
   { "prune", false, help = "delete old stored results" },
   { "keep", type = "integer", value = "N", help = "with --prune: the newest that stay (100)" },
@@ -80,6 +82,10 @@ end
 local function report()
   local to_file = opt.output and opt.output ~= "-"
   local result, file, why = load(), io.stdout, nil
+  if opt.how then
+    io.write(result:how())
+    return
+  end
   if to_file then file, why = io.open(opt.output, "w") end
   local written = file
   local options = { format = opt.format, stream = not to_file and 1 or nil }

@@ -12,6 +12,7 @@ local M = {}
 ---@field folder string where its sources are looked for; "." when it has no file
 ---@field modules? string the same folder from the root, where its modules are looked for; nil: it has no file
 ---@field args string[] the arguments that nothing has taken yet
+---@field words string[] all arguments, as they were given
 ---@field given? table options of all experiments that pmc.options has met, by field
 ---@field taken? boolean an experiment has read args and given
 
@@ -116,13 +117,15 @@ function M.enter(word, path, args)
   local folder, name = split(path)
   require("pmclua.paths").script_folder = folder
   M.current = { word = word, path = path, name = name, folder = folder, modules = from_root(folder),
-    args = args }
+    args = args, words = { unpack(args) } }
   return M.current
 end
 
 --- Makes standard input the running script: it has arguments, and no file.
 ---@param args string[]
-function M.enter_stdin(args) M.current = { word = "-", name = "stdin", folder = ".", args = args } end
+function M.enter_stdin(args)
+  M.current = { word = "-", name = "stdin", folder = ".", args = args, words = { unpack(args) } }
+end
 
 -- ---- the header ----
 

@@ -163,6 +163,7 @@ local function formula_text(formula) return formula.formula end
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
 local LATER = {
   host = function() return require("pmclua.machine").facts() end,
+  how = function(_, made) return require("pmclua.experiment.how").of(made) end,
   identity = function(declaration, made)
     return require("pmclua.experiment.resume").identity(declaration, made)
   end,

@@ -197,6 +197,10 @@ function Result:with(changes)
   return result
 end
 
+--- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
+---@return string
+function Result:how() return require("pmclua.report.how").render(self.header) end
+
 --- The values of an event or metric in the cells that are meant, in the order of measuring.
 ---@param name string
 ---@param conditions? table<string, any> as for where; needed where there are several cells

@@ -60,12 +60,41 @@ local function check_host(path, stored, here)
     tostring(here[name])))
 end
 
---- Checks that a stored run is of this plan, on this host.
+-- The parts of a plan that both headers have, in the order in which they are asked after.
+local PARTS = { { "events", "events" }, { "workloads", "workloads" }, { "factors", "factors" },
+  { "cells", "cells" }, { "pass_events", "passes" }, { "warmup", "warm-ups" }, { "iterations", "iterations" },
+  { "target", "target" }, { "delay", "delay" }, { "inherit", "inherit" }, { "layout", "layout" },
+  { "reject_if", "condition reject_if" } }
+
+-- What a header says of a part, as far as it decides.
+local function part_of(header, name)
+  local list, decisive = header[name], {}
+  for i, item in ipairs(type(list) == "table" and list or {}) do
+    if name == "events" then decisive[i] = { item.spec or item.name, item.status }
+    elseif name == "workloads" then decisive[i] = { item.name, item.kind }
+    elseif name == "cells" then decisive[i] = { item.workload, item.levels }
+    else decisive[i] = item end
+  end
+  return canonical(type(list) == "table" and decisive or list)
+end
+
+local function difference(stored, here)
+  for _, part in ipairs(PARTS) do
+    if part_of(stored, part[1]) ~= part_of(here, part[1]) then
+      return ("its %s differ"):format(part[2])
+    end
+  end
+end
+
+--- Checks that a stored run is of this plan, of the same programs, on this host.
 function M.check(path, stored, header)
+  local changed = require("pmclua.experiment.how").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
-    refuse(path, "it is of another experiment",
+    local why = difference(stored.header, header) or changed
+    refuse(path, "it is of another experiment" .. (why and ": " .. why or ""),
       "its events, workloads, levels and warm-up must be those of this one")
   end
+  if changed then refuse(path, changed, "one result would hold both: measure it anew") end
   check_host(path, stored.header.host or {}, header.host)
 end
 

@@ -218,6 +218,19 @@ local function how_obtained(result)
   return facts(rows)
 end
 
+-- How to make it again: facts, and the texts of script and sources to unfold.
+local function made_again(result)
+  local again = require "pmclua.report.how"
+  local parts = { facts(again.rows(result.header)) }
+  for _, stored in ipairs(again.texts(result.header)) do
+    local lines = {}
+    for line in (stored.text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = escape(line) end
+    parts[#parts + 1] = element("details", element("summary", escape(stored.title))
+      .. element("pre", table.concat(lines, "\n")))
+  end
+  return table.concat(parts, "\n")
+end
+
 -- ---- the page ------------------------------------------------------------------------------------------
 
 --- The result as an HTML page.
@@ -234,6 +247,7 @@ function M.render(result, _, options)
     section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
     section("notes", "Notes and warnings", list_of(report.notes, "notes")),
     section("plan", "Plan", plan(result)), section("host", "Host", host(result)),
+    section("again", "How to make it again", made_again(result)),
     section("obtained", "How each number was obtained", how_obtained(result)),
   }
   return table.concat({ "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',

@@ -14,12 +14,13 @@ M.SCHEMA = 1
 local ORDER = {
   "kind", "schema", "pmclua", "name", "question", "started", "status", "seed", "repetitions", "warmup",
   "workloads", "factors", "levels", "cells", "events", "pass_events", "metrics", "per", "baseline", "primary",
-  "margin", "spec", "workload", "field", "attr", "type", "config", "host",
+  "margin", "spec", "workload", "field", "attr", "type", "config", "host", "how",
 }
 -- Words of 64 bits whose digits mean nothing in decimal.
 local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
 -- Maps, also where they are empty.
-local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = true }
+local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = true, how = true,
+  environment = true, env = true, params = true }
 
 -- ---- writing ----
 

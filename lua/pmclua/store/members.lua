@@ -65,7 +65,21 @@ local level = either(text, number, flag)
 local costs = list_of(either(number, flag))                 -- of each event; false: it was not counted
 local overhead = either(flag, members_of { read = text, median = costs, minimum = costs })  -- false: of no group
 
+local texts, named_texts = list_of(text), map_of(text)
+
+-- How the experiment is made again.
+local how = members_of {
+  folder = text, environment = named_texts,
+  script = members_of { path = text, hash = text, text = text, args = texts },
+  workloads = list_of(members_of {
+    workload = text, kind = text, cells = texts, argv = texts, program = text, program_hash = text,
+    cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
+    source_text = text, symbol = text, params = named_texts, compiler = text, command = texts, included_hash = text,
+    library = text, library_hash = text, threads = text, cpus = text, defined = text }),
+}
+
 M.header = {
+  how = how,
   name = text, question = text, pmclua = text, started = text, identity = text, target = text,
   seed = count, repetitions = count, warmup = count, rank = count, delay = number, inherit = flag,
   passes = text, on_failure = text, layout = text, layouts = list_of(object), primary = text,

@@ -196,6 +196,32 @@ function compile.compiler(unit)
   return cc
 end
 
+--- What is typed to compile a unit, but for the names of files.
+---@param unit table as compile.build takes it
+---@return string[]
+function compile.words(unit)
+  local list = {}
+  for _, part in ipairs { compile.compiler(unit), flags_of(unit), unit.libs or {} } do
+    for _, word in ipairs(part) do list[#list + 1] = word end
+  end
+  return list
+end
+
+local versions = {}
+
+--- What the compiler of a unit calls itself: the first line of --version.
+---@param unit table as compile.build takes it
+---@return string? nil: it does not say
+function compile.version(session, unit)
+  local cc = compile.compiler(unit)[1]
+  local key = compiler_identity(cc)
+  if versions[key] == nil then
+    local result = run_words(session, { cc, "--version" })
+    versions[key] = result.outcome == "done" and result.output:match "^[^\n]+" or false
+  end
+  return versions[key] or nil
+end
+
 --- What the compiler says and writes of a unit when it is given more words; nothing of it is cached, and
 --- that it fails is no error.
 ---@param unit table as compile.build takes it

@@ -87,8 +87,9 @@ local function declaration_of(symbol, unit)
   return ("%svoid %s(void *state, __UINT64_TYPE__ iterations);"):format(linkage, symbol)
 end
 
--- What is compiled for these levels.
-local function unit_of(self, session, levels)
+--- What is compiled for these levels.
+---@return table unit of compile.build
+function Kernel:unit(session, levels)
   local unit = self.source and source_unit(self, levels)
     or { text = self.code, folder = self.folder, quoted_only = not self.has_script,
       label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
@@ -103,14 +104,14 @@ end
 ---@return string path
 function Kernel:object(session, levels)
   if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
-  return compile.build(session, unit_of(self, session, levels))
+  return compile.build(session, self:unit(session, levels))
 end
 
 --- What the machine code of a snippet is for these levels; nil of any other kernel.
 ---@return pmclua.Copies?
 function Kernel:machine_code(session, levels)
   return self.copies and self.copies(levels, function()
-    local unit = unit_of(self, session, levels)
+    local unit = self:unit(session, levels)
     return require("pmclua.workload.kept").made(session, unit, compile.build(session, unit))
   end)
 end

@@ -1,0 +1,104 @@
+--- how.lua: how a result's experiment is made again, as rows of what and what it is.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+local UNKNOWN = "the file does not say how it was made: an older pmclua stored it, or it was merged\n"
+
+local function words(list)
+  local plain = {}
+  for i, word in ipairs(list) do plain[i] = tostring(word) end
+  return require("pmclua.workload.words").join(plain)
+end
+
+local function assignments(map)
+  local list = {}
+  for name, value in pairs(map) do list[#list + 1] = ("%s=%s"):format(name, tostring(value)) end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+-- Field, name, how it is shown.
+local FIELDS = { { "argv", "command", words }, { "program", "program" }, { "program_hash", "its hash" },
+  { "cwd", "folder" }, { "stdin", "standard input" }, { "env", "environment", assignments },
+  { "source", "source" }, { "source_hash", "its hash" }, { "symbol", "symbol" },
+  { "params", "parameters", assignments }, { "compiler", "compiler" }, { "command", "compiled by", words },
+  { "library", "library" }, { "library_hash", "its hash" }, { "threads", "threads" }, { "cpus", "CPUs" },
+  { "defined", "defined in" } }
+
+local function add(rows, name, value, show)
+  if value ~= nil then rows[#rows + 1] = { name, show and show(value) or tostring(value) } end
+end
+
+local function add_workload(rows, workload, is_alone)
+  local cells = table.concat(workload.cells or {}, "; ")
+  local where = (is_alone or cells == "") and "" or (" (%s)"):format(cells)
+  add(rows, workload.kind or "workload", tostring(workload.workload) .. where)
+  for _, field in ipairs(FIELDS) do add(rows, "  " .. field[2], workload[field[1]], field[3]) end
+end
+
+-- Whether a workload is the same in all cells.
+local function counts(list)
+  local count = {}
+  for _, workload in ipairs(list) do count[workload.workload] = (count[workload.workload] or 0) + 1 end
+  return count
+end
+
+--- Rows of name and value; none of a result whose file says nothing of it.
+---@param header table
+---@return string[][]
+function M.rows(header)
+  local rows, how = {}, header.how
+  if not how then return rows end
+  add(rows, "pmclua", header.pmclua)
+  if how.script then
+    add(rows, "script", how.script.path)
+    add(rows, "  its hash", how.script.hash)
+    add(rows, "  arguments", how.script.args and #how.script.args > 0 and how.script.args or nil, words)
+  end
+  add(rows, "run in", how.folder)
+  add(rows, "environment", how.environment, assignments)
+  local count = counts(how.workloads or {})
+  for _, workload in ipairs(how.workloads or {}) do
+    add_workload(rows, workload, count[workload.workload] == 1)
+  end
+  return rows
+end
+
+--- The texts that were stored: of the script and of sources, each once.
+---@param header table
+---@return { title: string, text: string }[]
+function M.texts(header)
+  local list, seen, how = {}, {}, header.how or {}
+  local function put(title, content)
+    if content and not seen[content] then
+      seen[content] = true
+      list[#list + 1] = { title = title, text = content }
+    end
+  end
+  if how.script then put(how.script.path or "script", how.script.text) end
+  for _, workload in ipairs(how.workloads or {}) do
+    put(workload.source or "source of " .. tostring(workload.workload), workload.source_text)
+  end
+  return list
+end
+
+--- The same as text for a terminal.
+---@param header table
+---@return string
+function M.render(header)
+  local rows, lines, longest = M.rows(header), {}, 0
+  if #rows == 0 then return UNKNOWN end
+  for _, row in ipairs(rows) do longest = math.max(longest, #row[1]) end
+  for _, row in ipairs(rows) do lines[#lines + 1] = text.pad(row[1], longest + 2) .. text.safe(row[2]) end
+  for _, stored in ipairs(M.texts(header)) do
+    lines[#lines + 1] = ("\n---- %s"):format(text.safe(stored.title))
+    for line in (stored.text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
+      lines[#lines + 1] = text.safe(line)
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return M
