@@ -240,6 +240,28 @@ describe("a program that switches stacks", function()
     assert.matches("one thread alone", work:values("duration").why)
     assert.same({}, work:list "duration")
   end)
+
+  it("has none either where what that thread did not see shows in returns without a call", function()
+    local work = run("main", 12, { "work", threads = "one" }):region "work"
+    assert.is_true(work.orphans > 0)
+    assert.equal("not-counted", work:values("duration").status)
+    assert.matches("one thread alone", work:values("duration").why)
+  end)
+end)
+
+describe("a program of Go", function()
+  it("has no counts of threads for its calls, nor numbers of what is between two points", function()
+    made.need_probes()
+    local result = functions.measure({ made.program "go.c" }, { events = { made.FAULTS }, calibrate = false,
+      regions = { "work", { from = "work", to = "work%return", name = "pair" } }, timeout = 30 })
+    local work, pair = result:region "work", result:region "pair"
+    assert.same({ 5, 5 }, { work.calls, pair.calls })
+    assert.equal(5, work:values("duration").n)
+    assert.equal("not-counted", work:values(made.FAULTS).status)
+    assert.equal("not-counted", pair:values("duration").status)
+    local said = result:report():gsub("%s+", " ")
+    assert.matches("pair · 5 calls .* 5 calls without numbers: stacks move", said)
+  end)
 end)
 
 describe("an experiment on a program that switches stacks", function()

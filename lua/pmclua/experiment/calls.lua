@@ -81,10 +81,18 @@ M.NO_TOTAL = "stacks move between threads here, or take turns on one: which call
   .. "known"
 M.NOT_FOLLOWED = "stacks move between threads here, and one thread alone was followed"
 
+-- Returns from calls that began where nobody looked: of a command they show that, where one thread of
+-- several was followed and nothing was lost.
+local function has_come_from_elsewhere(found, regions)
+  return regions.path ~= "all threads" and found.orphans ~= 0 and regions.threads_seen ~= 0
+    and regions.lost == 0 and regions.observed_ns == 0
+end
+
 --- Why the calls have no such value; nil where they have. They have their durations, but where one thread
 --- alone was followed, or what is between two points is a thread's.
 local function why_not_theirs(self, run, column, is_self)
   local found = region_in(self, run)
+  if not self.is_pair and has_come_from_elsewhere(found, run.regions) then return M.NOT_FOLLOWED end
   if not found.switching or found.switching == 0 then return nil end
   if run.regions.path ~= "all threads" then return M.NOT_FOLLOWED end
   if column ~= DURATION or self.is_pair then return M.NOT_THE_CALLS end

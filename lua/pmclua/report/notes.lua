@@ -43,10 +43,25 @@ local function entries_are_values(cell)
   local regions = cell.result.header.regions
   return cell.region and regions and regions.entries
 end
+M.entries_are_values = entries_are_values
+
+local ENTRY = { marks = { "entry", "entries" }, functions = { "call" } }
+
+local function words_of_entry(cell)
+  return unpack(ENTRY[cell.result.header.regions.kind] or ENTRY.marks)
+end
+
+-- "sum of a run, of 12 calls", or of "11 … 13 calls" where runs differ.
+local function summed(cell)
+  local least, most = iterations(cell)
+  if not least or not cell.result.header.regions then return "sum of a run" end
+  local range = least < most and text.count(least) .. " … " or ""
+  return ("sum of a run, of %s%s"):format(range, text.plural(tonumber(most), words_of_entry(cell)))
+end
 
 local function how_counted(cell)
   local header = cell.result.header
-  if cell.region then return entries_are_values(cell) and "each a value" or "sum of a run" end
+  if cell.region then return entries_are_values(cell) and "each a value" or summed(cell) end
   if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
   if header.target or cell.kind == "command" then return span(header) end
   local least, most = iterations(cell)
@@ -65,12 +80,10 @@ local function add(parts, part)
   if part and part ~= "" then parts[#parts + 1] = part end
 end
 
-local ENTRY = { marks = { "entry", "entries" }, functions = { "call" } }
-
 -- How many values there are: of repetitions, or of a region's entries where each is one.
 local function how_many(cell)
   if not entries_are_values(cell) then return repetitions(cell.result, cell.repetitions) end
-  return text.plural(cell.repetitions, unpack(ENTRY[cell.result.header.regions.kind] or ENTRY.marks))
+  return text.plural(cell.repetitions, words_of_entry(cell))
 end
 
 --- The headline of one cell's table.

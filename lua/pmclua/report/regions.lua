@@ -109,10 +109,19 @@ local PAIR_SAID = {
   orphans = "%s ended whose beginning was not seen: not counted",
 }
 
+local NO_DURATIONS = "%s without numbers: "
+
+-- Beside calls whose durations are not known either, only why.
+local function form_of(region, said)
+  local why = said[1] == "switching" and region:why_not "duration"
+  if why then return NO_DURATIONS .. why:gsub("%%", "%%%%") end
+  return region.is_pair and PAIR_SAID[said[1]] or said[2]
+end
+
 local function region_notes(region)
   local notes = {}
   for _, said in ipairs(SAID) do
-    local count, form = region[said[1]], region.is_pair and PAIR_SAID[said[1]] or said[2]
+    local count, form = region[said[1]], form_of(region, said)
     if count and count ~= 0 then
       notes[#notes + 1] = form:format(text.plural(tonumber(count), "call"))
     end
@@ -127,6 +136,9 @@ local PATHS = {
   ["no tracefs"] = "following threads and children takes a tracefs that may be written to",
 }
 
+-- Nothing shows it where every call that comes finds the place of one that went.
+local MAY_MOVE = "; if stacks move between its threads (coroutines), a call may have been taken for another"
+
 local function path_note(result)
   if result.path == "all threads" then return nil end
   if result.observed and result.path ~= "one thread" then
@@ -136,7 +148,8 @@ local function path_note(result)
   local others = result.threads_seen > 0
     and (": %s that it started not counted"):format(text.plural(tonumber(result.threads_seen),
       "thread or child", "threads and children")) or ""
-  return ("only the first thread was followed (%s)%s"):format(PATHS[result.path], others)
+  local doubt = result.threads_seen > 0 and MAY_MOVE or ""
+  return ("only the first thread was followed (%s)%s%s"):format(PATHS[result.path], others, doubt)
 end
 
 -- For the instructions that the OS kernel steps out of line.

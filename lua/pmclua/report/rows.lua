@@ -40,9 +40,14 @@ function M.columns(fitted, element)
   return columns
 end
 
-local function in_unit(summary, value)
+--- A value in the unit of a summary.
+---@param summary pmclua.Summary
+---@param value number
+---@return string
+function M.in_unit(summary, value)
   return words.value(setmetatable({ status = "counted" }, { __index = summary }), value)
 end
+local in_unit = M.in_unit
 
 local function overhead(summary)
   local intercept = summary.fit.intercept

@@ -34,6 +34,24 @@ function M.names(result)
   return list
 end
 
+-- Where each call of a region is a value, how far the largest ones reach: two columns before the shape.
+local function add_tail(shown, summaries)
+  local order = require "pmclua.stats.order"
+  local at = #shown.columns - 1
+  table.insert(shown.columns, at, { name = "99 %", align = "right", drop = 3 })
+  table.insert(shown.columns, at + 1, { name = "max", align = "right", drop = 4 })
+  for i, row in ipairs(shown.rows) do
+    local summary, sorted = summaries[i], order.sorted(summaries[i].values or {})
+    if sorted and #sorted > 0 and not row.span then
+      table.insert(row, at, rows.in_unit(summary, order.quantile_of(sorted, 0.99)))
+      table.insert(row, at + 1, rows.in_unit(summary, sorted[#sorted]))
+      row.tones = { [#row] = row.tones and row.tones[#row - 2] }
+    elseif row.span then
+      row.span = row.span + 2
+    end
+  end
+end
+
 local function cell_table(result, cell)
   local list, summaries, element = {}, {}, result.element
   for i, name in ipairs(M.names(result)) do
@@ -44,8 +62,10 @@ local function cell_table(result, cell)
   end
   local said = { cell.fitted and rows.region_note(summaries) or nil }
   for _, name in ipairs(M.names(result)) do said[#said + 1] = notes.of_layouts({ cell }, name) end
-  return { title = notes.cell_title(cell), rows = list, notes = said,
+  local shown = { title = notes.cell_title(cell), rows = list, notes = said,
     columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) } }
+  if notes.entries_are_values(cell) and not cell.fitted then add_tail(shown, summaries) end
+  return shown
 end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------

@@ -91,8 +91,16 @@ end
 ---@field switches boolean? stacks of its program are known not to be its threads'
 ---@field notes string[] what a reader of its numbers should know
 
--- The scheduler of goroutines, which is in every program of Go.
-local function is_go(list) return #list:match "runtime.gogo" > 0 end
+-- What starts a goroutine, which is in every program of Go.
+local function is_go(list) return #list:match "runtime.newproc" > 0 end
+
+--- Whether stacks of a program are known not to be its threads'.
+---@param program string? path
+---@return boolean
+function M.switches_stacks(program)
+  local ok, list = pcall(files.of_file, program or "")
+  return ok and is_go(list)
+end
 
 local function region_of(list, symbol, path, options)
   local region = { name = symbol.shown, notes = {}, switches = is_go(list),

@@ -145,7 +145,8 @@ local function ends(spec, kind, place)
 end
 
 local function pair_of(item, place)
-  local region = { name = item.name or item.from .. " … " .. item.to, notes = {}, points = {} }
+  local region = { name = item.name or item.from .. " … " .. item.to, notes = {}, points = {},
+    switches = functions.switches_stacks(place.program) }
   for _, kind in ipairs { "from", "to" } do
     for _, point in ipairs(ends(item[kind], kind, place)) do table.insert(region.points, point) end
   end

@@ -1,0 +1,38 @@
+-- Regions in the tables of experiments: how many calls there were, and how far the largest ones reach.
+
+local made = require "tests.support.regions"
+local pmc = require "pmclua"
+
+local function measure(shape, n, regions)
+  return pmc.measure(pmc.command { made.program "pages.c", shape, tostring(n) }, { events = made.FAULTS,
+    regions = regions, repetitions = 2, warmup = 0, store = false, quiet = true })
+end
+
+describe("a region's table", function()
+  lazy_setup(made.need_probes)
+
+  it("says of how many calls its sums are", function()
+    local text = measure("calls", 8, { "touch" }):report { width = 100 }
+    assert.matches("region touch · 2 repetitions%s[· ]*sum of a run, of 8 calls", (text:gsub("%s+", " ")))
+  end)
+
+  it("shows the 99th percentile and the largest where each call is a value", function()
+    local result = measure("calls", 100, { "touch", entries = true })
+    local rows, is_touch = {}, false
+    for line in result:report({ width = 100 }):gmatch "[^\n]+" do
+      is_touch = is_touch or line:find("region touch", 1, true) ~= nil
+      if is_touch then rows[#rows + 1] = line end
+    end
+    assert.matches("^event +median +95 %% interval +99 %% +max +shape", rows[2])
+    -- 1 to 100 pages, in each of two runs.
+    local cell
+    for each in result:cells() do cell = each.region and each or cell end
+    local values = cell:values "page_faults"
+    table.sort(values)
+    assert.equal(200, #values)
+    assert.same({ 1, 100 }, { values[1], values[200] })
+    assert.matches("page%-faults +50.50 .* 99%.01 +100 ", rows[3])
+    local markdown = result:report { format = "markdown" }
+    assert.matches("| event | median | 95 % interval | 99 % | max |", markdown, 1, true)
+  end)
+end)
