@@ -28,7 +28,7 @@ WARN    := -Wall -Wextra -Werror
 LUAJIT_INCLUDE ?= $(SYSROOT)/usr/include/luajit-2.1
 # -Wl,-E: the binding finds the core in the executable itself.
 LIBS    ?= -lluajit-5.1 -ldl -lpthread
-ALL_CFLAGS = $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
+ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
 # Every file of core/ but main.c is the core's, or the runner's by its name.

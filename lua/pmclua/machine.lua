@@ -29,6 +29,16 @@ function machine.text(path)
   return text, broken
 end
 
+local INITIAL_USER_NAMESPACE = 0xEFFFFFFD       -- PROC_USER_INIT_INO of linux/proc_ns.h
+
+--- Whether this process is in a user namespace of its own, as in `unshare -r` and rootless containers: its
+--- capabilities then hold there alone, and what counts asks for those of the initial one.
+---@return boolean
+function machine.is_in_user_namespace()
+  local inode = require("lfs").attributes("/proc/self/ns/user", "ino")
+  return inode ~= nil and inode ~= INITIAL_USER_NAMESPACE
+end
+
 local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 
 local function cpu_facts()

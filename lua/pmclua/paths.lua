@@ -68,6 +68,13 @@ function paths.scripts()
   return tree and tree .. "/scripts" or installed { "share/pmclua/scripts", "share/lua/5.1/pmclua/scripts" }
 end
 
+--- Whether the lab is here: it is part of the source tree, and not installed.
+---@return boolean
+function paths.has_lab()
+  local tree = core_folder():match "^(.*)/build$"
+  return tree ~= nil and exists(tree .. "/tests/lab/lab.sh")
+end
+
 --- The reference of the scripting API: the source tree's, or PREFIX/share/doc/pmclua's; nil where it was not
 --- installed.
 ---@return string?

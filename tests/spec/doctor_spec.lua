@@ -64,13 +64,37 @@ describe("the doctor", function()
     assert.match("does not bind this user %(CAP_PERFMON%)", finding("perf_event_paranoid").said)
     for level, expected in pairs { ["-1"] = "good", ["0"] = "good", ["1"] = "limits", ["2"] = "limits",
         ["3"] = "blocks", ["4"] = "blocks" } do
-      local found = finding("perf_event_paranoid", at(level))
+      local found = finding("perf_event_paranoid", at(level), { opens = function() return "EACCES" end })
       assert.equal(expected, found.state, level)
       if expected ~= "good" then
         assert.same({ "sudo sysctl kernel.perf_event_paranoid=0" }, found.commands)
       end
     end
     assert.equal("blocks", finding("perf_event_paranoid", at(false)).state)
+  end)
+
+  it("takes a level above 2 for 2 where ordinary users can count all the same", function()
+    for _, level in ipairs { "3", "4" } do
+      local found = finding("perf_event_paranoid",
+        with(ORDINARY, { ["/proc/sys/kernel/perf_event_paranoid"] = level }))
+      assert.equal("limits", found.state)
+      assert.match("is " .. level .. ", which this OS kernel takes for 2: ordinary users count user space",
+        found.said)
+    end
+  end)
+
+  it("does not take root of a user namespace for root", function()
+    local found = finding("perf_event_paranoid", nil, { is_in_user_namespace = function() return true end })
+    assert.equal("limits", found.state)
+    assert.match("ordinary users count user space alone", found.said)
+    assert.match("outside this user namespace", found.help)
+    local run = support.run { "unshare", "-r", support.program, "doctor" }
+    support.need(not run.err:find "unshare", "no user namespaces here")
+    assert.is_nil(run.out:find("with CAP_PERFMON;", 1, true), run.out)
+    run = support.run { "unshare", "-r", support.program, "stat", "-a", "-e", "page-faults", "true" }
+    local level = tonumber((support.read "/proc/sys/kernel/perf_event_paranoid"))
+    support.need(level > 0, "everybody may count CPUs here")
+    assert.match("run as root or with CAP_PERFMON outside this user namespace", run.err)
   end)
 
   it("tells a filtered system call from one that is not there and from another refusal", function()

@@ -38,7 +38,8 @@ local PMUS = {
 describe("ENOENT", function()
   it("of a hardware event where sysfs has no core PMU is a machine without a PMU", function()
     local problem = refusal({ code = "ENOENT" }, { core_pmu = false })
-    says(problem, "cannot open 'cycles': the OS kernel knows no PMU here", "make lab")
+    says(problem, "cannot open 'cycles': the OS kernel knows no PMU here",
+         "make lab` in the source tree")
     assert.equal("ENOENT", problem.code)
     assert.equal("open", problem.operation)
     assert.equal("cycles", problem.event)
@@ -119,6 +120,10 @@ describe("EACCES", function()
     local function always() return "EACCES" end
     says(denied({ attr = { exclude_kernel = 1 } }, always, { paranoid = 3 }), "paranoid is 3",
          "forbids ordinary users all")
+    local function harmless(attr) return attr.config == 9 or "EACCES" end
+    says(denied({ pid = -1, cpu = 0 }, harmless, { paranoid = 3 }), "counting a whole CPU needs CAP_PERFMON")
+    says(denied({ pid = -1, cpu = 0, attr = { exclude_kernel = 1 } }, always, { in_user_namespace = true }),
+         "outside this user namespace")
     says(denied({ pid = -1, cpu = 0 }, always), "counting a whole CPU needs CAP_PERFMON", "paranoid=0")
     says(denied({ pid = 1234 }, always), "process 1234 is another user's", "CAP_SYS_PTRACE")
     says(denied({ attr = { type = UPROBE } }, always), "a uprobe needs CAP_PERFMON")

@@ -26,6 +26,21 @@ local function has(list, path)
   return false
 end
 
+describe("the build", function()
+  it("takes the preprocessor's flags of its caller, for every file, as packages harden with them", function()
+    local run = support.run { "make", "-n", "-B", "-C", support.root, "BUILD=" .. support.folder(),
+      "CPPFLAGS=-DHARDENED=1", "all" }
+    local files, hardened = 0, 0
+    for line in run.out:gmatch "[^\n]+" do
+      if line:find " core/[%w_]+%.c$" then
+        files, hardened = files + 1, hardened + (line:find("-DHARDENED=1", 1, true) and 1 or 0)
+      end
+    end
+    assert.is_true(files > 30, run.err)
+    assert.equal(files, hardened)
+  end)
+end)
+
 describe("an installation", function()
   local stage, prefix, files
 

@@ -66,10 +66,17 @@ end
 
 local function field(text, name) return (text or ""):match("\n?" .. name .. ":%s*([^\n]*)") end
 
---- Whether this process has a capability now.
+--- Whether this process is in a user namespace of its own, whose root is not root of the machine.
+---@return boolean
+function Machine:is_in_user_namespace()
+  return self.root == "" and require("pmclua.machine").is_in_user_namespace()
+end
+
+--- Whether this process has a capability now, for the whole machine.
 ---@param name string
 ---@return boolean
 function Machine:capability(name)
+  if self:is_in_user_namespace() then return false end
   local bit = CAPABILITIES[name] or error(name)
   local hex = field(self:text "/proc/self/status", "CapEff") or "0"
   local digit = tonumber(hex:sub(-1 - math.floor(bit / 4), -1 - math.floor(bit / 4)), 16) or 0

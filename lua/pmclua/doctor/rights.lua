@@ -20,6 +20,15 @@ local function forbidden_at(level)
   return "good", "everybody may count everything"
 end
 
+local DUMMY = { type = 1, config = 9, exclude_kernel = 1, exclude_hv = 1 }
+local HIGHEST = 2           -- level that Linux itself knows
+
+-- A level, and what is said of one that has no meaning of its own here.
+local function level_in_force(machine, level)
+  if level <= HIGHEST or machine:opens(DUMMY) ~= true then return level, "" end
+  return HIGHEST, (", which this OS kernel takes for %d"):format(HIGHEST)
+end
+
 local function paranoid(machine)
   local level = machine:number(SYSCTL .. "perf_event_paranoid")
   if not level then
@@ -32,14 +41,14 @@ local function paranoid(machine)
     return good(level, ("%s, with %s"):format(brief, by),
       ("perf_event_paranoid is %d, which does not bind this user (%s)"):format(level, by))
   end
-  local state, meaning = forbidden_at(level)
-  local said = ("perf_event_paranoid is %d: %s"):format(level, meaning)
+  local in_force, taken = level_in_force(machine, level)
+  local state, meaning = forbidden_at(in_force)
+  local said = ("perf_event_paranoid is %d%s: %s"):format(level, taken, meaning)
   if state == "good" then return good(level, brief, said) end
   return obstacle(state, level, said, "sudo sysctl kernel.perf_event_paranoid=0",
-    "or run as root, or with CAP_PERFMON; to stay: /etc/sysctl.d")
+    machine:is_in_user_namespace() and "or run as root outside this user namespace"
+      or "or run as root, or with CAP_PERFMON; to stay: /etc/sysctl.d")
 end
-
-local DUMMY = { type = 1, config = 9, exclude_kernel = 1, exclude_hv = 1 }
 
 local function system_call(machine)
   local outcome = machine:opens(DUMMY)

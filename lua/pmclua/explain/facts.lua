@@ -15,7 +15,9 @@ local M = {}
 ---@field seccomp? boolean system calls are filtered
 ---@field nofile? { soft: number, hard: number } RLIMIT_NOFILE
 ---@field cpus_online? string "0-3"
----@field capability fun(name: string): boolean whether this process has it
+---@field capability fun(name: string): boolean whether this process has it, for the whole machine
+---@field in_user_namespace? boolean it is in one of its own, where root is not root of the machine
+---@field has_lab? boolean the emulated machine with a PMU is here, to be started by make
 ---@field core_pmu boolean sysfs has the PMU of a CPU
 ---@field pmu fun(type: integer): { name: string, cpumask: string?, core: boolean }?
 ---@field opens fun(attr: table, pid: integer, cpu: integer): true | string true, or an errno's name
@@ -49,7 +51,7 @@ end
 
 local function capability(name)
   local bit = assert(CAPABILITIES[name], name)
-  return hex_bit(status "CapEff" or "0", bit)
+  return not require("pmclua.machine").is_in_user_namespace() and hex_bit(status "CapEff" or "0", bit)
 end
 
 local function device_names()
@@ -101,7 +103,9 @@ function readers.seccomp() return status "Seccomp" == "2" end
 function readers.nofile() return limits() end
 function readers.cpus_online() return read(sysfs "/devices/system/cpu/online") end
 function readers.capability() return capability end
+function readers.has_lab() return require("pmclua.paths").has_lab() end
 function readers.opens() return opens end
+function readers.in_user_namespace() return require("pmclua.machine").is_in_user_namespace() end
 
 function readers.pmu()
   local pmus = read_pmus()

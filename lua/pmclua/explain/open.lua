@@ -13,15 +13,16 @@ local text = require "pmclua.text"
 local rules = setmetatable({}, { __index = function() return function() end end })
 
 local WITHOUT_PMU = "software and tracepoint events count here all the same (`pmclua events --available`); "
-  .. "for hardware events use a machine whose PMU can be seen, or the lab (`make lab`)"
+  .. "for hardware events use a machine whose PMU can be seen, or the lab (`make lab`%s)"
 
 -- ---- ENOENT: nothing counts this ------------------------------------------------------------------------
 
 local function no_pmu(facts)
+  local hint = WITHOUT_PMU:format(facts.has_lab and "" or " in the source tree of pmclua")
   if facts.hypervisor then
-    return "this virtual machine has no PMU: its host does not pass one on", WITHOUT_PMU
+    return "this virtual machine has no PMU: its host does not pass one on", hint
   end
-  return "the OS kernel knows no PMU here (as in a virtual machine or container without one)", WITHOUT_PMU
+  return "the OS kernel knows no PMU here (as in a virtual machine or container without one)", hint
 end
 
 -- A cgroup has a state for each controller of its hierarchy; that of perf_event, which nobody enables by
@@ -58,7 +59,10 @@ rules.ENOENT = missing
 
 -- ---- EACCES: who may count what ---------------------------------------------------------------------------
 
-local AS_ROOT = "run as root or with CAP_PERFMON"
+local function as_root(facts)
+  return facts.in_user_namespace and "run as root or with CAP_PERFMON outside this user namespace"
+    or "run as root or with CAP_PERFMON"
+end
 
 local function setting(value)
   return ("lower kernel.perf_event_paranoid: sysctl kernel.perf_event_paranoid=%d"):format(value)
@@ -71,7 +75,7 @@ end
 local function kernel_forbidden(failure, facts)
   local why = ("permission denied: %s, which forbids ordinary users to count the OS kernel")
     :format(paranoid_is(facts))
-  local hint = ("%s, or %s"):format(AS_ROOT, setting(1))
+  local hint = ("%s, or %s"):format(as_root(facts), setting(1))
   local zero = kinds.zero_without_kernel(failure)
   if zero then
     return why, ("%s; counting user space alone (:u) would always read 0: %s"):format(hint, zero)
@@ -81,17 +85,17 @@ end
 
 local function forbidden_at_all(facts)
   local why = ("permission denied: %s, by which this distribution forbids ordinary users all events")
-  return why:format(paranoid_is(facts)), AS_ROOT .. ", or " .. setting(2)
+  return why:format(paranoid_is(facts)), as_root(facts) .. ", or " .. setting(2)
 end
 
 local function forbidden_target(failure, facts)
   local pmu = facts.pmu(kinds.type_of(failure.attr))
   if pmu and (pmu.name == "uprobe" or pmu.name == "kprobe") then
-    return ("permission denied: a %s needs CAP_PERFMON"):format(pmu.name), AS_ROOT
+    return ("permission denied: a %s needs CAP_PERFMON"):format(pmu.name), as_root(facts)
   end
   if failure.pid == -1 then
     return ("permission denied: counting a whole CPU needs CAP_PERFMON, as %s"):format(paranoid_is(facts)),
-           AS_ROOT .. ", or " .. setting(0)
+           as_root(facts) .. ", or " .. setting(0)
   end
   if failure.pid and failure.pid > 0 then
     return ("permission denied: process %d is another user's, or may not be traced"):format(failure.pid),
@@ -99,10 +103,13 @@ local function forbidden_target(failure, facts)
   end
   if kinds.type_of(failure.attr) == kinds.TRACEPOINT then
     return ("permission denied: this tracepoint is not for ordinary users, as %s"):format(paranoid_is(facts)),
-           AS_ROOT .. ", or " .. setting(-1)
+           as_root(facts) .. ", or " .. setting(-1)
   end
-  return ("permission denied: %s"):format(paranoid_is(facts)), AS_ROOT
+  return ("permission denied: %s"):format(paranoid_is(facts)), as_root(facts)
 end
+
+-- What every ordinary user may open, but where a distribution's patch forbids all at a level above 2.
+local HARMLESS = { type = kinds.SOFTWARE, config = 9, exclude_kernel = 1, exclude_hv = 1 }
 
 -- Permission is checked before the PMU is looked up, so the first answer may hide a second.
 function rules.EACCES(failure, facts)
@@ -115,18 +122,20 @@ function rules.EACCES(failure, facts)
       local why = kernel_forbidden(failure, facts)
       local pmu = facts.pmu(kinds.type_of(attr))
       local needed = setting(pmu.cpumask and 0 or 1)
-      return ("%s, and the PMU %s cannot leave it out"):format(why, pmu.name), AS_ROOT .. ", or " .. needed
+      return ("%s, and the PMU %s cannot leave it out"):format(why, pmu.name), as_root(facts) .. ", or " .. needed
     end
     if outcome ~= "EACCES" then return rules[outcome](failure, facts) end
   end
-  if facts.paranoid and facts.paranoid > 2 then return forbidden_at_all(facts) end
+  if facts.paranoid and facts.paranoid > 2 and facts.opens(HARMLESS, 0, -1) ~= true then
+    return forbidden_at_all(facts)
+  end
   return forbidden_target(failure, facts)
 end
 
 function rules.EPERM(failure, facts)
   if kinds.type_of(failure.attr) == kinds.TRACEPOINT and kinds.samples_raw(failure.attr) then
     local why = "not permitted: the raw data of tracepoints are for the privileged, as %s"
-    return why:format(paranoid_is(facts)), AS_ROOT .. ", or " .. setting(-1)
+    return why:format(paranoid_is(facts)), as_root(facts) .. ", or " .. setting(-1)
   end
   if facts.seccomp then
     return "not permitted: system calls are filtered here (seccomp, as in a container)",
@@ -136,7 +145,7 @@ function rules.EPERM(failure, facts)
     return "not permitted, though this process may count: a security module or lockdown forbids it",
            "the OS kernel's log (dmesg) may say who refused"
   end
-  return "not permitted", AS_ROOT
+  return "not permitted", as_root(facts)
 end
 
 -- ---- EINVAL: a contradiction ----------------------------------------------------------------------------
