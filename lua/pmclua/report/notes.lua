@@ -244,6 +244,68 @@ function M.of_layouts(cells, name)
   return ("%s: layout %s, run %s"):format(text.safe(title), shares(layout), shares(run))
 end
 
+local FEW_ITERATIONS = 10        -- of which a cold first one is a share that matters
+
+local function at(swept, level) return ("at %s = %s"):format(text.safe(swept), level) end
+
+--- Which iterations kernels had along a factor, where they were not the same, as a footnote: a curve is then of
+--- repetitions that began cold in different shares.
+---@param result pmclua.Result
+---@param swept string
+---@return string?
+function M.of_iterations(result, swept)
+  local least, most
+  for cell in result:cells() do
+    local count = cell.kind == "kernel" and not cell.fitted and not cell.region and iterations(cell)
+    local found = count and { count = count, level = cell.levels[swept] }
+    if found and (not least or count < least.count) then least = found end
+    if found and (not most or count > most.count) then most = found end
+  end
+  if not least or least.count == most.count then return nil end
+  local said = ("a repetition has %s %s, and %s %s"):format(
+    text.plural(most.count, "iteration"), at(swept, words.level(swept, most.level)),
+    text.count(least.count), at(swept, words.level(swept, least.level)))
+  if least.count >= FEW_ITERATIONS then return said end
+  return said .. ": where they are few, caches and predictors are colder; iterations = N has them the same"
+end
+
+-- Why a verdict is undecided: its own reason, or that its interval crosses the margin, and the interval.
+local function undecided(verdict)
+  if verdict.verdict ~= "undecided" then return nil end
+  if verdict.reason then return text.safe(verdict.reason) end
+  if not (verdict.ratio and verdict.low) then return nil end
+  return "the interval crosses the margin of " .. words.margin(verdict), words.ratio_interval(verdict)
+end
+
+local NAMED = 3                   -- undecided cells that are named
+
+--- Why verdicts of a quantity are undecided, one footnote a reason.
+---@param cells pmclua.Cell[]
+---@param verdicts? table compared rows by cell
+---@param swept string
+---@return string[]
+function M.of_undecided(cells, verdicts, swept)
+  local reasons, places = {}, {}
+  for _, cell in ipairs(cells) do
+    local row = verdicts and verdicts[cell]
+    local why, interval
+    if row and row.verdict then why, interval = undecided(row.verdict) end
+    if why then
+      if not places[why] then reasons[#reasons + 1], places[why] = why, {} end
+      local level = words.level(swept, cell.levels[swept])
+      table.insert(places[why], interval and ("%s (%s)"):format(level, interval) or level)
+    end
+  end
+  local list = {}
+  for i, why in ipairs(reasons) do
+    local where, more = places[why], #places[why] - NAMED
+    local named = table.concat(where, ", ", 1, math.min(#where, NAMED))
+    if more > 0 then named = ("%s and %d more"):format(named, more) end
+    list[i] = ("undecided %s: %s"):format(at(swept, named), why)
+  end
+  return list
+end
+
 --- Footnotes of the first table over a factor that compares.
 ---@param result pmclua.Result
 ---@param comparison pmclua.Comparison

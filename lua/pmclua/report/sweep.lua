@@ -221,11 +221,14 @@ local function cells_of(grid)
 end
 
 -- Footnotes of one quantity in these groups: where there is no line, and what varies between layouts.
-local function footnotes(grid, name, say)
+local function footnotes(grid, name, say, about)
   local cells, summaries, list = cells_of(grid), {}, {}
   for i, cell in ipairs(cells) do summaries[i] = cell:summary(name) end
   list[1] = say(summaries)
   list[#list + 1] = notes.of_layouts(cells, name)
+  for _, note in ipairs(about and notes.of_undecided(cells, about.verdicts, about.swept) or {}) do
+    list[#list + 1] = note
+  end
   return list
 end
 
@@ -238,6 +241,7 @@ end
 ---@class pmclua.Swept a quantity whose tables are laid out
 ---@field name string
 ---@field per pmclua.Metric? its cost of one element
+---@field swept string the factor that goes down
 ---@field verdicts table? compared rows by cell, and `groups` that have any
 
 local function lay_out(result, grid, swept, about)
@@ -246,7 +250,7 @@ local function lay_out(result, grid, swept, about)
   local laid = {}
   for i, part in ipairs(split(grid, about)) do
     local list, columns = side_by_side(result, part, swept, about)
-    laid[i] = { rows = list, columns = columns, notes = footnotes(part, about.name, rows.note) }
+    laid[i] = { rows = list, columns = columns, notes = footnotes(part, about.name, rows.note, about) }
   end
   return laid
 end
@@ -265,12 +269,13 @@ function M.tables(result, names)
   local grid, comparison = arrange(result, swept), compare(result, names)
   for _, name in ipairs(primary_first(result, names)) do
     local verdicts = verdicts_of(grid, comparison, name)
-    local about = { name = name, per = result.per_event[name], verdicts = verdicts }
+    local about = { name = name, per = result.per_event[name], verdicts = verdicts, swept = swept }
     for _, laid in ipairs(any_value(result, name) and lay_out(result, grid, swept, about) or {}) do
       laid.title = notes.sweep_title(result, name, grid.groups, comparison, #tables == 0)
       tables[#tables + 1] = laid
     end
   end
+  if tables[1] then table.insert(tables[1].notes, notes.of_iterations(result, swept)) end
   for _, note in ipairs(comparison and tables[1] and notes.of_sweep(result, comparison) or {}) do
     table.insert(tables[1].notes, note)
   end

@@ -74,8 +74,9 @@ local how = members_of {
   workloads = list_of(members_of {
     workload = text, kind = text, cells = texts, argv = texts, program = text, program_hash = text,
     cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
-    source_text = text, symbol = text, params = named_texts, compiler = text, command = texts, included_hash = text,
-    library = text, library_hash = text, threads = text, cpus = text, defined = text }),
+    source_text = text, symbol = text, params = named_texts, compiler = text, command = texts,
+    included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
+    defined = text }),
 }
 
 M.header = {

@@ -1,0 +1,71 @@
+-- Tables over a factor: why a verdict is undecided, and which iterations stand behind a curve.
+
+local made = require "tests.support.results"
+local support = require "tests.support"
+
+local LEVELS = { 64, 2048 }
+
+-- Two kernels over n, with these values of cycles for each of rows and columns at each level.
+local function result_of(values, iterations, more)
+  local cells = {}
+  for _, n in ipairs(LEVELS) do
+    for _, name in ipairs { "rows", "columns" } do
+      cells[#cells + 1] = { workload = name, levels = { n = n } }
+    end
+  end
+  local header = made.header(support.merged({ baseline = "rows", primary = "cycles", cells = cells,
+    repetitions = #values[1], factors = { { "n", LEVELS } }, events = { made.event "cycles" },
+    pass_events = { { 1 } }, workloads = { { name = "rows", kind = "kernel", per = "iteration" },
+      { name = "columns", kind = "kernel", per = "iteration" } } }, more))
+  local result = require("pmclua.experiment.result").new(header)
+  for number, cell in ipairs(cells) do
+    for _, record in ipairs(made.records({ values[number] }, { workload = cell.workload, levels = cell.levels,
+      cell = number, iterations = iterations[number] })) do result:add(record) end
+  end
+  result.status = "complete"
+  return result
+end
+
+local function shown(result)
+  return (result:report({ width = 100, utf8 = true }):gsub("\n%s+", " "))
+end
+
+local function series(from, step, count)
+  local list = {}
+  for i = 1, count do list[i] = from + step * ((i * 7) % count) end
+  return list
+end
+
+local TEN = { 10, 10, 10, 10 }
+
+describe("a table over a factor", function()
+  it("says why a verdict is undecided: too few values", function()
+    local a, b = series(100, 1, 4), series(150, 1, 4)
+    local few = shown(result_of({ a, b, a, b }, TEN))
+    assert.matches("undecided at n = 64, 2,048: .*needs %d+ values, there are 4", few)
+  end)
+
+  it("says why a verdict is undecided: the interval crosses the margin, with the interval", function()
+    local text = shown(result_of({ series(100, 1, 12), series(90, 4, 12), series(100, 1, 12),
+      series(200, 1, 12) }, TEN))
+    assert.matches("undecided at n = 64 %([%d.]+ … [%d.]+%): the interval crosses the margin of ±1 %%", text)
+    assert.is_nil(text:find "undecided at n = 64 .* 2,048 %(")
+  end)
+
+  it("says nothing where all is decided", function()
+    local text = shown(result_of({ series(100, 1, 12), series(200, 1, 12), series(100, 1, 12),
+      series(200, 1, 12) }, TEN))
+    assert.is_nil(text:find("undecided", 1, true))
+    assert.is_nil(text:find("a repetition has", 1, true))
+  end)
+
+  it("says which iterations stand behind a curve, where they are not the same", function()
+    local values = { series(100, 1, 12), series(200, 1, 12), series(100, 1, 12), series(200, 1, 12) }
+    local cold = shown(result_of(values, { 512, 400, 1, 1 }))
+    local said = "a repetition has 512 iterations at n = 64, and 1 at n = 2,048: where they are few"
+    assert.matches(said, cold, 1, true)
+    local warm = shown(result_of(values, { 512, 400, 100, 90 }))
+    assert.matches("a repetition has 512 iterations at n = 64, and 90 at n = 2,048", warm, 1, true)
+    assert.is_nil(warm:find("colder", 1, true))
+  end)
+end)
