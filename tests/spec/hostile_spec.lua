@@ -223,6 +223,20 @@ describe("a machine", function()
     assert.matches("not stored", result.err)
   end)
 
+  it("with a home that cannot be written runs, says so, and names what compiling needs", function()
+    local env = { HOME = "/dev/null", XDG_STATE_HOME = false, XDG_CACHE_HOME = false }
+    local result = support.pmclua({ SLOW, "--repetitions", "1" }, { env = env })
+    assert.equal(0, result.status, result.err)
+    assert.matches("results are not stored: cannot make /dev/null/.local/state/pmclua/results: ENOTDIR; "
+      .. "set XDG_STATE_HOME", result.err, 1, true)
+    result = support.pmclua({ SLOW, "--repetitions", "1", "--store", "/dev/null/file" }, { env = env })
+    assert.equal(1, result.status)
+    support.need(support.have "cc", "no C compiler")
+    result = support.pmclua({ support.root .. "/tests/faults/scenarios/kernel.lua" }, { env = env })
+    assert.equal(1, result.status)
+    assert.matches("set XDG_CACHE_HOME to a folder that this user may write", result.err, 1, true)
+  end)
+
   it("without a folder for temporary files counts commands and kernels", function()
     support.need_unwatched("it needs such a folder itself", "valgrind")
     local result = support.pmclua({ "stat", "-e", "page-faults", "--", "true" },

@@ -14,21 +14,32 @@ local M = {}
 local Storing = {}
 Storing.__index = Storing
 
+-- In the user's folder, which may be missing or not his to write, as in many containers: nobody asked for the
+-- file, so the run goes on without.
+local function open_unasked(header)
+  local store = require "pmclua.store"
+  if not store.folder() then
+    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
+    return nil
+  end
+  local ok, made = pcall(store.create_unasked, require("pmclua.rank").name(header.name or "measure"), header)
+  if ok then return made end
+  local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that this user may "
+    .. "write, or name a file with --store\n"
+  io.stderr:write(said:format(tostring(made)))
+end
+
 local function open(options, header)
   if options.resume then return (require("pmclua.store").append(options.resume)) end
   if options.store == false then return nil end
   require("pmclua.experiment.plan").complete(header)
   local store = require "pmclua.store"
   if options.store then return store.create(options.store, header) end
-  if not store.folder() then
-    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
-    return nil
-  end
-  return store.create_unasked(require("pmclua.rank").name(header.name or "measure"), header)
+  return open_unasked(header)
 end
 
 --- Opens the file that options ask for: resume = a path, store = a path, false (none) or nil (the user's
---- folder). Raises where it cannot be made.
+--- folder). Raises where one that was asked for cannot be made.
 ---@return pmclua.Storing
 function M.open(options, header)
   local writer = open(options, header)
