@@ -22,7 +22,8 @@
 --   branch-misses            –         –      –  <not supported>: this virtual …
 --   * primary; the others corrected for 4 comparisons
 -- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
---   primary event's interval (marked *) is uncorrected.
+--   primary event's interval (marked *) is uncorrected. --limit 'task_clock <= +3%' exits 3 where a command (or
+--   file) is beyond that of the first, and 77 where that cannot be said, as `pmclua gate` does.
 -- caveats: commands are split into words without a shell; --shell has them run by /bin/sh. A command
 --   compared with itself shows how much differs by chance here. Output goes to /dev/null, for which some
 --   programs do less (GNU grep ends at its first match): --shell 'grep x FILE | cat' has it all written.
@@ -47,13 +48,20 @@ local opt = pmc.options {
   { "shell", false, help = "run the commands by /bin/sh" },
   { "pin", value = "CPUS", help = "run on these CPUs, as 0,2-3" },
   { "store", value = "FILE", help = "keep every repetition" },
+  { "note", many = true, value = "NAME=TEXT", help = "stored and shown, as commit=1a2b3c" },
+  { "limit", short = "l", many = true, value = "LIMIT", help = "as 'task_clock <= +3%': exit 3 beyond it" },
+  { "strict", false, help = "a limit that is undecided fails" },
+  { "any-host", false, help = "limits: compare with another microcode or OS kernel too" },
+  { "any-cpu", false, help = "limits: compare with another CPU too" },
+  { "run-spread", value = "SHARE", help = "limits: how runs differ, where one is stored (15% for times)" },
+  { "gate-output", value = "FILE", help = "what limits conclude: .json, .md, .xml (JUnit) or text" },
   { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
   { "quiet", false, help = "no progress" },
   { "workloads", argument = true, many = true, value = "COMMAND", help = "commands, or stored results" },
   experiment = false,
 }
 
-local STATUS = { usage = 2, uncountable = 77 }
+local STATUS = { usage = 2, limit = 3, uncountable = 77 }
 
 -- A command line without the quotes of a command: each of its words is taken for a command.
 local function is_unquoted(problem)
@@ -100,7 +108,7 @@ end
 
 -- What is decided when something is measured; results were.
 local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed",
-  "timeout", "ignore-failure", "shell", "pin", "store" }
+  "timeout", "ignore-failure", "shell", "pin", "store", "note" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do
@@ -129,6 +137,9 @@ local function compare_files()
   return result
 end
 
+local files = 0
+local limits = #opt.limit > 0 and opt.limit or nil
+
 local function compare_commands()
   local workloads, times = {}, {}
   for i, word in ipairs(opt.workloads) do
@@ -142,10 +153,35 @@ local function compare_commands()
     repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin,
     primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
-    store = opt.store, quiet = opt.quiet,
+    store = opt.store, notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet,
+    gate = limits, against = limits and workloads[1].name,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
   }
   return pmc.compare(unpack(workloads))
+end
+
+-- What limits conclude: of commands in the blocks that they share, of each file against the first.
+local function check_limits(result)
+  if not limits then return {} end
+  if files == 0 then return { result:gate { against = result.header.against } } end
+  local gates = {}
+  for i = 2, #opt.workloads do
+    gates[i - 1] = pmc.load(opt.workloads[i]):gate { limits = limits, baseline = opt.workloads[1],
+      any_host = opt.any_host, any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+  end
+  return gates
+end
+
+-- Says what they conclude; the gravest exit status.
+local function conclude(gates)
+  local status = 0
+  for _, gate in ipairs(gates) do
+    if gate.state ~= "pass" or not opt.quiet then io.stderr:write(tostring(gate), "\n") end
+    if opt.gate_output then gate:write(opt.gate_output) end
+    local own = gate:status(opt.strict)
+    if own == STATUS.limit or status == 0 then status = own end
+  end
+  return status
 end
 
 -- Whether there is a number for anything that was asked for.
@@ -158,8 +194,13 @@ local function is_counted(result)
   return false
 end
 
-local files = 0
 for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 0) end
+if opt.gate_output and (not limits or files > 2) then
+  usage "--gate-output goes with --limit, and with no more than two files"
+end
+for _, word in ipairs(limits and opt.workloads or {}) do
+  if word == "-" then usage "--limit reads files twice; `pmclua gate` takes -" end
+end
 if files > 0 and files < #opt.workloads then usage "commands and files cannot be compared with each other" end
 
 local ok, result = pcall(files > 0 and compare_files or compare_commands)
@@ -167,7 +208,10 @@ if not ok then pmc.fail(in_our_words(result)) end
 if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint then
   result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
 end
-io.write(result:report { format = opt.format, stream = 1 })
+local checked, gates = pcall(check_limits, result)
+if opt.store ~= "-" then io.write(result:report { format = opt.format, stream = 1 }) end
 if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
-if not is_counted(result) then os.exit(STATUS.uncountable, true) end
+if not checked then pmc.fail(gates) end
+local status = conclude(gates)
+os.exit(status == 0 and not is_counted(result) and STATUS.uncountable or status, true)

@@ -14,8 +14,9 @@
 --   task-clock   431.6 µs  –                             one repetition
 -- reading: with -r the median of the runs and its 95 % interval; `exact` means that every run gave the
 --   same. What could not be counted is absent, with the reason, and never 0.
--- caveats: exits as the command did (128 + n for signal n; with -r the first failing run decides);
---   125 when pmclua itself failed, 126 when the command cannot be executed, 127 when there is none.
+-- caveats: exits as the command did (128 + n for signal n; with -r the first failing run decides), else 3
+--   where a --limit fails and 77 where one could not be checked; 125 when pmclua itself failed, 126 when the
+--   command cannot be executed, 127 when there is none.
 
 local pmc = require "pmclua"
 
@@ -49,6 +50,16 @@ local opt = read_options(pmc.targets.options {
   { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
   { "append", false, help = "add to FILE instead of replacing it" },
   { "no-report", false, help = "run and exit as the command does; print nothing" },
+  { "store", value = "FILE", help = "keep every run, for report, compare and gate" },
+  { "name", value = "NAME", help = "what the command is called, so that --gate finds its baseline" },
+  { "note", many = true, value = "NAME=TEXT", help = "stored and shown, as commit=1a2b3c" },
+  { "limit", short = "l", many = true, value = "LIMIT", help = "as 'page_faults <= 500': exit 3 beyond it" },
+  { "gate", many = true, value = "FILE", help = "what limits such as 'instructions <= +1%' are relative to" },
+  { "strict", false, help = "a limit that is undecided fails" },
+  { "any-host", false, help = "limits: compare with another microcode or OS kernel too" },
+  { "any-cpu", false, help = "limits: compare with another CPU too" },
+  { "run-spread", value = "SHARE", help = "limits: how runs differ, where one is stored (15% for times)" },
+  { "gate-output", value = "FILE", help = "what limits conclude: .json, .md, .xml (JUnit) or text" },
   { "command", rest = true, help = "what to run, and its arguments" },
   experiment = false,
 })
@@ -70,6 +81,11 @@ if not has_command and opt["repeat"] > 1 then
 end
 if opt.separator == "" then fail("-x takes what is to stand between fields") end
 if opt.separator and format ~= "csv" then fail("-x is for CSV, and --format says " .. format) end
+if opt.store == "-" then fail("--store takes a file: standard output is the command's") end
+local limits = #opt.limit > 0 and opt.limit or nil
+if not limits and (#opt.gate > 0 or opt.strict or opt.gate_output) then
+  fail("--gate, --strict and --gate-output go with --limit")
+end
 if opt.entries and not opt.marks then fail("--entries goes with --marks") end
 
 local function milliseconds(option, letter)
@@ -120,8 +136,8 @@ local function stream()
   if format ~= "table" and format ~= "csv" and format ~= "json" then
     fail("-I shows a table, csv or json, not " .. format)
   end
-  if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks then
-    fail("-I goes with neither -r, --warmup nor --marks")
+  if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks or opt.store or limits then
+    fail("-I goes with neither -r, --warmup, --marks, --store nor --limit")
   end
   local started, monitor = pcall(pmc.monitor, { target = target, command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
@@ -172,17 +188,23 @@ end
 local metrics = { unpack(opt.metric) }
 if opt.marks and not opt.entries then metrics[#metrics + 1] = "entries = iterations" end
 
+-- The baseline of a command is the one of its name.
+local function named(command)
+  command.name = opt.name or command.name
+  return command
+end
+
 local function measure()
   local experiment = pmc.experiment {
     name = "stat",
-    workloads = has_command and { pmc.targets.command(opt.command) } or { [target.name] = wait },
+    workloads = has_command and { named(pmc.targets.command(opt.command)) } or { [target.name] = wait },
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and timeout or nil, target = target, delay = delay,
     inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
-    on_failure = "keep",
+    on_failure = "keep", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
-  return experiment:run { store = false, quiet = true, each = watch }
+  return experiment:run { store = opt.store or false, quiet = true, each = watch }
 end
 
 local measured, result = pcall(measure)
@@ -204,4 +226,19 @@ if not opt.no_report then report() end
 if format == "csv" then note(result.remarks) end      -- the others have them in the report
 if result.problem then fail(result.problem) end
 signal = signal or result.signal
-os.exit(first_failure or signal and 128 + signal or 0)      -- nothing is left to be closed
+
+-- ---- limits ----
+
+-- The exit status that they stand for.
+local function check_limits()
+  local gate = result:gate { baseline = #opt.gate > 0 and opt.gate or nil, any_host = opt.any_host,
+    any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+  if not opt.no_report then io.stderr:write(tostring(gate), "\n") end
+  if opt.gate_output then gate:write(opt.gate_output) end
+  return gate:status(opt.strict)
+end
+
+local checked, gated = true, 0
+if limits then checked, gated = pcall(check_limits) end
+if not checked then fail(gated) end
+os.exit(first_failure or signal and 128 + signal or gated)      -- nothing is left to be closed

