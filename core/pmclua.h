@@ -246,6 +246,12 @@ enum { PMCLUA_CUT_OFF = 113 };
  *   region_words u64   a struct pmclua_regions and what follows it; none where no regions were asked for
  *   text bytes  why it was not started; or what was captured: output_bytes of standard output, then
  *               error_bytes of standard error */
+/* A program whose events Linux ended when it was executed (drops.c). */
+struct pmclua_drop {
+    int32_t pid;
+    char name[16];                         /* as ps shows it */
+};
+
 struct pmclua_result {
     uint64_t sequence;         /* id of the RUN message */
     uint64_t start_ns;         /* CLOCK_MONOTONIC at release */
@@ -260,8 +266,22 @@ struct pmclua_result {
     uint32_t region_words, region_path;    /* region_path: enum pmclua_region_path */
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
     uint32_t births;                       /* 1: this kernel has started threads or processes */
+    uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
+    struct pmclua_drop drop;               /* the first of them */
     struct pmclua_failure failure;
 };
+
+/* ---- programs that are not to be counted ------------------------------------------------------- */
+
+struct pmclua_drops;
+
+/* Watches the programs that a thread and its children to come execute. -E2BIG: this machine has so many CPUs that
+ * watching would cost the target too much; -errno. */
+int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid);
+/* How many programs since the last time had their events ended, and the first of them; -ENOSPC: none was seen, and
+ * not all were. */
+int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
+void pmclua_drops_close(struct pmclua_drops *drops);
 
 /* ---- the runner, from the side of whom it answers --------------------------------------------- */
 

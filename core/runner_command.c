@@ -231,12 +231,21 @@ static int is_dropped(const struct pmclua_result *result, uint64_t before_ns, co
     return before_ns + enabled_ns * 10 < used_ns && (inherit || enabled_ns < ENDED_NS);
 }
 
-static void clear_dropped(const struct event_set *set, uint64_t before_ns, struct answer *answer)
+/* A program that the command, or a child of it, executed is missing in the counts. */
+static int is_partial(const struct pmclua_result *result, const struct set_group *group, int pid)
+{
+    uint64_t inherit = 0;
+    pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
+    return result->drops > 0 && (inherit || result->drop.pid == pid);
+}
+
+static void clear_dropped(const struct event_set *set, uint64_t before_ns, int pid, struct answer *answer)
 {
     uint64_t *words = answer->words;
     for (int i = 0; i < set->groups; i++) {
         size_t count = 2 + (size_t)set->group[i].count;
-        if (is_dropped(&answer->result, before_ns, &set->group[i], words)) {
+        if (is_partial(&answer->result, &set->group[i], pid)
+            || is_dropped(&answer->result, before_ns, &set->group[i], words)) {
             memset(words, 0, count * sizeof *words);
             answer->result.errnum = EACCES;
         }
@@ -244,7 +253,7 @@ static void clear_dropped(const struct event_set *set, uint64_t before_ns, struc
     }
 }
 
-static void read_counters(struct counters *counters, uint64_t before_ns, struct answer *answer)
+static void read_counters(struct counters *counters, uint64_t before_ns, int pid, struct answer *answer)
 {
     uint32_t words = counters->set ? counters->set->words : 0;
     int result = answer_words(answer, words);
@@ -255,7 +264,7 @@ static void read_counters(struct counters *counters, uint64_t before_ns, struct 
         answer->result.failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };
         answer->result.words = 0;
     } else if (words) {
-        clear_dropped(counters->set, before_ns, answer);
+        clear_dropped(counters->set, before_ns, pid, answer);
     }
 }
 
@@ -286,6 +295,13 @@ static void abandon_held(const struct command *command, struct held *held, struc
         refuse_start(command, errnum, stage, answer);
 }
 
+static void take_drops(struct pmclua_drops *drops, struct pmclua_result *result)
+{
+    int count = drops ? pmclua_drops_read(drops, &result->drop) : 0;
+    result->drops = count > 0 ? (uint32_t)count : 0;
+    pmclua_drops_close(drops);
+}
+
 static void run_counted(const struct command *command, struct held *held, struct streams *streams,
                         const struct event_set *set, const struct run *run, struct answer *answer)
 {
@@ -295,11 +311,16 @@ static void run_counted(const struct command *command, struct held *held, struct
         abandon_held(command, held, answer);
         return;
     }
+    struct pmclua_drops *drops = NULL;
+    int pid = held->pid;
+    if (counters.set)
+        pmclua_drops_open(&drops, pid);        /* without it drops are only seen by the time that is missing */
     run_held(held, !command->foreground, streams, run, answer);
     uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
+    take_drops(drops, &answer->result);
     if (answer->result.outcome != PMCLUA_NOT_STARTED)
-        read_counters(&counters, before_ns, answer);
+        read_counters(&counters, before_ns, pid, answer);
     counters_close(&counters);
 }
 
@@ -315,8 +336,11 @@ static void run_followed(const struct command *command, struct held *held, struc
         if (result == 0)
             answer_refuse(answer, ECANCELED, "regions: termination");
     } else {
+        struct pmclua_drops *drops = NULL;
+        pmclua_drops_open(&drops, held->pid);
         run_held(held, !command->foreground, streams, run, answer);
         end_held(command, held, answer);
+        take_drops(drops, &answer->result);
     }
     if (result == 0)
         regions_close(following, answer);

@@ -289,6 +289,12 @@ end
 
 local LONG_NS, LEAST_SHARE = 1e7, 0.1
 
+-- Whether its remarks say that a program was dropped, and which.
+local function is_dropped(self)
+  local watch = self.group.watch
+  return watch and watch.dropped.name ~= nil
+end
+
 -- A program that may be executed and not read loses its events at exec, and still ends with 0.
 local function lost_at_exec(self)
   local result = self.target.from_exec and self.last and self.result
@@ -297,9 +303,11 @@ local function lost_at_exec(self)
   local counts = self.last - self.first
   local enabled_ns, running_ns = counts:enabled_ns(), counts:running_ns()
   local is_kept_off = enabled_ns > 0 and running_ns == 0
-  if enabled_ns >= LEAST_SHARE * cpu_ns or is_kept_off or not self.group.watch then return nil end
-  return ("counting covered %s of %s of CPU time: the OS kernel drops the events of a program that its user "
-    .. "may not read; make it readable, or run as root"):format(text.time(enabled_ns), text.time(cpu_ns))
+  if enabled_ns >= LEAST_SHARE * cpu_ns or is_kept_off or not self.group.watch or is_dropped(self) then
+    return nil
+  end
+  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events; %s"):format(
+    text.time(enabled_ns), text.time(cpu_ns), require("pmclua.explain.dropped").CAUSES)
 end
 
 -- What kept the command from being run, or from being known to its end.
@@ -320,7 +328,7 @@ local function kept_off(self)
     local share = event and not event.tool and not event.core_cpus and counts:share(column.field) or 1
     if share < 1 then names[#names + 1] = text.safe(event.name) end
   end
-  if #names == 0 then return nil end
+  if #names == 0 or is_dropped(self) then return nil end
   return ("%s: not on the PMU all the time: other events, or another user of its counters (another perf, an "
     .. "NMI watchdog), had them; end that one, or ask for fewer events at once"):format(text.list(names))
 end

@@ -229,7 +229,7 @@ function checks.uncounted(cell)
   if not enabled or not cpu or cpu < LONG_ENOUGH_NS or enabled >= UNCOUNTED * cpu then return end
   return ("counting covered %s of %s of CPU time: the OS kernel dropped the events"):format(
     text.time(enabled), text.time(cpu)),
-    "it does so when a user executes a file that they may not read: make it readable, or run as root"
+    require("pmclua.explain.dropped").CAUSES
 end
 
 function checks.kept_off(cell)

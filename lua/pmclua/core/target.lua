@@ -140,6 +140,12 @@ function M.room(words) return ffi.new("uint64_t[?]", words) end
 --- Sets the first `count` words to 0.
 function M.clear(room, count) ffi.fill(room, count * 8) end
 
+--- Has the `count` words of a group from word `at` on be those of one that is not known.
+function M.lose(room, at, count)
+  ffi.fill(room + at, count * 8)
+  room[at] = 1
+end
+
 --- Adds the `count` words of a group's reading to those of `sum` from word `at` (from 0) on.
 function M.add(sum, at, reading, count) C.pmclua_reading_add(sum + at, reading, count) end
 

@@ -44,7 +44,7 @@ function run.new(declaration, made, options)
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, made) }, Run)
+    counter = new_counter(declaration, made), dropped = {}, drops = {} }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -194,10 +194,24 @@ local function number_entries(self, step, result)
   end
 end
 
+local function add_once(list, item)
+  for _, other in ipairs(list) do
+    if other == item then return end
+  end
+  list[#list + 1] = item
+end
+
+local function note_drop(self, result)
+  if not result.dropped or self.dropped[result.dropped] then return end
+  self.dropped[result.dropped] = true
+  table.insert(self.drops, require("pmclua.explain.dropped").remark(result.dropped))
+end
+
 --- What a result is recorded as: its record, and those of its parts.
 local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
+  note_drop(self, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
@@ -355,6 +369,8 @@ function Run:execute()
     self.remarks = self.counter:remarks()
     self.counter:close()
   end
+  self.remarks = self.remarks or #self.drops > 0 and {} or nil
+  for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
   local problem = not ok and status or not cleaned and why or nil
   if not problem then return status, self.problem end
   -- What ends a run that has begun costs nothing of what was measured.

@@ -72,6 +72,13 @@ local function part_of(opened, number, result, words)
     iterations = result.iterations }
 end
 
+-- Of what is known to be incomplete nothing is a count.
+local function forget_counts(result)
+  for _, part in ipairs { result, unpack(result.parts) } do
+    for i in ipairs(part.words) do part.words[i] = 0 end
+  end
+end
+
 --- Calls `run`, which gives a result as a runner does and calls its argument when counting shall begin;
 --- puts in what was counted from then on: the sum, and each part where the target is divided.
 ---@param opened pmclua.Watch
@@ -92,9 +99,11 @@ function M.count(opened, run)
   if not has_begun then return result end
   opened:subtract(before, after, after)
   result.words = opened:words(after, 0)
+  result.dropped = opened.dropped.name
   for number in ipairs(opened.parts) do
     result.parts[number] = part_of(opened, number, result, opened:words(after, number))
   end
+  if result.dropped then forget_counts(result) end
   return result
 end
 

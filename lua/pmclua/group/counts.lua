@@ -36,13 +36,23 @@ local function place_of(counts, name, level)
     near and (", did you mean '%s'?"):format(near) or ""), (level or 2) + 1)
 end
 
+-- Of a target that executed a program which may not be watched; nil: it did not.
+local function why_dropped(counts)
+  local watch = rawget(counts, GROUP).watch
+  return watch and watch.dropped.name and require("pmclua.explain.dropped").WHY or nil
+end
+
 local function why_no_time(counts)
+  local dropped = why_dropped(counts)
+  if dropped then return dropped end
   if not rawget(counts, GROUP).was_started then return "the group was not started" end
   return rawget(counts, OFFSET) == 0 and "the target did not run"
     or "nothing ran here, or it is counted elsewhere"
 end
 
-local function why_never_on(place)
+local function why_never_on(counts, place)
+  local dropped = why_dropped(counts)
+  if dropped then return dropped end
   local cpus = place.event.core_cpus
   return cpus and ("never on CPUs %s, or their counters were taken"):format(cpus)
     or "never on the PMU: another user of its counters had them"
@@ -85,7 +95,7 @@ function Counts:status(name)
     return "not-counted", why_no_time(self)
   end
   if running == 0 and was_elsewhere(self, place) then return "placed" end
-  if running == 0 then return "not-counted", why_never_on(place) end
+  if running == 0 then return "not-counted", why_never_on(self, place) end
   if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
   local why = why_unknown(self, place)
   if why then return "not-counted", why end
@@ -113,7 +123,7 @@ local function raw_count(counts, place)
   if place.refused then return nil, tostring(place.refused.why) end
   local enabled, running = times_of(counts, place)
   if running == 0 and enabled > 0 and was_elsewhere(counts, place) then return 0ULL end
-  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or why_never_on(place) end
+  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or why_never_on(counts, place) end
   return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
 end
 

@@ -175,6 +175,16 @@ local function watch_over_cpus(self)
   self.hotplug = hotplug.new(self.target, cpus)
 end
 
+-- The places where something is open, each once.
+local function places_of(members)
+  local list, seen = {}, {}
+  for _, member in ipairs(members) do
+    if not seen[member.place] then list[#list + 1] = member.place end
+    seen[member.place] = true
+  end
+  return list
+end
+
 --- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
 --- `group` and `index`; raises a problem where the target is not there.
 ---@param target pmclua.Target
@@ -192,6 +202,7 @@ function M.open(target, groups)
   self.members = members
   find_parts(self)
   watch_over_cpus(self)
+  self.dropped = require("pmclua.target.dropped").watch(target, places_of(members))
   return self
 end
 
@@ -294,6 +305,15 @@ function Watch:part_offset(number) return self.width * number end
 --- Where the words of group `number` begin, from 0.
 function Watch:group_offset(number) return self.offsets[number] end
 
+-- A count that is known to be partial is none.
+local function lose_all(self, room)
+  for part = 0, #self.parts do
+    for i, group in ipairs(self.groups) do
+      binding.lose(room, self.width * part + self.offsets[i], 2 + #group.attrs)
+    end
+  end
+end
+
 --- Reads all groups into `room`: true.
 function Watch:read_into(room)
   assert_open(self)
@@ -306,6 +326,7 @@ function Watch:read_into(room)
       binding.add(room, self.width * member.part + member.at, member.reading, member.words)
     end
   end
+  if self.dropped:look() then lose_all(self, room) end
   return true
 end
 
@@ -345,6 +366,8 @@ function Watch:remarks()
   local list = { unpack(self.notes) }
   self:offline()
   for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
+  local dropped = self.dropped.name
+  list[#list + 1] = dropped and require("pmclua.explain.dropped").remark(dropped) or nil
   return list
 end
 
@@ -354,6 +377,7 @@ function Watch:close()
   self:offline()                        -- may be asked for later
   counting[self] = nil
   if self.hotplug then self.hotplug:close() end
+  self.dropped:close()
   close_members(self.members)
   budget.give_back(self.count)
   self.members = nil

@@ -13,7 +13,7 @@ local M = {}
 
 local NO_ROOM = "it never ran: the PMU had no counter free for it"
 local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
-local NEVER_ON = "the target never ran meanwhile"
+local NEVER_ON = "the target never ran meanwhile, or Linux ended its counting"
 local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
@@ -124,13 +124,16 @@ local function has_counts(column)
   return false
 end
 
-local function why_absent(event, column)
+local function why_absent(cell, event, column)
   if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
   if not times and event.tool == "max_rss_bytes" then return NO_PEAK end
   if column and has_counts(column) and known.why(event) then return known.why(event) end
   if not times then return "no repetition has a count of it" end
-  if times[1] == 0 then return NEVER_ON end
+  if times[1] == 0 then
+    local is_command = cell.kind == "command" and not cell.result.header.target
+    return is_command and require("pmclua.explain.dropped").WHY or NEVER_ON
+  end
   return event.hybrid and NOT_THERE or NO_ROOM
 end
 
@@ -194,7 +197,9 @@ end
 ---@return pmclua.Values
 function M.of_event(cell, event)
   local column = column_of(cell, event)
-  if not column then return collect(nil):finish(event.status or "not-counted", why_absent(event, nil)) end
+  if not column then
+    return collect(nil):finish(event.status or "not-counted", why_absent(cell, event, nil))
+  end
   if is_doubtful(event, column) then
     return collect(column.block):finish(unverified.STATUS, unverified.WHY)
   end
@@ -203,7 +208,7 @@ function M.of_event(cell, event)
   for i = 1, column.block.n do values:take(i, read(i)) end
   -- The median is too small to be known, too.
   if known.why(event) and values.missing >= #values.list then values = collect(column.block) end
-  values = values:finish(event.status or "not-counted", why_absent(event, column))
+  values = values:finish(event.status or "not-counted", why_absent(cell, event, column))
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
@@ -291,7 +296,8 @@ local function columns_of(cell, events)
   for i, event in ipairs(events) do
     local column = pass and column_in(cell, event, pass) or column_of(cell, event)
     if not column then
-      return nil, event.status or "not-counted", ("needs %s: %s"):format(event.name, why_absent(event, nil))
+      local why = ("needs %s: %s"):format(event.name, why_absent(cell, event, nil))
+      return nil, event.status or "not-counted", why
     end
     if is_doubtful(event, column) then
       return nil, unverified.STATUS, ("needs %s: %s"):format(event.name, unverified.WHY)

@@ -1,0 +1,27 @@
+--- dropped.lua: what is said where Linux ended the events of a program when it was executed.
+
+local text = require "pmclua.text"
+
+local M = {}
+
+--- Why a count is absent then.
+M.WHY = "Linux ended the counting of a program that was executed"
+
+M.HINT = "count by CPU (-a, -C), which misses nothing, or leave that program out"
+
+-- No word of root: it is exec that drops the events, whoever counts, but of files that only root may read.
+local CAUSES = "it is setuid or setgid, has capabilities, or may not be read by its user"
+
+--- The remark on a program that was dropped.
+---@param name string of the program
+---@return string
+function M.remark(name)
+  return ("Linux ended the counting of '%s' when it was executed, and of all that it started: %s. The counts "
+    .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
+end
+
+--- The same where only the time that is missing tells.
+M.CAUSES = "it does so when a program is executed that is setuid or setgid, has capabilities or may not be "
+  .. "read by its user: " .. M.HINT
+
+return M

@@ -1,0 +1,152 @@
+-- Programs that Linux does not let be counted: setuid, setgid, with capabilities, or not readable by their user.
+-- What they do is missing in the counts of whoever executes them, and that is said.
+
+local dkjson = require "dkjson"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+-- Touches argv[1] pages and executes the rest, as a child where the first letter is f.
+local SOURCE = [[
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    long bytes = atol(argv[1]) * 4096;
+    char *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(at, bytes, MADV_NOHUGEPAGE);
+    for (long i = 0; i < bytes; i += 4096) at[i] = 1;
+    if (argc < 4) return 0;
+    pid_t child = argv[2][0] == 'f' ? fork() : 0;
+    if (child == 0) { execv(argv[3], argv + 3); _exit(9); }
+    int status = 9 << 8;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+]]
+
+local OWN, CHILDS = 2000, 1500
+local folder
+
+-- The program as each of these: the mode is of a file of root's, or of another group's.
+local KINDS = {
+  plain = "chmod 0755", readable_setuid = "chmod 4755", setuid = "chown 65534 %s; chmod 4755",
+  setgid = "chgrp 65534 %s; chmod 2755", unreadable = "chmod 0711",
+}
+
+local function programs()
+  support.need(support.have_root() and support.have "cc", "no C compiler, or not root")
+  if folder then return folder end
+  folder = support.folder()
+  support.write(folder .. "/touch.c", SOURCE)
+  local made = support.run { "cc", "-O1", "-o", folder .. "/plain", folder .. "/touch.c" }
+  assert.equal(0, made.status, made.err)
+  for name, how in pairs(KINDS) do
+    local path = folder .. "/" .. name
+    if name ~= "plain" then os.execute(("cp %s/plain %s"):format(folder, path)) end
+    os.execute((how .. " %s"):gsub("%%s", path))
+  end
+  os.execute("chmod 0755 " .. folder)
+  return folder
+end
+
+local USER = { "setpriv", "--reuid=1001", "--regid=1001", "--clear-groups" }
+
+-- `pmclua stat` of the program that executes `kind`: what it says of page faults, and all that it says.
+local function stat(kind, how, as_user)
+  local at = programs()
+  local words = as_user and { unpack(USER) } or {}
+  for _, word in ipairs { support.program, "stat", "-e", "page-faults", "--",
+    at .. "/plain", tostring(OWN), how, at .. "/" .. kind, tostring(CHILDS) } do words[#words + 1] = word end
+  local made = support.run(words)
+  assert.equal(0, made.status, made.err)
+  local line = made.err:match "\npage%-faults[^\n]*"
+  return tonumber((line:match "page%-faults +([%d,]+)" or ""):gsub(",", ""), 10), made.err, line
+end
+
+local ENDED = "Linux ended the counting of '(%w+)'"
+
+describe("a command that executes a program which may not be watched", function()
+  for _, case in ipairs {
+    { "setuid", false }, { "setuid", true }, { "setgid", false }, { "setgid", true }, { "unreadable", true },
+    { "readable_setuid", true },
+  } do
+    local kind, as_user = case[1], case[2]
+    local who = as_user and "an ordinary user" or "root"
+    for _, how in ipairs { "fork", "exec" } do
+      it(("has no count, and the reason and its name (%s, %s, %s)"):format(kind, who, how), function()
+        local count, said, line = stat(kind, how, as_user)
+        assert.is_nil(count)
+        assert.matches("<not counted>: Linux ended the counting", line)
+        assert.equal(kind:sub(1, 15), said:gsub("\n *", " "):match "Linux ended the counting of '([%w_]+)'")
+        assert.is_nil(said:find "as root")
+      end)
+    end
+  end
+
+  for _, case in ipairs { { "plain", false }, { "plain", true }, { "unreadable", false },
+    { "readable_setuid", false } } do
+    local who = case[2] and "an ordinary user" or "root"
+    it(("is counted where it may (%s, %s)"):format(case[1], who), function()
+      local count, said = stat(case[1], "fork", case[2])
+      assert.is_nil(said:find(ENDED))
+      assert.is_true(count >= OWN + CHILDS and count < OWN + CHILDS + 400, tostring(count))
+    end)
+  end
+
+  it("is left out of an experiment's counts, once said", function()
+    local at = programs()
+    local result = pmc.measure(pmc.command { at .. "/plain", "10", "fork", at .. "/setgid", "10" },
+      { events = "page-faults", repetitions = 6, warmup = 0, store = false, quiet = true })
+    local cell = result:cells()()
+    assert.equal("not-counted", cell.page_faults.status)
+    assert.equal(1, #result.remarks)
+    assert.matches("Linux ended the counting of 'setgid'", result.remarks[1])
+  end)
+
+  it("is said by monitor, whose intervals before it have their counts", function()
+    local at = programs()
+    local made = support.pmclua { "monitor", "-e", "page-faults", "-I", "100", "-j", "-o", "-", "--",
+      "sh", "-c", ("%s/plain 50; sleep 0.25; %s/setgid 1500; sleep 0.25"):format(at, at) }
+    assert.equal(0, made.status, made.err)
+    local first = dkjson.decode(made.out:match "[^\n]+").events.page_faults
+    assert.equal("counted", first.status)
+    assert.is_true(first.value > 50)
+    assert.matches("Linux ended the counting of 'setgid'", (made.err:gsub("\n *", " ")))
+  end)
+
+  it("is said of a process that ran before", function()
+    local at = programs()
+    local input = io.popen(("read x; %s/setgid 1500; read y"):format(at), "w")
+    local pid = require("pmclua.target.tasks").child_of(
+      tonumber(support.read("/proc/self/stat"):match "^%d+") or 0)
+    local group = pmc.group { "page-faults", target = pmc.pid(assert(pid)) }
+    group:start()
+    input:write "x\n"
+    input:flush()
+    local ended = require("pmclua.explain.dropped").WHY
+    support.await(function() return select(2, group:read():status "page-faults") == ended end, "the drop")
+    local counts, remarks = group:read(), group:remarks()
+    input:write "y\n"
+    input:close()
+    group:close()
+    assert.is_nil(counts.page_faults)
+    assert.equal(ended, select(2, counts:status "page-faults"))
+    assert.matches("Linux ended the counting of 'setgid'", remarks[#remarks])
+  end)
+end)
+
+describe("an ordinary command", function()
+  for _, line in ipairs { "for i in 1 2 3 4 5; do /bin/true; done", "for i in $(seq 100); do (:); done",
+    "yes | head -c 1000000 | gzip | wc -c", "(sleep 0.02 & exec true)", "timeout 0.05 sleep 1",
+    "for i in $(seq 30); do true & kill -9 $! 2>&-; done; wait", "/nonexistent; true", "env -i /bin/true" } do
+    it("is never taken for one that was dropped: " .. line, function()
+      local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 6,
+        warmup = 0, store = false, quiet = true, on_failure = "keep" })
+      assert.same({}, result.remarks or {})
+      assert.equal("counted", result:cells()().page_faults.status)
+    end)
+  end
+end)
