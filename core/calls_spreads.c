@@ -377,7 +377,8 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *
     size_t name_bytes;
     char *names = join_names(calls, &name_bytes);
     struct pmclua_regions header = {
-        .regions = calls->regions, .values = calls->counted, .has_costs = calls->costs != NULL, .threads = calls->row_count,
+        .regions = calls->regions, .values = calls->counted, .has_costs = calls->costs != NULL,
+        .threads = calls->row_count,
         .kept = calls->kept_count, .samples = calls->samples, .lost = calls->lost,
         .threads_seen = calls->threads_seen, .name_bytes = name_bytes };
     struct block block = { 0 };

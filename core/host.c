@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,29 @@ size_t pmclua_size_of(const char *name)
          : strcmp(name, "message") == 0 ? sizeof(struct pmclua_message)
          : strcmp(name, "result") == 0 ? sizeof(struct pmclua_result) : 0;
 }
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10u
+#endif
+
+int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_bytes)
+{
+    int fd = memfd_create("pmclua-code", MFD_CLOEXEC | MFD_EXEC);
+    if (fd < 0 && errno == EINVAL)                 /* before Linux 6.3 */
+        fd = memfd_create("pmclua-code", MFD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t written = write(fd, bytes, count);
+    if (written == (ssize_t)count) {
+        snprintf(path, path_bytes, "/proc/%d/fd/%d", (int)getpid(), fd);
+        return fd;
+    }
+    int result = written < 0 ? -errno : -ENOSPC;
+    close(fd);
+    return result;
+}
+
+int pmclua_close_file(int fd) { return close(fd) < 0 ? -errno : 0; }
 
 uint64_t pmclua_now_ns(void)
 {

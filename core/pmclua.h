@@ -176,6 +176,7 @@ enum pmclua_field {
     /* a command's regions; each begins with its name, and what follows is of it */
     PMCLUA_F_REGION,           /* text: a region begins: its name */
     PMCLUA_F_REGION_FLAGS,     /* u64 of enum pmclua_region_flag */
+    PMCLUA_F_REGION_COSTS,     /* i64 list: what probing it costs, as pmclua_calls_setup has it for these events */
     PMCLUA_F_FILE,             /* text: the file that the points after it are in */
     PMCLUA_F_POINT,            /* struct pmclua_point: a place of that file */
     PMCLUA_F_POINT_EVENT,      /* u64, enum pmclua_point_kind: the ATTR after it is a point */
@@ -308,6 +309,11 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 /* ---- this process and its machine -------------------------------------------------------------- */
 
 uint64_t pmclua_now_ns(void);
+/* A file in memory that may be executed, with these bytes: its path, and a descriptor, which the caller closes with
+ * pmclua_close_file; or -errno. */
+int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_bytes);
+/* 0 or -errno. */
+int pmclua_close_file(int fd);
 /* The folder of the file that this code is in: the executable, or the library. -ENAMETOOLONG. */
 int pmclua_folder(char *folder, size_t bytes);
 /* Unsigned number in `text` (decimal, or hex after 0x), all of it. -EINVAL, -ERANGE. */
@@ -564,6 +570,20 @@ struct pmclua_body {
  * -ENODATA: its size is not known. */
 int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, struct pmclua_exit *exits,
                              int32_t size, struct pmclua_body *body);
+
+enum pmclua_instruction_flag {
+    PMCLUA_INSTRUCTION_RETURN = 1,
+    PMCLUA_INSTRUCTION_JUMP = 2,       /* or a call: to an address that it holds, relative to its end: `relative` */
+    PMCLUA_INSTRUCTION_MEMORY = 4,     /* reads or writes at such an address: `relative` */
+    PMCLUA_INSTRUCTION_UNFIT = 8       /* not to be executed with registers of no meaning: asks Linux for something,
+                                        * jumps through a register, repeats */
+};
+/* relative, relative_bytes: where in it a relative address is; 0: it has none, or its bits are no bytes (arm64) */
+struct pmclua_instruction { uint8_t bytes[16]; uint32_t size, flags, relative, relative_bytes; };
+
+/* The instruction at an offset in the file. Errors as of pmclua_symbols_exits; -ENOTSUP: also where it is not of
+ * the kind of machine that this is. */
+int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_instruction *out);
 
 /* FFI-BEGIN lines */
 

@@ -243,3 +243,101 @@ int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, stru
     }
     return found.count;
 }
+
+/* ---- one instruction ---- */
+
+#if defined __x86_64__
+enum { OWN_MACHINE = EM_X86_64 };
+#elif defined __aarch64__
+enum { OWN_MACHINE = EM_AARCH64 };
+#else
+enum { OWN_MACHINE = EM_NONE };
+#endif
+
+/* Interrupts, system calls, what is for Linux alone, and what repeats as often as a register says. */
+static int asks_for_more(const struct code *code)
+{
+    const uint8_t *opcode = code->instruction->detail->x86.opcode;
+    uint8_t repeat = code->instruction->detail->x86.prefix[0];
+    int is_string = (opcode[0] >= 0xa4 && opcode[0] <= 0xaf) || (opcode[0] >= 0x6c && opcode[0] <= 0x6f);
+    return capstone.is_in(code->handle, code->instruction, CS_GRP_INT) ||
+           capstone.is_in(code->handle, code->instruction, CS_GRP_IRET) ||
+           capstone.is_in(code->handle, code->instruction, CS_GRP_PRIVILEGE) ||
+           (opcode[0] == 0x0f && (opcode[1] == 0x05 || opcode[1] == 0x34)) ||
+           (is_string && (repeat == 0xf2 || repeat == 0xf3));
+}
+
+static void describe_x86(const struct code *code, struct pmclua_instruction *out)
+{
+    const cs_x86 *detail = &code->instruction->detail->x86;
+    int jumps = capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP) ||
+                capstone.is_in(code->handle, code->instruction, CS_GRP_CALL);
+    if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET)) {
+        out->flags = PMCLUA_INSTRUCTION_RETURN;
+    } else if (jumps && detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM) {
+        out->flags = PMCLUA_INSTRUCTION_JUMP;
+        int is_near = detail->opcode[0] == 0x0f || detail->opcode[0] == 0xe8 || detail->opcode[0] == 0xe9;
+        out->relative_bytes = is_near ? 4 : 1;
+        out->relative = out->size - out->relative_bytes;
+    } else if (jumps || asks_for_more(code)) {
+        out->flags = PMCLUA_INSTRUCTION_UNFIT;
+    }
+    for (uint8_t i = 0; i < detail->op_count; i++) {
+        if (detail->operands[i].type != X86_OP_MEM || detail->operands[i].mem.base != X86_REG_RIP)
+            continue;
+        out->flags |= PMCLUA_INSTRUCTION_MEMORY;
+        out->relative = detail->encoding.disp_offset;
+        out->relative_bytes = detail->encoding.disp_size;
+    }
+}
+
+static void describe_arm64(const struct code *code, struct pmclua_instruction *out)
+{
+    uint32_t word;
+    memcpy(&word, out->bytes, sizeof word);
+    int is_call = capstone.is_in(code->handle, code->instruction, CS_GRP_CALL);
+    int jumps = capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP);
+    if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET) || is_authenticated_return(out->bytes))
+        out->flags = PMCLUA_INSTRUCTION_RETURN;
+    else if ((word & 0xfe000000u) == 0xd6000000u || (word & 0xff000000u) == 0xd4000000u)
+        out->flags = PMCLUA_INSTRUCTION_UNFIT;     /* through a register; exceptions */
+    else if (is_call || jumps)
+        out->flags = PMCLUA_INSTRUCTION_JUMP;
+    else if ((word & 0x3b000000u) == 0x18000000u)
+        out->flags = PMCLUA_INSTRUCTION_MEMORY;    /* a load relative to it */
+}
+
+static int read_instruction(struct code *code, int fd, uint64_t offset, struct pmclua_instruction *out)
+{
+    uint8_t bytes[16];
+    ssize_t got = pread(fd, bytes, sizeof bytes, (off_t)offset);
+    const uint8_t *place = bytes;
+    size_t left = got > 0 ? (size_t)got : 0;
+    uint64_t address = offset;
+    int is_known = capstone.next(code->handle, &place, &left, &address, code->instruction);
+    if (!is_known && (!code->step || got < code->step))
+        return -EILSEQ;
+    *out = (struct pmclua_instruction){ .size = is_known ? code->instruction->size : (uint32_t)code->step };
+    memcpy(out->bytes, bytes, out->size);
+    if (is_known && code->step)
+        describe_arm64(code, out);
+    else if (is_known)
+        describe_x86(code, out);
+    else if (is_authenticated_return(bytes))
+        out->flags = PMCLUA_INSTRUCTION_RETURN;
+    return 0;
+}
+
+int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_instruction *out)
+{
+    struct code code = { 0 };
+    int result = ready();
+    if (result == 0 && symbols->machine != OWN_MACHINE)
+        result = -ENOTSUP;
+    if (result == 0)
+        result = open_machine(&code, symbols->machine);
+    if (result == 0)
+        result = read_instruction(&code, symbols->fd, offset, out);
+    close_code(&code);
+    return result;
+}

@@ -299,24 +299,45 @@ int follower_stop(struct follower *follower)
 /* As many calls one by one as an answer has room for beside the rest. */
 static uint32_t most_kept(uint64_t asked, uint32_t events)
 {
-    uint64_t values = 3 + (uint64_t)events;        /* duration, enabled, running */
+    uint64_t values = 2 * (3 + (uint64_t)events);  /* duration, enabled, running; what of them is probing */
     uint64_t room = MESSAGE_MAX / 2 / (sizeof(struct pmclua_region_call) + 2 * values * sizeof(uint64_t));
     return (uint32_t)(asked < room ? asked : room);
 }
 
+/* The costs of all regions, 0 of those that are not known for these events; NULL: none is known, or *result. */
+static int64_t *all_costs(const struct region_set *regions, uint32_t events, int *result)
+{
+    size_t words = 3 * (3 + (size_t)events), bytes = words * sizeof(int64_t);
+    int known = 0;
+    for (int i = 0; i < regions->regions; i++)
+        known += regions->costs[i].bytes == bytes;
+    int64_t *costs = known > 0 ? calloc((size_t)regions->regions, bytes) : NULL;
+    *result = known > 0 && !costs ? -ENOMEM : 0;
+    for (int i = 0; costs && i < regions->regions; i++)
+        if (regions->costs[i].bytes == bytes)
+            memcpy(costs + words * (size_t)i, regions->costs[i].data, bytes);
+    return costs;
+}
+
 static int new_calls(struct follower *follower, const struct region_set *regions, uint32_t events)
 {
+    int result;
+    int64_t *costs = all_costs(regions, events, &result);
+    if (result < 0)
+        return result;
     struct pmclua_calls_setup setup = {
         .regions = (uint32_t)regions->regions, .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
         .values = 2 + events, .keep = most_kept(regions->keep, events), .flags = regions->flags,
-        .names = (const char *const *)regions->names,
+        .names = (const char *const *)regions->names, .costs = costs,
 #if defined __x86_64__ || defined __i386__
         .return_bytes = sizeof(void *),
 #else
         .link_register = 1,
 #endif
     };
-    return pmclua_calls_new(&follower->calls, &setup);
+    result = pmclua_calls_new(&follower->calls, &setup);
+    free(costs);
+    return result;
 }
 
 int follower_new(struct follower **out, const struct region_set *regions, const struct event_set *set)

@@ -39,6 +39,11 @@ static int add_region(struct region_set *set, const char *name)
         return -ENOMEM;
     set->flags = flags;
     flags[set->regions] = 0;
+    struct message_field *costs = one_more(set->costs, set->regions, sizeof *costs);
+    if (!costs)
+        return -ENOMEM;
+    set->costs = costs;
+    costs[set->regions] = (struct message_field){ 0 };
     return add_text(&set->names, &set->regions, name);
 }
 
@@ -84,6 +89,19 @@ static int set_flags(struct region_set *set, const struct message_field *field)
     return set->regions > 0 ? field_u64(field, &set->flags[set->regions - 1]) : -EPROTO;
 }
 
+static int set_costs(struct region_set *set, const struct message_field *field)
+{
+    struct message_field *costs = set->regions > 0 ? &set->costs[set->regions - 1] : NULL;
+    if (!costs || costs->data || field->bytes == 0 || field->bytes % sizeof(int64_t) != 0)
+        return -EPROTO;
+    void *copy = malloc(field->bytes);
+    if (!copy)
+        return -ENOMEM;
+    *costs = *field;
+    costs->data = memcpy(copy, field->data, field->bytes);
+    return 0;
+}
+
 /* One file is named once for all its points, as far as they follow each other. */
 static int add_file(struct region_set *set, const char *path)
 {
@@ -97,6 +115,7 @@ static int take(struct region_set *set, const struct message_field *field)
     switch (field->kind) {
     case PMCLUA_F_REGION:       return add_region(set, field_text(field));
     case PMCLUA_F_REGION_FLAGS: return set_flags(set, field);
+    case PMCLUA_F_REGION_COSTS: return set_costs(set, field);
     case PMCLUA_F_FILE:         return add_file(set, field_text(field));
     case PMCLUA_F_POINT:        return add_place(set, field);
     case PMCLUA_F_POINT_EVENT:  return add_event(set, field);
@@ -202,8 +221,10 @@ void region_set_free(struct region_set *set)
         return;
     int was_defined = set->is_defined;
     remove_probes(set);
-    for (int i = 0; i < set->regions; i++)
+    for (int i = 0; i < set->regions; i++) {
         free(set->names[i]);
+        free((void *)set->costs[i].data);
+    }
     for (int i = 0; i < set->files; i++) {
         if (set->file)
             close(set->file[i]);
@@ -213,6 +234,7 @@ void region_set_free(struct region_set *set)
     free(set->names);
     free(set->paths);
     free(set->flags);
+    free(set->costs);
     free(set->point);
     free(set);
     if (was_defined)

@@ -5,8 +5,9 @@
  * Each group has a leader that counts nothing (it switches the others and reports threads), the events
  * asked for, and the probes. To follow threads and children, events are inherited; then they can only
  * write to rings of one CPU each, so there is a group and a ring for each, and a sample at each context
- * switch says what a thread leaves behind on a CPU. Events of the uprobe PMU must not be inherited (the
- * target's fork would fail): there the probes are tracepoints defined through tracefs.
+ * switch says what a thread leaves behind on a CPU. All probes are one tracepoint, defined through tracefs:
+ * events of the uprobe PMU must not be inherited (the target's fork would fail), are as many as there are
+ * probes, and closing each waits for all CPUs, 30 to 400 ms. They serve where tracefs may not be written to.
  *
  * Invariant of struct probes: everything is open, or nothing is.
  */
@@ -119,13 +120,13 @@ static int add_probes(const struct probes *probes, struct probe_group *group)
     if (is_all(probes)) {
         struct pmclua_attr switches = attr_of_switches(1);
         result = add_member(probes, group, &switches, MEMBER_SWITCH, -1);
-        if (result == 0)
-            result = add_tracepoint(probes, group, &probes->regions->tracefs.plain, MEMBER_PLAIN);
-        if (result == 0)
-            result = add_tracepoint(probes, group, &probes->regions->tracefs.back, MEMBER_BACK);
     }
+    if (result == 0 && probes->by_tracefs)
+        result = add_tracepoint(probes, group, &probes->regions->tracefs.plain, MEMBER_PLAIN);
+    if (result == 0 && probes->by_tracefs)
+        result = add_tracepoint(probes, group, &probes->regions->tracefs.back, MEMBER_BACK);
     for (int i = 0; result == 0 && i < probes->regions->points; i++)
-        if (!is_all(probes) || probes->regions->point[i].file < 0)
+        if (!probes->by_tracefs || probes->regions->point[i].file < 0)
             result = add_point(probes, group, i);
     return result;
 }
@@ -284,10 +285,11 @@ static int open_all(struct probes *probes, const struct refusal *refusal)
         return refuse(refusal, "file", result);
     if (is_all(probes) && !can_follow_threads(probes))
         probes->path = PMCLUA_REGIONS_ONE_THREAD_OLD;
-    result = is_all(probes) ? region_set_define(probes->regions) : 0;
+    result = region_set_define(probes->regions);
     if (result < 0 && !is_closed_to_us(result))
         return refuse(refusal, "definition", result);
-    if (result < 0)
+    probes->by_tracefs = result == 0;
+    if (result < 0 && is_all(probes))
         probes->path = PMCLUA_REGIONS_ONE_THREAD_NO_TRACEFS;
     result = open_groups(probes, refusal);
     if (result == 0 && is_all(probes) && (result = probe_clocks_open(probes)) < 0)

@@ -26,6 +26,7 @@ struct region_set {
     int regions, points, files;
     char **names, **paths;
     uint64_t *flags;
+    struct message_field *costs;   /* of each region: i64, copied; data NULL: not known */
     struct point *point;
     uint64_t one_thread, keep, ring_bytes;
     /* From the first run until it is freed: */
@@ -95,6 +96,7 @@ struct probes {
     int events;                    /* of the set */
     int *clock;                    /* by source: runner_probe_counts.c; NULL where one thread is followed */
     enum pmclua_region_path path;
+    int by_tracefs;                /* the places of files are tracepoints, and no events of the uprobe PMU */
     struct probe_group *group;
     int groups, cpus;
     struct ring *ring;
@@ -171,5 +173,9 @@ void attachment_free(struct attachment *attachment);
 /* The runner as a program of its own, whose only work is to call an empty function: what probing it reads
  * is the cost of probing. */
 int  empty_calls(unsigned long count);
+/* The same for functions of a file of code (runner_probed.c): its path, its bytes of code and of data behind them,
+ * rounds, calls of each function in a round, where two functions are that are called before and after these,
+ * and where the functions are. */
+int  probed_calls(int count, char **words);
 
 #endif

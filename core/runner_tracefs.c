@@ -13,16 +13,49 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runner_tracefs.h"
 
+#ifdef SYS_fsopen
+/* Where nobody has mounted it: a mount in no folder, which only this process sees. As a path; NULL: it may not. */
+static const char *own_mount(void)
+{
+    enum { CREATE = 6, CLOSE_ON_EXEC = 1 };        /* FSCONFIG_CMD_CREATE; FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
+    static char path[64];
+    static int tried;
+    if (tried++)
+        return path[0] ? path : NULL;
+    int filesystem = (int)syscall(SYS_fsopen, "tracefs", CLOSE_ON_EXEC);
+    if (filesystem < 0)
+        return NULL;
+    int mount = syscall(SYS_fsconfig, filesystem, CREATE, NULL, NULL, 0) < 0
+                    ? -1 : (int)syscall(SYS_fsmount, filesystem, CLOSE_ON_EXEC, 0);
+    close(filesystem);
+    if (mount < 0)
+        return NULL;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", mount);
+    return path;
+}
+#else
+static const char *own_mount(void) { return NULL; }
+#endif
+
 static const char *root(void)
 {
+    static const char *const usual[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
     const char *named = getenv("TRACEFS_PATH");
     if (named)
         return named;
-    return access("/sys/kernel/tracing/events", F_OK) == 0 ? "/sys/kernel/tracing" : "/sys/kernel/debug/tracing";
+    for (int i = 0; i < 2; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s/events", usual[i]);
+        if (access(path, F_OK) == 0)
+            return usual[i];
+    }
+    const char *own = own_mount();
+    return own ? own : usual[0];
 }
 
 /* The file of definitions: of places of Linux, or of files. */

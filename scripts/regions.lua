@@ -21,8 +21,9 @@
 --   `itself` leaves out the calls of the others. Calls that no number holds are listed below the table.
 -- caveats: needs root, and symbols (a name the program or its debug file has; 'lib.so:NAME' for a library).
 --   A probed call takes microseconds longer, as the report says: functions of a few instructions are
---   dominated by that. Exits as the command did; 125 when pmclua itself failed, 126 when the command
---   cannot be executed, 127 when there is none.
+--   dominated by that. `of run` is of the run without it; --subtract takes it off the other numbers, too, and
+--   leaves out those that are then within what probing may differ. Exits as the command did; 125 when pmclua
+--   itself failed, 126 when the command cannot be executed, 127 when there is none.
 
 local pmc = require "pmclua"
 
@@ -45,7 +46,7 @@ local opt = read_options {
     help = "follow a process that runs already, until Ctrl-C, its end or --duration" },
   { "duration", value = "T", help = "with -p: so long, as 10s" },
   { "duty", value = "P%", help = "with -p: probes on and off in turns: it loses at most P % of its time" },
-  { "subtract", false, help = "take what probing reads of an empty function from each call's numbers" },
+  { "subtract", false, help = "take what probing costs off the numbers of calls" },
   { "return-probes", false, help = "find returns by return probes: not for C++ that throws" },
   { "one-thread", false, help = "follow the first thread alone" },
   { "keep", 100000, type = "integer", value = "N", help = "calls that are kept one by one" },

@@ -61,11 +61,11 @@ describe("a process that runs already", function()
     local pid = start("hurries", 10)
     local result = pmc.regions(pmc.pid(pid), { regions = { "empty" }, events = { FAULTS }, duration = 1.5,
       duty = "4%" })
-    local empty, cost = result[1], result.cost
+    local empty, cost = result[1], result.runs[1].costs[1][1]
     assert.is_true(empty.calls > 0)
     assert.is_true(result.observed < 0.6, result.observed)
     -- Twice the bound: an emulated or busy machine measures the cost of a sample badly.
-    assert.is_true(empty.calls * cost.period_ns / tonumber(result.wall_ns) < 0.08)
+    assert.is_true(empty.calls * cost.both / tonumber(result.wall_ns) < 0.08)
   end)
 
   it("is refused, with the reason, where there is none or what is asked makes no sense", function()
@@ -149,7 +149,7 @@ describe("pmclua regions", function()
     done = support.pmclua { "regions", "-e", FAULTS, "-f", "touch", "-o", "-", "--", path, "calls", "4" }
     assert.equal(0, done.status)
     assert.truthy(done.out:find("touch · 4 calls", 1, true), done.out)
-    assert.truthy(done.out:find("of probing itself", 1, true))
+    assert.truthy(done.out:find("the cost of probing", 1, true))
     assert.equal("", done.err)
   end)
 
@@ -163,22 +163,14 @@ describe("pmclua regions", function()
     assert.equal("touch", json.regions[1].name)
     assert.equal(6, json.regions[1].events.page_faults.total)
     assert.equal(2, json.regions[1].events.page_faults.median)
-    assert.equal(1000, json.cost.calls)
+    assert.is_true(json.probing.cpu_time > 0)
+    assert.is_true(json.regions[1].events.duration.probing > 0)
+    assert.equal(0, json.regions[1].events.page_faults.probing)
     local lines = {}
     for line in support.read(folder .. "/calls.csv"):gmatch "[^\n]+" do lines[#lines + 1] = line end
     assert.equal(4, #lines)
     assert.truthy(lines[1]:find "^region,tid,start_ns,level,duration,cpu_time,page_faults$")
     assert.truthy(lines[4]:find "^touch,%d+,%d+,0,%d+,%d+,3$")
-  end)
-
-  it("takes off what probing itself reads where that is asked for, and keeps single calls raw", function()
-    support.need_unwatched("functions of the runner run as copies, without probes", "valgrind")
-    local spec = { regions = { "empty" }, events = { FAULTS }, subtract = true }
-    local result = pmc.regions({ program "pages.c", "many", "2000" }, spec)
-    local empty, cost = result[1], result.cost
-    local raw = require("pmclua.stats").median(empty:list "duration")
-    assert.equal(math.max(0, raw - cost:quantile("duration", 0.5)), (empty:quantile("duration", 0.5)))
-    assert.truthy(result:report { width = 200 }:find("taken off each call", 1, true))
   end)
 
   it("says why a function cannot be followed, and what may be done", function()

@@ -25,6 +25,13 @@ local PATHS = {
 
 -- ---- to the runner ----
 
+local function add_costs(message, costs)
+  local words = ffi.new("int64_t[?]", #costs)
+  for i, cost in ipairs(costs) do words[i - 1] = math.floor(cost + 0.5) end
+  local bytes = ffi.sizeof(words)
+  assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_REGION_COSTS, words, bytes) == 0, "no memory")
+end
+
 local function add_point(message, point)
   if point.file then
     message:text("file", point.file)
@@ -48,7 +55,8 @@ end
 
 --- Adds regions to the definition of a command.
 ---@param message pmclua.core.Message
----@param regions { name: string, loops: boolean?, switches: boolean?, points: pmclua.core.Point[] }[]
+---@param regions { name: string, loops: boolean?, switches: boolean?, costs: number[]?, points: pmclua.core.Point[]
+---   }[]  costs: of its probes, as pmclua_calls_setup in pmclua.h has them
 ---@param options? { one_thread?: boolean, keep?: integer, ring_bytes?: integer }
 function M.define(message, regions, options)
   options = options or {}
@@ -56,11 +64,23 @@ function M.define(message, regions, options)
     message:text("region", region.name)
     local flags = flags_of(region)
     if flags ~= 0 then message:number("region_flags", flags) end
+    if region.costs then add_costs(message, region.costs) end
     for _, point in ipairs(region.points) do add_point(message, point) end
   end
   if options.one_thread then message:number("one_thread", 1) end
   if options.keep then message:number("keep_calls", options.keep) end
   if options.ring_bytes then message:number("ring_bytes", options.ring_bytes) end
+end
+
+--- A file in memory that may be executed. Its bytes are there until it is closed.
+---@param bytes string
+---@return { path: string, close: fun() }?
+---@return integer? errnum
+function M.code_file(bytes)
+  local path = ffi.new "char[64]"
+  local fd = C.pmclua_memory_file(bytes, #bytes, path, 64)
+  if fd < 0 then return nil, -fd end
+  return { path = ffi.string(path), close = function() C.pmclua_close_file(fd) end }
 end
 
 -- ---- from the runner ----
@@ -163,7 +183,9 @@ function Calls:value(index, value)
   return exact(self.words[(index - 1) * self.stride + CALL_WORDS + value - 1])
 end
 
---- The values of a region's kept calls, in the order of their ends, as plain numbers.
+local I64 = ffi.typeof "int64_t"
+
+--- The values of a region's kept calls, in the order of their ends, as plain numbers; costs may be negative.
 ---@param region integer
 ---@param value integer from 1: duration ns, enabled ns, running ns, events
 ---@param is_self? boolean
@@ -175,17 +197,24 @@ function Calls:values(region, value, is_self)
     local place = self.words + i * self.stride
     if place[0] == region - 1 then
       n = n + 1
-      list[n] = tonumber(place[offset])
+      list[n] = tonumber(ffi.cast(I64, place[offset]))
     end
   end
   return list
 end
+
+--- A word that may be negative as a number.
+---@param value number|ffi.cdata* as `exact` leaves it
+---@return number
+function M.signed(value) return tonumber(ffi.cast(I64, ffi.cast("uint64_t", value))) end
 
 ---@class pmclua.core.Regions what came of a command's regions; each is at its index
 ---@field path string "all threads", or why only one was followed
 ---@field samples number
 ---@field lost number records that found no room in a ring
 ---@field width integer values of a call: duration ns, enabled ns, running ns, events
+---@field costs_from? integer so many columns further is what of each is the cost of probing, and in a spread its
+---   value without it; then they are half of `width`
 ---@field calls pmclua.core.Calls
 
 --- Reads a block of words.
@@ -197,6 +226,7 @@ function M.read(words, path)
   local header = from:struct "pmclua_regions"
   local width = tonumber(header.values) + 1
   local result = { path = PATHS[path or 0], width = width }
+  if header.has_costs ~= 0 then result.costs_from = width / 2 end
   for _, name in ipairs(HEADER) do result[name] = exact(header[name]) end
   for i = 1, tonumber(header.regions) do result[i] = read_region(from, width) end
   for _ = 1, tonumber(header.threads) do read_thread(from, width, result) end
@@ -219,17 +249,20 @@ CallsOf.__index = CallsOf
 
 --- A new one.
 ---@param setup { regions: table[], events: integer, cpus: integer?, keep: integer?, link_register: boolean?,
----   return_bytes: integer? }  regions: { name =, loops =, switches = }
+---   return_bytes: integer? }  regions: { name =, loops =, switches =, costs = }, costs of all or none
 function M.follow(setup)
   local count = #setup.regions
   local flags, names = ffi.new("uint64_t[?]", count), ffi.new("const char *[?]", count)
+  local words = 3 * (3 + setup.events)
+  local costs = setup.regions[1].costs and ffi.new("int64_t[?]", count * words)
   for i, region in ipairs(setup.regions) do
+    for k, cost in ipairs(region.costs or {}) do costs[(i - 1) * words + k - 1] = cost end
     flags[i - 1] = flags_of(region)
     names[i - 1] = region.name
   end
   local raw = ffi.new("struct pmclua_calls_setup", { regions = count, cpus = setup.cpus or 1,
     values = 2 + setup.events, keep = setup.keep or 1000, link_register = setup.link_register and 1 or 0,
-    return_bytes = setup.return_bytes or 0, flags = flags, names = names })
+    return_bytes = setup.return_bytes or 0, flags = flags, names = names, costs = costs or nil })
   local handle = ffi.new "struct pmclua_calls *[1]"
   local result = C.pmclua_calls_new(handle, raw)
   if result < 0 then error("calls: " .. core.errno_name(-result), 2) end

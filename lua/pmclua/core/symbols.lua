@@ -85,6 +85,31 @@ function Symbols:offset(address)
   return core.exact(offset[0])
 end
 
+---@class pmclua.core.Instruction
+---@field bytes string
+---@field is_return boolean
+---@field jumps boolean to an address relative to its end, as a call may
+---@field reads boolean or writes at such an address
+---@field unfit boolean not to be executed with registers of no meaning
+---@field relative integer where in it that address is, from 0
+---@field relative_bytes integer 0: it has none, or its bits are no bytes (arm64)
+
+--- The instruction at an offset in the file; nil, errno name and number where it cannot be known.
+---@param offset number
+---@return pmclua.core.Instruction?
+---@return string? code
+---@return integer? errnum
+function Symbols:instruction(offset)
+  local raw = ffi.new "struct pmclua_instruction"
+  local result = C.pmclua_symbols_instruction(open_handle(self), offset, raw)
+  if result < 0 then return nil, core.errno_name(-result), -result end
+  local function has(flag) return math.floor(raw.flags / flag) % 2 == 1 end
+  return { bytes = ffi.string(raw.bytes, raw.size),
+    relative = raw.relative, relative_bytes = raw.relative_bytes,
+    is_return = has(C.PMCLUA_INSTRUCTION_RETURN), jumps = has(C.PMCLUA_INSTRUCTION_JUMP),
+    reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }
+end
+
 --- The path of the separate debug file in use; nil: none.
 ---@return string?
 function Symbols:debug_file()

@@ -4,6 +4,8 @@
 -- within a bucket (1/64); what was not counted is nil and a reason.
 
 local order = require "pmclua.stats.order"
+local signed = require("pmclua.core.regions").signed
+local spent = require "pmclua.experiment.spent"
 local text = require "pmclua.text"
 local unverified = require "pmclua.event.unverified"
 
@@ -22,6 +24,9 @@ local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 ---@field share number? of the whole run's count
 ---@field least number? `sum` is the most that it may be, and this the least: calls of theirs were left without return
 ---@field ran number? share of the time that a scaled event was on the PMU
+---@field probing number? what of `sum` is, or was, the cost of probing; nil: not known
+---@field probing_spread number? by how much that may be wrong
+---@field is_below boolean? without it nothing is left that can be told from its spread: there are no numbers
 
 ---@class pmclua.RegionCalls one region of one run; numbers of calls are nil where its events were never on the PMU
 ---@field name string
@@ -114,6 +119,15 @@ local function durations(spread)
     mean = spread.n ~= 0 and tonumber(spread.sum) / tonumber(spread.n) or nil }
 end
 
+-- Without what probing costs, where that is to be taken off: so much further.
+local function column_without(self, run, column)
+  return column + (spent.is_taken_off(self, run) and run.regions.costs_from or 0)
+end
+
+local function spread_of(self, run, column, is_self)
+  return region_in(self, run)[is_self and "self" or "total"][column_without(self, run, column)]
+end
+
 -- ---- values --------------------------------------------------------------------------------------------
 
 --- How a sum over calls was counted: its share of the time on the PMU.
@@ -138,18 +152,6 @@ local function fill_sums(values, raw, column, calls, is_placed)
   values.mean = calls > 0 and values.sum / calls or nil
 end
 
---- What probing reads of one call; 0 where it is not to be taken off, or not known.
-local function probing(self, name) return self.empty and self.empty:quantile(name, 0.5) or 0 end
-
-local function take_off(self, values, name, calls)
-  local each = probing(self, name)
-  if each == 0 then return end
-  values.sum = values.sum and math.max(0, values.sum - each * calls)
-  values.mean = values.mean and math.max(0, values.mean - each)
-  values.min, values.max = values.min and math.max(0, values.min - each),
-    values.max and math.max(0, values.max - each)
-end
-
 local function no_call(self, region)
   if region.entries == 0 then return self.is_pair and "it was never begun" or "it was never called" end
   return self.is_pair and "it never came to its end" or "no call of it returned"
@@ -171,41 +173,39 @@ function RegionCalls:values(name, is_self)
     return { status = unverified.STATUS, why = unverified.WHY, n = 0 }
   end
   local region = region_in(self, run)
-  local spread = (is_self and region.self or region.total)[column]
+  local spread = spread_of(self, run, column, is_self)
   local why = why_not_theirs(self, run, column, is_self)
   if why then return { status = "not-counted", why = why, n = 0 } end
   if region.calls == 0 then return { status = "not-counted", why = no_call(self, region), n = 0 } end
   if region.switching and region.switching ~= 0 then
-    local values = durations(spread)
-    take_off(self, values, name, 1)
-    return values
+    return durations(spread)
   end
   local values = { n = spread.n, min = spread.min, max = spread.max }
-  local raw = region.outermost
-  if is_self then
-    raw = {}
-    for i = 1, run.regions.width do raw[i] = self:self_sum(run, i) end
-  end
+  local raw = is_self and self:self_sums(run) or region.outermost
   local calls = region.calls - (is_self and 0 or region.nested)
   fill_sums(values, raw, column, calls, event and event.core_cpus)
-  take_off(self, values, name, calls)
-  if is_self and region.unsure ~= 0 and values.sum then
+  if not values.sum then return values end
+  values.probing, values.probing_spread = spent.of_calls(self, run, raw, column, is_self)
+  if is_self and region.unsure ~= 0 then
     values.least, values.mean = math.max(0, values.sum - tonumber(region.unsure_sums[column])), nil
-    return values
-  end
-  local whole = run.whole[column]
-  if values.status == "scaled" and whole then whole = whole / share_on_pmu(run.whole) end
   -- The durations of threads overlap.
-  local is_part = column ~= DURATION or #self.threads == 1
-  if values.sum and whole and whole > 0 and is_part then values.share = values.sum / whole end
+  elseif column ~= DURATION or #self.threads == 1 then
+    values.share = spent.share(run, values, column)
+  end
+  if self.subtracted and values.probing then spent.take_off(values, calls) end
   return values
 end
 
---- The sum of a column over all calls by themselves, partial ones too.
-function RegionCalls:self_sum(run, column)
-  local sum = 0
-  for _, thread in ipairs(region_in(self, run).threads) do sum = sum + tonumber(thread.self[column]) end
-  return sum
+--- The sums over all calls by themselves, partial ones too.
+function RegionCalls:self_sums(run)
+  local sums = {}
+  for column = 1, run.regions.width do
+    sums[column] = 0
+    for _, thread in ipairs(region_in(self, run).threads) do
+      sums[column] = sums[column] + signed(thread.self[column])
+    end
+  end
+  return sums
 end
 
 --- The sum for one thread of `threads`, of outermost calls with their callees.
@@ -224,14 +224,13 @@ end
 
 --- Every value in order, where every call was kept.
 local function kept(self, run, column, is_self)
-  local region = region_in(self, run)
   local cache = self.sorted[run] or {}
   self.sorted[run] = cache
   local key = column * 2 + (is_self and 1 or 0)
   if cache[key] == nil then
-    local list = run.regions.calls:values(self.index, column, is_self)
-    local spread = (is_self and region.self or region.total)[column]
-    cache[key] = #list == spread.n and #list > 0 and order.sorted(list) or false
+    local list = spent.list(self, run, column, is_self)
+    local is_all = #list == spread_of(self, run, column, is_self).n
+    cache[key] = is_all and #list > 0 and order.sorted(list) or false
   end
   return cache[key] or nil
 end
@@ -259,7 +258,7 @@ local function from_buckets(spread, p)
   return value + (position - below) * (above - value), is_exact and is_above_exact
 end
 
---- A quantile of the calls; nil where there is none.
+--- A quantile of the calls; nil where there is none, or none that could be told from what probing costs.
 ---@param name string
 ---@param p number from 0 to 1
 ---@param is_self? boolean
@@ -268,13 +267,14 @@ end
 function RegionCalls:quantile(name, p, is_self)
   local run, column = column_of(self, name)
   if not run or why_not_theirs(self, run, column, is_self) then return nil end
-  local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
+  local spread = spread_of(self, run, column, is_self)
   if spread.n == 0 then return nil end
   local list = kept(self, run, column, is_self)
   local value, is_exact
   if list then value, is_exact = order.quantile_of(list, p), true
   else value, is_exact = from_buckets(spread, p) end
-  return math.max(0, value - probing(self, name)), is_exact
+  if value <= spent.resolution(self, run, column, is_self) then return nil end
+  return value, is_exact
 end
 
 --- The calls' values that were kept, in the order of their ends.
@@ -301,22 +301,6 @@ function RegionCalls:why_not(name, is_self)
   return run and why_not_theirs(self, run, column, is_self)
 end
 
---- From one call's beginning to the next one's, the median over the kept calls; nil with fewer than two.
---- Of calls that follow each other at once: what one takes, with all that probing it takes.
----@return number? ns
-function RegionCalls:period()
-  local calls, before, list = self.runs[1].regions.calls, nil, {}
-  for i = 1, calls.count do
-    local call = calls:at(i)
-    if call.region == self.index then
-      if before then list[#list + 1] = tonumber(call.start_ns - before) end
-      before = call.start_ns
-    end
-  end
-  local sorted = order.sorted(list)
-  return sorted and order.median_of(sorted)
-end
-
 --- All calls as a histogram: single values up to 127, then 64 bars to an octave.
 ---@param name string
 ---@param is_self? boolean
@@ -324,8 +308,7 @@ end
 function RegionCalls:histogram(name, is_self)
   local run, column = column_of(self, name)
   if not run or why_not_theirs(self, run, column, is_self) then return {} end
-  local spread = (is_self and region_in(self, run).self or region_in(self, run).total)[column]
-  local bars = {}
+  local spread, bars = spread_of(self, run, column, is_self), {}
   for _, bucket in ipairs(spread.buckets) do
     bars[#bars + 1] = { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
       count = tonumber(bucket.count) }
@@ -346,7 +329,7 @@ end
 ---@field lost number
 ---@field threads_seen number threads and children that were started
 ---@field events pmclua.Event[]
----@field cost? pmclua.RegionCalls of an empty function, probed in the same way
+---@field cost_unknown? string why it is not known of some region what probing it costs
 ---@field observed? number of a process that ran already: the share of the time that it was followed
 ---@field ran number the least share of a run in which its events were on the PMU: calls at other times were not
 ---   seen
@@ -374,6 +357,7 @@ function M.new(about, runs)
     self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
   end
   for _, run in ipairs(runs) do
+    self.cost_unknown = self.cost_unknown or run.cost_unknown
     run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
     for i, word in ipairs(run.result.words) do run.whole[i + 1] = tonumber(word) end
     run.ran = run.whole[ENABLED] and share_on_pmu(run.whole) or 1
@@ -390,12 +374,22 @@ function M.new(about, runs)
   return setmetatable(self, RegionResult)
 end
 
---- From now on numbers of calls are without what probing reads of an empty function; single calls and
---- histograms stay as they were counted. Nothing is done where that is not known.
+--- From now on numbers of calls, and their histograms, are without what probing costs; single calls stay as
+--- they were counted. Nothing is done for regions of which that is not known.
 function RegionResult:subtract()
-  if not self.cost then return end
   self.subtracted = true
-  for _, region in ipairs(self) do region.empty = self.cost end
+  for _, region in ipairs(self) do region.subtracted, region.sorted = true, {} end
+end
+
+--- What all probes of the first run cost it; nil where that is not known.
+---@param name "duration"|"cpu_time"
+---@return number? cost
+---@return number? spread
+---@return number? whole of the run, with that
+function RegionResult:probing(name)
+  local run, column = self.runs[1], BUILT_IN[name]
+  local cost, spread = spent.of_run(run, column)
+  return cost, spread, run.whole[column]
 end
 
 --- The region of that name; raises where there is none.

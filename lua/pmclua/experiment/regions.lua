@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local probing = require "pmclua.experiment.probing"
 
 local M = {}
 
@@ -86,42 +87,69 @@ local function run_pass(session, id, pass, events, workload, timeout_ns)
   return { result = result, columns = columns_of(pass) }
 end
 
-local function run_passes(session, workload, passes, events, options)
+local function with_definition(session, workload, options, run)
   local id = session:workload(function(message)
     workload:define(message, {}, { session = session, pin = options.pin })
   end)
-  local runs = {}
-  for i, pass in ipairs(passes) do
-    runs[i] = run_pass(session, id, pass, events, workload, options.timeout_ns)
-    if core.interrupts() > 0 or runs[i].result.regions.target_ended ~= 0 then break end
-  end
+  local ok, result = pcall(run, id)
   session:forget(id)
-  return runs
+  if not ok then error(result, 0) end
+  return result
 end
 
--- ---- the cost of probing -------------------------------------------------------------------------------
+local CALIBRATION_NS = 20e9
 
-local EMPTY, EMPTY_CALLS = "pmclua_empty_call", 1000
+--- What probing costs, with the events of a pass, by region and column; and why it is not known of some.
+local function calibrate(session, workload, pass, events)
+  return probing.measure(workload:regions {}, workload.spec, function(functions)
+    return with_definition(session, functions, {}, function(id)
+      return run_pass(session, id, pass, events, functions, CALIBRATION_NS).result
+    end)
+  end)
+end
 
---- What probing reads of an empty function, probed in the same way; nil and why it is not known.
-local function calibrate(session, spec, passes, events)
-  local region, runner = require "pmclua.workload.region", require("pmclua.paths").runner()
-  local command = require "pmclua.workload.command"
-  command = command.new { runner, "empty-calls", tostring(EMPTY_CALLS) }
-  local workload = region.of(command, { items = { { pattern = EMPTY, returns = spec.returns } },
-    threads = spec.threads, returns = spec.returns })
-  local ok, runs = pcall(function() return run_passes(session, workload, passes, events, {}) end)
-  if not ok then return nil, tostring(runs) end
-  local result = require("pmclua.experiment.calls").new({ command = EMPTY, regions = workload:regions {},
-    events = events }, runs)
-  result[1].period_ns = result[1]:period()
-  return result[1]
+local function tell_runner(workload, costs)
+  for i, region in ipairs(workload:regions {}) do region.costs = costs[i] and probing.words(costs[i]) end
+end
+
+-- Half of what a call's probes take.
+local function hit_ns_of(costs)
+  local most
+  for _, columns in pairs(costs) do most = math.max(most or 0, columns[1].both / 2) end
+  return most
+end
+
+local function has_calls(run)
+  for _, region in ipairs(run.result.regions) do
+    if region.entries ~= 0 then return true end
+  end
+  return false
+end
+
+--- A run for each pass. What probes cost is measured right before it and right after.
+local function run_passes(session, workload, passes, events, options)
+  local runs = {}
+  for i, pass in ipairs(passes) do
+    local costs, unknown = {}, nil
+    if options.calibrate then costs, unknown = calibrate(session, workload, pass, events) end
+    if workload.duty then workload.hit_ns = hit_ns_of(costs) end
+    tell_runner(workload, costs)
+    runs[i] = with_definition(session, workload, options, function(id)
+      return run_pass(session, id, pass, events, workload, options.timeout_ns)
+    end)
+    runs[i].costs, runs[i].cost_unknown = costs, unknown
+    if core.interrupts() > 0 then break end
+    if next(costs) and has_calls(runs[i]) then
+      probing.add_drift(costs, (calibrate(session, workload, pass, events)))
+    end
+    if runs[i].result.regions.target_ended ~= 0 then break end
+  end
+  return runs
 end
 
 -- ---- the whole -----------------------------------------------------------------------------------------
 
 local MILLION = 1e6
-local SAMPLES = 2                   -- of one call
 
 --- A bound in parts per million, of "5%" or 0.05.
 local function duty_of(value)
@@ -166,16 +194,11 @@ local function has_probes(regions)
 end
 
 local function run_all(session, workload, passes, events, options)
-  local cost, unknown
-  if options.calibrate ~= false and has_probes(workload:regions {}) then
-    cost, unknown = calibrate(session, workload.spec, passes, events)
-  end
-  if workload.duty then workload.hit_ns = cost and cost.period_ns and cost.period_ns / SAMPLES end
+  options.calibrate = options.calibrate ~= false and has_probes(workload:regions {})
   local run = workload.kind == "process" and run_process or run_passes
   local runs = run(session, workload, passes, events, options)
   local result = require("pmclua.experiment.calls").new({ command = workload.name,
     regions = workload:regions {}, events = events }, runs)
-  result.cost, result.cost_unknown = cost, unknown
   result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
   if options.subtract then result:subtract() end
   return result
@@ -225,7 +248,7 @@ end
 ---@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
 ---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: number|string,
 ---   session?: pmclua.Session }  calibrate: false leaves the cost of probing unmeasured; subtract: what
----   probing reads of an empty function is taken from each call's numbers; duty: the share of its time that
+---   probing costs is taken off the numbers of calls; duty: the share of its time that
 ---   a process may lose by being followed, as "5%"
 ---@return pmclua.RegionResult  raises where something cannot be followed or counted
 function M.measure(command, options)

@@ -118,18 +118,6 @@ local function form_of(region, said)
   return region.is_pair and PAIR_SAID[said[1]] or said[2]
 end
 
-local function region_notes(region)
-  local notes = {}
-  for _, said in ipairs(SAID) do
-    local count, form = region[said[1]], form_of(region, said)
-    if count and count ~= 0 then
-      notes[#notes + 1] = form:format(text.plural(tonumber(count), "call"))
-    end
-  end
-  for _, note in ipairs(region.notes) do notes[#notes + 1] = note end
-  return notes
-end
-
 local PATHS = {
   ["one thread"] = "as asked",
   ["old OS kernel"] = "following threads and children takes Linux 6.12 or later",
@@ -152,27 +140,55 @@ local function path_note(result)
   return ("only the first thread was followed (%s)%s%s"):format(PATHS[result.path], others, doubt)
 end
 
--- For the instructions that the OS kernel steps out of line.
-local FIRST_CALL = "and, in the first of a process, mostly a page fault"
+local function with_spread(cost, spread, about)
+  return shown(cost, about) .. (spread > 0 and " ± " .. shown(spread, about) or "")
+end
 
-local function cost_note(result)
-  local cost = result.cost
-  if not cost then
-    return result.cost_unknown and "the cost of probing could not be measured: " .. result.cost_unknown
-  end
-  local parts = {}
+--- What of a region's numbers is the cost of probing, by what of them it changes.
+local function probing_note(result, region)
+  if region:is_switching() then return "the cost of probing is in these durations, and never taken off" end
+  local parts, is_known = {}, false
   for _, about in ipairs(data.names(result)) do
-    local median = cost:values(about.field).sum and cost:quantile(about.field, 0.5)
-    if median and about.field ~= "cpu_time" then
-      parts[#parts + 1] = ("%s %s"):format(shown(median, about),
-        about.field == "duration" and "duration" or about.title)
+    local values = region:values(about.field)
+    local cost = values.probing
+    is_known = is_known or cost ~= nil
+    if cost and cost ~= 0 and about.field ~= "duration" then
+      parts[#parts + 1] = ("%s %s"):format(with_spread(cost, values.probing_spread, about), about.title)
     end
   end
-  local slower = cost.period_ns and ("; a probed call takes the program about %s longer")
-    :format(text.time(cost.period_ns)) or ""
-  local said = result.subtracted and "taken off each call, for probing itself: %s (%s)%s"
-    or "in each call, of probing itself: %s (%s)%s"
-  return said:format(text.list(parts), FIRST_CALL, slower)
+  if not is_known or #parts == 0 then return nil end
+  local said = result.subtracted and "taken off for probing, in all of these calls: %s"
+    or "of these totals, the cost of probing: %s"
+  return said:format(text.list(parts))
+end
+
+local function region_notes(result, region)
+  local notes = {}
+  for _, said in ipairs(SAID) do
+    local count, form = region[said[1]], form_of(region, said)
+    if count and count ~= 0 then
+      notes[#notes + 1] = form:format(text.plural(tonumber(count), "call"))
+    end
+  end
+  for _, note in ipairs(region.notes) do notes[#notes + 1] = note end
+  if region.calls ~= 0 then notes[#notes + 1] = probing_note(result, region) end
+  return notes
+end
+
+local function unknown_cost_note(result)
+  local why = result.cost_unknown
+  return why and "the cost of probing is in the numbers of regions of which it is not known: " .. why
+end
+
+--- Shares are of a run without probing.
+local function cost_note(result)
+  local cost, spread, whole = result:probing "cpu_time"
+  if not cost or cost == 0 then return unknown_cost_note(result) end
+  local about = { unit = "ns" }
+  local rest = "'of run' is of the rest"
+  if whole - cost <= 2 * spread then rest = "of the rest no share can be told" end
+  return ("probing took %s of the run's %s of CPU time: %s"):format(with_spread(cost, spread, about),
+    shown(whole, about), rest)
 end
 
 local function absent_notes(result)
@@ -304,7 +320,7 @@ local function put_region(lines, result, region, place)
     put(lines, grid.lines(threads, width - 2), "  ")
     if more > 0 then lines[#lines + 1] = ("  and %s more"):format(text.count(more)) end
   end
-  for _, note in ipairs(region_notes(region)) do put_note(lines, note, width) end
+  for _, note in ipairs(region_notes(result, region)) do put_note(lines, note, width) end
   if place.histogram and region.calls ~= 0 then
     put(lines, histogram.lines(region, data.about(result, place.histogram), width))
   end

@@ -46,7 +46,8 @@ local function json_values(region, about, is_self)
   local values = region:values(about.field, is_self)
   local out = { status = values.status, why = values.why, total = values.sum, per_call = values.mean,
     least = values.least, share = values.share, ran = values.ran, n = values.n, min = values.min,
-    max = values.max }
+    max = values.max,
+    probing = values.probing, probing_spread = values.probing_spread }
   for _, pair in ipairs(QUANTILES) do
     local value, is_exact = region:quantile(about.field, pair[2], is_self)
     out[pair[1]], out.exact = value, is_exact
@@ -77,7 +78,9 @@ function M.json(result)
     samples = result.samples, lost = result.lost, observed = result.observed, ran = result.ran,
     subtracted = result.subtracted or false, regions = {} }
   for i, region in ipairs(result) do out.regions[i] = json_region(result, region) end
-  if result.cost then out.cost = json_region(result, result.cost) end
+  local cost, spread = result:probing "cpu_time"
+  if cost then out.probing = { cpu_time = cost, spread = spread } end
+  out.probing_unknown = result.cost_unknown
   return require("pmclua.json").encode(out) .. "\n"
 end
 

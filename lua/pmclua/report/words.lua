@@ -100,6 +100,7 @@ end
 local STATUS = {
   unsupported = "<not supported>", ["not-counted"] = "<not counted>", ["constant-zero"] = "<always 0>",
   absent = "<absent>", unverified = "<unverified>",
+  ["below-probing"] = "<below what probing costs>",
 }
 
 --- What stands where a number does not, for a status: "<not supported>".

@@ -211,6 +211,17 @@ function M.of(command, spec)
   return setmetatable({ command = command, spec = spec, name = command.name, found = {} }, meta)
 end
 
+--- A command with regions that are known already.
+---@param command pmclua.Command
+---@param spec pmclua.RegionSpec
+---@param list pmclua.Region[]
+---@return pmclua.RegionCommand
+function M.with(command, spec, list)
+  local self = M.of(command, spec)
+  self.found = setmetatable({}, { __index = function() return list end })
+  return self
+end
+
 --- The regions, found once for each program. Raises a problem.
 ---@param levels table
 ---@return pmclua.Region[]
