@@ -16,6 +16,11 @@
  * that pmclua made and reads. A child made by fork, and a program that is executed, has marks too.
  *
  * Of a mark within itself (recursion) the counts of the outermost are summed, and every entry is counted.
+ * Where several of a name are open in a thread, an end is that of the one begun in the same call of a function,
+ * else of the latest: so coroutines that take turns on a thread have entries of their own, though what a
+ * thread counts within one is also what others did meanwhile. A mark that ends on another thread than it
+ * began on has no numbers, and is said.
+ *
  * An end without its begin counts nothing and is reported; so is a begin whose end never came. Names are
  * told apart by their first 63 bytes. Marks may not be set in signal handlers.
  *
@@ -86,8 +91,14 @@ struct pmclua_mark_slot {
 
 /* ---- a thread ------------------------------------------------------------------------------------------- */
 
-/* `at_begin` points into the thread's own memory. */
-struct pmclua_mark_frame { struct pmclua_mark_slot *slot; uint64_t start_ns; uint64_t *at_begin; int is_counted; };
+/* `at_begin` points into the thread's own memory; `caller` is where the call that began it has its stack. */
+struct pmclua_mark_frame {
+    struct pmclua_mark_slot *slot;
+    uint64_t start_ns;
+    uint64_t *at_begin;
+    const void *caller;
+    int is_counted;
+};
 
 /* In memory that fork wipes: a child finds `ready` 0 and opens groups of its own. */
 struct pmclua_mark_thread {
@@ -385,7 +396,19 @@ static inline struct pmclua_mark_slot *pmclua_mark_slot_of(struct pmclua_mark_th
 
 /* ---- begin and end -------------------------------------------------------------------------------------------- */
 
-static inline void pmclua_mark_do_enter(const char *name)
+/* The stack of whoever calls this function; the same for all where the compiler does not say. */
+#if defined __GNUC__ && !defined __clang__
+#define PMCLUA_MARK_CALLER __builtin_dwarf_cfa()
+#elif defined __has_builtin
+#if __has_builtin(__builtin_dwarf_cfa)
+#define PMCLUA_MARK_CALLER __builtin_dwarf_cfa()
+#endif
+#endif
+#ifndef PMCLUA_MARK_CALLER
+#define PMCLUA_MARK_CALLER NULL
+#endif
+
+static inline void pmclua_mark_do_enter(const char *name, const void *caller)
 {
     struct pmclua_mark_thread *self = pmclua_mark_this_thread();
     struct pmclua_mark_slot *slot = self ? pmclua_mark_slot_of(self, name) : NULL;
@@ -399,6 +422,7 @@ static inline void pmclua_mark_do_enter(const char *name)
     }
     struct pmclua_mark_frame *frame = &self->frame[self->depth++];
     frame->slot = slot;
+    frame->caller = caller;
     frame->start_ns = pmclua_mark_clock();
     frame->is_counted = self->can_count && pmclua_mark_read(self, frame->at_begin, 0) == 0;
 }
@@ -458,8 +482,23 @@ static inline void pmclua_mark_add(struct pmclua_mark_thread *self, unsigned pla
         pmclua_mark_log(slot, wall_ns, self->now);
 }
 
+/* The place behind the frame that ends; 0: none of that name is open. */
+static inline unsigned pmclua_mark_find(const struct pmclua_mark_thread *self, const char *name, const void *caller)
+{
+    unsigned latest = 0;
+    for (unsigned place = self->depth; place > 0; place--) {
+        if (!pmclua_mark_is(self->frame[place - 1].slot, name))
+            continue;
+        if (self->frame[place - 1].caller == caller)
+            return place;
+        if (latest == 0)
+            latest = place;
+    }
+    return latest;
+}
+
 /* The reading comes first, before the mark is looked for. */
-static inline void pmclua_mark_do_leave(const char *name)
+static inline void pmclua_mark_do_leave(const char *name, const void *caller)
 {
     struct pmclua_mark_thread *self = pmclua_mark_self && pmclua_mark_self->ready ? pmclua_mark_self : NULL;
     int is_read = self && self->can_count && pmclua_mark_read(self, self->now, 1) == 0;
@@ -468,9 +507,7 @@ static inline void pmclua_mark_do_leave(const char *name)
         self->beyond--;
         return;
     }
-    unsigned place = self ? self->depth : 0;
-    while (place > 0 && !pmclua_mark_is(self->frame[place - 1].slot, name))
-        place--;
+    unsigned place = self ? pmclua_mark_find(self, name, caller) : 0;
     if (place > 0) {
         pmclua_mark_add(self, place - 1, end_ns, is_read);
         pmclua_mark_remove(self, place - 1);
@@ -488,7 +525,7 @@ PMCLUA_MARK_ONE void pmclua_mark_enter(const char *name)
 {
     int errnum = errno;
     if (pmclua_mark_table)
-        pmclua_mark_do_enter(name);
+        pmclua_mark_do_enter(name, PMCLUA_MARK_CALLER);
     errno = errnum;
 }
 
@@ -496,7 +533,7 @@ PMCLUA_MARK_ONE void pmclua_mark_leave(const char *name)
 {
     int errnum = errno;
     if (pmclua_mark_table)
-        pmclua_mark_do_leave(name);
+        pmclua_mark_do_leave(name, PMCLUA_MARK_CALLER);
     errno = errnum;
 }
 

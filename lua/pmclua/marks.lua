@@ -136,12 +136,32 @@ local function sum_of(mark, field)
   return sum
 end
 
+--- Whether it ended on other threads than it began on: an end without a begin and a begin without an end, in
+--- one process in which several threads have it. Then no end is known to be that of its begin.
+---@param mark pmclua.Mark
+---@return boolean
+function M.has_moved(mark)
+  local processes = {}
+  for _, slot in ipairs(mark.slots) do
+    local of = processes[slot.pid] or { threads = 0, stray = 0, open = 0 }
+    processes[slot.pid] = of
+    of.threads, of.stray = of.threads + 1, of.stray + slot.stray
+    of.open = of.open + slot.begun - slot.ended - slot.too_deep
+    if of.threads > 1 and of.stray > 0 and of.open > 0 then return true end
+  end
+  return false
+end
+
 local function say(list, form, ...) list[#list + 1] = form:format(...) end
 
 local function remarks_on(mark, list)
   local name = text.safe(mark.name)
   local stray, deep, uncounted = sum_of(mark, "stray"), sum_of(mark, "too_deep"), sum_of(mark, "uncounted")
   local open = sum_of(mark, "begun") - mark.ended - deep
+  if M.has_moved(mark) then
+    say(list, "mark '%s' ended on other threads than it began on: which end is that of which begin is not "
+      .. "known, and it has no numbers", name)
+  end
   if open > 0 then
     say(list, "mark '%s': %s begun and never ended, and not counted", name, text.count(open))
   end

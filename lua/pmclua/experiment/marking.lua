@@ -134,6 +134,7 @@ function Marking:around(pass, fn)
   local found, facts = self.table:read()
   result.parts = {}
   for _, mark in ipairs(found) do
+    if marks.has_moved(mark) then mark = { name = mark.name, slots = {}, entries = {}, ended = 0 } end
     if self.regions.entries then entry_parts(mark, result, result.parts)
     elseif mark.ended > 0 then result.parts[#result.parts + 1] = sum_part(mark, result) end
   end
