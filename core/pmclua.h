@@ -247,7 +247,7 @@ enum { PMCLUA_CUT_OFF = 113 };
  *   region_words u64   a struct pmclua_regions and what follows it; none where no regions were asked for
  *   text bytes  why it was not started; or what was captured: output_bytes of standard output, then
  *               error_bytes of standard error */
-/* A program whose events Linux ended when it was executed (drops.c). */
+/* A process: a program whose events Linux ended when it was executed (drops.c), or that a command left running. */
 struct pmclua_drop {
     int32_t pid;
     char name[16];                         /* as ps shows it */
@@ -269,6 +269,8 @@ struct pmclua_result {
     uint32_t births;                       /* 1: this kernel has started threads or processes */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
+    uint32_t left;                         /* processes that a command left running */
+    struct pmclua_drop first_left;
     struct pmclua_failure failure;
 };
 

@@ -174,4 +174,11 @@ int fields_count(const struct pmclua_message *message, uint32_t kind);
 char **texts_of(const struct pmclua_message *message, uint32_t field, int *count);
 void texts_free(char **texts);
 
+/* ---- processes that a command leaves behind (runner_left.c) ---- */
+
+/* Before a command. */
+void left_begin(void);
+/* After it: result->left, first_left. */
+void left_take(struct pmclua_result *result);
+
 #endif

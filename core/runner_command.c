@@ -371,7 +371,7 @@ static void launch_and_count(const struct command *command, char *const *envp, s
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
 {
     struct streams streams;
-    runner_reap_orphans();
+    left_begin();
     answer->result.threads = 1;
     answer->result.iterations = run->iterations;
     int result = streams_open(&streams, &command->streams, run->capture_limit);
@@ -385,6 +385,7 @@ void command_run(struct command *command, const struct event_set *set, const str
     char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
     launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
     padding_free(padded);
+    left_take(&answer->result);
     streams_take(&streams, answer);
     streams_close(&streams);
 }

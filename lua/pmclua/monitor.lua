@@ -340,6 +340,8 @@ function Monitor:remarks()
   local list = self.group:remarks()
   list[#list + 1] = lost_at_exec(self)
   list[#list + 1] = lost_with_runner(self)
+  local left = self.result and self.result.left
+  list[#list + 1] = left and require("pmclua.explain.dropped").left(left) or nil
   list[#list + 1] = kept_off(self)
   local reasons, names = refusals(self.columns)
   for _, why in ipairs(reasons) do

@@ -140,7 +140,7 @@ end)
 
 describe("an ordinary command", function()
   for _, line in ipairs { "for i in 1 2 3 4 5; do /bin/true; done", "for i in $(seq 100); do (:); done",
-    "yes | head -c 1000000 | gzip | wc -c", "(sleep 0.02 & exec true)", "timeout 0.05 sleep 1",
+    "yes | head -c 1000000 | gzip | wc -c", "(sleep 0.02 & wait; exec true)", "timeout 0.05 sleep 1",
     "for i in $(seq 30); do true & kill -9 $! 2>&-; done; wait", "/nonexistent; true", "env -i /bin/true" } do
     it("is never taken for one that was dropped: " .. line, function()
       local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 6,

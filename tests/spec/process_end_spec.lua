@@ -1,4 +1,4 @@
--- Processes that are not as most: the first thread has ended and the others go on.
+-- Processes that are not as most: the first thread has ended and the others go on; a child outlives them.
 
 local pmc = require "pmclua"
 local support = require "tests.support"
@@ -163,4 +163,66 @@ describe("a process whose first thread has ended", function()
     assert.are_not.equal(pid, process.task)
     assert.matches("^leaderless", process.name)
   end)
+end)
+
+-- Waits for a byte where it has an argument, and becomes a daemon by two forks, which lives for 2 s.
+local DAEMON = [[
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    char byte;
+    printf("%d\n", getpid());
+    fflush(stdout);
+    if (argc > 1 && argv[1][0] == 'n') return 0;
+    if (argc == 1 && read(0, &byte, 1) != 1) return 1;
+    if (fork()) _exit(3);
+    setsid();
+    if (fork()) _exit(0);
+    close(0); close(1); close(2);
+    usleep(2000000);
+    return 0;
+}
+]]
+
+local function joined(said) return (said:gsub("\n *", " ")) end
+
+describe("a process that leaves another behind", function()
+  it("is said to, with the name of what still runs, when it was attached to", function()
+    local running = start(program("leaver", DAEMON))
+    local group = pmc.group { "page-faults", target = pmc.pid(running.pid) }
+    group:start()
+    assert.same({}, group:remarks())
+    running.go "x"
+    running.finish()
+    local remark
+    support.await(function()
+      remark = group:remarks()[1]
+      return remark
+    end, "the daemon")
+    group:close()
+    assert.matches(("^process %d has ended"):format(running.pid), remark)
+    local daemon = tonumber(remark:match "leaver %(process (%d+)%)")
+    assert.are_not.equal(running.pid, daemon)
+    assert.equal("leaver", tasks.name(daemon))
+  end)
+
+  for _, tool in ipairs { "stat", "monitor" } do
+    it("is said to by " .. tool .. ", whose status is the command's", function()
+      local path = program("leaver", DAEMON)
+      local made = support.pmclua { tool, "-e", "page-faults", "--", path, "yes" }
+      if tool == "stat" then assert.equal(3, made.status) end
+      assert.matches("left running: leaver %(process %d+%); what they do from then on is not counted",
+        joined(made.err))
+    end)
+
+    it("is no such where nothing is left, by " .. tool, function()
+      local path = program("leaver", DAEMON)
+      for _, words in ipairs { { path, "no" }, { "sh", "-c", "(true &); true | cat; sleep 0.05" } } do
+        local made = support.pmclua { tool, "-e", "page-faults", "--", unpack(words) }
+        assert.is_nil(joined(made.err):find "left running")
+      end
+    end)
+  end
 end)

@@ -109,6 +109,8 @@ local function result_table(result)
     involuntary_switches = exact(result.involuntary_switches),
     sequence = tonumber(result.sequence), threads = result.threads, words = words,
     method = core.private_method(result.method), births = result.births ~= 0,
+    left = result.left > 0 and { count = result.left, pid = result.first_left.pid,
+      name = ffi.string(result.first_left.name) } or nil,
     dropped = result.drops > 0 and ffi.string(result.drop.name) or nil,
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",

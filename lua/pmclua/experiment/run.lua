@@ -202,6 +202,10 @@ local function add_once(list, item)
 end
 
 local function note_drop(self, result)
+  if result.left and not self.left then
+    self.left = true                     -- once: each repetition leaves its own
+    table.insert(self.drops, require("pmclua.explain.dropped").left(result.left))
+  end
   if not result.dropped or self.dropped[result.dropped] then return end
   self.dropped[result.dropped] = true
   table.insert(self.drops, require("pmclua.explain.dropped").remark(result.dropped))

@@ -20,6 +20,16 @@ function M.remark(name)
     .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
 end
 
+--- The remark on processes that a command left running.
+---@param left { count: integer, pid: integer, name: string } the first of them
+---@return string
+function M.left(left)
+  local others = left.count - 1
+  local more = others > 0 and " and " .. text.plural(others, "more process", "more processes") or ""
+  return ("the command has ended, and left running: %s (process %d)%s; what they do from then on is not "
+    .. "counted"):format(text.safe(left.name), left.pid, more)
+end
+
 --- The same where only the time that is missing tells.
 M.CAUSES = "it does so when a program is executed that is setuid or setgid, has capabilities or may not be "
   .. "read by its user: " .. M.HINT

@@ -203,6 +203,10 @@ function M.open(target, groups)
   find_parts(self)
   watch_over_cpus(self)
   self.dropped = require("pmclua.target.dropped").watch(target, places_of(members))
+  self.heirs = {}
+  for i, pid in ipairs(target.kind == "process" and target.ids or {}) do
+    self.heirs[i] = require("pmclua.target.heirs").of(pid)
+  end
   return self
 end
 
@@ -366,6 +370,7 @@ function Watch:remarks()
   local list = { unpack(self.notes) }
   self:offline()
   for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
+  for _, heirs in ipairs(self.heirs) do list[#list + 1] = heirs:remark() end
   local dropped = self.dropped.name
   list[#list + 1] = dropped and require("pmclua.explain.dropped").remark(dropped) or nil
   return list
