@@ -227,6 +227,20 @@ describe("the command line of an experiment", function()
       rule = { seconds = 15 } })
   end)
 
+  it("tells a line at each heartbeat where there is no terminal, and none where it is quiet", function()
+    local chunk = [[
+      local progress = require "pmclua.experiment.progress"
+      local step = { warmup = false, cell = { workload = { name = "rows" }, levels = {} } }
+      for _, shown in ipairs { progress.new(false, 0), progress.new(true, 0), progress.new(false) } do
+        for order = 1, 2 do shown:begin(order, 9, step) end
+        shown:clear()
+      end
+    ]]
+    local found = support.pmclua { "-e", chunk }
+    assert.same({ 0, "" }, { found.status, found.out })
+    assert.matches("^pmclua: 1/9 · rows\npmclua: 2/9 · rows · [^\n]+ left\n$", found.err)
+  end)
+
   it("says why a stop rule ended it, also of the stored file", function()
     local path = support.folder() .. "/stopped.jsonl"
     local result = run({ events = { "page-faults" }, workloads = { "true", "ls /" }, baseline = "true",

@@ -255,3 +255,30 @@ describe("a table", function()
     assert.matches("FASTER", tostring(two_compilers():compare {}), 1, true)
   end)
 end)
+
+describe("what a run cannot know", function()
+  local NOTE = "times hold for this run alone: how runs differ is not in their intervals"
+
+  local function of(step, more)
+    local times = support.sequence(22, function(i) return 1000000 + (i * 7 % 11 - 5) * step end)
+    local r = made.result(made.header(support.merged({ events = { made.event("task-clock", { unit = "ns" }) },
+      pass_events = { { 1 } } }, more)), made.records { times })
+    r:finish "complete"
+    return r:report():gsub("%s+", " ")
+  end
+
+  it("is said where a time's interval is narrow, and not where the run already looks noisy", function()
+    assert.matches(NOTE, of(100), 1, true)
+    assert.is_nil(of(100000):find(NOTE, 1, true))
+  end)
+
+  it("is said of other files, whose repetitions were not interleaved", function()
+    local pmc, folder = require "pmclua", support.folder()
+    local paths = {}
+    for i = 1, 2 do
+      paths[i] = made.stored(("%s/%d.jsonl"):format(folder, i), made.header(), made.records { { 1, 2, 3 } })
+    end
+    assert.matches("measured in runs of their own: how runs differ is not in these intervals",
+      pmc.load(unpack(paths)):report():gsub("%s+", " "), 1, true)
+  end)
+end)

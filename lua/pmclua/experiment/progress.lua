@@ -1,11 +1,12 @@
---- progress.lua: one line on a terminal's standard error while a plan runs, with the time left.
+--- progress.lua: how far a plan is and the time left, on standard error: one line that a terminal draws anew,
+-- elsewhere (a build service's log) a line a minute.
 
 local core = require "pmclua.core"
 local text = require "pmclua.text"
 
 local progress = {}
 
-local EVERY_NS = 1e8
+local EVERY_NS, HEARTBEAT_NS = 1e8, 60e9
 
 local function label(step)
   local levels = {}
@@ -46,12 +47,15 @@ end
 local Progress = {}
 Progress.__index = Progress
 
---- Progress on a terminal's standard error; on none (a pipe, a dumb terminal, `quiet`) it shows nothing.
+--- Progress on standard error: on a terminal one line, on none (a pipe, a dumb terminal) a line a minute, the first
+--- after a minute; `quiet`: nothing.
 ---@param quiet? boolean
+---@param heartbeat_ns? number between lines where there is no terminal
 ---@return pmclua.Progress
-function progress.new(quiet)
-  local is_shown = not quiet and core.is_terminal(2) and os.getenv "TERM" ~= "dumb"
-  return setmetatable({ is_shown = is_shown, started = core.now_ns(), drawn = 0,
+function progress.new(quiet, heartbeat_ns)
+  local is_terminal, now = core.is_terminal(2) and os.getenv "TERM" ~= "dumb", core.now_ns()
+  return setmetatable({ is_shown = not quiet, is_terminal = is_terminal, started = now,
+    drawn = is_terminal and 0 or now, every_ns = is_terminal and EVERY_NS or heartbeat_ns or HEARTBEAT_NS,
     columns = core.columns(2) or 80 }, Progress)
 end
 
@@ -69,18 +73,26 @@ function Progress:begin(order, total, step, rule)
   self:tick()
 end
 
+local function show(self, line)
+  local spelled = require("pmclua.report.terminal").spelled
+  if self.is_terminal then
+    io.stderr:write("\r\27[K", (spelled(text.cut(line, self.columns - 2), { stream = 2 })))
+  else
+    io.stderr:write("pmclua: ", (spelled(line, { stream = 2 })), "\n")
+  end
+end
+
 --- Draws the line anew where it is old; to be called while a step runs, too.
 function Progress:tick()
   local now, state = core.now_ns(), self.state
-  if not state or now - self.drawn < EVERY_NS then return end
+  if not state or now - self.drawn < self.every_ns then return end
   self.drawn, state.running = now, tonumber(now - self.began) / 1e9
-  local line = text.cut(progress.line(state), self.columns - 2)
-  io.stderr:write("\r\27[K", (require("pmclua.report.terminal").spelled(line, { stream = 2 })))
+  show(self, progress.line(state))
 end
 
 --- Takes the line away.
 function Progress:clear()
-  if self.state then io.stderr:write "\r\27[K" end
+  if self.state and self.is_terminal then io.stderr:write "\r\27[K" end
   self.state = nil
 end
 

@@ -474,6 +474,27 @@ local function stopping(result)
   return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
 end
 
+-- Whether the median of a time is known as narrowly as the margin.
+local function has_narrow_time(result)
+  for cell in result:cells() do
+    for _, event in ipairs(result.events) do
+      local summary = cell:summary(event.field)
+      if summary.kind == "time" and summary.quality == "stable" then return true end
+    end
+  end
+  return false
+end
+
+-- What intervals cannot know: ratios of what ran in the same blocks do without it.
+local function between_runs(result)
+  local header = result.header
+  if header.unpaired then
+    return "measured in runs of their own: how runs differ is not in these intervals"
+  end
+  if header.baseline or header.rank or not has_narrow_time(result) then return nil end
+  return "times hold for this run alone: how runs differ is not in their intervals"
+end
+
 local function problems(result, list)
   if result.problem then add(list, "! " .. text.safe((tostring(result.problem):gsub("%s*\n%s*", "; ")))) end
   for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
@@ -493,6 +514,7 @@ local function ending(result, list)
   add(list, stopping(result))
   local header = result.header
   add(list, own_notes(header))
+  add(list, between_runs(result))
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end
