@@ -82,12 +82,18 @@ make_root() {
   } >"$root/lab/job"
 }
 
+check_copies() {
+  local path
+  for path in "${copies[@]}"; do
+    [ -e "$path" ] || fail "no file or folder $path"
+    [[ $path != /usr/* ]] || fail "$path: the guest's /usr is its own"
+  done
+}
+
 # The names of what --copy asks for, and of the folders above, NUL after each, from /.
 list_copies() {
   local path above
   for path in "${copies[@]}"; do
-    [ -e "$path" ] || fail "no file or folder $path"
-    [[ $path != /usr/* ]] || fail "$path: the guest's /usr is its own"
     above=$path
     while above=$(dirname "$above"); [ "$above" != / ]; do printf '%s\0' ".$above"; done | tac -s ''
     (cd / && find ".$path" -print0)
@@ -102,7 +108,13 @@ pack_root() {
   local layer
   pack_folder "$run/root"
   for layer in "${layers[@]}"; do pack_folder "$layer"; done
-  [ ${#copies[@]} -eq 0 ] || (cd / && list_copies | cpio --quiet -0 -o -H newc -R 0:0)
+  [ ${#copies[@]} -eq 0 ] || pack_copies
+}
+
+# Who else works in a folder may remove and write files while it is packed: those that are gone are left out.
+pack_copies() {
+  (cd / && export LC_ALL=C && list_copies | cpio --quiet -0 -o -H newc -R 0:0) 2>"$run/problems" || true
+  if grep -v -e 'No such file or directory' -e ' grew, ' -e ' shrunk by ' "$run/problems" >&2; then fail "not all could be packed"; fi
 }
 
 # shellcheck disable=SC2054 # the commas are QEMU's
@@ -126,6 +138,7 @@ boot() {
   wait $!
 }
 
+check_copies
 make_root "$@"
 pack_root >"$run/initrd"
 rm -r "$run/root"

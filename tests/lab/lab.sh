@@ -5,8 +5,8 @@
 #                                               else prompt
 #   lab.sh prompt [options]                     pmclua's prompt; Ctrl-D leaves and powers off. Without a
 #                                               terminal: the script on standard input
-#   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. Its folder comes along, and
-#                                               each argument that names a file or folder
+#   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. What it names comes along
+#                                               (names.lua), and each argument that names a file or folder
 #   lab.sh run [options] -- COMMAND [ARG…]      any command; pmclua is in its PATH
 #   lab.sh test [SPEC…]                         these specs on both OS kernels, or the suite; the last line
 #                                               has the totals
@@ -23,8 +23,8 @@ build=$top/build/arm64
 # Specs have a home of their own; the parts of the lab are where they were.
 export PMCLUA_LAB_CACHE=$lab_cache
 
-# More than this is a mistake, such as a script that lies in the home folder.
-copy_limit_mb=256
+# More than this is said, and more than that is a mistake, such as an argument that is the home folder.
+copy_notice_mb=64 copy_limit_mb=256
 
 build_for_guest() {
   local sysroot
@@ -51,21 +51,27 @@ in_guest() {
   "$here/boot.sh" --layer "$build/layer" "${tree[@]}" "$@"
 }
 
+# check_sizes PATH…: says what is brought along where that is much; fails where it is too much.
+check_sizes() {
+  local total
+  [ $# -gt 0 ] || return 0
+  total=$(du -cms -- "$@" 2>/dev/null | tail -n 1 | cut -f1)
+  [ "${total:-0}" -gt "$copy_notice_mb" ] || return 0
+  echo "lab: $total MB are brought along:" >&2
+  du -ms -- "$@" 2>/dev/null | sort -rn | head -n 5 | sed 's/^\([0-9]*\)\t/  \1 MB  /' >&2
+  [ "$total" -le "$copy_limit_mb" ] || { echo "lab: that is more than $copy_limit_mb MB" >&2; return 1; }
+}
+
 # script [boot.sh's options] -- SCRIPT [ARG…]
 script() {
-  local options=() copies=() word folder
+  local options=() copies=() word
   while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   [ $# -gt 1 ] || { echo "usage: lab.sh script [options] -- SCRIPT [ARG…]" >&2; return 2; }
   shift
-  if [ -f "$1" ]; then copies+=("$(dirname "$1")"); fi
+  if [ -f "$1" ]; then mapfile -d '' -t copies < <(luajit "$here/names.lua" "$1"); fi
   for word in "${@:2}"; do if [ -e "$word" ]; then copies+=("$word"); fi; done
-  for folder in "${copies[@]}"; do
-    if [ "$(du -sm "$folder" | cut -f1)" -gt "$copy_limit_mb" ]; then
-      echo "lab: $folder would be copied, and has more than $copy_limit_mb MB" >&2
-      return 2
-    fi
-  done
-  for folder in "${copies[@]}"; do options+=(--copy "$folder"); done
+  check_sizes "${copies[@]}" || return 2
+  for word in "${copies[@]}"; do options+=(--copy "$word"); done
   in_guest --timeout 3600 "${options[@]}" -- pmclua "$@"
 }
 

@@ -21,17 +21,61 @@ describe("the lab", function()
     assert.equal(137, run.status)
   end)
 
-  it("brings a script's folder, the files among its arguments and the standard input", function()
+  it("brings what a script names, files among its arguments, the standard input, and no more", function()
     local folder, other = support.folder(), support.folder()
+    support.run { "fallocate", "-l", "300M", folder .. "/not named" }
     local script = support.write(folder .. "/it's.lua", [[
       local beside = require "beside"
-      print(beside, arg[1], io.open(arg[2]):read "*a", io.read "*a")
+      local other = io.open(arg[0]:match "^.*/" .. "not" .. " named")
+      print(beside, arg[1], io.open(arg[2]):read "*a", io.read "*a", other)
       os.exit(3)]])
     support.write(folder .. "/beside.lua", "return 'beside'")
     local data = support.write(other .. "/data", "from a file")
     local run = lab({ "script", "--stdin", "--", script, "a 'word'\n", data }, { stdin = "typed" })
-    assert.equal("beside\ta 'word'\n\tfrom a file\ttyped\n", run.out)
+    assert.matches("^beside\ta 'word'\n\tfrom a file\ttyped\tnil\n$", run.out)
     assert.equal(3, run.status)
+  end)
+
+  it("finds modules, sources, what these include, and data by the words of a script", function()
+    local folder = support.folder()
+    for path, content in pairs { ["s.lua"] = [[
+        local first, second = require "beside", require 'lib.other'
+        local kernel, more = { source = "kernels/k.c" }, { source = "more/{n}.c" }
+        local words = "cat data.txt /etc/passwd /tmp / . .. nothing.txt"]], ["beside.lua"] = "",
+      ["lib/other.lua"] = 'return "from/other"', ["lib/from/other"] = "", ["kernels/k.c"] = '#include "k.h"',
+      ["kernels/k.h"] = "", ["kernels/unused.c"] = "", ["more/1.c"] = "", ["data.txt"] = "",
+      ["unused.txt"] = "" } do
+      support.run { "mkdir", "-p", (folder .. "/" .. path):match "^(.*)/" }
+      support.write(folder .. "/" .. path, content)
+    end
+    local out = support.run { "luajit", support.root .. "/tests/lab/names.lua", folder .. "/s.lua" }.out
+    local names = {}
+    for path in out:gmatch "%Z+" do names[#names + 1] = path:sub(#folder + 2) end
+    table.sort(names)
+    assert.same({ "beside.lua", "data.txt", "kernels/k.c", "kernels/k.h", "lib/from/other", "lib/other.lua",
+      "more", "s.lua" }, names)
+  end)
+
+  it("refuses to bring very much, and says what is much", function()
+    local folder = support.folder()
+    local script = support.write(folder .. "/s.lua", "os.exit(3)")
+    support.run { "fallocate", "-l", "300M", folder .. "/large" }
+    local run = lab { "script", "--", script, folder .. "/large" }
+    assert.equal(2, run.status)
+    assert.matches("^lab: 30%d MB are brought along:\n  30%d MB  [^\n]*/large\n", run.err)
+    assert.matches("lab: that is more than 256 MB\n", run.err, 1, true)
+  end)
+
+  it("leaves out files that vanish while they are packed", function()
+    local folder, tools = support.folder(), support.folder()
+    support.write(folder .. "/s.lua", "print 'here'")
+    support.write(tools .. "/find", [[#!/bin/sh
+      case "$*" in */s.lua*-print0) printf './vanished/file\0' ;; esac
+      exec /usr/bin/find "$@"]])
+    support.run { "chmod", "+x", tools .. "/find" }
+    local env = { PATH = tools .. ":" .. os.getenv "PATH" }
+    local run = lab({ "script", "--", folder .. "/s.lua" }, { env = env })
+    assert.same({ "here\n", "", 0 }, { run.out, run.err, run.status })
   end)
 
   it("ends a hang at its time limit, with the guest's last words, and leaves nothing behind", function()
