@@ -36,7 +36,7 @@ SOURCES := $(notdir $(basename $(wildcard core/*.c)))
 RUNNER  := $(filter runner% launch,$(SOURCES))
 CORE    := $(filter-out main $(RUNNER),$(SOURCES))
 # What the runner shares with the core.
-SHARED  := attr system group witness region userread message cpulist host padding ring drops samples calls calls_frames calls_threads calls_spreads
+SHARED  := attr system group witness region userread message cpulist host padding ring drops samples calls calls_frames calls_measure calls_threads calls_spreads
 
 SCRIPTS := $(sort $(wildcard scripts/*.lua))
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))

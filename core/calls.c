@@ -18,31 +18,11 @@ enum { DEPTH_MAX = 1 << 20 };      /* open calls of a thread: deeper ones are cu
 
 /* ---- open calls ---- */
 
-static void add_words(const struct pmclua_calls *calls, uint64_t *to, const uint64_t *more)
-{
-    for (uint32_t i = 0; i < call_words(calls); i++)
-        to[i] += more[i];
-}
-
-/* `count` finished calls that took `took` belong to the open call of their region at `outer`; where there
- * is none, they are outermost. */
-static void settle(struct pmclua_calls *calls, const struct thread *thread, uint32_t region, struct frame *outer,
-                   const uint64_t *took, uint32_t count)
-{
-    if (outer) {
-        outer->inner += count;
-        add_words(calls, inner_of(calls, outer), took);
-    } else if (count > 0) {
-        add_words(calls, calls->region[region].outermost, took);
-        add_words(calls, calls->rows[thread->row[region]].sums, took);
-    }
-}
-
 /* What a call and its callees took (`took`) is a callee's share of the one below. */
 static void share(const struct pmclua_calls *calls, const struct frame *frame, const uint64_t *took)
 {
     if (frame->below)
-        add_words(calls, callees_of(calls, frame->below), took);
+        words_add(calls, callees_of(calls, frame->below), took);
 }
 
 /* Whether no record was lost that would concern an open call's counts. */
@@ -51,7 +31,7 @@ static int is_whole(const struct frame *frame) { return frame->cuts == frame->th
 /* Of a call whose end was not seen only its callees' share is known. */
 static void share_callees(struct pmclua_calls *calls, struct frame *frame)
 {
-    settle(calls, frame->thread, frame->region, frame->outer, inner_of(calls, frame), frame->inner);
+    call_settle(calls, frame->thread, frame->region, frame->outer, inner_of(calls, frame), frame->inner);
     share(calls, frame, callees_of(calls, frame));
 }
 
@@ -67,31 +47,14 @@ static void drop(struct pmclua_calls *calls, struct frame *frame, uint64_t *reas
     }
 }
 
-/* What a call took, with callees and alone, into the scratch words. */
-static void measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
-                    const uint64_t *before, const uint64_t *callees)
-{
-    uint32_t words = call_words(calls);
-    uint64_t *total = calls->scratch, *self = total + words;
-    total[0] = duration_ns;
-    for (uint32_t i = 1; i < words; i++)
-        total[i] = thread->counts[i - 1] - before[i - 1];
-    for (uint32_t i = 0; i < words; i++)
-        self[i] = callees ? total[i] - callees[i] : total[i];
-    /* Times of CPUs whose clocks differ by a little. Costs may well be negative. */
-    for (uint32_t i = 0; i < own_words(calls); i++)
-        if (self[i] > total[i])
-            self[i] = 0;
-}
-
 /* An open call was left without a return, at some time before this sample. What passed since its entry, but
  * for its callees', may be its own or its caller's. */
 static void unwind(struct pmclua_calls *calls, struct frame *frame, const struct pmclua_calls_sample *sample)
 {
     struct frame *caller = frame->below;
     if (caller) {
-        measure(calls, frame->thread, sample->time_ns - frame->start_ns, frame->words, callees_of(calls, frame));
-        add_words(calls, unsure_of(calls, caller), calls->scratch + call_words(calls));
+        call_measure(calls, frame->thread, sample->time_ns - frame->start_ns, frame->words, callees_of(calls, frame));
+        words_add(calls, unsure_of(calls, caller), calls->scratch + call_words(calls));
         caller->is_unsure = 1;
     }
     drop(calls, frame, &calls->region[frame->region].facts.unwound);
@@ -190,35 +153,10 @@ static int enter(struct pmclua_calls *calls, struct thread *thread, const struct
 
 /* ---- return ---- */
 
-/* What of a call in the scratch words is the cost of its own two probes. */
-static void measure_probes(struct pmclua_calls *calls, uint32_t region)
-{
-    uint32_t words = call_words(calls), own = own_words(calls);
-    const int64_t *inside = calls->region[region].cost ? calls->region[region].cost + 2 * own : NULL;
-    for (uint32_t i = 0; inside && i < own; i++) {
-        calls->scratch[own + i] += (uint64_t)inside[i];
-        calls->scratch[words + own + i] += (uint64_t)inside[i];
-    }
-}
-
-/* Adds the call in the scratch words. */
-static int add_call(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,
-                    uint64_t level, const uint64_t *unsure)
-{
-    int32_t *row = &thread->row[region];
-    if (*row < 0)
-        *row = spreads_row(calls, region, thread->pid, thread->tid, thread->name);
-    if (*row < 0)
-        return *row;
-    struct call_end end = { region, thread->tid, (uint32_t)*row, start_ns, level, calls->scratch,
-                            calls->scratch + call_words(calls), unsure };
-    return spreads_add(calls, &end);
-}
-
 static void end_tail(struct pmclua_calls *calls, uint32_t region)
 {
     calls->region[region].facts.tails++;
-    add_words(calls, calls->region[region].tails, calls->scratch);
+    words_add(calls, calls->region[region].tails, calls->scratch);
 }
 
 static int end_top(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
@@ -232,20 +170,20 @@ static int end_top(struct pmclua_calls *calls, struct thread *thread, const stru
         frame_remove(calls, top);
         return 0;
     }
-    measure(calls, thread, sample->time_ns - top->start_ns, top->words, callees_of(calls, top));
-    measure_probes(calls, top->region);
+    call_measure(calls, thread, sample->time_ns - top->start_ns, top->words, callees_of(calls, top));
+    call_measure_probes(calls, top->region);
     if (is_tail)
         end_tail(calls, top->region);
     else
-        result = add_call(calls, thread, top->region, top->start_ns, top->level,
+        result = call_add(calls, thread, top->region, top->start_ns, top->level,
                           top->is_unsure ? unsure_of(calls, top) : NULL);
     if (result < 0)
         return result;
     if (is_tail) {
-        settle(calls, thread, top->region, top->outer, inner_of(calls, top), top->inner);
+        call_settle(calls, thread, top->region, top->outer, inner_of(calls, top), top->inner);
     } else {
         region->facts.nested += top->inner;
-        settle(calls, thread, top->region, top->outer, calls->scratch, 1);
+        call_settle(calls, thread, top->region, top->outer, calls->scratch, 1);
     }
     share(calls, top, calls->scratch);
     frame_remove(calls, top);
@@ -285,14 +223,14 @@ static int end_elsewhere(struct pmclua_calls *calls, struct thread *thread, stru
     }
     memset(calls->scratch, 0, 2 * (size_t)call_words(calls) * sizeof *calls->scratch);
     calls->scratch[0] = calls->scratch[call_words(calls)] = sample->time_ns - start_ns;
-    measure_probes(calls, sample->region);
+    call_measure_probes(calls, sample->region);
     if (sample->kind == PMCLUA_POINT_TAIL) {
         end_tail(calls, sample->region);
         return 0;
     }
-    int result = add_call(calls, thread, sample->region, start_ns, 0, NULL);
+    int result = call_add(calls, thread, sample->region, start_ns, 0, NULL);
     if (result == 0)
-        settle(calls, thread, sample->region, NULL, calls->scratch, 1);
+        call_settle(calls, thread, sample->region, NULL, calls->scratch, 1);
     return result;
 }
 
@@ -321,48 +259,6 @@ static int pass(struct pmclua_calls *calls, struct thread *thread, const struct 
     return result < 0 ? result : leave(calls, thread, sample);
 }
 
-/* ---- regions between any two points ---- */
-
-/* They are no functions and lie on no stack: each is open at most once, and nothing is a callee of it. */
-static int from(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    struct region *region = &calls->region[sample->region];
-    struct pair **place = &thread->pair[sample->region];
-    if (!*place && !(*place = calloc(1, sizeof **place + calls->counted * sizeof(uint64_t))))
-        return -ENOMEM;
-    struct pair *pair = *place;
-    region->facts.entries++;
-    if (pair->is_open)
-        ++*(pair->cuts == thread->cuts ? &region->facts.unwound : &region->facts.cut);
-    pair->is_open = 1;
-    pair->cuts = thread->cuts;
-    pair->start_ns = sample->time_ns;
-    memcpy(pair->counts, thread->counts, calls->counted * sizeof *pair->counts);
-    return 0;
-}
-
-static int to(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    struct region *region = &calls->region[sample->region];
-    struct pair *pair = thread->pair[sample->region];
-    if (!pair || !pair->is_open) {
-        region->facts.orphans++;
-        return 0;
-    }
-    pair->is_open = 0;
-    if (pair->cuts != thread->cuts) {
-        region->facts.cut++;
-        return 0;
-    }
-    measure(calls, thread, sample->time_ns - pair->start_ns, pair->counts, NULL);
-    measure_probes(calls, sample->region);
-    int result = add_call(calls, thread, sample->region, pair->start_ns, 0, NULL);
-    if (result < 0)
-        return result;
-    settle(calls, thread, sample->region, NULL, calls->scratch, 1);
-    return 0;
-}
-
 /* ---- what comes in ---- */
 
 /* The cost of a probe is of what is around it: before a call begins, after it has ended. */
@@ -372,13 +268,13 @@ static int begin(struct pmclua_calls *calls, struct thread *thread, const struct
     switch (sample->kind) {
     case PMCLUA_POINT_ENTRY: return enter(calls, thread, sample);
     case PMCLUA_POINT_WHOLE: return pass(calls, thread, sample);
-    default:                 return from(calls, thread, sample);
+    default:                 return pair_from(calls, thread, sample);
     }
 }
 
 static int end(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
-    int result = sample->kind == PMCLUA_POINT_TO ? to(calls, thread, sample) : leave(calls, thread, sample);
+    int result = sample->kind == PMCLUA_POINT_TO ? pair_to(calls, thread, sample) : leave(calls, thread, sample);
     thread_spend(calls, thread, sample->region, 1);
     return result;
 }

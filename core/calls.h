@@ -1,5 +1,5 @@
 /*
- * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_threads.c (whose counts) and calls_spreads.c (what came
+ * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_measure.c (what each took), calls_threads.c (whose counts) and calls_spreads.c (what came
  * of it) share. Private to the core.
  */
 #ifndef PMCLUA_CALLS_H
@@ -165,6 +165,31 @@ static inline uint64_t *unsure_of(const struct pmclua_calls *calls, struct frame
 {
     return inner_of(calls, frame) + call_words(calls);
 }
+
+static inline void words_add(const struct pmclua_calls *calls, uint64_t *to, const uint64_t *more)
+{
+    for (uint32_t i = 0; i < call_words(calls); i++)
+        to[i] += more[i];
+}
+
+/* ---- calls_measure.c ---- */
+
+/* What a call took, with callees and alone, into the scratch words. */
+void call_measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
+                  const uint64_t *before, const uint64_t *callees);
+/* What of a call in the scratch words is the cost of its own two probes. */
+void call_measure_probes(struct pmclua_calls *calls, uint32_t region);
+/* Adds the call in the scratch words. */
+int  call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,
+              uint64_t level, const uint64_t *unsure);
+/* `count` finished calls that took `took` belong to the open call of their region at `outer`; where there
+ * is none, they are outermost. */
+void call_settle(struct pmclua_calls *calls, const struct thread *thread, uint32_t region, struct frame *outer,
+                 const uint64_t *took, uint32_t count);
+/* A region between any two points begins, and ends: it is no function and lies on no stack; each is open at
+ * most once in a thread, and nothing is a callee of it. */
+int  pair_from(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+int  pair_to(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
 
 /* ---- calls_frames.c ---- */
 

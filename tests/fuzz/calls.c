@@ -16,7 +16,7 @@ static struct pmclua_calls *make(struct input *input, struct pmclua_calls_setup 
     static uint64_t flags[REGIONS_MAX];
     struct pmclua_calls *calls = NULL;
     for (int i = 0; i < REGIONS_MAX; i++)
-        flags[i] = take_number(input, 1) & 1;
+        flags[i] = take_number(input, 1) & 3;
     *setup = (struct pmclua_calls_setup){
         .regions = 1 + take_number(input, 1) % REGIONS_MAX, .cpus = 1 + take_number(input, 1) % 3,
         .values = 2 + take_number(input, 1) % (VALUES_MAX - 1), .keep = take_number(input, 1) % 8,
@@ -60,6 +60,7 @@ static void check(const struct pmclua_calls_setup *setup, const uint64_t *words,
         struct pmclua_region region;
         memcpy(&region, words + sizeof header / 8 + i * stride, sizeof region);
         HOLD(region.nested <= region.calls && region.partial <= region.calls);
+        HOLD(region.switching <= region.calls);
         HOLD(region.calls + region.unwound + region.unfinished <= region.entries);
     }
 }
