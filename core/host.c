@@ -163,6 +163,13 @@ int pmclua_catch_interrupts(int32_t on)
     return result == 0 ? catch_signal(SIGHUP, on) : result;
 }
 
+int32_t pmclua_second_kills(int32_t on)
+{
+    int before = deadly_second;
+    deadly_second = on;
+    return before;
+}
+
 int32_t pmclua_interrupt_signal(void) { return (int32_t)interrupt_signal; }
 uint32_t pmclua_interrupts(void) { return (uint32_t)interrupts; }
 

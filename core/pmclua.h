@@ -330,6 +330,8 @@ int pmclua_columns(int32_t fd);                     /* width in columns; -errno 
 /* SIGINT, SIGTERM and SIGHUP counted instead of deadly (on = 2: a second SIGINT is deadly again; 0: as
  * they were by default). Those that are ignored stay ignored. */
 int pmclua_catch_interrupts(int32_t on);
+/* Whether a second one is deadly, from now on; what was so before. Nothing that was counted is lost. */
+int32_t pmclua_second_kills(int32_t on);
 /* How many SIGINT came since; SIGTERM and SIGHUP count twice: more than 1 asks to end at once. */
 uint32_t pmclua_interrupts(void);
 /* Which came last; 0: none. */

@@ -380,7 +380,7 @@ local ROOMS = {
   runner = { "OUTPUT", "message", "runner" },
   host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
     "interrupts", "is_terminal", "make_temporary", "mkdir", "now_ns", "pause", "pid", "check_cpus", "pin",
-    "real_path", "rename", "stat", "tid", "uid" },
+    "real_path", "rename", "stat", "tid", "uid", "where_second_kills" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines", "standard_output" },
   inflate = { "inflate", "can_inflate" },

@@ -60,6 +60,19 @@ function M.catch_interrupts(mode)
   return before
 end
 
+--- Calls fn while a second interrupt is deadly: nobody looks for interrupts in a script's own functions. Returns
+--- what pcall does.
+---@param fn function
+---@param ... any its arguments
+function M.where_second_kills(fn, ...)
+  local before = C.pmclua_second_kills(1)
+  local function back(...)
+    C.pmclua_second_kills(before)
+    return ...
+  end
+  return back(pcall(fn, ...))
+end
+
 --- Sleeps. True, or nil and "EINTR" when an interrupt came.
 ---@param ns number
 function M.pause(ns)

@@ -205,12 +205,23 @@ local function gather(declaration, options, header, stored)
   return into
 end
 
+-- So long after an interrupt it is said what is waited for: a command that goes on.
+local SAID_AFTER_NS = 5e8
+local WAITING = "pmclua: interrupted: waiting for what runs to end; interrupt again to end it at once\n"
+
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
 local function run_plan(declaration, made, session, into, options)
   local progress = require("pmclua.experiment.progress").new(options.quiet)
+  local since, said
   session.idle = function()
     into.storing:tick()
     progress:tick()
+    since = since or core.interrupts() == 1 and core.now_ns()
+    if since and not said and core.now_ns() - since > SAID_AFTER_NS then
+      said = true
+      progress:clear()
+      io.stderr:write(WAITING)
+    end
     if declaration.target then require("pmclua.target.watch").look() end
   end
   local run = require("pmclua.experiment.run").new(declaration, made, {
@@ -223,7 +234,8 @@ local function run_plan(declaration, made, session, into, options)
   local signal = core.interrupt_signal()
   core.catch_interrupts(caught)
   progress:clear()
-  return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks }
+  return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
+    cut_off = run.cut_off }
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
@@ -235,6 +247,7 @@ local function conclude(declaration, into, ended)
   result.status, result.problem, result.path = ended.status, ended.problem or storing.problem, storing.path
   result.remarks = require("pmclua.experiment.levels_used").remarks(declaration)
   for _, remark in ipairs(ended.remarks or {}) do table.insert(result.remarks, remark) end
+  result.cut_off = ended.cut_off
   result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()
   return result
@@ -311,6 +324,9 @@ local function exit_status(result, gating, quiet)
   local gated = require("pmclua.experiment.gating").conclude(gating, result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then
+    if result.cut_off and not quiet then
+      io.stderr:write("pmclua: interrupted: ended a repetition that was running (", result.cut_off, ")\n")
+    end
     if result.path and not quiet then
       io.stderr:write("pmclua: the same with --resume ", result.path, " does what is missing\n")
     end

@@ -49,13 +49,19 @@ end
 
 -- ---- hooks: never counted ----
 
+-- Raised where an interrupt ended a hook: no problem, but the end of the run.
+local INTERRUPTED = {}
+
 local function run_hook(self, hook, cell, what)
   if not hook then return end
+  local interrupts = core.interrupts()
   local in_process = type(hook) == "function" and hook
     or type(hook) == "table" and hook.in_process and hook.fn
   if in_process then
     self.flush()
-    return in_process(cell.levels, cell.workload.name)
+    local ok, why = core.where_second_kills(in_process, cell.levels, cell.workload.name)
+    if not ok then error(why, 0) end
+    return
   end
   local id = self.session:workload(function(message)
     hook:define(message, cell.levels, { session = self.session })
@@ -63,6 +69,9 @@ local function run_hook(self, hook, cell, what)
   local result = self.session:run { workload = id, in_runner = hook.in_runner }
   self.session:forget(id)
   local complaint = hook:complaint(result)
+  if (complaint or result.outcome == "interrupted") and core.interrupts() > interrupts then
+    error(INTERRUPTED, 0)
+  end
   if complaint then
     error(explain.problem { code = "EHOOK", operation = what,
       message = ("%s '%s' failed: %s"):format(what, hook.name, complaint) }, 0)
@@ -311,7 +320,10 @@ end
 
 --- Takes what came of a step. What ends the run: "interrupted", "failed", or nil.
 local function settle(self, made, parts)
-  if made.outcome == "interrupted" then return "interrupted" end
+  if made.outcome == "interrupted" then
+    self.cut_off = label_of(self, made)
+    return "interrupted"
+  end
   local go_on = goes_on(self, made)
   take(self, made, parts)
   return not go_on and "failed" or nil
@@ -375,6 +387,8 @@ function Run:execute()
   end
   self.remarks = self.remarks or #self.drops > 0 and {} or nil
   for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
+  if status == INTERRUPTED then ok, status = true, "interrupted" end
+  if why == INTERRUPTED then cleaned, status = true, "interrupted" end
   local problem = not ok and status or not cleaned and why or nil
   if not problem then return status, self.problem end
   -- What ends a run that has begun costs nothing of what was measured.

@@ -103,7 +103,7 @@ function Function:measure(open, levels)
   collectgarbage "stop"
   local start_ns = core.now_ns()
   local is_whole = read_before(open)
-  local ok, why = pcall(fn, levels)
+  local ok, why = core.where_second_kills(fn, levels)
   is_whole = read_after(open) and is_whole
   local end_ns = core.now_ns()
   collectgarbage "restart"

@@ -186,6 +186,10 @@ end
 -- report a command's end.
 local GRACE_NS = 2e9
 
+-- A kernel's repetition that an interrupt finds running may end by itself for so long: nobody would wait for one that
+-- never does. What a command does with an interrupt of its own is its business.
+local INTERRUPTED_NS = 2e8
+
 -- While one waits, whoever has something to do in the meantime (the store: to write) is asked this often.
 local IDLE_NS = 5e7
 
@@ -214,8 +218,16 @@ local function ask_to_stop(self)
   self.host.runner:send(core.message("stop", self.stopping))
 end
 
---- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, and
---- the outcome of the next is "stopped"; a second one ends it at once.
+--- Whether interrupts say that it is over with what runs: a second one at once, the first a little later.
+local function is_given_up(self, job)
+  local count = core.interrupts()
+  if count == 0 or count == 1 and not job.in_runner then return false end
+  self.interrupted_ns = self.interrupted_ns or core.now_ns()
+  return count > 1 or core.now_ns() - self.interrupted_ns >= INTERRUPTED_NS
+end
+
+--- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, a kernel's
+--- soon, and the outcome of the next is "stopped"; a second one ends it at once.
 local function receive(self, job, left)
   local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
   local deadline = limit and core.now_ns() + limit or math.huge
@@ -229,7 +241,7 @@ local function receive(self, job, left)
       return { outcome = "stopped" }
     end
     if why == "timeout" and core.now_ns() >= deadline then return death(self, job, "timed-out", true) end
-    if why == "EINTR" and core.interrupts() > 1 then return death(self, job, "interrupted", true) end
+    if is_given_up(self, job) then return death(self, job, "interrupted", true) end
     if why == "EPIPE" then return death(self, job, nil, false) end
     if why and why ~= "EINTR" and why ~= "timeout" then
       return death(self, job, nil, true, job.in_runner and why == "EPROTO" and session.CUT_OFF
@@ -262,7 +274,7 @@ local function run_some(self, job, repetitions, take)
   local refusal = set_up(self, job)
   if not refusal and not send(self, job, repetitions) then refusal = death(self, job, nil, false) end
   local started_ns = core.now_ns()
-  self.pace_ns, self.stopping = nil, nil
+  self.pace_ns, self.stopping, self.interrupted_ns = nil, nil, nil
   for done = 0, repetitions - 1 do
     local result = refusal or receive(self, job, repetitions - done)
     if result.outcome == "missed" then return repetitions - done end
