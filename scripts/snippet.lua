@@ -6,6 +6,7 @@
 --   starting and stopping costs falls into the intercept. Divided by `unroll`, it is the cost of the line.
 -- usage: pmclua snippet [OPTIONS] 'ASSEMBLY'
 --        pmclua snippet [OPTIONS] -c --init 'int x = 1, y = 3' 'x *= y'
+--        pmclua snippet [OPTIONS] 'ASSEMBLY' --against 'ASSEMBLY' ...
 -- example:
 --   pmclua snippet --repetitions 10 nop
 --   nop · unroll = 100 · 10 repetitions, 1 warm-up
@@ -27,6 +28,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benc
 local opt = pmc.options {
   { "c", false, short = "c", help = "the words are C, not assembly" },
   { "init", value = "CODE", help = "run once before the loop; declares what C uses, as 'int x = 1'" },
+  { "against", many = true, value = "CODE", help = "another, compared with the first" },
   { "syntax", value = "S", help = "of the assembly: intel (default on x86) or att" },
   { "unroll", 100, type = "integer", value = "N", help = "copies in a turn of the loop" },
   { "events", short = "e", many = true, value = "LIST", help = "what to count" },
@@ -40,16 +42,21 @@ local opt = pmc.options {
 
 local STATUS = { usage = 2, uncountable = 77 }
 
-local function measure()
-  local code = table.concat(opt.code, " ")
-  local snippet = pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
+local function snippet_of(code)
+  return pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
     syntax = opt.syntax, unroll = "{unroll}", name = code }
-  return pmc.measure(snippet, {
+end
+
+local function measure()
+  local workloads = { snippet_of(table.concat(opt.code, " ")) }
+  for i, code in ipairs(opt.against) do workloads[i + 1] = snippet_of(code) end
+  workloads[#workloads + 1] = {
     events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
     factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
     iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
     quiet = opt.quiet,
-  })
+  }
+  return #opt.against > 0 and pmc.compare(unpack(workloads)) or pmc.measure(unpack(workloads))
 end
 
 -- Whether there is a number for anything that was asked for.

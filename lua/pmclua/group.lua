@@ -211,6 +211,7 @@ local function open_here(self, usable, events, pinned, read)
 end
 
 local KEYS = { target = true, pinned = true, read = true }
+group.OPTIONS = KEYS
 local READS = { "auto", "syscall", "user", "toggle" }
 
 local function check_read(spec)

@@ -144,6 +144,38 @@ function M.script(name, header, own, common)
   return table.concat(blocks, "\n\n") .. "\n"
 end
 
+-- Where the keys are that a public name takes: module and field.
+local KEYS = {
+  experiment = { "pmclua.experiment.keys", "check" }, measure = { "pmclua.experiment.keys", "check" },
+  compare = { "pmclua.experiment.keys", "check" }, command = { "pmclua.workload.command", "OPTIONS" },
+  kernel = { "pmclua.workload.kernel", "OPTIONS" }, call = { "pmclua.workload.call", "OPTIONS" },
+  buffer = { "pmclua.workload.call", "BUFFER" }, snippet = { "pmclua.workload.snippet", "OPTIONS" },
+  group = { "pmclua.group", "OPTIONS" }, monitor = { "pmclua.monitor", "OPTIONS" },
+  regions = { "pmclua.experiment.regions", "OPTIONS" },
+}
+
+--- The keys that a public name takes in its table, sorted; nil where it takes none.
+---@param name string "kernel"
+---@return string[]?
+function M.keys(name)
+  local place, list = KEYS[name], {}
+  for key in pairs(place and require(place[1])[place[2]] or {}) do
+    if type(key) == "string" then list[#list + 1] = key end
+  end
+  table.sort(list)
+  return #list > 0 and list or nil
+end
+
+-- The public name that a value is: pmc.kernel itself, for pmc.help(pmc.kernel).
+local function name_of(value)
+  if type(value) == "string" then return (value:gsub("^pmc%.", "")) end
+  local pmc = require "pmclua"
+  for _, name in ipairs(getmetatable(pmc).__fields()) do
+    if rawequal(rawget(pmc, name), value) then return name end
+  end
+  return tostring(value)
+end
+
 local function topic(name)
   local names = {}
   for i, entry in ipairs(require "pmclua.help.topics") do
@@ -173,12 +205,15 @@ local function print_list()
 end
 
 --- Prints what a public name of pmc is, with an example; without a name, all of them.
----@param name? string "kernel", or "pmc.kernel"; one that is not there raises
+---@param name? any "kernel", "pmc.kernel", or pmc.kernel itself; one that is not there raises
 function M.print_topic(name)
   if name == nil then return print_list() end
-  local entry = topic((tostring(name):gsub("^pmc%.", "")))
+  local entry = topic(name_of(name))
   local lines = text.wrap(("pmc.%s: %s. For example:"):format(entry[1], entry[2]), WIDTH)
   M.write(("%s\n%s\n"):format(table.concat(lines, "\n"), indented(entry[3])))
+  local keys = M.keys(entry[1])
+  local listed = keys and text.wrap("keys: " .. table.concat(keys, ", "), WIDTH - 2)
+  if listed then M.write(table.concat(listed, "\n  ") .. "\n") end
   print_reference()
 end
 

@@ -34,6 +34,7 @@ local OPTIONS = {
   interval = "string|number", duration = "string|number", count = "number", delay = "string|number",
   pin = "string", inherit = "boolean",
 }
+M.OPTIONS = OPTIONS
 
 -- ---- what is asked ------------------------------------------------------------------------------------
 

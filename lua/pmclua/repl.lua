@@ -88,20 +88,31 @@ function M.compile(source)
   return nil, why, is_unfinished(why)
 end
 
+-- A chunk of several lines as one, to be recalled and edited as a whole; as it was typed where a line's end matters.
+local function as_one_line(source)
+  local joined = source:gsub("%s*\n%s*", " ")
+  local has_ends = source:find("--", 1, true) or source:find "%[=*%[" or source:find "\\\n"
+  return not has_ends and M.compile(joined) and joined or source
+end
+
 --- Lines until they are a chunk. Returns it; or nil and what is wrong; nothing at the end of input.
 local function read_chunk(reader)
   local source, prompt = nil, "> "
+  local function remember()
+    if source then reader:remember(as_one_line(source)) end
+  end
   while true do
     core.catch_interrupts "count"
     local line = reader:read(prompt)
     if not line then
+      remember()
       if core.interrupts() > 0 then return nil, "" end
       if not source then return end
       return nil, "the input ends within a statement"
     end
-    reader:remember(line)
     source = source and source .. "\n" .. line or line
     local chunk, why, unfinished = M.compile(source)
+    if chunk or not unfinished then remember() end
     if chunk then return chunk, nil, source end
     if not unfinished then return nil, why end
     prompt = ">> "

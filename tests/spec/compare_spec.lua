@@ -140,6 +140,15 @@ describe("pmclua snippet", function()
     assert.equal(1, times)
   end)
 
+  it("compares several in one command, with the first", function()
+    support.need(support.have "cc", "no C compiler")
+    local got = support.pmclua { "snippet", "-c", "--init", "int x = 1, y = 3", "x += y",
+      "--against", "x *= y", "--against", "x -= y", "-e", "duration_time", "-r", "6", "--quiet" }
+    assert.equal(0, got.status, got.err)
+    for _, code in ipairs { "x %*= y", "x %-= y" } do assert.matches(code, got.out) end
+    assert.matches("x %+= y %(baseline%)", got.out)
+  end)
+
   it("names a mistake in C by the option that it stands in", function()
     support.need(support.have "cc", "no C compiler")
     local function snippet(...)

@@ -156,6 +156,25 @@ describe("completion", function()
     assert.same({}, complete "f { repeti")
   end)
 
+  it("offers of a result and a cell what the reference names, and nothing of their own", function()
+    local pmc = require "pmclua"
+    local result = pmc.measure("true", { events = "page-faults", repetitions = 1 })
+    local mine = setmetatable({}, { __index = { own = print } })
+    local known = { r = result, cell = result:cells()(), mine = mine }
+    local complete_in = require("pmclua.repl.complete").words
+    local methods = table.concat(complete_in(known, "r:", "r:"), " ")
+    for _, name in ipairs { "cells", "compare", "report", "where" } do
+      assert.matches("r:" .. name, methods)
+    end
+    for _, name in ipairs { "clear", "finish", "add", "part" } do
+      assert.is_nil((methods .. " "):find("r:" .. name .. " ", 1, true))
+    end
+    assert.same({ "cell:components", "cell:label", "cell:summary", "cell:values", "cell:values_by_block" },
+      complete_in(known, "cell:", "cell:"))
+    assert.same({ "cell.page_faults" }, complete_in(known, "cell.pa", "cell.pa"))
+    assert.same({ "mine:own" }, complete_in(known, "mine:", "mine:"))
+  end)
+
   it("raises nothing where a field does", function()
     scope.evil = setmetatable({}, { __index = function() error "no" end })
     assert.same({}, complete "evil.x.y")
@@ -224,6 +243,21 @@ describe("the prompt in a pipe", function()
     end
   end)
 
+  it("lists the keys of a public name, given as text or as itself", function()
+    for _, asked in ipairs { 'pmc.help "kernel"', "pmc.help(pmc.kernel)", 'pmc.help "pmc.kernel"' } do
+      local said = run(asked .. "\n").out
+      assert.matches("^pmc%.kernel: ", said)
+      for key in pairs(require("pmclua.workload.kernel").OPTIONS) do
+        assert.matches("keys:.*%f[%a]" .. key .. "%f[%A]", said)
+      end
+    end
+    for _, name in ipairs { "experiment", "command", "call", "snippet", "group", "monitor", "regions",
+      "buffer" } do
+      assert.matches("\nkeys: %a", run(("pmc.help '%s'\n"):format(name)).out)
+    end
+    assert.is_nil(run("pmc.help 'machine'\n").out:find("keys:", 1, true))
+  end)
+
   it("explains by examples that run", function()
     local result = support.pmclua { "-e", ([[
       for _, topic in ipairs(require "pmclua.help.topics") do
@@ -285,6 +319,19 @@ describe("the prompt in a terminal", function()
     screen:type "#'page-fau"
     screen:press "Tab"
     screen:enter("'", "11\n>")
+  end)
+
+  it("recalls a statement of several lines as one entry", function()
+    open()
+    screen:enter("function twice(n)", ">>")
+    screen:enter("  return 2 * n", ">>")
+    screen:enter("end", ">")
+    screen:enter("'next'", "next\n>")
+    screen:press "Up"
+    screen:press "Up"
+    screen:expect "> function twice(n) return 2 * n end"
+    screen:press "Enter"
+    screen:enter("twice(21)", "42\n>")
   end)
 
   it("keeps the history in a file of its user's own", function()

@@ -286,9 +286,11 @@ function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, made)
 end
 
--- Whether a counter counted. Times alone will do where nothing else was asked for.
+-- Whether a counter counted. Times alone will do where nothing else was asked for, or where one of them decides.
 local function anything_counted(result)
   local is_refused = false
+  local deciding = result.event_by_field[result.header.primary]
+  if deciding and deciding.tool then return true end
   for _, event in ipairs(result.header.events) do
     if event.status then is_refused = true
     elseif not event.tool then return true end

@@ -14,6 +14,7 @@ M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 local OPTIONS = { regions = "table|string", events = "table|string", timeout = "number|string",
   pin = "string", calibrate = "boolean", subtract = "boolean", duration = "number|string",
   duty = "number|string", session = "table" }
+M.OPTIONS = OPTIONS
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 

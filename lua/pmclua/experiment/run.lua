@@ -345,12 +345,13 @@ local function run_batch(self, steps)
   local iterations, failed = iterations_of(self, first)
   if failed then return run_alone(self, first), 1 end
   local job = job_of(self, first.cell, first.pass, iterations, layout.of(self.declaration, first))
+  show_progress(self, first)
   job.repetitions, job.stop_at_failure = #steps, self.declaration.on_failure == "stop"
   self.session:run_each(job, function(result)
     done = done + 1
     if ended then return end
-    show_progress(self, steps[done])
     ended = settle(self, records_of(self, steps[done], result))
+    if steps[done + 1] then show_progress(self, steps[done + 1]) end
   end)
   return ended, done
 end

@@ -2,7 +2,8 @@
 --- options; in a string events, or scripts and what they take.
 --
 -- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
--- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not.
+-- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not; with
+-- `__fields_are_all` there, others are its own. Of objects of ours what the reference does not name is left out.
 
 local M = {}
 
@@ -110,22 +111,55 @@ local function field_of(value, name)
   if ok then return field end
 end
 
-local function add_keys(names, map)
+-- Names that stand in the reference behind a dot or a colon, or alone in backquotes; false: it was not installed.
+local documented
+
+local function is_documented(name)
+  if documented == nil then
+    local path = require("pmclua.paths").reference()
+    local file = path and not path:find "%.gz$" and io.open(path)
+    documented = false
+    if file then
+      documented = {}
+      local reference = file:read "*a"
+      file:close()
+      for word in reference:gmatch "[.:`]([%a_][%w_]*)" do documented[word] = true end
+    end
+  end
+  return not documented or documented[name] == true
+end
+
+-- Whether a class is pmclua's own, whose methods are for itself too.
+local function is_ours(class)
+  if type(class) ~= "table" then return false end
+  for _, value in next, class do
+    local source = type(value) == "function" and debug.getinfo(value, "S").source
+    if source then return source:find "pmclua[./]" ~= nil end
+  end
+  return false
+end
+
+-- `hides`: what no documentation names is left out.
+local function add_keys(names, map, hides)
   if type(map) ~= "table" then return end
   for key in next, map do
-    if type(key) == "string" and key:match "^[%a_][%w_]*$" then names[key] = true end
+    local is_name = type(key) == "string" and key:match "^[%a_][%w_]*$"
+    if is_name and (not hides or is_documented(key)) then names[key] = true end
   end
 end
 
 --- Every field name of a value that can be found without calling anything but `__fields`.
 local function fields_of(value)
   local names = {}
-  local depth = 0
+  local depth, hides = 0, false
   while value ~= nil and depth < 8 do
     local meta = type(value) == "string" and getmetatable "" or debug.getmetatable(value)
-    add_keys(names, value)
-    if type(meta) ~= "table" then break end
+    local class = type(meta) == "table" and rawget(meta, "__index")
+    hides = hides or type(value) == "table" and is_ours(class)
     local ok, list = pcall(function() return meta.__fields and meta.__fields(value) end)
+    local has_all = ok and list and type(meta) == "table" and rawget(meta, "__fields_are_all")
+    if not has_all then add_keys(names, value, hides) end
+    if type(meta) ~= "table" then break end
     for _, name in ipairs(ok and list or {}) do names[name] = true end
     value = type(meta.__index) == "table" and meta.__index or nil
     depth = depth + 1

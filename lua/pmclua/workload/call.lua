@@ -8,6 +8,10 @@ local words = require "pmclua.workload.words"
 
 local call = {}
 
+call.OPTIONS = { declaration = "string", library = "string", args = "table", headers = "table",
+  name = "string", cflags = "string|table", threads = "number|string", cpus = "string" }
+call.BUFFER = { [1] = "string", count = "number|string", fill = "string|number", fresh = "boolean" }
+
 -- ---- buffers ----
 
 local Buffer = {}
@@ -21,8 +25,7 @@ local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_ran
 ---   count: a number or the name of a factor; fresh: filled again before each measured call
 ---@return table buffer for the args of pmc.call
 function call.buffer(spec)
-  check.options("pmc.buffer", spec, { [1] = "string", count = "number|string", fill = "string|number",
-    fresh = "boolean" })
+  check.options("pmc.buffer", spec, call.BUFFER)
   if not spec[1] or not spec.count then explain.misuse("pmc.buffer needs a C type and count =", 3) end
   if type(spec.fill) == "string" and not FILLS[spec.fill] then
     local said = "pmc.buffer cannot fill with '%s': zero, one, index, reverse, random or a number"
@@ -139,9 +142,7 @@ end
 ---@param spec table { declaration = "double cos(double x)", library = "libm.so.6", args = { 0.5 }, headers = { "<math.h>" }, name = }
 ---@return pmclua.Kernel
 function call.new(spec)
-  check.options("pmc.call", spec, { declaration = "string", library = "string", args = "table",
-    headers = "table",
-    name = "string", cflags = "string|table", threads = "number|string", cpus = "string" })
+  check.options("pmc.call", spec, call.OPTIONS)
   for _, name in ipairs { "args", "headers", "cflags" } do check.list("pmc.call: " .. name, spec[name]) end
   local declaration = spec.declaration and spec.declaration:gsub(";%s*$", "")
   local result, symbol = (declaration or ""):match "^(.-)([%a_][%w_]*)%s*%("

@@ -26,6 +26,7 @@ local OPTIONS = {
   name = "string", cwd = "string", env = "table", stdin = "string", stdout = "string", stderr = "string",
   shell = "boolean", foreground = "boolean",
 }
+command.OPTIONS = OPTIONS
 
 --- One string is split as a shell would split it; a list is taken as it is.
 local function argv_of(list, shell)

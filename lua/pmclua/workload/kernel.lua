@@ -29,6 +29,7 @@ local OPTIONS = {
   cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
   stdout = "string", stderr = "string",
 }
+kernel.OPTIONS = OPTIONS
 
 --- A kernel.
 ---@param spec table source= | code= | library=, symbol=, params=, cc=, cflags=, libs=, threads=, cpus=, name=

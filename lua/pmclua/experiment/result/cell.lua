@@ -148,7 +148,21 @@ function Cell:label()
   return table.concat(parts, ", ")
 end
 
+-- What lua/README.md, "Results", says that a cell has.
+local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "cpu", "summary", "label",
+  "values", "values_by_block", "components" }
+
+local function fields_of(cell)
+  local list = { unpack(DOCUMENTED) }
+  for _, factor in ipairs(cell.result.header.factors) do list[#list + 1] = factor[1] end
+  for _, named in ipairs { cell.result.event_by_field, cell.result.metric_by_name } do
+    for name in pairs(named) do list[#list + 1] = name end
+  end
+  return list
+end
+
 local cell_meta = {
+  __fields = fields_of, __fields_are_all = true,
   __index = cell_index,
   __tostring = function(cell) return cell:label() end,
 }
