@@ -1,6 +1,6 @@
 /*
- * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_measure.c (what each took), calls_threads.c (whose counts) and calls_spreads.c (what came
- * of it) share. Private to the core.
+ * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_measure.c (what each took),
+ * calls_threads.c (whose counts) and calls_spreads.c (what came of it) share. Private to the core.
  */
 #ifndef PMCLUA_CALLS_H
 #define PMCLUA_CALLS_H
