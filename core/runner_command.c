@@ -295,10 +295,20 @@ static void abandon_held(const struct command *command, struct held *held, struc
         refuse_start(command, errnum, stage, answer);
 }
 
-static void take_drops(struct pmclua_drops *drops, struct pmclua_result *result)
+static int has_inherited(const struct event_set *set)
+{
+    uint64_t inherit = 0;
+    for (int i = 0; set && i < set->groups && !inherit; i++)
+        pmclua_attr_get(&set->group[i].attrs[0], "inherit", &inherit);
+    return inherit != 0;
+}
+
+/* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. */
+static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
 {
     int count = drops ? pmclua_drops_read(drops, &result->drop) : 0;
-    result->drops = count > 0 ? (uint32_t)count : 0;
+    int matters = count > 0 && (!is_alone || result->drop.pid == pid);
+    result->drops = matters ? (uint32_t)count : 0;
     pmclua_drops_close(drops);
 }
 
@@ -318,7 +328,7 @@ static void run_counted(const struct command *command, struct held *held, struct
     run_held(held, !command->foreground, streams, run, answer);
     uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
-    take_drops(drops, &answer->result);
+    take_drops(drops, !has_inherited(set), pid, &answer->result);
     if (answer->result.outcome != PMCLUA_NOT_STARTED)
         read_counters(&counters, before_ns, pid, answer);
     counters_close(&counters);
@@ -337,10 +347,11 @@ static void run_followed(const struct command *command, struct held *held, struc
             answer_refuse(answer, ECANCELED, "regions: termination");
     } else {
         struct pmclua_drops *drops = NULL;
-        pmclua_drops_open(&drops, held->pid);
+        int pid = held->pid;
+        pmclua_drops_open(&drops, pid);
         run_held(held, !command->foreground, streams, run, answer);
         end_held(command, held, answer);
-        take_drops(drops, &answer->result);
+        take_drops(drops, command->regions->one_thread != 0, pid, &answer->result);
     }
     if (result == 0)
         regions_close(following, answer);

@@ -139,6 +139,12 @@ function M.held(pid, from_exec)
 end
 
 local function no_such(kind, id)
+  local is_hidden = not tasks.state(id) and require("pmclua.core.target").exists(id)
+  if is_hidden then
+    return explain.problem { code = "EACCES", operation = "open",
+      message = ("%s %d is another user's, and /proc does not show it (hidepid)"):format(kind, id),
+      hint = "run as that user, or as root" }
+  end
   return explain.problem { code = "ESRCH", operation = "open",
     message = ("there is no %s %d"):format(kind, id),
     hint = "ps -eLo pid,tid,comm lists what runs" }

@@ -96,6 +96,22 @@ describe("a command that executes a program which may not be watched", function(
     end)
   end
 
+  it("is no matter to a count without children", function()
+    local at = programs()
+    local result = pmc.measure(pmc.command { at .. "/plain", tostring(OWN), "fork", at .. "/setgid", "10" },
+      { events = "page-faults", repetitions = 6, warmup = 0, store = false, quiet = true, inherit = false })
+    assert.same({}, result.remarks or {})
+    assert.is_true(result:cells()().page_faults.median >= OWN)
+  end)
+
+  it("is said where its functions are followed", function()
+    require("tests.support.regions").need_probes()
+    local at = programs()
+    local made = support.pmclua { "regions", "-e", "page-faults", "-f", "main", "--", at .. "/plain", "10",
+      "fork", at .. "/setgid", "10" }
+    assert.matches("Linux ended the following of 'setgid'", (made.err:gsub("\n *", " ")))
+  end)
+
   it("is left out of an experiment's counts, once said", function()
     local at = programs()
     local result = pmc.measure(pmc.command { at .. "/plain", "10", "fork", at .. "/setgid", "10" },

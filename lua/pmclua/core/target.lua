@@ -194,6 +194,13 @@ end
 
 local SIGCONT = 18                      -- on x86, arm64 and riscv
 
+local EPERM = 1
+
+--- Whether there is a process, though /proc may not show it.
+---@param pid integer
+---@return boolean
+function M.exists(pid) return ffi.C.pmclua_libc_kill(pid, 0) == 0 or ffi.errno() == EPERM end
+
 --- Lets a stopped process go on: true, or nil, errno name, number.
 ---@param pid integer
 function M.continue(pid)

@@ -347,7 +347,7 @@ RegionResult.__index = RegionResult
 function M.new(about, runs)
   local first = runs[1].result
   local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
-    signal = first.signal, wall_ns = first.wall_ns, runs = runs }
+    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped, left = first.left }
   for _, name in ipairs { "path", "samples", "lost", "threads_seen", "threads_followed" } do
     self[name] = first.regions[name]
   end

@@ -20,6 +20,19 @@ function M.remark(name)
     .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
 end
 
+--- The same where calls are followed.
+---@param name string of the program
+---@return string
+function M.unfollowed(name)
+  return ("Linux ended the following of '%s' when it was executed, and of all that it started: %s. Calls "
+    .. "there are missing, and shares are of the rest of the run"):format(text.safe(name), CAUSES)
+end
+
+--- Whether a remark is one of `remark`.
+---@param remark string
+---@return boolean
+function M.is_remark(remark) return remark:find("^Linux ended the counting of") ~= nil end
+
 --- The remark on processes that a command left running.
 ---@param left { count: integer, pid: integer, name: string } the first of them
 ---@return string

@@ -13,7 +13,7 @@ local M = {}
 
 local NO_ROOM = "it never ran: the PMU had no counter free for it"
 local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
-local NEVER_ON = "the target never ran meanwhile, or Linux ended its counting"
+local NEVER_ON = "the target never ran meanwhile"
 local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
@@ -124,6 +124,15 @@ local function has_counts(column)
   return false
 end
 
+-- A command always runs; of a target the remarks tell.
+local function was_dropped(cell)
+  if not cell.result.header.target then return cell.kind == "command" end
+  for _, remark in ipairs(cell.result.remarks or {}) do
+    if require("pmclua.explain.dropped").is_remark(remark) then return true end
+  end
+  return false
+end
+
 local function why_absent(cell, event, column)
   if event.why and (event.status or not column) then return event.why end
   local _, times = next(column and column.partial or {})
@@ -131,8 +140,7 @@ local function why_absent(cell, event, column)
   if column and has_counts(column) and known.why(event) then return known.why(event) end
   if not times then return "no repetition has a count of it" end
   if times[1] == 0 then
-    local is_command = cell.kind == "command" and not cell.result.header.target
-    return is_command and require("pmclua.explain.dropped").WHY or NEVER_ON
+    return was_dropped(cell) and require("pmclua.explain.dropped").WHY or NEVER_ON
   end
   return event.hybrid and NOT_THERE or NO_ROOM
 end
