@@ -145,7 +145,7 @@ install: documents ## into PREFIX (/usr/local), under DESTDIR
 	  'Cflags: -I$${includedir}' > $(DESTDIR)$(PKGDIR)/pmclua.pc
 	install -d $(DESTDIR)$(DOCDIR)
 	install -m 644 lua/README.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
-	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md $(DESTDIR)$(DOCDIR)
+	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md $(DESTDIR)$(DOCDIR)
 	cp -R scripts $(DESTDIR)$(DATADIR)
 	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)
 	chmod -R u=rwX,go=rX $(addprefix $(DESTDIR),$(DATADIR)/scripts $(LUADIR)/pmclua $(PKGDIR)/pmclua.pc)
@@ -155,7 +155,7 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md))
+	  $(DATADIR)/scripts $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built

@@ -75,7 +75,8 @@ describe("an installation", function()
       "share/man/man1/pmclua.1", "share/man/man1/pmclua-matrix.1", "share/pkgconfig/pmclua.pc",
       "share/bash-completion/completions/pmclua", "share/zsh/site-functions/_pmclua",
       "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/SCRIPTING.md",
-      "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md" } do
+      "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md",
+      "share/doc/pmclua/CI.md" } do
       assert.is_true(has(files, path), path)
     end
   end)
