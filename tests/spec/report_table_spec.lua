@@ -230,7 +230,7 @@ describe("a table", function()
     assert.matches("evil\\e[2J\\r\\nname", text, 1, true)
   end)
 
-  it("of many workloads compares each with the baseline in a table of its own", function()
+  it("of many workloads compares each with the baseline, which stands once for each event", function()
     local workloads, cells, values = {}, {}, {}
     for i = 1, 4 do
       workloads[i] = { name = "w" .. i, kind = "command", per = "run" }
@@ -239,7 +239,11 @@ describe("a table", function()
     end
     local r = build({ repetitions = 8, factors = {}, baseline = "w1", primary = "cycles", cells = cells,
       workloads = workloads, events = { event "cycles" }, pass_events = { { 1 } } }, values)
-    assert.equal(3, select(2, shown(r):gsub("against w1 %(baseline%)", "")))
+    local text = shown(r)
+    assert.equal(1, select(2, text:gsub("against w1 %(baseline%)", "")))
+    assert.matches("^[^\n]*\n\n3 others against w1 %(baseline%)", text)
+    local rows_of_four = "\ncycles %* +w1 +[%d,]+ *\n +w2 +[%d,]+ +[%d.]+ .-\n +w3 +[%d,]+ .-\n +w4 +[%d,]+ .-MORE"
+    assert.matches(rows_of_four, text)
   end)
 
   it("of few levels that are compared is a comparison of each with the baseline", function()

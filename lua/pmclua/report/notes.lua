@@ -118,6 +118,22 @@ function M.pair_title(result, pair)
   return parts
 end
 
+local NAMED_IN_TITLE = 2
+
+--- The headline of several cells that are compared with one baseline.
+---@param result pmclua.Result
+---@param compared pmclua.ComparedPair[]
+---@return string[]
+function M.several_title(result, compared)
+  local first, sides = compared[1], {}
+  for i, pair in ipairs(compared) do sides[i] = words.side(pair.cell, pair.baseline) end
+  local ours = #sides > NAMED_IN_TITLE and ("%d others"):format(#sides) or text.list(sides)
+  local parts = { ("%s against %s (baseline)"):format(ours, words.side(first.baseline, first.cell)) }
+  for _, part in ipairs(words.common(first.cell, first.baseline)) do add(parts, part) end
+  add(parts, interleaved(result, first))
+  return parts
+end
+
 local function baseline_words(baseline)
   local parts = {}
   for name, level in pairs(baseline) do

@@ -162,7 +162,8 @@ local function has_sweep(result)
 end
 
 local function compared_tables(result, comparison)
-  local tables = {}
+  local tables, several = {}, require "pmclua.report.several"
+  if several.fits(comparison.pairs) then return { several.table(result, comparison) } end
   for i, pair in ipairs(comparison.pairs) do tables[i] = compared_table(result, comparison, pair) end
   return tables
 end

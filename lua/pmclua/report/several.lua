@@ -1,0 +1,136 @@
+--- several.lua: cells that are all compared with one baseline, in one table: a block a quantity, a row a cell.
+--
+-- Invariant: it has what the tables of the single pairs would have; the baseline's value stands once.
+
+local text = require "pmclua.text"
+local words = require "pmclua.report.words"
+local notes = require "pmclua.report.notes"
+local rows = require "pmclua.report.rows"
+
+local M = {}
+
+local VERDICT_TONES = { faster = "good", slower = "bad" }
+
+--- Whether pairs share their baseline, and are more than one.
+---@param compared pmclua.ComparedPair[]
+---@return boolean
+function M.fits(compared)
+  for _, pair in ipairs(compared) do
+    if pair.baseline ~= compared[1].baseline then return false end
+  end
+  return #compared > 1
+end
+
+local function columns()
+  return {
+    { name = "event" }, { name = "of" }, { name = "median", align = "right" },
+    { name = "ratio", align = "right" },
+    { name = "95 % interval", whole = true, drop = 2 },
+    { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = "verdict" },
+  }
+end
+
+local function side_of(pair) return words.side(pair.cell, pair.baseline) end
+
+local function row_of(pair, row)
+  local verdict = row.verdict
+  if not verdict then
+    local reason = row.cell.n == 0 and words.absent(row.cell) or words.brief(row.why)
+    return { "", side_of(pair), words.short(row.cell), words.ABSENT, reason, span = 5, tone = "dim" }
+  end
+  return { "", side_of(pair), words.short(row.cell), words.ratio(verdict), words.ratio_interval(verdict),
+    words.margin(verdict), words.verdict(row), tones = { [7] = VERDICT_TONES[verdict.verdict] } }
+end
+
+-- Whether no cell has any value of a quantity: then one row says why.
+local function is_absent(list)
+  for _, row in ipairs(list) do
+    if row.cell.n > 0 or row.baseline.n > 0 then return false end
+  end
+  return true
+end
+
+-- The rows of a quantity in each pair, in the order of the first's, the primary one's first.
+local function quantities(compared)
+  local list, by_name = {}, {}
+  for _, pair in ipairs(compared) do
+    for _, row in ipairs(pair.rows) do
+      if not by_name[row.name] then
+        by_name[row.name] = {}
+        table.insert(list, row.primary and 1 or #list + 1, by_name[row.name])
+      end
+      table.insert(by_name[row.name], row)
+    end
+  end
+  return list, by_name
+end
+
+local function add_quantity(list, compared, its_rows)
+  local first = its_rows[1]
+  local title = text.safe(first.title) .. (first.primary and " *" or "")
+  if is_absent(its_rows) then
+    list[#list + 1] = { title, "", words.ABSENT, words.ABSENT, words.absent(first.baseline), span = 5,
+      tone = "dim" }
+    return
+  end
+  local theirs = words.side(compared[1].baseline, compared[1].cell)
+  list[#list + 1] = { title, theirs, words.short(first.baseline), "", "", "", "" }
+  for i, pair in ipairs(compared) do
+    for _, row in ipairs(pair.rows) do
+      if row.name == first.name then list[#list + 1] = row_of(compared[i], row) end
+    end
+  end
+end
+
+-- What one element costs, which compares as the event itself does.
+local function add_elements(list, compared, metric)
+  local baseline = compared[1].baseline
+  if baseline:summary(metric.name).n == 0 then return end
+  local theirs, value = words.side(baseline, compared[1].cell), words.short(baseline:summary(metric.name))
+  list[#list + 1] = { text.safe(metric.title), theirs, value, "", "", "", "" }
+  for _, pair in ipairs(compared) do
+    list[#list + 1] = { "", side_of(pair), words.short(pair.cell:summary(metric.name)), "", "", "", "" }
+  end
+end
+
+local function has_primary(pair)
+  for _, row in ipairs(pair.rows) do
+    if row.primary then return true end
+  end
+  return false
+end
+
+-- Footnotes of all pairs, each once; a reason is that of its pair.
+local function footnotes(result, comparison, compared)
+  local list, seen = {}, {}
+  local function put(said)
+    if said and not seen[said] then list[#list + 1], seen[said] = said, true end
+  end
+  for _, pair in ipairs(compared) do
+    for i, said in ipairs(notes.of_comparison(comparison, pair)) do
+      local is_of_all = i == 1 and (has_primary(pair) or pair.control)
+      put(is_of_all and said or ("%s: %s"):format(side_of(pair), said))
+    end
+    put(notes.of_layouts({ pair.baseline, pair.cell }, result.header.primary))
+    if pair.cell.fitted then put(rows.note_of_rows(pair.rows)) end
+  end
+  return list
+end
+
+--- One table of pairs that share their baseline.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@return pmclua.ReportTable
+function M.table(result, comparison)
+  local compared, list = comparison.pairs, {}
+  local in_order, by_name = quantities(compared)
+  for _, its_rows in ipairs(in_order) do add_quantity(list, compared, its_rows) end
+  for _, metric in ipairs(result.per_metrics) do
+    if by_name[metric.event.field] and not by_name[metric.name] then add_elements(list, compared, metric) end
+  end
+  return { title = notes.several_title(result, compared), columns = columns(), rows = list,
+    notes = footnotes(result, comparison, compared) }
+end
+
+return M
