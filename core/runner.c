@@ -346,6 +346,8 @@ int main(int argc, char **argv)
         return empty_calls(strtoul(argv[2], NULL, 10));
     if (argc > 2 && strcmp(argv[1], "probed-calls") == 0)
         return probed_calls(argc - 2, argv + 2);
+    if (argc >= 4 && strcmp(argv[1], "reads") == 0)
+        return list_reads(argv[2], argv + 3);
     channel = argc >= 2 ? atoi(argv[1]) : -1;
     if (channel <= 2 || fcntl(channel, F_SETFD, FD_CLOEXEC) < 0) {
         fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);

@@ -167,6 +167,9 @@ int  runner_inherited(const int **list);
 int  runner_standard(int fd);
 /* Closes those, and the inherited ones: for a runner that runs a kernel and no commands. */
 void runner_close_others(void);
+/* Runs argv and writes a list of the files that it looked for to `path` (runner_reads.c): its exit status; 1 where it
+ * was not executed, 125 where the list is not whole. */
+int  list_reads(const char *path, char **argv);
 /* How many fields of one kind a message has. */
 int fields_count(const struct pmclua_message *message, uint32_t kind);
 /* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not

@@ -23,9 +23,8 @@ end
 local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others
 
 local function is_program(path)
-  local real = core.real_path(path)
-  local facts = real and core.stat(real)
-  return facts and bit.band(facts.mode, KIND) == FILE and bit.band(facts.mode, EXECUTABLE) ~= 0
+  local found, mode = core.signature(path)
+  return found and bit.band(mode, KIND) == FILE and bit.band(mode, EXECUTABLE) ~= 0
 end
 
 --- The path of a program in PATH, then in `more`; nil where it is in neither.

@@ -70,6 +70,7 @@ M.LEFT = {
   isatty = "no is an answer", sysconf = "a number that this libc knows or does not",
   clock_gettime = "a clock that every Linux has", clock = "a clock that every Linux has",
   time = "a clock that every Linux has",
+  getauxval = "a number that every process has",
   geteuid = "cannot fail", getpid = "cannot fail", gettid = "cannot fail",
   dlsym = "looks in what is loaded", dladdr = "looks in what is loaded", dlclose = "gives back",
   dlerror = "words",

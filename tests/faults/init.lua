@@ -34,6 +34,7 @@ local function share()
   local folder = scenarios.prepare()
   local library = support.build(folder .. "/shim.so", "cc", "-O1", "-Wall", "-fPIC", "-shared",
     "-I" .. support.root .. "/core", support.root .. "/tests/faults/shim.c", "-ldl")
+  scenarios.fill_cache(folder, library)
   shared = { folder = folder, library = library, names = calls.names(), index = {}, references = {} }
   for i, name in ipairs(shared.names) do shared.index[name] = i - 1 end
   return shared
@@ -63,8 +64,9 @@ local function run(case)
   os.execute(("mkdir '%s/tmp' '%s/home'"):format(place, place))
   write_plan(place .. "/plan", case)
   local env = scenario.env and scenario.env(place, share().folder) or {}
-  env.LD_PRELOAD, env.FAULTS_PLAN = share().library, place .. "/plan"
-  env.TMPDIR, env.XDG_RUNTIME_DIR, env.HOME = place .. "/tmp", place .. "/tmp", place .. "/home"
+  env.LD_PRELOAD, env.PMCLUA_FAULTS_PLAN = share().library, place .. "/plan"
+  env.TMPDIR, env.XDG_RUNTIME_DIR = place .. "/tmp", place .. "/tmp"
+  env.HOME = env.HOME or place .. "/home"
   local words = scenario.words(place, share().folder)
   local result = support.run(words, { limit_s = LIMIT_S, env = env })
   result.place, result.scenario = place, scenario

@@ -176,18 +176,19 @@ end
 
 -- ---- what is left ----
 
---- Files where none may be; of the cache all that is no source, object or list of headers.
+--- Files where none may be; of the cache all that is no source, object or list of what was read.
 local function left_files(result)
   return support.output_of(([[
     cd '%s'; find tmp home -type f ! -name history ! -path 'home/.local/state/pmclua/results/*.jsonl'
-    find cache ! -type d ! -name '*.so' ! -name '*.c' ! -name '*.headers' 2>/dev/null]]):format(result.place))
+    find cache ! -type d ! -name '*.so' ! -name '*.c' ! -name '*.reads' 2>/dev/null]]):format(result.place))
 end
 
 local LEAVING_TRIES = 40        -- of 0.05 s: what is ending may take so long on a busy machine
 
 --- Processes that were started by a run and stay, by the plan in their environment.
 local function left_processes(result)
-  local command = ("grep -laz 'FAULTS_PLAN=%s/plan' /proc/[0-9]*/environ 2>/dev/null"):format(result.place)
+  local search = "grep -laz 'PMCLUA_FAULTS_PLAN=%s/plan' /proc/[0-9]*/environ 2>/dev/null"
+  local command = search:format(result.place)
   local list
   for try = 1, LEAVING_TRIES do
     list = support.output_of(command)

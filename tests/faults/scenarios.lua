@@ -70,7 +70,10 @@ M.SCENARIOS = {
     words = function(place, shared)
       return { "sh", "-c", KERNEL, "sh", place, shared, support.program, HERE .. "/kernel.lua" }
     end,
-    env = function(place) return { XDG_CACHE_HOME = place .. "/cache" } end },
+    env = function(place, shared)
+      return { XDG_CACHE_HOME = place .. "/cache", XDG_STATE_HOME = place .. "/home/.local/state",
+        HOME = shared .. "/home" }
+    end },
   attached = { report = "report", truth = "cells", repetitions = 1,
     bounds = { page_faults = { SERVED, SERVED + START } },
     words = function(place, shared)
@@ -111,17 +114,24 @@ function M.can_run(name)
   return not M.SCENARIOS[name].needs_root or support.have_root() and support.have_tracefs()
 end
 
---- Makes what scenarios share: a program, a cache with one kernel, a stored result.
+local function run(words, env)
+  local made = support.pmclua(words, { env = env })
+  assert(made.status == 0, made.err)
+end
+
+--- Makes a cache with one kernel, compiled in the environment of the runs that take it from there.
+---@param shared string folder
+---@param library string that is preloaded
+function M.fill_cache(shared, library)
+  run({ HERE .. "/kernel.lua", "--no-store" }, { XDG_CACHE_HOME = shared .. "/cache", LD_PRELOAD = library,
+    HOME = shared .. "/home", PMCLUA_FAULTS_KERNELS = "cached" })
+end
+
+--- Makes what scenarios share: a program, a stored result.
 ---@return string folder
 function M.prepare()
   local shared = support.folder()
-  local function run(words, env)
-    local made = support.pmclua(words, { env = env })
-    assert(made.status == 0, made.err)
-  end
   support.build(shared .. "/walk", "cc", "-O1", "-g", "-I" .. support.root .. "/core", HERE .. "/walk.c")
-  run({ HERE .. "/kernel.lua", "--no-store" },
-    { XDG_CACHE_HOME = shared .. "/cache", FAULTS_KERNELS = "cached" })
   run { HERE .. "/stored.lua", "--store", shared .. "/stored.jsonl" }
   -- Others define probes meanwhile, which those of this machine's own list.
   support.write(shared .. "/tracefs/available_events", "sched:sched_switch\nsyscalls:sys_enter_read\n")

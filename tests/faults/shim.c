@@ -1,7 +1,7 @@
 /*
  * shim.c: makes one call of one program fail (LD_PRELOAD), and counts the calls of all.
  *
- * FAULTS_PLAN names a file that is mapped: struct plan. The `occurrence`-th call of `call` in the program
+ * PMCLUA_FAULTS_PLAN names a file that is mapped: struct plan. The `occurrence`-th call of `call` in the program
  * `program` (counted from 1, over its lifetime) meets `action`; all others go through. Where `occurrence` is
  * 0 calls are only counted. Programs of other names are left alone.
  *
@@ -77,7 +77,7 @@ static void meet_readings(void);
 
 __attribute__((constructor)) static void take_plan(void)
 {
-    const char *path = getenv("FAULTS_PLAN");
+    const char *path = getenv("PMCLUA_FAULTS_PLAN");
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         return;

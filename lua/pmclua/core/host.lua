@@ -121,6 +121,28 @@ function M.stat(path)
   return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
 end
 
+--- What changes when the file that `path` leads to is another or is written; nil where there is none.
+---@param path string
+---@return string? text
+---@return integer? mode
+---@return number? mtime_ns
+function M.signature(path)
+  local text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"
+  local mtime = ffi.new "uint64_t[1]"
+  if C.pmclua_signature(path, text, mode, mtime) < 0 then return nil end
+  return ffi.string(text), mode[0], tonumber(mtime[0])
+end
+
+--- Of a listing (workload/reads.lua) the place of the first line, from `from` on, that does not hold by what
+--- stat(2) says; nil: all hold.
+---@param listing string
+---@param from integer
+---@return integer?
+function M.listing_next(listing, from)
+  local offset = tonumber(C.pmclua_listing_next(listing, from - 1))
+  return offset >= 0 and offset + 1 or nil
+end
+
 --- `path` without links, "." and ".."; or nil, errno name, number.
 function M.real_path(path)
   local real = ffi.new("char[?]", C.PMCLUA_PATH_BYTES)

@@ -1,16 +1,21 @@
 --- compile.lua: C to shared objects, cached by content.
 --
--- An entry's key is everything that decides the outcome: the compiler's file, flags and source; headers
--- that are not the system's are compared by content when the entry is used. The cache is a private
+-- An entry's key is what is asked for: the compiler, flags, source, environment and working directory. Beside it
+-- stands every file that the compiler, the assembler and the linker looked for, found or not (reads.lua): all are as
+-- they were, or it is compiled again. Where that cannot be known an entry is never taken. The cache is a private
 -- folder; an entry appears whole, by rename, or not at all.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 local tool = require "pmclua.tool"
+local reads = require "pmclua.workload.reads"
 local words = require "pmclua.workload.words"
 
 local compile = {}
+
+-- Before the source's name in a listing: the entry is never taken.
+local UNKNOWN = "unknown "
 
 local function read_file(path)
   local file = io.open(path, "rb")
@@ -68,51 +73,45 @@ end
 
 -- ---- what decides ----
 
-local function compiler_identity(path)
-  local facts = core.stat(path)
-  return ("%s %s %s"):format(path, facts and facts.bytes or "?", facts and core.decimal(facts.mtime_ns)
-    or "?")
-end
-
---- Headers of a stored entry, from the lines "HASH PATH": true when all are as they were.
-local function headers_unchanged(listing)
-  for hash, path in listing:gmatch "(%x+) ([^\n]+)\n" do
-    local text = read_file(path)
-    if not text or core.hash(text) ~= hash then return false end
+-- The files of the user's that the compiler says it read, in make's format; nil where that is not whole.
+local function dependencies_of(text)
+  local list = text and text:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
+  if not list then return nil end
+  local needed = {}
+  for path in list:gsub("\\ ", "\1"):gmatch "%S+" do
+    needed[#needed + 1] = path:gsub("\1", " "):gsub("%$%$", "$")
   end
-  return true
+  return needed
 end
 
--- Stands for a hash where it is not known what was compiled: the entry is never taken.
-local UNKNOWN = "0"
-
---- The hash of a header as it was compiled. Of one that was changed since `source` was written that is not
---- known: when it was stands for it.
-local function header_hash(path, source)
-  local text, real, written = read_file(path), core.real_path(path), core.stat(source)
-  local facts = real and core.stat(real)
-  if not (text and facts and written) then return UNKNOWN end
-  return facts.mtime_ns < written.mtime_ns and core.hash(text) or core.decimal(facts.mtime_ns)
-end
-
---- The user's headers in make's dependency format, as "HASH PATH" lines; `source` itself left out.
----@param dependencies string? what the compiler wrote; nil: it cannot be read
----@param object string made of `source`: where it is the older, the clock was set, and no time means anything
-local function list_headers(dependencies, source, object)
+-- What decided an object, as reads.lua lists it. Where the object is the older, the clock was set, and no time means
+-- anything.
+local function list_reads(unit, source, object, list)
   local made, written = core.stat(object), core.stat(source)
   local is_ordered = made and written and made.mtime_ns >= written.mtime_ns
-  local list = is_ordered and dependencies and dependencies:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
-  if not list then return ("%s %s\n"):format(UNKNOWN, source) end
-  local lines = {}
-  for path in list:gmatch "%S+" do
-    if path ~= source then lines[#lines + 1] = ("%s %s\n"):format(header_hash(path, source), path) end
-  end
-  return table.concat(lines)
+  local needed, text = dependencies_of(read_file(object .. ".d")), read_file(list)
+  local is_known = is_ordered and needed and text and not reads.has_time(unit.text)
+  if not is_known then return UNKNOWN .. source .. "\n" end
+  local own = { [source] = true, [object] = true, [object .. ".d"] = true, [list] = true }
+  return reads.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
---- An entry's object: its name says with which headers it was compiled, so that the list of one and the
---- object of another, which two that compile at once may leave, do not meet.
-local function object_of(stem, listing) return ("%s-%s.so"):format(stem, core.hash(listing):sub(1, 16)) end
+-- What the end of an object's name says that it was made of, so that the list of one and the object of another, which
+-- two that compile at once may leave, do not meet. `made`: the object, where that is not known.
+local function ending_of(listing, made)
+  local contents = listing:find("^" .. UNKNOWN) and read_file(made)
+    or listing:gsub("file %S+ (%x%x+) ", "file %1 ")       -- a file of the same contents is the same
+  return core.hash(contents):sub(1, 16)
+end
+
+local function object_of(stem, ending) return ("%s-%s.so"):format(stem, ending) end
+
+--- The object of an entry that still holds; nil: there is none.
+local function find_entry(stem)
+  local ending, listing = (read_file(stem .. ".reads") or ""):match "^(%x+)\n(.*)$"
+  local object = ending and object_of(stem, ending)
+  return object and core.signature(object) and reads.hold(listing) and object or nil
+end
 
 -- ---- compiling ----
 
@@ -168,6 +167,16 @@ local function run_compiler(session, argv, unit)
   return result
 end
 
+-- Runs the compiler and lists what it looks for. Where that cannot be done, as under a debugger, it runs without.
+local function run_listed(session, list, argv, unit)
+  if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
+    local result = run_words(session, reads.words(list, argv))
+    if result.outcome == "done" and result.exit == 0 then return result end
+    os.remove(list)
+  end
+  return run_compiler(session, argv, unit)
+end
+
 ---@class pmclua.Unit
 ---@field text string the source
 ---@field label string its name in messages
@@ -215,7 +224,7 @@ local versions = {}
 ---@return string? nil: it does not say
 function compile.version(session, unit)
   local cc = compile.compiler(unit)[1]
-  local key = compiler_identity(cc)
+  local key = ("%s %s"):format(cc, core.signature(cc) or "?")
   if versions[key] == nil then
     local result = run_words(session, { cc, "--version" })
     versions[key] = result.outcome == "done" and result.output:match "^[^\n]+" or false
@@ -256,34 +265,35 @@ function compile.build(session, unit)
   local flags = flags_of(unit)
   local libs = unit.libs or {}
   local extension = unit.extension or "c"
-  local key = core.hash(table.concat({ compiler_identity(cc[1]), table.concat(cc, " "), table.concat(flags,
-    "\0"),
-    table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text }, "\1"))
+  local environment = words.environment(tool.changes(), {})
+  local key = core.hash(table.concat({ table.concat(cc, " "), table.concat(flags, "\0"),
+    table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text,
+    reads.surroundings(environment) }, "\1"))
   local stem = cache_folder() .. "/" .. key
-  local listing = read_file(stem .. ".headers")
-  local known = listing and object_of(stem, listing)
-  if known and core.stat(known) and headers_unchanged(listing) then return known end
+  local known = find_entry(stem)
+  if known then return known end
 
   -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
   -- make the object differ from the key.
   local source = stem .. "." .. extension
   write_private(source, text_of(unit))
   local object = temporary_for(stem .. ".so")
-  local argv = {}
+  local list, argv = object .. ".list", {}
   for _, part in ipairs { cc, flags, { "-MMD", "-MF", object .. ".d", "-o", object, source }, libs } do
     for _, word in ipairs(part) do argv[#argv + 1] = word end
   end
-  local ok, problem = pcall(run_compiler, session, argv, unit)
-  local dependencies = read_file(object .. ".d")
+  local ok, listing = pcall(run_listed, session, list, argv, unit)
+  if ok then ok, listing = pcall(list_reads, unit, source, object, list) end
   os.remove(object .. ".d")
+  os.remove(list)
   if not ok then
     os.remove(object)
-    error(problem, 0)
+    error(listing, 0)
   end
-  listing = list_headers(dependencies, source, object)
-  local made = object_of(stem, listing)
+  local ending = ending_of(listing, object)
+  local made = object_of(stem, ending)
   put_in_place(object, made)
-  write_private(stem .. ".headers", listing)
+  write_private(stem .. ".reads", ending .. "\n" .. listing)
   return made
 end
 

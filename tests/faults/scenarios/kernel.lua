@@ -3,7 +3,7 @@ local pmc = require "pmclua"
 
 -- In the cache is what a run of it alone has put there.
 local kernels = {}
-for name in (os.getenv "FAULTS_KERNELS" or "cached compiled"):gmatch "%a+" do
+for name in (os.getenv "PMCLUA_FAULTS_KERNELS" or "cached compiled"):gmatch "%a+" do
   kernels[#kernels + 1] =
     pmc.kernel { name = name, symbol = "fault", source = "fault.c", cflags = "-O1 -DNAME=" .. name,
       stderr = #kernels == 1 and "inherit" or nil }
