@@ -354,6 +354,15 @@ function Target:trial(event)
     topology.format(cpus))
 end
 
+--- What an event counts beyond this target; nil: nothing.
+---@param event pmclua.Event
+---@return string?
+function Target:excess(event)
+  if not self.cpus or not event.cpus or self.kind == "cgroup" then return nil end
+  local others = topology.without(topology.online(), self.cpus)
+  return #others > 0 and "of the whole machine or socket, not of the asked CPUs alone" or nil
+end
+
 --- Whether any of its processes or threads still runs; true for CPUs and cgroups.
 ---@return boolean
 function Target:is_alive()

@@ -121,6 +121,19 @@ describe("energy of a machine", function()
     end)
   end)
 
+  it("is said to be the whole machine's where some CPUs alone are asked for", function()
+    local topology = require "pmclua.target.topology"
+    support.need(#topology.online() > 1, "a machine of one CPU")
+    on_machine(CPU_CLOCK, function()
+      local function note(target)
+        return pmc.measure("true", { events = { SPEC }, target = target, repetitions = 1 }).events[1].note
+      end
+      assert.equal("of the whole machine or socket, not of the asked CPUs alone", note(pmc.cpus "0"))
+      assert.is_nil(note(pmc.system()))
+      assert.is_nil(note(pmc.cpus(topology.format(topology.online()))))
+    end)
+  end)
+
   it("that does is counted in its unit", function()
     on_machine(CPU_CLOCK, function()
       local group = pmc.group { SPEC, target = pmc.system() }:start()

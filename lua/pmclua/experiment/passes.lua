@@ -47,6 +47,7 @@ function passes.try_each(events, target)
     local tried = try_on(event, target, events[event.leader])
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
+    if event.cpus and target and target.excess then event.note = target:excess(event) or event.note end
     if tried.status == "counted" and not event.tool then usable[#usable + 1] = i end
   end
   return usable
