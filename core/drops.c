@@ -15,7 +15,7 @@
 #include "pmclua.h"
 #include "ring.h"
 
-enum { RING_BYTES = 128 * 1024, CPUS_MAX = 64 };
+enum { RING_BYTES = 256 * 1024, CPUS_MAX = 64, RECORD_MAX = 8192 };
 
 enum kind { EXECUTES, MAPS, ENDS };
 
@@ -142,6 +142,8 @@ static void read_ring(struct steps *steps, struct ring *ring)
     const struct perf_event_header *header;
     int broken = 0;
     ring_look(ring);
+    /* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
+    steps->is_short |= ring->limit - ring->place > ring->bytes - RECORD_MAX;
     while ((header = ring_record(ring, &broken))) {
         take_record(steps, header);
         ring_step(ring, header);

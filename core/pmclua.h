@@ -269,6 +269,7 @@ struct pmclua_result {
     uint32_t births;                       /* 1: this kernel has started threads or processes */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
+    uint32_t unseen;                       /* 1: so many were executed that not all were looked at */
     uint32_t left;                         /* processes that a command left running */
     struct pmclua_drop first_left;
     struct pmclua_failure failure;

@@ -309,6 +309,7 @@ static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct
     int count = drops ? pmclua_drops_read(drops, &result->drop) : 0;
     int matters = count > 0 && (!is_alone || result->drop.pid == pid);
     result->drops = matters ? (uint32_t)count : 0;
+    result->unseen = count == -ENOSPC && !is_alone;
     pmclua_drops_close(drops);
 }
 

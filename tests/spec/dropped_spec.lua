@@ -96,6 +96,14 @@ describe("a command that executes a program which may not be watched", function(
     end)
   end
 
+  it("is never missed without a word, however many others are executed", function()
+    local at = programs()
+    local line = ("for i in $(seq 3000); do /bin/true; done; %s/setgid 10"):format(at)
+    local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 1,
+      warmup = 0, store = false, quiet = true })
+    assert.matches("setuid or setgid", (result.remarks or {})[1] or "nothing")
+  end)
+
   it("is no matter to a count without children", function()
     local at = programs()
     local result = pmc.measure(pmc.command { at .. "/plain", tostring(OWN), "fork", at .. "/setgid", "10" },

@@ -211,6 +211,10 @@ local function add_once(list, item)
 end
 
 local function note_drop(self, result)
+  if result.unseen and not self.unseen then
+    self.unseen = true
+    table.insert(self.drops, require("pmclua.explain.dropped").UNSEEN)
+  end
   if result.left and not self.left then
     self.left = true                     -- once: each repetition leaves its own
     table.insert(self.drops, require("pmclua.explain.dropped").left(result.left))
