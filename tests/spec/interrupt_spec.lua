@@ -78,3 +78,22 @@ describe("an interrupt", function()
     assert.equal(130, ran.status)
   end)
 end)
+
+describe("Ctrl-C at the prompt", function()
+  it("ends a kernel that does not end, and keeps the session", function()
+    support.need(support.have "tmux" and support.have "cc", "tmux or a C compiler is not installed")
+    local terminal = require "tests.support.terminal"
+    local place = support.folder()
+    support.write(place .. "/hang.c", ENDLESS)
+    local screen = terminal.open { support.program }
+    finally(function() screen:close() end)
+    screen:expect "Ctrl-D leaves\n>"
+    screen:type(("r = pmc.measure(pmc.kernel { source = '%s/hang.c', symbol = 'hang', "
+      .. "params = { begun = '%s/begun' } }, "
+      .. "{ events = 'page-faults', iterations = 1, repetitions = 9, warmup = 0 })"):format(place, place))
+    screen:press "Enter"
+    support.await(function() return support.exists(place .. "/begun") end, "the kernel to hang")
+    screen:press "C-c"
+    screen:enter("40 + 2", "42\n>")
+  end)
+end)
