@@ -6,7 +6,7 @@ local regions = require "pmclua.experiment.regions"
 local support = require "tests.support"
 
 local INSTRUCTIONS = "instructions:u"
-local TURN = 4                       -- instructions, in tests/fixtures/region/counted.c
+local TURN, BEFORE = 4, 1            -- instructions, in tests/fixtures/region/counted.c: of work, before its return
 
 local path
 
@@ -56,6 +56,28 @@ describe("in the lab, a function's calls", function()
     assert.equal(values.min, values.max)
     assert.equal(100000, values.n)
     assert.equal(100000 * values.min, values.sum)
+  end)
+
+  it("cost what the code says once what probes change is taken off", function()
+    local result = regions.measure({ program(), "works", "16" }, { regions = { "work" },
+      events = { INSTRUCTIONS }, subtract = true, timeout = 60 })
+    local work = result[1]
+    assert.equal(16, work.calls)
+    local values, sum = work:values(INSTRUCTIONS), 0
+    for i = 1, 16 do sum = sum + BEFORE + TURN * 1000 * math.ceil(i / 2) end
+    assert.same({ sum, sum / 16 }, { values.sum, values.mean }, result:report { width = 200 })
+    assert.same({ BEFORE + TURN * 1000, BEFORE + TURN * 8000 }, { values.min, values.max })
+  end)
+
+  it("cost their caller the same whether they are followed, too, or not", function()
+    local sums = {}
+    for i, names in ipairs { { "recurse" }, { "recurse", "work" } } do
+      local result = regions.measure({ program(), "recursion", "50" }, { regions = names,
+        events = { INSTRUCTIONS }, subtract = true, timeout = 60 })
+      sums[i] = result:region("recurse"):values(INSTRUCTIONS).sum
+    end
+    assert.is_true(sums[1] > 50 * 100 * TURN)
+    assert.equal(sums[1], sums[2])
   end)
 
   it("on an older OS kernel are of one thread, which is said", function()
