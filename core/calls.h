@@ -145,7 +145,7 @@ static inline void thread_spend(const struct pmclua_calls *calls, struct thread 
 {
     struct region *of = &calls->region[region];
     for (uint32_t i = 0, words = own_words(calls); of->cost && i < words; i++) {
-        uint64_t more = (uint64_t)of->cost[(uint32_t)part * words + i];
+        uint64_t more = (uint64_t)of->cost[(size_t)part * words + i];
         thread->counts[calls->values + i] += more;
         of->spent[i] += more;
     }

@@ -94,11 +94,12 @@ static int set_costs(struct region_set *set, const struct message_field *field)
     struct message_field *costs = set->regions > 0 ? &set->costs[set->regions - 1] : NULL;
     if (!costs || costs->data || field->bytes == 0 || field->bytes % sizeof(int64_t) != 0)
         return -EPROTO;
-    void *copy = malloc(field->bytes);
+    uint8_t *copy = malloc(field->bytes);
     if (!copy)
         return -ENOMEM;
-    *costs = *field;
-    costs->data = memcpy(copy, field->data, field->bytes);
+    memcpy(copy, field->data, field->bytes);
+    costs->bytes = field->bytes;
+    costs->data = copy;
     return 0;
 }
 

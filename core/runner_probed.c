@@ -81,14 +81,16 @@ enum { AROUND = 64 << 10 };        /* bytes before and after such an address */
 /* Sums of a base and a scaled index, too: 1 to 9 times the address. */
 static int map_any_address(void)
 {
-    for (uint64_t times = 1; times <= 9 && any_address; times++) {
+    if (any_address == 0)
+        return -ENOTSUP;
+    for (uint64_t times = 1; times <= 9; times++) {
         void *place = (void *)(uintptr_t)(times * any_address - AROUND);
         void *got = mmap(place, 2 * AROUND, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (got != place)
             return -ENOMEM;
     }
-    return any_address ? 0 : -ENOTSUP;
+    return 0;
 }
 
 static char *map_code(const char *path, size_t code_bytes, size_t data_bytes)

@@ -210,7 +210,7 @@ describe("what probes cost, measured", function()
     local values = empty:values "cpu_time"
     local most = values.sum or 0
     assert.is_true(most == 0 or most / empty.calls < empty.runs[1].costs[1][ENABLED].both, most)
-    assert.equal(0, empty:values(FAULTS).sum)
+    assert.is_true(empty:values(FAULTS).sum <= 1)            -- the first of a process may have one
     if values.is_below then
       assert.is_nil(values.share)
       assert.truthy(result:report { width = 200 }:find("<below what probing costs>", 1, true))
@@ -236,9 +236,9 @@ describe("what probes cost, measured", function()
     support.need(lfs.attributes "/sys/kernel/tracing/uprobe_events", "no tracefs")
     for _, threads in ipairs { "all", "one" } do
       local result = regions.measure({ fixture.program "pages.c", "calls", "3" },
-        { regions = { "touch", "outer", "recurse", "empty", threads = threads }, events = { FAULTS },
+        { regions = { "touch", "outer", "recurse", "empty", threads = threads }, events = { fixture.MADVISE },
           calibrate = false, timeout = 30 })
-      assert.equal(6, result:region("touch"):values(FAULTS).sum)
+      assert.equal(3, result:region("touch"):values(fixture.MADVISE).sum)
     end
   end)
 end)
