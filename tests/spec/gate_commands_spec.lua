@@ -42,7 +42,7 @@ describe("pmclua stat", function()
     local found = run("stat", "-r", "6", "--limit", "page_faults <= +90%", "--gate", path, "--gate-output",
       folder .. "/gate.md", "--", "true")
     assert.equal(0, found.status)
-    assert.matches("gate: the limit holds\n$", found.err)
+    assert.matches("\ngate: the limit holds\n", found.err, 1, true)
     local written = support.read(folder .. "/gate.md")
     assert.matches("| page\\_faults &lt;= +90% | true | holds | ", written, 1, true)
     local other = { "-r", "6", "--limit", "page_faults <= +90%", "--gate", path, "--", "true", "x" }

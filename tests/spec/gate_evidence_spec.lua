@@ -51,6 +51,11 @@ describe("a gate of what is not there", function()
     end
   end)
 
+  it("checks the cells that were chosen, where others were left out on purpose", function()
+    local chosen = cells_of(two):where { n = 1 }
+    assert.equal("pass", gate(chosen, "cycles <= +1%", { baseline = cells_of(two) }).state)
+  end)
+
   it("cannot check a result without a cell", function()
     local empty = result.new(header_of { cells = {} })
     empty:finish "complete"

@@ -212,7 +212,9 @@ describe("pmclua gate", function()
     assert.same({ 0, "gate: all 2 limits hold\n", "" }, { held.status, held.out, held.err })
     local failed = run(before, after, "--limit", "cycles <= +1%", "-l", "page_faults <= 7")
     assert.equal(3, failed.status)
-    assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 [^\n]+\n$", failed.out)
+    assert.matches("^gate: 'cycles <= %+1%%', rows: fails: 1,050, was 1,000 [^\n]+\ngate: one run of the "
+      .. "baseline does not show how runs differ: intervals of counts are of the noise within it; [^\n]+\n$",
+      failed.out)
     assert.equal("", run(same, same, "-l", "instructions <= +1%", "--quiet").out)
   end)
 
@@ -370,12 +372,20 @@ describe("an undecided limit", function()
     local found = support.pmclua { "gate", path, other, "-l", "cycles <= +1%" }
     assert.equal(0, found.status)
     assert.matches("^gate: 'cycles <= %+1%%', rows: undecided: 1,008, was 1,000 %([^\n]+%): "
-      .. "it would have taken %+[%d.]+ %% to fail\n$", found.out)
+      .. "it would have taken %+[%d.]+ %% to fail\n", found.out)
     assert.equal(3, support.pmclua({ "gate", path, other, "-l", "cycles <= +1%", "--strict" }).status)
   end)
 end)
 
 describe("formats of a gate", function()
+  it("have no escape sequence of a name", function()
+    local r = of({ around(5), {}, {} }, { workloads = { { name = "a\27[31m", kind = "command" } },
+      cells = { { workload = "a\27[31m", levels = {} } } })
+    for _, format in ipairs { "text", "markdown", "junit", "json" } do
+      assert.is_nil(r:gate({ limits = { "cycles <= 4" } }):report({ format = format }):find "\27")
+    end
+  end)
+
   it("mark what fails, cannot be checked and is undecided, and escape what comes from outside", function()
     local r = of({ around(1008, 10), around(500), around(7) }, { name = "a<b" })
     local checked = r:gate { baseline = of { around(1000, 10), around(500), around(7) }, limits = {

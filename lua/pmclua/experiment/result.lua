@@ -26,6 +26,7 @@ local M = {}
 ---@field status "complete"|"interrupted"|"unfinished"|"running"
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
+---@field is_chosen boolean? cells were left out on purpose
 local Result = {}
 Result.__index = Result
 
@@ -149,7 +150,7 @@ function Result:where(conditions)
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.words(conditions), 2) end
   local result = view(self)
-  result.cell_list = adopt(result, with_controls_of(self, list))
+  result.cell_list, result.is_chosen = adopt(result, with_controls_of(self, list)), true
   return result
 end
 

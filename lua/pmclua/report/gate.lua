@@ -76,14 +76,24 @@ local function uncountable_lines(rows)
   return lines
 end
 
+-- A row whose interval is that of one stored run and holds the noise within it alone.
+local function is_within_one(row)
+  return row.runs == 1 and not row.paired and row.spread == nil and row.low ~= row.high
+end
+
 -- What intervals stand upon that was not measured.
 local function assumption(rows)
+  local within, spread = false, nil
   for _, row in ipairs(rows) do
-    if row.is_assumed then
-      return ("one run of the baseline does not show how runs differ: times are taken to, by %s; "
-        .. "several baseline files measure it, and --against needs none"):format(text.percent(row.spread))
-    end
+    within = within or is_within_one(row)
+    if row.is_assumed then spread = row.spread end
   end
+  if not (within or spread) then return nil end
+  local said = {}
+  if spread then said[1] = "times are taken to, by " .. text.percent(spread) end
+  if within then said[#said + 1] = "intervals of counts are of the noise within it" end
+  return ("one run of the baseline does not show how runs differ: %s; several baseline files measure it, and "
+    .. "--against needs none"):format(table.concat(said, ", "))
 end
 
 local function by_state(rows)

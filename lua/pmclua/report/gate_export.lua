@@ -6,6 +6,7 @@
 local escape = require "pmclua.report.markup"
 local json = require "pmclua.json"
 local said = require("pmclua.report.gate").said
+local text = require "pmclua.text"
 
 local M = {}
 
@@ -65,6 +66,8 @@ function M.json(gate)
   return json.encode(out, { order = ORDER }) .. "\n"
 end
 
+local function markdown(s) return escape.markdown(text.safe(s)) end
+
 local MARKS = { pass = "holds", fail = "**fails**", undecided = "undecided", uncountable = "**not checked**" }
 
 -- The state stands in a column of its own.
@@ -76,7 +79,7 @@ local function without_state(row) return (said(row):gsub("^%a[%a ]-: ", "")) end
 function M.markdown(gate)
   local lines = { "| limit | cell | | what was seen |", "| :--- | :--- | :--- | :--- |" }
   for _, row in ipairs(gate.results) do
-    lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(escape.markdown(row.text), escape.markdown(row.cell),
+    lines[#lines + 1] = ("| %s | %s | %s | %s |"):format(markdown(row.text), markdown(row.cell),
       MARKS[row.state], escape.markdown(without_state(row)))
   end
   return table.concat(lines, "\n") .. "\n"

@@ -34,6 +34,7 @@ Gate.__index = Gate
 ---@field runs integer? of the baseline
 ---@field spread number? between runs
 ---@field is_assumed boolean? the spread was not measured
+---@field paired boolean? the baseline ran in the same blocks
 
 --- What did not hold or could not be decided, a line each; one line where all held.
 ---@return string
@@ -166,8 +167,9 @@ local function against_own(result, against)
   return list
 end
 
--- Labels of the cells that a baseline has and the result lacks.
+-- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
 local function lost_cells(result, baselines)
+  if result.is_chosen then return {} end
   local here, lost, seen = place.index(result), {}, {}
   for _, baseline in ipairs(baselines) do
     for cell in baseline:cells() do

@@ -218,6 +218,7 @@ local function relative(limit, new, befores, options)
   if not found then return uncountable(limit, why) end
   local result = check.judge(limit, found, value_of(new.found), mean_of(olds))
   result.runs, result.spread, result.is_assumed = #olds, found.spread, found.is_assumed
+  result.paired = options.paired or nil
   return result
 end
 
