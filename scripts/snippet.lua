@@ -44,7 +44,7 @@ local STATUS = { usage = 2, uncountable = 77 }
 
 local function snippet_of(code)
   return pmc.snippet { asm = not opt.c and code or nil, c = opt.c and code or nil, init = opt.init,
-    syntax = opt.syntax, unroll = "{unroll}", name = code }
+    syntax = opt.syntax, unroll = "{unroll}" }
 end
 
 local function measure()

@@ -6,6 +6,7 @@
 
 local compile = require("pmclua.lazy").module "pmclua.workload.compile"
 local core = require "pmclua.core"
+local explain = require "pmclua.explain"
 local paths = require "pmclua.paths"
 
 local M = {}
@@ -154,12 +155,20 @@ local function fingerprint(value)
   return require("pmclua.json").encode(value)
 end
 
+-- What is known of a workload; where the machine refuses to say, why.
+local function described(workload, levels, session, known)
+  local ok, made = pcall(describe[workload.kind], workload, levels, session, known)
+  if ok then return made end
+  if not explain.is(made) then error(made, 0) end
+  return { unknown = tostring(made) }
+end
+
 -- Each workload once for all cells in which it is the same.
 local function workloads_of(cells, session)
   local list, seen, known = {}, {}, {}
   for _, cell in ipairs(cells) do
     local workload = cell.workload
-    local made = describe[workload.kind](workload, cell.levels, session, known)
+    local made = described(workload, cell.levels, session, known)
     made.workload, made.kind = workload.name, workload.kind
     local key = fingerprint(made)
     if not seen[key] then
@@ -238,10 +247,19 @@ function M.difference(stored, here)
       end
     end
   end
+end
+
+--- Which variable that changes what programs do is another, in words; nil: none that is known of both.
+---@param stored? table
+---@param here table
+---@return string?
+function M.other_environment(stored, here)
+  if not stored then return nil end
   local was, is = stored.environment or {}, here.environment or {}
   for _, name in ipairs(LOOKED_AT) do
     if was[name] ~= is[name] then
-      return ("the environment variable %s was %s and is %s"):format(name, said(was[name]), said(is[name]))
+      local form = "resumed in another environment: %s was %s and is %s"
+      return form:format(name, said(was[name]), said(is[name]))
     end
   end
 end

@@ -167,7 +167,7 @@ local function plan_all(self, options, session)
   if stored then declaration.seed = stored.header.seed end
   local made = plan.make(declaration)
   local header = plan.header(declaration, made)
-  if stored then resume.check(options.resume, stored, header) end
+  if stored then made.remark = resume.check(options.resume, stored, header) end
   check_workloads(made.cells, session)
   add_machine_code(header, made.cells, session)
   if not declaration.regions and not declaration.target then
@@ -234,7 +234,8 @@ local function run_plan(declaration, made, session, into, options)
   local signal = core.interrupt_signal()
   core.catch_interrupts(caught)
   progress:clear()
-  return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
+  return { ok = ok, status = status, problem = problem, signal = signal,
+    remarks = { made.remark, unpack(run.remarks or {}) },
     cut_off = run.cut_off }
 end
 

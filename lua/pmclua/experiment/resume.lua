@@ -86,7 +86,9 @@ local function difference(stored, here)
   end
 end
 
---- Checks that a stored run is of this plan, of the same programs, on this host.
+--- Checks that a stored run is of this plan, of the same programs, on this host. Returns what is to be known of
+--- what differs all the same, if anything does.
+---@return string?
 function M.check(path, stored, header)
   local changed = require("pmclua.experiment.how").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
@@ -96,6 +98,7 @@ function M.check(path, stored, header)
   end
   if changed then refuse(path, changed, "one result would hold both: measure it anew") end
   check_host(path, stored.header.host or {}, header.host)
+  return require("pmclua.experiment.how").other_environment(stored.header.how, header.how)
 end
 
 --- Which steps a run has done already.

@@ -25,7 +25,7 @@ local FIELDS = { { "argv", "command", words }, { "program", "program" }, { "prog
   { "source", "source" }, { "source_hash", "its hash" }, { "symbol", "symbol" },
   { "params", "parameters", assignments }, { "compiler", "compiler" }, { "command", "compiled by", words },
   { "library", "library" }, { "library_hash", "its hash" }, { "threads", "threads" }, { "cpus", "CPUs" },
-  { "defined", "defined in" } }
+  { "defined", "defined in" }, { "unknown", "not known" } }
 
 local function add(rows, name, value, show)
   if value ~= nil then rows[#rows + 1] = { name, show and show(value) or tostring(value) } end

@@ -76,7 +76,7 @@ local how = members_of {
     cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
     source_text = text, symbol = text, params = named_texts, compiler = text, command = texts,
     included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
-    defined = text }),
+    defined = text, unknown = text }),
 }
 
 M.header = {

@@ -109,6 +109,8 @@ local function copies_fact_of(spec)
   end
 end
 
+local function named(code) return code:find "%S" and code or "(empty)" end
+
 --- A snippet as a kernel.
 ---@param spec table { asm = "add rax, rbx" | c = "x += y", init =, syntax = "intel"|"att", unroll = 100, name =, cflags = }
 ---   unroll: a number, or "{FACTOR}"; init: run once before the loop (assembly), or declarations (C)
@@ -122,7 +124,7 @@ function M.new(spec)
   local code = spec.asm and asm_code(spec) or ("%s\n;%s"):format(spec.init or "", spec.c)
   local cflags = { unpack(words.list(spec.cflags)) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)
-  local made = kernel.new { name = spec.name or spec.asm or spec.c, code = code, symbol = "snippet",
+  local made = kernel.new { name = spec.name or named(spec.asm or spec.c), code = code, symbol = "snippet",
     cflags = cflags,
     libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
   made.generate = spec.c and generator_of(spec) or nil
