@@ -34,7 +34,7 @@ local function share()
   local folder = scenarios.prepare()
   local library = support.build(folder .. "/shim.so", "cc", "-O1", "-Wall", "-fPIC", "-shared",
     "-I" .. support.root .. "/core", support.root .. "/tests/faults/shim.c", "-ldl")
-  scenarios.fill_cache(folder, library)
+  scenarios.prepare_results(folder, library)
   shared = { folder = folder, library = library, names = calls.names(), index = {}, references = {} }
   for i, name in ipairs(shared.names) do shared.index[name] = i - 1 end
   return shared
@@ -69,7 +69,7 @@ local function run(case)
   env.HOME = env.HOME or place .. "/home"
   local words = scenario.words(place, share().folder)
   local result = support.run(words, { limit_s = LIMIT_S, env = env })
-  result.place, result.scenario = place, scenario
+  result.place, result.scenario, result.library = place, scenario, share().library
   result.counts, result.met = read_plan(place .. "/plan")
   result.reference = share().references[case.scenario]
   return result

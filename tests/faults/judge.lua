@@ -147,7 +147,8 @@ end
 
 --- What is missing is made up for by resuming it.
 local function check_resumed(result, path, complain)
-  local again = support.run(result.scenario.again(path), { limit_s = LIMIT_S })
+  local again = support.run(result.scenario.again(path),
+    { limit_s = LIMIT_S, env = { LD_PRELOAD = result.library } })          -- as it was, but without a plan
   local report, n = again.status == 0 and json.decode(again.out), 0
   for _, cell in ipairs(report and report.cells or {}) do n = n + cell.values.page_faults.n end
   -- The one that met the fault is in the result as what it was, a failure.

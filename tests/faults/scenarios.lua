@@ -119,20 +119,20 @@ local function run(words, env)
   assert(made.status == 0, made.err)
 end
 
---- Makes a cache with one kernel, compiled in the environment of the runs that take it from there.
+--- Makes a cache with one kernel and a stored result, in the environment of the runs that go on with them.
 ---@param shared string folder
 ---@param library string that is preloaded
-function M.fill_cache(shared, library)
+function M.prepare_results(shared, library)
+  run({ HERE .. "/stored.lua", "--store", shared .. "/stored.jsonl" }, { LD_PRELOAD = library })
   run({ HERE .. "/kernel.lua", "--no-store" }, { XDG_CACHE_HOME = shared .. "/cache", LD_PRELOAD = library,
     HOME = shared .. "/home", PMCLUA_FAULTS_KERNELS = "cached" })
 end
 
---- Makes what scenarios share: a program, a stored result.
+--- Makes what scenarios share: a program, a tracefs.
 ---@return string folder
 function M.prepare()
   local shared = support.folder()
   support.build(shared .. "/walk", "cc", "-O1", "-g", "-I" .. support.root .. "/core", HERE .. "/walk.c")
-  run { HERE .. "/stored.lua", "--store", shared .. "/stored.jsonl" }
   -- Others define probes meanwhile, which those of this machine's own list.
   support.write(shared .. "/tracefs/available_events", "sched:sched_switch\nsyscalls:sys_enter_read\n")
   return shared
