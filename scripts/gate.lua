@@ -4,9 +4,9 @@
 -- method: each limit is checked in each cell of the new result, the last file. `instructions <= +1%` is
 --   against the same cell of the baseline: it fails where the whole interval of the ratio is above, holds where
 --   the whole interval is below, and is undecided between. `page_faults <= 5000` is against the median. With
---   several baseline files the interval holds how runs differ. --against OLD -- NEW runs both commands,
---   interleaved in blocks, so that what drifts falls on both: the way to gate times. Without --limit the limits
---   that the experiment declared are checked.
+--   several baseline files, or one that was merged, the interval holds how runs differ. --against OLD -- NEW
+--   runs both commands, interleaved in blocks, so that what drifts falls on both: the way to gate times. Without
+--   --limit the limits that the experiment declared are checked.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 -- example:

@@ -255,3 +255,65 @@ describe("stored results of what was counted differently", function()
       said, 1, true)
   end)
 end)
+
+describe("several runs of a baseline", function()
+  local pmc = require "pmclua"
+
+  -- Runs of one program at several times: each is exact, and they differ.
+  local function run_of(value, folder, name, more)
+    return made.stored(("%s/%s.jsonl"):format(folder, name), header_of(more),
+      made.records({ constant(value), constant(500), constant(7) }, { levels = {} }))
+  end
+
+  local function three(folder)
+    return run_of(1000, folder, "a"), run_of(1010, folder, "b"), run_of(990, folder, "c")
+  end
+
+  it("bring in how runs differ: what is one more of them does not fail, and a large change does", function()
+    local folder = support.folder()
+    local a, b, c = three(folder)
+    local another, worse = run_of(1012, folder, "d"), run_of(1300, folder, "e")
+    local function state(new, limit, ...)
+      local checked = gate(pmc.load(new), limit, { baseline = { ... } })
+      return checked.state, checked.results[1].runs
+    end
+    assert.same({ "fail", 1 }, { state(another, "cycles <= +0%", a) })
+    assert.same({ "undecided", 3 }, { state(another, "cycles <= +0%", a, b, c) })
+    assert.same({ "pass", 3 }, { state(another, "cycles <= +20%", a, b, c) })
+    assert.same({ "fail", 3 }, { state(worse, "cycles <= +10%", a, b, c) })
+    local found = support.pmclua { "gate", a, b, c, worse, "-l", "cycles <= +10%" }
+    assert.equal(3, found.status)
+    assert.matches("was 1,000, in 3 runs that differ by 1 % (+30 %", found.out, 1, true)
+  end)
+
+  it("are the same runs merged into one file", function()
+    local folder = support.folder()
+    local a, b, c = three(folder)
+    local merged, new = folder .. "/merged.jsonl", pmc.load(run_of(1300, folder, "e"))
+    pmc.stored.merge({ a, b, c }, merged)
+    local one = gate(new, "cycles <= +10%", { baseline = merged }).results[1]
+    local several = gate(new, "cycles <= +10%", { baseline = { a, b, c } }).results[1]
+    for _, name in ipairs { "state", "runs", "low", "high", "ratio", "spread" } do
+      assert.equal(several[name], one[name])
+    end
+    assert.equal(3, one.runs)
+  end)
+
+  it("are all of the same kind of host", function()
+    local folder = support.folder()
+    local function on(name, cpu)
+      return run_of(1000, folder, name, { host = { hostname = name, cpu = cpu } })
+    end
+    local merged = folder .. "/merged.jsonl"
+    pmc.stored.merge({ on("a", "X"), on("b", "Y") }, merged)
+    local here = pmc.load(on("c", "X"))
+    assert.matches("its cpu is 'Y', here it is 'X'",
+      support.message_of(gate, here, "cycles <= +1%", { baseline = merged }), 1, true)
+  end)
+
+  it("are not one run twice", function()
+    local a = run_of(1000, support.folder(), "a")
+    assert.matches("a.jsonl is there twice", support.message_of(gate, plain, "cycles <= +1%",
+      { baseline = { a, a } }), 1, true)
+  end)
+end)

@@ -88,7 +88,7 @@ M.header = {
   margin = either(number, map_of(number)), level = share,
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
-  host = object, lacks = list_of(text), reject_if = text,
+  host = object, hosts = list_of(object), lacks = list_of(text), reject_if = text,
   overhead = list_of(overhead),
   regions = members_of { kind = text, entries = flag },
   stop = members_of { interval = share, repetitions = count, seconds = number },

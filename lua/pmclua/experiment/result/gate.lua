@@ -108,18 +108,23 @@ local HINTS = {
   cpu = "counts of different CPUs differ by themselves; --any-cpu compares them",
 }
 
---- Raises an error object where a baseline is of another kind of host.
----@param here table facts of a host
----@param baseline pmclua.Result
----@param options { any_host: boolean?, any_cpu: boolean? }
-function M.check_host(here, baseline, options)
-  local there = baseline.header.host or {}
+local function check_one_host(here, there, options)
   local name, is_cpu = hosts.difference(here, there)
   local is_allowed = options.any_cpu or options.any_host and not is_cpu
   if not name or is_allowed then return end
   error(explain.problem { code = "EHOST", operation = "gate",
     message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
       tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
+end
+
+--- Raises an error object where a baseline is of another kind of host.
+---@param here table facts of a host
+---@param baseline pmclua.Result
+---@param options { any_host: boolean?, any_cpu: boolean? }
+function M.check_host(here, baseline, options)
+  for _, there in ipairs(baseline.header.hosts or { baseline.header.host }) do
+    check_one_host(here, there, options)
+  end
 end
 
 local function load(baseline)
@@ -148,11 +153,52 @@ end
 ---@field befores pmclua.Cell[] of each run of the baseline; false where one has none
 ---@field paired boolean
 
-local function against_stored(result, indices)
+-- One run of the baseline: its cells by their keys, and these in order.
+---@class pmclua.BaselineRun
+---@field keys string[]
+---@field cells table<string, pmclua.Cell>
+
+-- The key of a cell without what tells merged files apart.
+local function key_in_run(cell, factor)
+  local levels = {}
+  for name, level in pairs(cell.levels) do
+    if name ~= factor then levels[name] = level end
+  end
+  return place.key(cell.workload, levels, cell)
+end
+
+-- The cells of a baseline as a run, or as several where it was merged of files and the new result was not.
+---@return pmclua.BaselineRun[]
+local function runs_of(baseline, result)
+  local factor = baseline.header.unpaired
+  if factor and result.factor_by_name[factor] then factor = nil end
+  local runs, by_level = {}, {}
+  for cell in baseline:cells() do
+    local level = factor and cell.levels[factor] or 1
+    local run = by_level[level]
+    if not run then
+      run = { keys = {}, cells = {} }
+      runs[#runs + 1], by_level[level] = run, run
+    end
+    local key = key_in_run(cell, factor)
+    run.keys[#run.keys + 1], run.cells[key] = key, cell
+  end
+  return runs
+end
+
+local function all_runs(baselines, result)
+  local all = {}
+  for _, baseline in ipairs(baselines) do
+    for _, run in ipairs(runs_of(baseline, result)) do all[#all + 1] = run end
+  end
+  return all
+end
+
+local function against_stored(result, runs)
   local list = {}
   for cell in result:cells() do
     local key, befores = place.key(cell.workload, cell.levels, cell), {}
-    for i, index in ipairs(indices) do befores[i] = index[key] or false end
+    for i, run in ipairs(runs) do befores[i] = run.cells[key] or false end
     list[#list + 1] = { cell = cell, befores = befores, paired = false }
   end
   return list
@@ -168,13 +214,12 @@ local function against_own(result, against)
 end
 
 -- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
-local function lost_cells(result, baselines)
+local function lost_cells(result, runs)
   if result.is_chosen then return {} end
   local here, lost, seen = place.index(result), {}, {}
-  for _, baseline in ipairs(baselines) do
-    for cell in baseline:cells() do
-      local key = place.key(cell.workload, cell.levels, cell)
-      if not (here[key] or seen[key]) then lost[#lost + 1] = cell:label() end
+  for _, run in ipairs(runs) do
+    for _, key in ipairs(run.keys) do
+      if not (here[key] or seen[key]) then lost[#lost + 1] = run.cells[key]:label() end
       seen[key] = true
     end
   end
@@ -233,7 +278,7 @@ local function run_spread(asked)
   return share or explain.misuse("run_spread: " .. why, 5)
 end
 
-local function rows_of(result, baselines, gated, limits, options)
+local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, base = {}, result.header.level or 0.95
   local level = interval.bonferroni(base, count_relative(gated, limits))
   local why, why_before = why_unfinished(result, "the run"), first_unfinished(baselines)
@@ -245,7 +290,7 @@ local function rows_of(result, baselines, gated, limits, options)
       cut_short(row, why or limit.relative and why_before)
       rows[#rows + 1] = row
     end
-    for _, label in ipairs(lost_cells(result, baselines)) do
+    for _, label in ipairs(lost_cells(result, runs)) do
       rows[#rows + 1] = { state = "uncountable", text = limit.formula, cell = label, unit = "",
         reason = "the baseline has this cell, and the new result has not" }
     end
@@ -278,13 +323,11 @@ function M.check(result, options)
   local limits = parsed_limits(options.limits or result.header.gate or {})
   result = with_metrics(result, limits)
   check_names(result, limits)
-  local baselines, indices = baselines_of(options.baseline, limits), {}
-  for i, baseline in ipairs(baselines) do
-    M.check_host(result.header.host or {}, baseline, options)
-    indices[i] = place.index(baseline)
-  end
-  local gated = options.against and against_own(result, options.against) or against_stored(result, indices)
-  local rows = rows_of(result, baselines, gated, limits, options)
+  local baselines = baselines_of(options.baseline, limits)
+  for _, baseline in ipairs(baselines) do M.check_host(result.header.host or {}, baseline, options) end
+  local runs = all_runs(baselines, result)
+  local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
+  local rows = rows_of(result, baselines, runs, gated, limits, options)
   return setmetatable({ state = check.together(rows), results = rows, result = result,
     baselines = baselines }, Gate)
 end
