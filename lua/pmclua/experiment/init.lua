@@ -234,9 +234,8 @@ local function run_plan(declaration, made, session, into, options)
   local signal = core.interrupt_signal()
   core.catch_interrupts(caught)
   progress:clear()
-  return { ok = ok, status = status, problem = problem, signal = signal,
-    remarks = { made.remark, unpack(run.remarks or {}) },
-    cut_off = run.cut_off }
+  return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
+    cut_off = run.cut_off, resumed = made.remark }
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
@@ -247,6 +246,7 @@ local function conclude(declaration, into, ended)
   into.holding:finish()
   result.status, result.problem, result.path = ended.status, ended.problem or storing.problem, storing.path
   result.remarks = require("pmclua.experiment.levels_used").remarks(declaration)
+  if ended.resumed then table.insert(result.remarks, ended.resumed) end
   for _, remark in ipairs(ended.remarks or {}) do table.insert(result.remarks, remark) end
   result.cut_off = ended.cut_off
   result.signal = ended.status == "interrupted" and ended.signal or nil
