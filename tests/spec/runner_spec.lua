@@ -53,13 +53,19 @@ void counted(void *state, uint64_t iterations) { touch_pages((uint64_t)resets); 
 void print(void *state, uint64_t iterations) { puts("printed"); }
 void fork_on(void *state, uint64_t iterations) { fork(); }
 void fork_and_abort(void *state, uint64_t iterations) { if (fork() == 0) { sleep(30); _exit(0); } abort(); }
-static void *make_noise(void *nothing) { for (;;) { touch_pages(1); usleep(100); } return 0; }
+static volatile uint64_t touched;
+static void *make_noise(void *nothing) { for (;;) { touch_pages(1); touched++; usleep(100); } return 0; }
 void *noise_setup(const struct pmclua_params *params) { pthread_t t; pthread_create(&t, 0, make_noise,
   0); return 0; }
 void noise(void *state, uint64_t iterations) {}
 void nap(void *state, uint64_t iterations) { usleep(5000); }
 void *noise_and_nap_setup(const struct pmclua_params *params) { return noise_setup(params); }
-void noise_and_nap(void *state, uint64_t iterations) { usleep(5000); }
+/* Until the thread has touched a page from its beginning to its end meanwhile, for a second at most. */
+void noise_and_nap(void *state, uint64_t iterations)
+{
+    uint64_t before = touched;
+    for (int i = 0; i < 10000 && touched < before + 2; i++) usleep(100);
+}
 void *slow_setup(const struct pmclua_params *params) { usleep(300000); return 0; }
 void slow(void *state, uint64_t iterations) {}
 void fork_last(void *state, uint64_t iterations) {}
