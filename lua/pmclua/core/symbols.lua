@@ -164,17 +164,24 @@ function Symbols:is_fixed() return C.pmclua_symbols_is_fixed(open_handle(self)) 
 ---@return number
 function Symbols:base() return core.exact(C.pmclua_symbols_base(open_handle(self))) end
 
+---@class pmclua.core.Body what the code of a function shows
+---@field loops_to_entry boolean
+---@field calls boolean
+---@field jumps_out boolean
+---@field unknown_at integer? address in the file of an instruction that was not understood
+
 --- Where a function can be left. Returns its exits and what else its code shows; or nil, errno name and
 --- the body: ELIBACC without Capstone, ENOTSUP for a machine that it does not know, EILSEQ where an
 --- instruction (at body.unknown_at) was not understood, ENODATA where the size is not known.
 ---@param index integer
 ---@return { offset: integer, tail: boolean }[]? exits offsets in the file; tail: jumps to another function
----@return { loops_to_entry: boolean, calls: boolean, jumps_out: boolean, unknown_at: integer? }|string body, or errno name
+---@return pmclua.core.Body|string body, or errno name
 function Symbols:exits(index)
   local body = ffi.new "struct pmclua_body"
   local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
   local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
-    jumps_out = body.jumps_out ~= 0, unknown_at = body.unknown_at ~= 0 and core.exact(body.unknown_at) or nil }
+    jumps_out = body.jumps_out ~= 0 }
+  if body.unknown_at ~= 0 then facts.unknown_at = core.exact(body.unknown_at) end
   local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
   -- The code is read again.
   if count > 0 then count = C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body) end

@@ -21,8 +21,8 @@ function M.remark(name)
 end
 
 --- Where more programs were executed than could be looked at.
-M.UNSEEN = "so many programs were executed that not each could be looked at: whether Linux ended the counting "
-  .. "of one that is setuid or setgid, has capabilities or may not be read is not known"
+M.UNSEEN = "so many programs were executed that not each could be looked at: whether Linux ended the "
+  .. "counting of one that is setuid or setgid, has capabilities or may not be read is not known"
 
 --- The same where calls are followed.
 ---@param name string of the program

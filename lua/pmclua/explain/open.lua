@@ -122,7 +122,8 @@ function rules.EACCES(failure, facts)
       local why = kernel_forbidden(failure, facts)
       local pmu = facts.pmu(kinds.type_of(attr))
       local needed = setting(pmu.cpumask and 0 or 1)
-      return ("%s, and the PMU %s cannot leave it out"):format(why, pmu.name), as_root(facts) .. ", or " .. needed
+      local advice = as_root(facts) .. ", or " .. needed
+      return ("%s, and the PMU %s cannot leave it out"):format(why, pmu.name), advice
     end
     if outcome ~= "EACCES" then return rules[outcome](failure, facts) end
   end

@@ -24,7 +24,8 @@ describe("in the lab, calls on stacks that switch", function()
   lazy_setup(lab.need_lab)
 
   for _, shape in ipairs { "moves", "turns" } do
-    it(("have durations and no counts, and nothing where one thread is followed (%s)"):format(shape), function()
+    local sentence = "have durations and no counts, and nothing where one thread is followed (%s)"
+    it(sentence:format(shape), function()
       local work, times, is_all = run(shape, 20)
       if not is_all then
         assert.is_nil(work:values("instructions:u").sum)
