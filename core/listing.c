@@ -44,7 +44,7 @@ static const char *after_words(const char *line, int words)
 static int holds(const char *line, const char *end)
 {
     char path[PATH_MAX], signature[PMCLUA_SIGNATURE_BYTES];
-    uint32_t mode;
+    uint32_t mode = 0;
     uint64_t mtime_ns;
     int words = words_before(line);
     const char *name = words ? after_words(line, words) : end;

@@ -46,9 +46,11 @@ int64_t guard_look(const struct births *births)
         return births->broken;
     uint64_t used = cpu_ns() - births->cpu_ns, now, later;
     int result = look(births, &now);
-    uint64_t enabled = now - births->enabled_ns;
-    if (result < 0 || enabled >= used)
+    if (result < 0)
         return result;
+    uint64_t enabled = now - births->enabled_ns;
+    if (enabled >= used)
+        return 0;
     int is_standing = look(births, &later) < 0 || later == now;
     return is_standing ? -EUCLEAN : (int64_t)(used - enabled);
 }
