@@ -85,7 +85,7 @@ static int map_any_address(void)
         return -ENOTSUP;
     for (uint64_t times = 1; times <= 9; times++) {
         void *place = (void *)(uintptr_t)(times * any_address - AROUND);
-        void *got = mmap(place, 2 * AROUND, PROT_READ | PROT_WRITE,
+        void *got = mmap(place, (size_t)2 * AROUND, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (got != place)
             return -ENOMEM;
