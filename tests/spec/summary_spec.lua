@@ -155,13 +155,18 @@ describe("a count that did not run all the time", function()
     assert.equal(1, cell.ipc.missing)
   end)
 
-  it("of a target that never ran says so", function()
-    local records = made.records { { 0 }, { 7 }, {} }
-    records[1].enabled[1], records[1].running[1] = 0, 0
-    local cycles = first_cell(records, command()).cycles
-    assert.same({ "not-counted", 0 }, { cycles.status, cycles.n })
-    assert.matches("the target never ran", cycles.why)
-  end)
+  for whose, case in pairs {
+    ["a target that never ran"] = { { target = "cgroup idle" }, "the target never ran" },
+    ["a command, which always runs,"] = { {}, "Linux ended the counting of a program that was executed" },
+  } do
+    it("at all, of " .. whose .. " says why", function()
+      local records = made.records { { 0 }, { 7 }, {} }
+      records[1].enabled[1], records[1].running[1] = 0, 0
+      local cycles = first_cell(records, command(case[1])).cycles
+      assert.same({ "not-counted", 0 }, { cycles.status, cycles.n })
+      assert.matches(case[2], cycles.why, 1, true)
+    end)
+  end
 end)
 
 describe("an event that could not be opened", function()
