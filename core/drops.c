@@ -68,9 +68,18 @@ static int open_cpu(struct pmclua_drops *drops, int pid, int cpu)
     return 0;
 }
 
+/* libc reads a file of sysfs for it; the number stays what it was at the start. */
+static long cpus_that_may_be(void)
+{
+    static long count;
+    if (count == 0)
+        count = sysconf(_SC_NPROCESSORS_CONF);
+    return count;
+}
+
 int pmclua_drops_open(struct pmclua_drops **out, int32_t pid)
 {
-    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    long cpus = cpus_that_may_be();
     if (cpus < 1 || cpus > CPUS_MAX)
         return -E2BIG;                        /* each is inherited by each child: that costs the target */
     struct pmclua_drops *drops = calloc(1, sizeof *drops);

@@ -107,12 +107,12 @@ end
 
 -- Named metrics that limits and predictions need, as if the script had listed them.
 local function add_metrics(declaration)
-  local have, metric = known_names(declaration), require "pmclua.metric"
+  local have = known_names(declaration)
   declaration.metrics = { unpack(declaration.metrics) }       -- it may be the default's
   for _, kind in ipairs { "expect", "gate" } do
     for _, formula in ipairs(declaration[kind] or {}) do
       for _, name in ipairs(formula.needs) do
-        local named = not have[name] and metric.named(name)
+        local named = not have[name] and require("pmclua.metric").named(name)
         if named then declaration.metrics[#declaration.metrics + 1], have[name] = M.variant(named), true end
       end
     end
