@@ -175,7 +175,8 @@ describe("marks", function()
       end
     end
     assert.equal(5100, of_threads)
-    assert.same({}, result.remarks)
+    -- What else is said may be of so many threads that programs could not be looked at.
+    for _, remark in ipairs(result.remarks) do assert.is_nil(remark:find "mark", remark) end
   end)
 
   it("of a forked child are its own, and its parent's go on", function()

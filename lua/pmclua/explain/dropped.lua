@@ -20,9 +20,9 @@ function M.remark(name)
     .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
 end
 
---- Where more programs were executed than could be looked at.
-M.UNSEEN = "so many programs were executed that not each could be looked at: whether Linux ended the "
-  .. "counting of one that is setuid or setgid, has capabilities or may not be read is not known"
+--- Where more programs were executed, or more threads came and went, than there is room to record.
+M.UNSEEN = "so many programs or threads were started that not each program could be looked at: whether Linux "
+  .. "ended the counting of one that is setuid or setgid, has capabilities or may not be read is not known"
 
 --- The same where calls are followed.
 ---@param name string of the program
