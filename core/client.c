@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "message.h"
-#include "padding.h"
+#include "message/message.h"
+#include "host/padding.h"
 
 struct pmclua_runner {
     pid_t pid;

@@ -51,7 +51,7 @@ end
 
 --- What a script at a path of its user's takes, as far as one can know.
 local function any_experiment()
-  return { name = "*", own = {}, common = require("pmclua.experiment.options").list }
+  return { name = "*", own = {}, common = require("pmclua.cli.experiment_options").list }
 end
 
 local function spellings(option)

@@ -3,8 +3,8 @@
 -- A script is loaded with a `require` of its own: there `pmclua` notes the options that are declared and
 -- ends the script; whatever would measure ends it too.
 
-local options = require "pmclua.options"
-local script = require "pmclua.script"
+local options = require "pmclua.cli.options"
+local script = require "pmclua.cli.script"
 
 local M = {}
 
@@ -42,7 +42,7 @@ end
 ---@return table declaration as pmc.options takes it
 local function declaration_of(path)
   local found = { status = 0 }            -- as after --help: scripts that catch errors let it through
-  local pmc, scope = stand_in(found), require("pmclua.scope").new()
+  local pmc, scope = stand_in(found), require("pmclua.base.scope").new()
   scope.require = function(name) return name == "pmclua" and pmc or require(name) end
   local ok, problem = pcall(setfenv(assert(loadfile(path)), scope))
   if not ok and problem ~= found then error(("%s: %s"):format(path, tostring(problem)), 0) end
@@ -74,7 +74,7 @@ end
 ---@return { [1]: string, [2]: string }[]
 function M.command_line()
   local list = {}
-  for line in require("pmclua.help").COMMAND_LINE:gmatch "[^\n]+" do
+  for line in require("pmclua.cli.help").COMMAND_LINE:gmatch "[^\n]+" do
     local words, explanation = line:match "^  (%S.-)%s%s+(.+)$"
     if words then list[#list + 1] = { words, explanation } end
   end
@@ -85,7 +85,7 @@ end
 ---@param option pmclua.Option
 ---@return { short?: string, long: string, value?: string, help: string }
 function M.option(option)
-  local help = require "pmclua.help"
+  local help = require "pmclua.cli.help"
   return { short = option.short and "-" .. option.short, long = "--" .. option[1],
     value = help.value_of(option), help = help.explanation(option) }
 end

@@ -78,7 +78,7 @@ end
 
 --- The synopsis: the header's usage, each way on a line of its own.
 local function synopsis(script)
-  local usage = require("pmclua.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
+  local usage = require("pmclua.cli.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
   local lines = {}
   for line in usage:gmatch "%s*([^\n]+)" do lines[#lines + 1] = roff.escape(line) end
   return table.concat(lines, "\n.br\n")
@@ -130,7 +130,7 @@ function M.pmclua(scripts)
   add(blocks, "Description", roff.paragraphs(DESCRIPTION))
   add(blocks, "Options", pair_items(describe.command_line()))
   add(blocks, "Scripts", pair_items(questions))
-  add(blocks, "Options of every experiment", option_items(require("pmclua.experiment.options").list))
+  add(blocks, "Options of every experiment", option_items(require("pmclua.cli.experiment_options").list))
   add(blocks, "Exit status", pair_items(EXIT))
   add(blocks, "Environment", pair_items(ENVIRONMENT))
   add(blocks, "See also", see_also(names))

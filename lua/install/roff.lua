@@ -32,7 +32,7 @@ function M.text(text)
     from = after
   end
   parts[#parts + 1] = M.escape(text:sub(from))
-  local lines = require("pmclua.text").wrap(table.concat(parts), WIDTH)
+  local lines = require("pmclua.base.text").wrap(table.concat(parts), WIDTH)
   for i, line in ipairs(lines) do lines[i] = guarded(line) end
   return table.concat(lines, "\n")
 end

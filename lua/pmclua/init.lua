@@ -6,7 +6,7 @@ local pmc = {}
 
 -- name = { module, field }; without a field the module itself.
 local PLACES = {
-  options    = { "pmclua.options", "declare" },
+  options    = { "pmclua.cli.options", "declare" },
   experiment = { "pmclua.experiment", "declare" },
   measure    = { "pmclua.experiment", "measure" },
   compare    = { "pmclua.experiment", "compare" },
@@ -15,29 +15,29 @@ local PLACES = {
   call       = { "pmclua.workload.call", "new" },
   buffer     = { "pmclua.workload.call", "buffer" },
   snippet    = { "pmclua.workload.snippet", "new" },
-  group      = { "pmclua.group", "new" },
-  open       = { "pmclua.open", "new" },
-  self       = { "pmclua.target", "self" },
-  pid        = { "pmclua.target", "pid" },
-  thread     = { "pmclua.target", "thread" },
-  cpus       = { "pmclua.target", "cpus" },
-  system     = { "pmclua.target", "system" },
-  cgroup     = { "pmclua.target", "cgroup" },
+  group      = { "pmclua.counting.group", "new" },
+  open       = { "pmclua.counting.open", "new" },
+  self       = { "pmclua.counting.target", "self" },
+  pid        = { "pmclua.counting.target", "pid" },
+  thread     = { "pmclua.counting.target", "thread" },
+  cpus       = { "pmclua.counting.target", "cpus" },
+  system     = { "pmclua.counting.target", "system" },
+  cgroup     = { "pmclua.counting.target", "cgroup" },
   regions    = { "pmclua.experiment.regions", "measure" },
-  targets    = { "pmclua.target.options" },
+  targets    = { "pmclua.cli.targets" },
   monitor    = { "pmclua.monitor", "new" },
-  machine    = { "pmclua.machine", "facts" },
-  script     = { "pmclua.script.call", "call" },
-  say        = { "pmclua.script.say", "say" },
-  fail       = { "pmclua.script.say", "fail" },
-  load       = { "pmclua.experiment.result.files", "load" },
+  machine    = { "pmclua.host.machine", "facts" },
+  script     = { "pmclua.cli.call", "call" },
+  say        = { "pmclua.cli.say", "say" },
+  fail       = { "pmclua.cli.say", "fail" },
+  load       = { "pmclua.result.files", "load" },
   plot       = { "pmclua.report.plot", "plot" },
-  stored     = { "pmclua.stored" },
+  stored     = { "pmclua.result.stored" },
   stats      = { "pmclua.stats" },
   metrics    = { "pmclua.metric" },
   events     = { "pmclua.event" },
   doctor     = { "pmclua.doctor" },
-  help       = { "pmclua.help", "print_topic" },
+  help       = { "pmclua.cli.help", "print_topic" },
   version    = { "pmclua.core", "version" },
 }
 
@@ -51,7 +51,7 @@ end
 local function load_public(_, name)
   local place = PLACES[name]
   if not place then
-    local nearest = require("pmclua.text").nearest(tostring(name), names())
+    local nearest = require("pmclua.base.text").nearest(tostring(name), names())
     local hint = nearest and (": did you mean 'pmc.%s'?"):format(nearest) or ""
     require("pmclua.explain").misuse(("pmc has no '%s'%s"):format(tostring(name), hint), 3)
   end
@@ -64,7 +64,7 @@ end
 --- Its names, all of them, loaded or not.
 local function shown()
   local list = ("pmc: %s; pmc.help() explains them"):format(table.concat(names(), " "))
-  return table.concat(require("pmclua.text").wrap(list, 78), "\n")
+  return table.concat(require("pmclua.base.text").wrap(list, 78), "\n")
 end
 
 -- __fields: for completion, which pairs(pmc) cannot serve before everything is loaded.

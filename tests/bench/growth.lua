@@ -9,7 +9,7 @@ local pmc = require "pmclua"
 local programs = require "programs"
 local records = require "records"
 local stats = require "pmclua.stats"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -122,7 +122,7 @@ local function plan_events(n)
 end
 
 local function result_of(n)
-  local result = require("pmclua.experiment.result").new(records.HEADER)
+  local result = require("pmclua.result").new(records.HEADER)
   for i = 1, n do result:add(records.record(i)) end
   return result
 end

@@ -84,7 +84,7 @@ local compiled = {}
 function M.compile(name, options)
   if compiled[name] then return compiled[name] end
   local path = M.folder() .. "/" .. name
-  local words = { os.getenv "CC" or "cc", "-O2", "-I" .. require("pmclua.paths").include(), "-o", path,
+  local words = { os.getenv "CC" or "cc", "-O2", "-I" .. require("pmclua.host.paths").include(), "-o", path,
     ("%s/%s.c"):format(folder, name), unpack(options or {}) }
   check(M.run(words, "capture"), words)
   compiled[name] = path

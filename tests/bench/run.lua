@@ -23,7 +23,7 @@ local opt = pmc.options {
 
 local programs = require "programs"
 local quiet = require "quiet"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local turns = require "turns"
 
 local here = arg[0]:match "^(.*)/" or "."

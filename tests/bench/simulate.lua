@@ -2,7 +2,7 @@
 --
 -- Everything is drawn from seeds: the same figures on every machine. No clock, no workload.
 
-local layouts = require "pmclua.experiment.result.layouts"
+local layouts = require "pmclua.result.layouts"
 local stats = require "pmclua.stats"
 local metric = require "pmclua.metric"
 local runs = require "pmclua.verdict.runs"

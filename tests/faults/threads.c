@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring.h"
-#include "runner_crew.h"
+#include "calls/ring.h"
+#include "runner/crew.h"
 
 enum { SEATS = 4, STEPS = 5000, RECORDS = 200000, RING_BYTES = 1 << 13 };
 

@@ -1,5 +1,5 @@
 /*
- * elf.c: functions of programs whose files are anything (core/symbols.c, core/returns.c, by elfutils and
+ * elf.c: functions of programs whose files are anything (core/elf/symbols.c, core/elf/returns.c, by elfutils and
  * Capstone, which are not watched here as our own code is).
  *
  * What holds: each function that is listed can be asked for, by its index and by its name, and where it ends.

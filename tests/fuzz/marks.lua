@@ -3,7 +3,7 @@
 local binding = require "pmclua.core.marks"
 local ffi = require "ffi"
 local input = require "tests.fuzz.input"
-local marks = require "pmclua.marks"
+local marks = require "pmclua.workload.marks"
 
 local hold, one_of = input.hold, input.one_of
 

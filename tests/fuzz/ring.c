@@ -1,5 +1,5 @@
 /*
- * ring.c: ring buffers (core/ring.c, core/samples.c) that hold anything.
+ * ring.c: ring buffers (core/calls/ring.c, core/calls/samples.c) that hold anything.
  *
  * The input: where the reader is, how much is said to be written, which parts a sample has, then the ring.
  * What holds: no byte outside the ring and the record is read; reading ends; what is given back was read.
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ring.h"
-#include "samples.h"
+#include "calls/ring.h"
+#include "calls/samples.h"
 
 enum { RING_BYTES = 4096 };
 

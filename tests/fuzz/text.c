@@ -7,10 +7,10 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "cpulist.h"
-#include "demangle.h"
+#include "host/cpulist.h"
+#include "elf/demangle.h"
 #include "fuzz.h"
-#include "message.h"
+#include "message/message.h"
 
 static void read_cpus(const char *text)
 {

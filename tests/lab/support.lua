@@ -4,7 +4,7 @@
 -- What is known of a program or kernel is read off its source in commands/ and kernels/ by hand.
 
 local core = require "pmclua.core"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 local support = require "tests.support"
 
 local M = {}

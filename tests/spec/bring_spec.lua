@@ -1,10 +1,10 @@
 -- The events that metrics and other formulae bring into an experiment.
 
-local bring = require "pmclua.experiment.bring"
+local bring = require "pmclua.counting.needed"
 local declare = require "pmclua.experiment.declare"
 local event = require "pmclua.event"
 local metric = require "pmclua.metric"
-local passes = require "pmclua.experiment.passes"
+local passes = require "pmclua.counting.passes"
 local pmc = require "pmclua"
 local pmu = require "tests.support.pmu"
 local support = require "tests.support"

@@ -74,7 +74,7 @@ describe("completion in bash", function()
   end)
 
   it("offers every option that --help names, for every script", function()
-    for _, entry in ipairs(require("pmclua.script").all()) do
+    for _, entry in ipairs(require("pmclua.cli.script").all()) do
       local offered = bash(entry.name, "--")
       for option in support.pmclua({ entry.name, "--help" }).out:gmatch "\n  [- ][%a ][, ] (%-%-%l[%w-]*)" do
         assert.is_true(has(offered, option), entry.name .. " " .. option)

@@ -3,7 +3,7 @@
 local made = require "tests.support.results"
 local pmc = require "pmclua"
 local report = require "pmclua.report"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local support = require "tests.support"
 
 local REPETITIONS = 30

@@ -215,7 +215,7 @@ describe("pmclua doctor", function()
     local lines = 0
     for line in result.out:gmatch "[^\n]*\n" do
       lines = lines + 1
-      assert.is_true(require("pmclua.text").width(line:sub(1, -2)) <= 80 or line:find "^    %$ ", line)
+      assert.is_true(require("pmclua.base.text").width(line:sub(1, -2)) <= 80 or line:find "^    %$ ", line)
     end
     assert.is_true(lines <= 45, lines)
   end
@@ -283,7 +283,7 @@ describe("pmclua doctor", function()
     end
     local text = support.pmclua({ "doctor", "--truths" }).out
     assert.match("\ncan be trusted here: page faults", text)
-    for line in text:gmatch "[^\n]+" do assert.is_true(require("pmclua.text").width(line) <= 80) end
+    for line in text:gmatch "[^\n]+" do assert.is_true(require("pmclua.base.text").width(line) <= 80) end
   end)
 
   it("measures what each way of reading costs, and says which are not here", function()

@@ -144,7 +144,7 @@ describe("a command that executes a program which may not be watched", function(
   it("is said of a process that ran before", function()
     local at = programs()
     local input = io.popen(("read x; %s/setgid 1500; read y"):format(at), "w")
-    local pid = require("pmclua.target.tasks").child_of(
+    local pid = require("pmclua.host.tasks").child_of(
       tonumber(support.read("/proc/self/stat"):match "^%d+") or 0)
     local group = pmc.group { "page-faults", target = pmc.pid(assert(pid)) }
     group:start()

@@ -2,7 +2,7 @@
 
 local event = require "pmclua.event"
 local support = require "tests.support"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local perf = support.fixture "perf"
 local machine = { SYSFS_PATH = perf .. "/sysfs/x86_intel", TRACEFS_PATH = perf .. "/tracefs" }

@@ -4,7 +4,7 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 local event = require "pmclua.event"
-local passes = require "pmclua.experiment.passes"
+local passes = require "pmclua.counting.passes"
 local pmc = require "pmclua"
 local pmu = require "tests.support.pmu"
 local support = require "tests.support"

@@ -1,7 +1,7 @@
 -- Reports for other programs: browsers, hyperfine's scripts, google/benchmark's compare.py.
 
 local dkjson = require "dkjson"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local support = require "tests.support"
 local made = require "tests.support.results"
 

@@ -1,7 +1,7 @@
 -- Cells whose repetitions have several iteration counts, on counts that are known.
 
 local report = require "pmclua.report"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local made = require "tests.support.results"
 local support = require "tests.support"
 
@@ -214,7 +214,7 @@ describe("a table of fitted cells", function()
     local r = build(with(ONE, { factors = { { "unroll", { 100 } } }, per = { operation = "unroll" },
       cells = { { workload = "rows", levels = { unroll = 100 } } } }), { { noisy(204, 2000, 9), curved } })
     for line in shown(r):gmatch "[^\n]+" do
-      assert.is_true(require("pmclua.text").width(line) <= 80, line)
+      assert.is_true(require("pmclua.base.text").width(line) <= 80, line)
     end
   end)
 end)

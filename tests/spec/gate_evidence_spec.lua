@@ -1,7 +1,7 @@
 -- What a gate must have seen: no limit holds for want of values, and only what was counted alike is compared.
 
 local made = require "tests.support.results"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local support = require "tests.support"
 
 local HEADER = { workloads = { { name = "rows", kind = "command", per = "run" } }, factors = {},

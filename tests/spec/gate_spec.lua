@@ -1,7 +1,7 @@
 -- Gates: limits on a result, absolute and against a stored baseline, from scripts and the command line.
 
 local made = require "tests.support.results"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local support = require "tests.support"
 
 local function header_of(more)

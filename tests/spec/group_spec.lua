@@ -36,7 +36,7 @@ describe("counts of both kinds of cores", function()
       group.places[kind[1]], group.fields[i] = group.list[i], kind[1]
       for _, word in ipairs(kind[3]) do words[#words + 1] = word end
     end
-    return require("pmclua.group.counts").new(group, ffi.new("uint64_t[6]", words))
+    return require("pmclua.counting.counts").new(group, ffi.new("uint64_t[6]", words))
   end
 
   it("are not scaled by where the thread ran", function()

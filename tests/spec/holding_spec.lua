@@ -2,7 +2,7 @@
 
 local pmc = require "pmclua"
 local made = require "tests.support.results"
-local results = require "pmclua.experiment.result"
+local results = require "pmclua.result"
 local holding = require "pmclua.experiment.holding"
 local storing = require "pmclua.experiment.storing"
 local support = require "tests.support"

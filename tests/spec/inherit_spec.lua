@@ -143,7 +143,7 @@ describe("whatever event is counted", function()
       local input = assert(io.open(folder .. "/in", "w"))
       support.await_text(folder .. "/out", "ready")
       local shell = tonumber(support.read(folder .. "/pid"))
-      local pid = require("pmclua.target.tasks").child_of(shell)
+      local pid = require("pmclua.host.tasks").child_of(shell)
       local group = pmc.group { "x = " .. spec, "page-faults", target = pmc.pid(pid) }
       group:start()
       input:write "go\n"

@@ -111,8 +111,8 @@ describe("an installation", function()
     local result = support.run({ "luajit", "-e", [[
       local pmc = require "pmclua"
       local r = pmc.measure("true", { events = "page-faults", repetitions = 2, quiet = true })
-      print(pmc.version, r:cells()().page_faults.n, #require("pmclua.script").all() > 0)
-      print(io.open(require("pmclua.paths").include() .. "/pmclua_kernel.h") ~= nil)]] },
+      print(pmc.version, r:cells()().page_faults.n, #require("pmclua.cli.script").all() > 0)
+      print(io.open(require("pmclua.host.paths").include() .. "/pmclua_kernel.h") ~= nil)]] },
       { env = { LUA_PATH = ("%s/?.lua;%s/?/init.lua;;"):format(modules, modules) } })
     assert.same({ "", 0 }, { result.err, result.status })
     assert.equal(require("pmclua.core").version .. "\t2\ttrue\ntrue\n", result.out)

@@ -268,7 +268,7 @@ describe("marks", function()
 
   it("are left out, slots and entries, where their thread was killed while it wrote them", function()
     local ffi = require "ffi"
-    local table_of_marks = require("pmclua.marks").new { entries = 4 }
+    local table_of_marks = require("pmclua.workload.marks").new { entries = 4 }
     table_of_marks:prepare { { attrs = { { type = 1, config = 2 } } } }
     local layout, file = table_of_marks.layout, assert(io.open(table_of_marks.path, "r+b"))
     local function put(offset, bytes) file:seek("set", offset) file:write(bytes) end
@@ -373,7 +373,7 @@ describe("marks", function()
   it("have their table elsewhere where the user's folder is another's", function()
     local folder = support.folder() .. "/nowhere"
     support.with_env({ XDG_RUNTIME_DIR = folder }, function()
-      local table = require("pmclua.marks").new()
+      local table = require("pmclua.workload.marks").new()
       assert.is_nil(table.path:find(folder, 1, true))
       table:close()
     end)

@@ -151,7 +151,7 @@ print(opt.file, opt.again)
 end)
 
 describe("the options of every experiment", function()
-  local parse = require("pmclua.experiment.options").parse
+  local parse = require("pmclua.cli.experiment_options").parse
 
   it("are nothing when no word is given", function() assert.same({}, parse {}) end)
 

@@ -58,7 +58,7 @@ for _, words in ipairs(COMMANDS) do
       -- Messages are one paragraph each: the terminal folds them. An event's name is not folded: some PMUs
       -- have one of more than 78 characters.
       for line in (words[1] == "events" and printed or said):gmatch "[^\n]+" do
-        assert.is_true(require("pmclua.text").width(line) <= 80 or not line:find "%S%s+%S", line)
+        assert.is_true(require("pmclua.base.text").width(line) <= 80 or not line:find "%S%s+%S", line)
       end
     end)
   end)

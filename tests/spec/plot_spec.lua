@@ -288,7 +288,7 @@ describe("a plot", function()
 
   it("as text is no wider than asked for", function()
     for line in sizes():plot({ kind = "ecdf", width = 60 }):render("text"):gmatch "[^\n]+" do
-      assert.is_true(require("pmclua.text").width(line) <= 60, line)
+      assert.is_true(require("pmclua.base.text").width(line) <= 60, line)
     end
   end)
 
@@ -343,11 +343,11 @@ describe("pmclua plot", function()
   before_each(function() support.need(gnuplot.program(), "no gnuplot") end)
 
   local function monitored(time, faults, ipc)
-    return require("pmclua.json").encode({ time_s = time, seconds = 0.1, missed = 0,
+    return require("pmclua.base.json").encode({ time_s = time, seconds = 0.1, missed = 0,
       events = { page_faults = { value = faults, per_second = faults, status = "counted" } },
       metrics = { ipc = { value = ipc, status = "counted" } } }, { order = { "time_s" } }) .. "\n"
   end
-  local absent = require("pmclua.json").null
+  local absent = require("pmclua.base.json").null
   local MONITOR = monitored(0.1, 750, 1.5) .. monitored(0.2, absent, absent) .. monitored(0.3, 200, 1.25)
   local REGIONS = [[{"kind":"regions","schema":1,"command":"./parse","regions":[{"name":"lex","calls":5,]]
     .. [["events":{"duration":{"histogram":[{"count":3,"low":100,"high":110},]]

@@ -2,7 +2,7 @@
 
 local pmc = require "pmclua"
 local support = require "tests.support"
-local tasks = require "pmclua.target.tasks"
+local tasks = require "pmclua.host.tasks"
 
 -- Three threads that each touch 1,200 pages when a byte comes; main ends first, by pthread_exit.
 local LEADERLESS = [[

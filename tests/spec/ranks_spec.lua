@@ -1,7 +1,7 @@
 -- Several processes of one job: each rank stores its own result, which are read as one.
 
 local pmc = require "pmclua"
-local rank = require "pmclua.rank"
+local rank = require "pmclua.host.rank"
 local support = require "tests.support"
 
 local NONE = { OMPI_COMM_WORLD_RANK = false, PMI_RANK = false, PMIX_RANK = false, SLURM_PROCID = false }
@@ -13,7 +13,7 @@ local function as(variables, fn)
   return support.with_env(all, fn)
 end
 
-local function hostname() return require("pmclua.machine").line "/proc/sys/kernel/hostname" end
+local function hostname() return require("pmclua.host.machine").line "/proc/sys/kernel/hostname" end
 
 describe("a rank", function()
   it("is what mpirun, MPICH's and Slurm's launchers say", function()

@@ -87,7 +87,7 @@ describe("the reference", function()
 
   it("is what pmc.help has a topic for, name by name", function()
     local topics = {}
-    for i, topic in ipairs(require "pmclua.help.topics") do topics[i] = topic[1] end
+    for i, topic in ipairs(require "pmclua.cli.help.topics") do topics[i] = topic[1] end
     table.sort(topics)
     assert.same(getmetatable(require "pmclua").__fields(), topics)
   end)

@@ -43,7 +43,7 @@ describe("a quantile of calls that were not kept", function()
     local spread = { n = #values, min = values[1], max = values[#values], buckets = buckets }
     local found = { { total = { spread }, threads = {} }, path = "all threads", target_ended = 0,
       observed_ns = 0, calls = { values = function() return {} end } }
-    return require("pmclua.experiment.calls").new({ command = "c", events = {},
+    return require("pmclua.result.calls").new({ command = "c", events = {},
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
       { { result = { outcome = "done", wall_ns = 1, words = {}, regions = found }, columns = {} } })[1]
   end
@@ -63,7 +63,7 @@ describe("a region's share of the run", function()
       outermost = { 100, 100, 50, 10 } }
     local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4 }
     local event = { name = "e", field = "e" }
-    local result = require("pmclua.experiment.calls").new({ command = "c", events = { event },
+    local result = require("pmclua.result.calls").new({ command = "c", events = { event },
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
       { { result = { outcome = "done", wall_ns = 400, words = { 400, 100, 10 }, regions = found },
         columns = { 4 } } })

@@ -7,7 +7,7 @@ local pmc = require "pmclua"
 local probing = require "pmclua.experiment.probing"
 local region = require "pmclua.workload.region"
 local regions = require "pmclua.experiment.regions"
-local spent = require "pmclua.experiment.spent"
+local spent = require "pmclua.result.spent"
 local support = require "tests.support"
 
 local FAULTS = fixture.FAULTS

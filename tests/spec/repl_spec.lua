@@ -4,7 +4,7 @@ local support = require "tests.support"
 local terminal = require "tests.support.terminal"
 
 describe("what is typed", function()
-  local compile = require("pmclua.repl").compile
+  local compile = require("pmclua.cli.repl").compile
 
   local function values_of(source)
     local results
@@ -49,7 +49,7 @@ describe("what is typed", function()
 end)
 
 describe("a value", function()
-  local show = require("pmclua.repl.pretty").show
+  local show = require("pmclua.cli.repl.pretty").show
 
   it("is shown exactly when it is a whole number of up to 64 bits", function()
     assert.equal("9007199254740992", show(2 ^ 53))
@@ -90,13 +90,13 @@ describe("a value", function()
 end)
 
 describe("completion", function()
-  local words = require("pmclua.repl.complete").words
+  local words = require("pmclua.cli.repl.complete").words
   local scope
 
   before_each(function()
     local class = { start = print, stop = print }
     class.__index = class
-    scope = require("pmclua.scope").new { pmc = function() return require "pmclua" end }
+    scope = require("pmclua.base.scope").new { pmc = function() return require "pmclua" end }
     scope.alpha = { beta = { gamma = 1, golf = 2 }, _private = 3 }
     scope.group = setmetatable({ sum = 1 }, class)
   end)
@@ -161,7 +161,7 @@ describe("completion", function()
     local result = pmc.measure("true", { events = "page-faults", repetitions = 1 })
     local mine = setmetatable({}, { __index = { own = print } })
     local known = { r = result, cell = result:cells()(), mine = mine }
-    local complete_in = require("pmclua.repl.complete").words
+    local complete_in = require("pmclua.cli.repl.complete").words
     local methods = table.concat(complete_in(known, "r:", "r:"), " ")
     for _, name in ipairs { "cells", "compare", "report", "where" } do
       assert.matches("r:" .. name, methods)
@@ -237,7 +237,7 @@ describe("the prompt in a pipe", function()
     for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
       assert.matches("pmc%." .. name .. " ", listed)
     end
-    for _, topic in ipairs(require "pmclua.help.topics") do
+    for _, topic in ipairs(require "pmclua.cli.help.topics") do
       assert.is_function(loadstring("return " .. topic[3]), topic[1])
       for line in topic[3]:gmatch "[^\n]+" do assert.is_true(#line <= 78, line) end
     end
@@ -260,7 +260,7 @@ describe("the prompt in a pipe", function()
 
   it("explains by examples that run", function()
     local result = support.pmclua { "-e", ([[
-      for _, topic in ipairs(require "pmclua.help.topics") do
+      for _, topic in ipairs(require "pmclua.cli.help.topics") do
         -- Two need a file, and one the right to set probes.
         if not ("load plot" .. (%s and "" or " regions")):find(topic[1], 1, true) then
           local example = setfenv(assert(loadstring("return " .. topic[3])), getfenv(1))

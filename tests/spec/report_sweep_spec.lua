@@ -17,7 +17,7 @@ local function result_of(values, iterations, more)
     repetitions = #values[1], factors = { { "n", LEVELS } }, events = { made.event "cycles" },
     pass_events = { { 1 } }, workloads = { { name = "rows", kind = "kernel", per = "iteration" },
       { name = "columns", kind = "kernel", per = "iteration" } } }, more))
-  local result = require("pmclua.experiment.result").new(header)
+  local result = require("pmclua.result").new(header)
   for number, cell in ipairs(cells) do
     for _, record in ipairs(made.records({ values[number] }, { workload = cell.workload, levels = cell.levels,
       cell = number, iterations = iterations[number] })) do result:add(record) end

@@ -196,7 +196,7 @@ describe("a table", function()
     local r = build(header, { { values, same(7, 20), same(1, 20) } })
     local expected = require("pmclua.stats").components(groups)
     assert.same(expected, r:cells()():components "cycles")
-    local percent = require("pmclua.text").percent
+    local percent = require("pmclua.base.text").percent
     assert.matches(("cycles: layout %s, run %s"):format(percent(expected.between_share),
       percent(expected.within_share)), shown(r), 1, true)
     assert.is_nil(shown(r):find("instructions: layout", 1, true))

@@ -1,6 +1,6 @@
 -- Results as a whole: their cells, what narrows and compares them, what is asked of them by name.
 
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local made = require "tests.support.results"
 local support = require "tests.support"
 
@@ -128,7 +128,7 @@ describe("a stop rule", function()
     local one = of(records, command { stop = { interval = 0.5, seconds = 100 }, primary = "cycles",
       cells = { { workload = "rows", levels = { n = 256 } } } })
     one:finish "complete"
-    assert.same({ "narrow", 10 }, { require("pmclua.experiment.result.stopping").why(one) })
+    assert.same({ "narrow", 10 }, { require("pmclua.result.stopping").why(one) })
   end)
 end)
 

@@ -18,7 +18,7 @@ local function names()
   return list
 end
 
-local function header(name) return require("pmclua.script").header(("%s/%s.lua"):format(SCRIPTS, name)) end
+local function header(name) return require("pmclua.cli.script").header(("%s/%s.lua"):format(SCRIPTS, name)) end
 
 --- The commands of a header's example: its lines that begin with "pmclua"; others are output.
 local function commands(name)
@@ -80,7 +80,7 @@ for _, name in ipairs(names()) do
       assert.is_true(#commands(name) > 0, "no command in the example")
       assert.is_truthy(found.parts.example:find "\n[^\n]+$", "the example shows no output")
       for line in found.text:gmatch "[^\n]+" do
-        assert.is_true(require("pmclua.text").width(line) <= 110, line)
+        assert.is_true(require("pmclua.base.text").width(line) <= 110, line)
       end
     end)
 
@@ -91,7 +91,7 @@ for _, name in ipairs(names()) do
       assert.equal(said, shown:sub(1, #said))
       for line in result.out:gmatch "[^\n]+" do
         local is_example = line:find("  pmclua " .. name, 1, true)
-        assert.is_truthy(is_example or require("pmclua.text").width(line) <= 80, line)
+        assert.is_truthy(is_example or require("pmclua.base.text").width(line) <= 80, line)
       end
     end)
 

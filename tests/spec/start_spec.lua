@@ -37,7 +37,7 @@ describe("starting", function()
   end)
 
   it("shows lines of the sources in tracebacks", function()
-    local result = support.pmclua { "-e", "require('pmclua.text').nearest(nil)" }
+    local result = support.pmclua { "-e", "require('pmclua.base.text').nearest(nil)" }
     assert.is_truthy(result.err:find "pmclua%.text:%d+:", result.err)
   end)
 
@@ -57,7 +57,7 @@ describe("starting", function()
 end)
 
 describe("plain options", function()
-  local options = require "pmclua.options"
+  local options = require "pmclua.cli.options"
   local declared = {
     { "repeat", 1, type = "integer", short = "r" }, { "event", short = "e", many = true }, { "json", false,
       short = "j" },
@@ -72,7 +72,7 @@ describe("plain options", function()
 
   -- The same by argparse alone.
   local function by_argparse(words)
-    local plain = require "pmclua.options.plain"
+    local plain = require "pmclua.cli.options.plain"
     local read = plain.read
     plain.read = function() end
     local result = outcome(words)

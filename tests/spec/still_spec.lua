@@ -122,7 +122,7 @@ describe("energy of a machine", function()
   end)
 
   it("is said to be the whole machine's where some CPUs alone are asked for", function()
-    local topology = require "pmclua.target.topology"
+    local topology = require "pmclua.host.topology"
     support.need(#topology.online() > 1, "a machine of one CPU")
     on_machine(CPU_CLOCK, function()
       local function note(target)

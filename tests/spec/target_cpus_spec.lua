@@ -5,7 +5,7 @@ local core = require "pmclua.core"
 local ffi = require "ffi"
 local pmc = require "pmclua"
 local support = require "tests.support"
-local topology = require "pmclua.target.topology"
+local topology = require "pmclua.host.topology"
 
 local CALLS, parts_of = caller.CALLS, caller.parts_of
 local message_of = support.message_of

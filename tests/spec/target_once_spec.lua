@@ -95,7 +95,7 @@ describe("a process that is named by itself and by a thread of its own", functio
   it("is counted once", function()
     caller.need()
     local running = caller.start(2, 10)
-    local tids = require("pmclua.target.tasks").threads(running.pid)
+    local tids = require("pmclua.host.tasks").threads(running.pid)
     local target = pmc.pid { running.pid, tids[2], tids[3], per = "process" }
     local group = pmc.group { "calls = " .. CALLS, target = target }:start()
     running.go()

@@ -168,7 +168,7 @@ describe("a cgroup as target", function()
   end)
 
   it("is looked for in version 1's perf_event hierarchy first, then in version 2's", function()
-    local mount = require("pmclua.target.cgroup").mount
+    local mount = require("pmclua.counting.target.cgroup").mount
     local v2 = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
     assert.same({ "/sys/fs/cgroup/unified", 2 }, { mount("proc /proc proc rw 0 0\n" .. v2) })
     assert.same({ "/sys/fs/cgroup/perf event", 1 },

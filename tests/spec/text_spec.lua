@@ -1,7 +1,7 @@
 -- Words and numbers as people read them.
 
 local support = require "tests.support"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local function says(f, rows)
   for _, row in ipairs(rows) do assert.equal(row[2], f(row[1])) end

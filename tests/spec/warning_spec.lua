@@ -1,6 +1,6 @@
 -- What a reader is warned of, and what not.
 
-local warning = require "pmclua.warning"
+local warning = require "pmclua.verdict.warning"
 local stats = require "pmclua.stats"
 local support = require "tests.support"
 

@@ -9,7 +9,7 @@ local M = {}
 ---@param names string[]
 ---@param fn fun(...: string)
 function M.with(names, fn)
-  local mount = require("pmclua.target.cgroup").mount()
+  local mount = require("pmclua.counting.target.cgroup").mount()
   support.need(mount, "no cgroups are mounted")
   support.need(support.have_root(), "making cgroups needs root")
   local folders = {}

@@ -161,7 +161,7 @@ end
 --- Waits until a process is gone.
 ---@param pid integer
 function M.await_end(pid)
-  local is_alive = require("pmclua.target.tasks").is_alive
+  local is_alive = require("pmclua.host.tasks").is_alive
   M.await(function() return not is_alive(pid) end, "the end of process " .. pid)
 end
 
@@ -220,7 +220,7 @@ end
 ---@return integer
 function M.widest(text)
   local most = 0
-  for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.text").width(line)) end
+  for line in text:gmatch "[^\n]+" do most = math.max(most, require("pmclua.base.text").width(line)) end
   return most
 end
 

@@ -47,7 +47,7 @@ end
 ---@return table<string, integer>
 function M.facts(region)
   local found = {}
-  for _, name in ipairs(require("pmclua.experiment.calls").FACTS) do
+  for _, name in ipairs(require("pmclua.result.calls").FACTS) do
     if region[name] ~= 0 then found[name] = region[name] end
   end
   return found

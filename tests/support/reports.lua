@@ -3,7 +3,7 @@
 local assert = require "luassert"
 local made = require "tests.support.results"
 local report = require "pmclua.report"
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local support = require "tests.support"
 
 local M = {}

@@ -1,6 +1,6 @@
 --- results: headers and records made by hand, for specs of the store, of results and of reports.
 
-local result = require "pmclua.experiment.result"
+local result = require "pmclua.result"
 local store = require "pmclua.store"
 local support = require "tests.support"
 

@@ -51,7 +51,7 @@ function M.layout(groups, options)
     slots_at = slots_at, log_at = log_at, log_words = log_words, bytes = log_at + 8 * log_words }
 end
 
--- A member as a program opens it on its own thread: what makes a group is set here, as in core/group.c.
+-- A member as a program opens it on its own thread: what makes a group is set here, as in core/counters/group.c.
 local function member_bytes(asked, index)
   local fields = {}
   for name, value in pairs(asked) do fields[name] = value end

@@ -100,7 +100,7 @@ function CgroupGroup:start() return self.members[1]:ioctl "ENABLE" end
 function CgroupGroup:stop() return self.members[1]:ioctl "DISABLE" end
 function CgroupGroup:room() return ffi.new("uint64_t[?]", 2 + self.count) end
 
--- As core/region.c does it: the events of a CPU that went offline are groups of one each.
+-- As core/counters/measure.c does it: the events of a CPU that went offline are groups of one each.
 local function read_apart(self, room)
   for i, member in ipairs(self.members) do
     local words = member:read()

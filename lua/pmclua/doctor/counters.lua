@@ -3,7 +3,7 @@
 local event = require "pmclua.event"
 local finding = require "pmclua.doctor.finding"
 local try = require "pmclua.event.try"
-local topology = require "pmclua.target.topology"
+local topology = require "pmclua.host.topology"
 
 local M = {}
 
@@ -167,7 +167,7 @@ end
 -- ---- reads in user space -------------------------------------------------------------------------
 
 local function can_read()
-  local ok, group = pcall(require("pmclua.group").new, { "instructions:u", read = "auto" })
+  local ok, group = pcall(require("pmclua.counting.group").new, { "instructions:u", read = "auto" })
   if not ok then return false end
   local is_user = pcall(group.start, group) and group:method() == "user"
   group:close()

@@ -59,7 +59,7 @@ end
 ---@return pmclua.Examination
 function M.examine()
   local machine = machine_of.new()
-  local self = setmetatable({ machine = require("pmclua.machine").facts(), kinds = counters.kinds(),
+  local self = setmetatable({ machine = require("pmclua.host.machine").facts(), kinds = counters.kinds(),
     pmus = counters.pmus(require("pmclua.event.sysfs").tree()) }, Examination)
   local has_pmu = has_core_pmu(self.pmus)
   self.findings = M.findings(machine, { has_pmu = has_pmu })

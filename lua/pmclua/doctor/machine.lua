@@ -69,7 +69,7 @@ local function field(text, name) return (text or ""):match("\n?" .. name .. ":%s
 --- Whether this process is in a user namespace of its own, whose root is not root of the machine.
 ---@return boolean
 function Machine:is_in_user_namespace()
-  return self.root == "" and require("pmclua.machine").is_in_user_namespace()
+  return self.root == "" and require("pmclua.host.machine").is_in_user_namespace()
 end
 
 --- Whether this process has a capability now, for the whole machine.

@@ -5,7 +5,7 @@
 
 local core = require "pmclua.core"
 local kernels = require "pmclua.doctor.kernels"
-local machine = require "pmclua.machine"
+local machine = require "pmclua.host.machine"
 local stats = require "pmclua.stats"
 
 local M = {}
@@ -99,7 +99,7 @@ local function nothing() end
 
 local function from_lua(events)
   local row = { way = "group:count, from Lua", what = "a region", events = #events }
-  local ok, group = pcall(require("pmclua.group").new, events)
+  local ok, group = pcall(require("pmclua.counting.group").new, events)
   if not ok then
     row.why = reason_of(group)
     return row

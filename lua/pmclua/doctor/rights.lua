@@ -3,7 +3,7 @@
 -- Each check is a function of the machine that gives a finding, or nothing where there is nothing to say.
 
 local finding = require "pmclua.doctor.finding"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local good, obstacle = finding.good, finding.obstacle
 

@@ -1,7 +1,7 @@
 --- screen.lua: what the doctor found, as a person reads it on a terminal of 80 columns.
 
-local terminal = require "pmclua.report.terminal"
-local text = require "pmclua.text"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
 
 local M = {}
 

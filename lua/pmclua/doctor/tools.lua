@@ -1,7 +1,7 @@
 --- tools.lua: programs and libraries that pmclua uses where they are, and what is missing without them.
 
 local finding = require "pmclua.doctor.finding"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -5,8 +5,8 @@
 -- where it did each time nothing is concluded.
 
 local explain = require "pmclua.explain"
-local machine = require "pmclua.machine"
-local text = require "pmclua.text"
+local machine = require "pmclua.host.machine"
+local text = require "pmclua.base.text"
 
 local M = {}
 

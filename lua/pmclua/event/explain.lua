@@ -2,7 +2,7 @@
 
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local unverified = require "pmclua.event.unverified"
 
 local M = {}

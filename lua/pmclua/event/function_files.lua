@@ -3,9 +3,9 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local machine = require "pmclua.machine"
+local machine = require "pmclua.host.machine"
 local symbols = require "pmclua.core.symbols"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local tool = require "pmclua.tool"
 
 local M = {}
@@ -59,7 +59,7 @@ end
 local function loaded_with(program)
   local loader = M.of_file(program):loader()
   local paths = {}
-  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.paths").is_ours(loader)
+  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.host.paths").is_ours(loader)
   if not is_trusted then return paths end
   for line in tool.read(loader, { "--list", program }):gmatch "[^\n]+" do
     local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"

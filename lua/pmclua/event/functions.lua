@@ -6,7 +6,7 @@
 local files = require "pmclua.event.function_files"
 local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -13,7 +13,7 @@
 
 local lpeg = require "lpeg"
 local problem = require "pmclua.event.problem"
-local safe = require("pmclua.text").safe
+local safe = require("pmclua.base.text").safe
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
 local C, Cb, Cc, Cg, Cmt, Cp, Ct = lpeg.C, lpeg.Cb, lpeg.Cc, lpeg.Cg, lpeg.Cmt, lpeg.Cp, lpeg.Ct

@@ -4,7 +4,7 @@
 --
 -- A superset of the grammar of perf stat -e, stricter where perf guesses (README.md). Nothing is opened.
 
-local lazy = require "pmclua.lazy"
+local lazy = require "pmclua.base.lazy"
 local encode = lazy.module "pmclua.event.encode"
 local grammar = lazy.module "pmclua.event.grammar"
 local group = lazy.module "pmclua.event.group"
@@ -172,7 +172,7 @@ end
 function M.nearest(word)
   local all = {}
   for i, entry in ipairs(require("pmclua.event.list").all()) do all[i] = entry.name end
-  return require("pmclua.text").nearest(word, all)
+  return require("pmclua.base.text").nearest(word, all)
 end
 
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.

@@ -3,8 +3,8 @@
 -- A time that Linux samples is not known below a tick. A counter that cannot but advance, as of energy or
 -- the time stamp, and stood still did not count: virtual machines show such counters and do not run them.
 
-local text = require("pmclua.lazy").module "pmclua.text"
-local units = require("pmclua.lazy").module "pmclua.event.unit"
+local text = require("pmclua.base.lazy").module "pmclua.base.text"
+local units = require("pmclua.base.lazy").module "pmclua.event.unit"
 
 local M = {}
 

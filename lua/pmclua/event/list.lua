@@ -6,7 +6,7 @@
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"
 local sysfs = require "pmclua.event.sysfs"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local tool = require "pmclua.event.tool"
 
 local M = {}

@@ -11,7 +11,7 @@ local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 local sysfs = require "pmclua.event.sysfs"
 local term = require "pmclua.event.term"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -50,7 +50,7 @@ end
 ---@param candidates string[]
 ---@param format string of the message
 function M.unknown(token, candidates, format, ...)
-  M.hinted(token, require("pmclua.text").nearest(token.text, candidates), format, ...)
+  M.hinted(token, require("pmclua.base.text").nearest(token.text, candidates), format, ...)
 end
 
 --- Calls `f(...)`: its first result, or nil and the problem that it raised. Other errors pass through.

@@ -3,9 +3,9 @@
 -- Invariant: an address is given only where it is certain. A program that is loaded anywhere has none before
 -- it runs; of one that runs, the addresses are those of this run.
 
-local machine = require "pmclua.machine"
+local machine = require "pmclua.host.machine"
 local symbols = require "pmclua.core.symbols"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -97,7 +97,7 @@ end
 -- Files that a process has mapped, with the address of their first byte; the program itself first.
 local function mapped(pid)
   local files, seen = {}, {}
-  local task = pid ~= "self" and require("pmclua.target.tasks").living(pid) or pid
+  local task = pid ~= "self" and require("pmclua.host.tasks").living(pid) or pid
   for line in (machine.text(("/proc/%s/maps"):format(task)) or ""):gmatch "[^\n]+" do
     local start, path = line:match "^(%x+)%-%x+ %S+ 0+ %S+ %d+%s+(/.*)$"
     if start and not seen[path] then

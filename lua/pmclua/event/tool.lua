@@ -37,7 +37,7 @@ local SAMPLED = "Linux looks every %s whether a program is in user space, and bo
 ---@param event pmclua.Event
 ---@return string?
 function M.note(event)
-  return event.grain_ns and SAMPLED:format(require("pmclua.text").time(event.grain_ns))
+  return event.grain_ns and SAMPLED:format(require("pmclua.base.text").time(event.grain_ns))
 end
 
 --- The name of the tool event that is read from a field of the record.

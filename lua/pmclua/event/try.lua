@@ -6,7 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local kinds = require("pmclua.lazy").module "pmclua.explain.kinds"
+local kinds = require("pmclua.base.lazy").module "pmclua.explain.kinds"
 
 local try = {}
 

@@ -6,9 +6,9 @@ local cache = require "pmclua.event.cache"
 local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local tool = require "pmclua.event.tool"
-local tracepoint = require "pmclua.lazy".module "pmclua.event.tracepoint"
+local tracepoint = require "pmclua.base.lazy".module "pmclua.event.tracepoint"
 
 local M = {}
 

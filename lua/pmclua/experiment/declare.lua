@@ -3,7 +3,7 @@
 -- Every mistake is reported at once, each with the nearest right word; nothing unknown is ignored.
 
 local keys = require "pmclua.experiment.keys"
-local checking = require "pmclua.workload.check"
+local checking = require "pmclua.base.arguments"
 local meant, sorted_keys = checking.meant, checking.keys
 local check = keys.check
 
@@ -124,7 +124,7 @@ function declare.check(spec, reserved)
   check_cell(declaration, "baseline", wrong)
   check_cell(declaration, "against", wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)
-  require("pmclua.experiment.bring").events(declaration, wrong)
+  require("pmclua.counting.needed").events(declaration, wrong)
   check_primary(declaration, wrong)
   require("pmclua.experiment.together").check(declaration, wrong, reserved)
   return declaration, mistakes

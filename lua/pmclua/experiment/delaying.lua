@@ -5,8 +5,8 @@
 -- times only those that are counted are known.
 
 local core = require "pmclua.core"
-local held = require "pmclua.monitor.held"
-local watch = require "pmclua.target.watch"
+local held = require "pmclua.workload.held"
+local watch = require "pmclua.counting.target.watch"
 local watching = require "pmclua.experiment.watching"
 
 ---@class pmclua.Delaying
@@ -64,7 +64,7 @@ end
 function Delaying:around(pass, _, cell)
   local declaration = self.declaration
   local command = held.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
-  local target = declaration.target or require("pmclua.target").held(command.pid, false)
+  local target = declaration.target or require("pmclua.counting.target").held(command.pid, false)
   local ok, result = pcall(function()
     local opened = watching.open(target, self.passes[pass].groups, declaration.events)
     local counted = watching.count(opened, function(begin) return run(self, command, begin) end)

@@ -1,7 +1,7 @@
 --- expect.lua: predictions of a script against what was counted, cell by cell, as records come.
 
-local check = require("pmclua.lazy").module "pmclua.verdict.check"
-local place = require "pmclua.experiment.result.place"
+local check = require("pmclua.base.lazy").module "pmclua.verdict.check"
+local place = require "pmclua.result.cells"
 local record = require "pmclua.experiment.record"
 local unverified = require "pmclua.event.unverified"
 

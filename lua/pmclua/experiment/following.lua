@@ -4,10 +4,10 @@
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
 local dynamic = require "pmclua.event.dynamic"
-local NOT_THE_CALLS = require("pmclua.experiment.calls").NOT_THE_CALLS
+local NOT_THE_CALLS = require("pmclua.result.calls").NOT_THE_CALLS
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 ---@class pmclua.Following
 local Following = {}

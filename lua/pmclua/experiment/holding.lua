@@ -5,7 +5,7 @@
 -- end, so that memory does not grow with repetitions.
 -- Invariant: a record is in the result, or in the file and what could not be written to it.
 
-local store = require("pmclua.lazy").module "pmclua.store"
+local store = require("pmclua.base.lazy").module "pmclua.store"
 
 local M = {}
 

@@ -4,10 +4,10 @@
 -- programs and libraries by hash. Of the environment only what a script sets itself, and the few variables that
 -- change what programs do. What looks like a secret is left out by its name.
 
-local compile = require("pmclua.lazy").module "pmclua.workload.compile"
+local compile = require("pmclua.base.lazy").module "pmclua.workload.compile"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 
 local M = {}
 
@@ -124,7 +124,7 @@ end
 -- ---- the whole ---------------------------------------------------------------------------------------------
 
 local function script_of()
-  local script = package.loaded["pmclua.script"] and require("pmclua.script").current
+  local script = package.loaded["pmclua.cli.script"] and require("pmclua.cli.script").current
   if not script or not script.path then return script and { args = without_secrets(script.words) } or nil end
   local text = read_file(script.path)
   return { path = paths.from(core.real_path "." or ".", script.path), hash = text and core.hash(text),
@@ -152,7 +152,7 @@ end
 
 -- A text that is the same for the same facts.
 local function fingerprint(value)
-  return require("pmclua.json").encode(value)
+  return require("pmclua.base.json").encode(value)
 end
 
 -- What is known of a workload; where the machine refuses to say, why.

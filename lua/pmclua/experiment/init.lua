@@ -2,7 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local output = require("pmclua.lazy").module "pmclua.experiment.output"
+local output = require("pmclua.base.lazy").module "pmclua.report.output"
 local declare = require "pmclua.experiment.declare"
 
 local M = {}
@@ -62,7 +62,7 @@ local function override_factors(spec, set)
   end
   local unknown = next(set)
   if unknown then
-    error(require("pmclua.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
+    error(require("pmclua.cli.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
   end
   return factors
 end
@@ -81,7 +81,7 @@ function Experiment:override(overrides)
   if overrides.set then spec.factors = override_factors(spec, overrides.set) end
   local declaration, mistakes = declare.check(spec)
   if #mistakes > 0 then
-    error(require("pmclua.options").usage_error(table.concat(mistakes, "\n")), 0)
+    error(require("pmclua.cli.options").usage_error(table.concat(mistakes, "\n")), 0)
   end
   return setmetatable({ spec = spec, declaration = declaration }, Experiment)
 end
@@ -136,7 +136,7 @@ end
 local function stop_rule(declaration, into)
   local rule = declaration.stop
   if not rule then return nil end
-  local stop, stopping = require "pmclua.verdict.stop", require "pmclua.experiment.result.stopping"
+  local stop, stopping = require "pmclua.verdict.stop", require "pmclua.result.stopping"
   local started = core.now_ns()
   return function(blocks)
     if blocks == 0 or into.done and blocks < into.done.last then return false end
@@ -161,7 +161,7 @@ end
 -- run yet.
 local function plan_all(self, options, session)
   local plan = require "pmclua.experiment.plan"
-  local resume = require("pmclua.lazy").module "pmclua.experiment.resume"
+  local resume = require("pmclua.base.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
   local stored = options.resume and require("pmclua.store").open(options.resume)
   if stored then declaration.seed = stored.header.seed end
@@ -197,7 +197,7 @@ end
 ---@field done table? what a stored run has already
 
 local function gather(declaration, options, header, stored)
-  local into = { result = require("pmclua.experiment.result").new(header),
+  local into = { result = require("pmclua.result").new(header),
     expectations = require("pmclua.experiment.expect").new(declaration),
     storing = require("pmclua.experiment.storing").open(options, header) }
   into.holding = require("pmclua.experiment.holding").new(into.result, into.storing, declaration.stop ~= nil)
@@ -222,7 +222,7 @@ local function run_plan(declaration, made, session, into, options)
       progress:clear()
       io.stderr:write(WAITING)
     end
-    if declaration.target then require("pmclua.target.watch").look() end
+    if declaration.target then require("pmclua.counting.target.watch").look() end
   end
   local run = require("pmclua.experiment.run").new(declaration, made, {
     session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
@@ -266,8 +266,8 @@ local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", se
 ---@return pmclua.Result
 function Experiment:run(options)
   is_waiting = false
-  require("pmclua.workload.check").options("run", options or {}, RUN, 2)
-  options = require("pmclua.rank").options(options or {})
+  require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
+  options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
   local made, header, stored = plan_beside_runner(self, options, session)
   local into = gather(self.declaration, options, header, stored)
@@ -324,7 +324,7 @@ end
 
 local function exit_status(result, gating, quiet)
   local predicted = report_expectations(result, quiet)
-  local gated = require("pmclua.experiment.gating").conclude(gating, result, quiet)
+  local gated = require("pmclua.cli.gating").conclude(gating, result, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then
     if result.cut_off and not quiet then
@@ -345,14 +345,14 @@ end
 ---@param args string[] what the script's own options have left
 ---@return integer
 function M.main(experiment, args, script)
-  local overrides = require("pmclua.experiment.options").parse(args)
+  local overrides = require("pmclua.cli.experiment_options").parse(args)
   experiment = experiment:override(overrides)
   experiment.declaration.name = experiment.declaration.name or script and script.name
   if overrides.plan then
     output.write(experiment:plan())
     return STATUS.done
   end
-  local gating = require("pmclua.experiment.gating").prepare(experiment.declaration, overrides)
+  local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)
   local store = overrides.store
   if overrides.no_store then store = false end
   local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }

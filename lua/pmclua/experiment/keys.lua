@@ -4,8 +4,8 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local checking = require "pmclua.workload.check"
-local metric = require("pmclua.lazy").module "pmclua.metric"
+local checking = require "pmclua.base.arguments"
+local metric = require("pmclua.base.lazy").module "pmclua.metric"
 local meant, sorted_keys, spelled = checking.meant, checking.keys, checking.spelled
 
 local M = {}
@@ -68,7 +68,7 @@ end
 -- Symbols in "mem:counter:w" are those of the programs that the experiment starts.
 local function options_for(spec)
   return { symbol_address = function(name)
-    local programs = require("pmclua.experiment.programs").of(spec and spec.workloads)
+    local programs = require("pmclua.workload.programs").of(spec and spec.workloads)
     return require("pmclua.event.symbol").in_programs(programs)(name)
   end }
 end
@@ -139,7 +139,7 @@ function check.metrics(value, wrong)
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    if parsed then metrics[#metrics + 1] = require("pmclua.experiment.bring").variant(parsed)
+    if parsed then metrics[#metrics + 1] = require("pmclua.counting.needed").variant(parsed)
     else
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
@@ -389,7 +389,7 @@ local function formula(value, wrong, key, read)
 end
 
 function check.target(value, wrong)
-  if require("pmclua.target").is(value) then return value end
+  if require("pmclua.counting.target").is(value) then return value end
   wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
 end
 

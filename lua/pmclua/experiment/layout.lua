@@ -5,8 +5,8 @@
 -- can be told from variance between runs of one; "fixed" holds them. Factors of the names below set one
 -- of them to a level.
 
-local layouts = require("pmclua.lazy").module "pmclua.experiment.result.layouts"
-local random = require("pmclua.lazy").module "pmclua.stats.random"
+local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
 local M = {}
 
@@ -34,8 +34,8 @@ M.FACTORS = {
 local ABSENT = {
   on_cpu = function(cpu) return require("pmclua.experiment.keys").cpus_problem(("%d"):format(cpu)) end,
   numa_node = function(node)
-    local nodes = require("pmclua.machine").line "/sys/devices/system/node/has_memory"
-    for _, other in ipairs(nodes and require("pmclua.target.topology").parse(nodes) or { node }) do
+    local nodes = require("pmclua.host.machine").line "/sys/devices/system/node/has_memory"
+    for _, other in ipairs(nodes and require("pmclua.host.topology").parse(nodes) or { node }) do
       if other == node then return nil end
     end
     return ("there is no NUMA node %d with memory here; there is %s"):format(node, nodes)
@@ -47,7 +47,7 @@ local UNKNOWN_CACHE_BYTES = 64 * 2 ^ 20
 --- Bytes of the largest cache of CPU 0; 64 MiB where sysfs does not say.
 ---@return integer
 function M.cache_bytes()
-  local line = require("pmclua.machine").line
+  local line = require("pmclua.host.machine").line
   local largest = 0
   for index = 0, 9 do
     local size = line(("/sys/devices/system/cpu/cpu0/cache/index%d/size"):format(index))

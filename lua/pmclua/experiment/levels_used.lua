@@ -4,7 +4,7 @@
 -- the pen: it is refused where nothing else can be meant, and where it is nearly a factor's name.
 
 local layout = require "pmclua.experiment.layout"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

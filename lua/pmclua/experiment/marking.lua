@@ -3,8 +3,8 @@
 -- Each thread of the program counts itself. The whole run is counted beside it only by events that take
 -- no counter of a PMU: others would take counters from the marks.
 
-local marks = require "pmclua.marks"
-local passes = require "pmclua.experiment.passes"
+local marks = require "pmclua.workload.marks"
+local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
 
 ---@class pmclua.Marking

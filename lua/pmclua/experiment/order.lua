@@ -4,7 +4,7 @@
 -- Two units: ABBA or BAAB by chance, each pair of blocks (drift that is linear in time cancels). More:
 -- random cyclic Latin squares: in every n blocks each unit stands once in each place. The seed decides.
 
-local random = require("pmclua.lazy").module "pmclua.stats.random"
+local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
 local order = {}
 

@@ -1,10 +1,10 @@
 --- plan.lua: from a declaration to what will be run: cells, passes, order.
 
-local control = require("pmclua.lazy").module "pmclua.experiment.control"
+local control = require("pmclua.base.lazy").module "pmclua.experiment.control"
 local explain = require "pmclua.explain"
 local order = require "pmclua.experiment.order"
-local passes = require "pmclua.experiment.passes"
-local random = require("pmclua.lazy").module "pmclua.stats.random"
+local passes = require "pmclua.counting.passes"
+local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 local units = require "pmclua.event.unit"
 
 local plan = {}
@@ -162,7 +162,7 @@ local function formula_text(formula) return formula.formula end
 
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
 local LATER = {
-  host = function() return require("pmclua.machine").facts() end,
+  host = function() return require("pmclua.host.machine").facts() end,
   how = function(_, made) return require("pmclua.experiment.how").of(made) end,
   identity = function(declaration, made)
     return require("pmclua.experiment.resume").identity(declaration, made)
@@ -217,7 +217,7 @@ function plan.header(declaration, made)
     layouts = require("pmclua.experiment.layout").draws(declaration, plan.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
-    rank = require("pmclua.rank").number(), notes = declaration.notes,
+    rank = require("pmclua.host.rank").number(), notes = declaration.notes,
   }, declaration, made)
 end
 

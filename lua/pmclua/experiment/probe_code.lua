@@ -5,7 +5,7 @@
 -- Such a function is the instruction, what restores the stack pointer, and the return. It is written in four
 -- copies: to be probed at both ends, at its entry alone, and not at all; and the return alone, not probed.
 --
--- Invariant: no function changes anything outside the process that runs it (core/runner_probed.c), and each returns
+-- Invariant: no function changes anything outside the process that runs it (core/runner/probed.c), and each returns
 -- whatever its instruction does, or that process dies.
 
 local bit = require "bit"

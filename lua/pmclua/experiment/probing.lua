@@ -97,7 +97,7 @@ local function regions_of(kinds, path)
 end
 
 local function arguments(kinds, path, code_bytes)
-  local list = { require("pmclua.paths").runner(), "probed-calls", path, code_bytes, code.ALIGNMENT,
+  local list = { require("pmclua.host.paths").runner(), "probed-calls", path, code_bytes, code.ALIGNMENT,
     WARMUP + ROUNDS, CALLS, 0, code.SLOT }
   for _, kind in ipairs(kinds) do
     for number = 0, code.COPIES - 1 do list[#list + 1] = kind.slot + number * code.SLOT end

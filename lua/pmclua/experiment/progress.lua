@@ -2,7 +2,7 @@
 -- elsewhere (a build service's log) a line a minute.
 
 local core = require "pmclua.core"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local progress = {}
 
@@ -74,7 +74,7 @@ function Progress:begin(order, total, step, rule)
 end
 
 local function show(self, line)
-  local spelled = require("pmclua.report.terminal").spelled
+  local spelled = require("pmclua.host.terminal").spelled
   if self.is_terminal then
     io.stderr:write("\r\27[K", (spelled(text.cut(line, self.columns - 2), { stream = 2 })))
   else

@@ -1,6 +1,6 @@
 --- record.lua: what a runner (or this process) answered, as the record that travels.
 
-local known = require("pmclua.lazy").module "pmclua.event.known"
+local known = require("pmclua.base.lazy").module "pmclua.event.known"
 
 local record = {}
 

@@ -38,7 +38,7 @@ end
 
 --- Passes that hold all that can be counted; one without groups where nothing can.
 local function plan_passes(events)
-  local passes = require("pmclua.experiment.passes").plan(events, "rerun")
+  local passes = require("pmclua.counting.passes").plan(events, "rerun")
   for i, pass in ipairs(passes) do
     if #pass.groups == 0 or #pass.groups[1].attrs == 0 then pass.groups = {} end
     if i > 1 and #pass.groups == 0 then passes[i] = nil end
@@ -198,7 +198,7 @@ local function run_all(session, workload, passes, events, options)
   options.calibrate = options.calibrate ~= false and has_probes(workload:regions {})
   local run = workload.kind == "process" and run_process or run_passes
   local runs = run(session, workload, passes, events, options)
-  local result = require("pmclua.experiment.calls").new({ command = workload.name,
+  local result = require("pmclua.result.calls").new({ command = workload.name,
     regions = workload:regions {}, events = events }, runs)
   result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
   if options.subtract then result:subtract() end
@@ -207,7 +207,7 @@ end
 
 --- The command, or the process, with its regions.
 local function workload_of(command, spec, options)
-  local target = require "pmclua.target"
+  local target = require "pmclua.counting.target"
   if target.is(command) then
     if command.kind ~= "process" or #command.ids > 1 then
       explain.misuse("pmc.regions follows a command or one process, pmc.pid(N)", 3)
@@ -253,7 +253,7 @@ end
 ---   a process may lose by being followed, as "5%"
 ---@return pmclua.RegionResult  raises where something cannot be followed or counted
 function M.measure(command, options)
-  require("pmclua.workload.check").options("pmc.regions", options, OPTIONS)
+  require("pmclua.base.arguments").options("pmc.regions", options, OPTIONS)
   local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end

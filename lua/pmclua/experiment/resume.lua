@@ -5,9 +5,9 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local hosts = require "pmclua.experiment.hosts"
-local place = require "pmclua.experiment.result.place"
-local plan = require("pmclua.lazy").module "pmclua.experiment.plan"
+local hosts = require "pmclua.result.hosts"
+local place = require "pmclua.result.cells"
+local plan = require("pmclua.base.lazy").module "pmclua.experiment.plan"
 local record = require "pmclua.experiment.record"
 
 local M = {}

@@ -2,8 +2,8 @@
 --- without a word.
 
 local layout = require "pmclua.experiment.layout"
-local checking = require "pmclua.workload.check"
-local cell_names = require "pmclua.experiment.result.names"
+local checking = require "pmclua.base.arguments"
+local cell_names = require "pmclua.result.names"
 
 local M = {}
 

@@ -4,7 +4,7 @@
 -- only while one of its repetitions runs.
 
 local explain = require "pmclua.explain"
-local watch = require "pmclua.target.watch"
+local watch = require "pmclua.counting.target.watch"
 
 ---@class pmclua.Watching
 ---@field target pmclua.Target

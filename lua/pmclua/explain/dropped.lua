@@ -1,6 +1,6 @@
 --- dropped.lua: what is said where Linux ended the events of a program when it was executed.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

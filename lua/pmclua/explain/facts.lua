@@ -51,7 +51,7 @@ end
 
 local function capability(name)
   local bit = assert(CAPABILITIES[name], name)
-  return not require("pmclua.machine").is_in_user_namespace() and hex_bit(status "CapEff" or "0", bit)
+  return not require("pmclua.host.machine").is_in_user_namespace() and hex_bit(status "CapEff" or "0", bit)
 end
 
 local function device_names()
@@ -103,9 +103,9 @@ function readers.seccomp() return status "Seccomp" == "2" end
 function readers.nofile() return limits() end
 function readers.cpus_online() return read(sysfs "/devices/system/cpu/online") end
 function readers.capability() return capability end
-function readers.has_lab() return require("pmclua.paths").has_lab() end
+function readers.has_lab() return require("pmclua.host.paths").has_lab() end
 function readers.opens() return opens end
-function readers.in_user_namespace() return require("pmclua.machine").is_in_user_namespace() end
+function readers.in_user_namespace() return require("pmclua.host.machine").is_in_user_namespace() end
 
 function readers.pmu()
   local pmus = read_pmus()

@@ -3,7 +3,7 @@
 -- It says EINVAL and no more: what is asked here is what people get wrong. The language is that of
 -- Documentation/trace/events.rst: FIELD OPERATOR VALUE, joined by && and ||, with ! and parentheses.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -8,7 +8,7 @@
 
 local invalid = require "pmclua.explain.invalid"
 local kinds = require "pmclua.explain.kinds"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local rules = setmetatable({}, { __index = function() return function() end end })
 

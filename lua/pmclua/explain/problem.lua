@@ -5,7 +5,7 @@
 -- environment at nobody's. The rules of perf_event_open are in explain/open.lua, what is known of the
 -- machine in explain/facts.lua.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

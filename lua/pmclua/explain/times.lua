@@ -1,6 +1,6 @@
 --- times.lua: states that are no errors: what enabled and running times say of a count.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local function never_ran(facts)
   if facts.nmi_watchdog then

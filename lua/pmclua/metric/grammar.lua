@@ -12,7 +12,7 @@
 --   NAME        an event's field name: letters, digits, "_", ".", ":" inside
 
 local lpeg = require "lpeg"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
 local C, Cc, Cg, Cp, Ct = lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Ct

@@ -4,7 +4,7 @@
 -- reason, and never 0; a metric of something absent is absent.
 
 local explain = require "pmclua.explain"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 ---@class pmclua.Interval
 ---@field index integer from 1

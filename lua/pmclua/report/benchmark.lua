@@ -5,7 +5,7 @@
 -- metrics are user counters. An absent count has no counter: the format cannot say why. Where the CPU
 -- time is not known, cpu_time, which the format demands, repeats real_time.
 
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local stats = require "pmclua.stats"
 local times = require "pmclua.report.times"
 

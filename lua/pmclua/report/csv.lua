@@ -4,8 +4,8 @@
 -- and exact; an absent one is an empty field with its status and reason. No field begins as a formula of a
 -- spreadsheet, and none holds a control character.
 
-local json = require "pmclua.json"
-local text = require "pmclua.text"
+local json = require "pmclua.base.json"
+local text = require "pmclua.base.text"
 
 local M = {}
 

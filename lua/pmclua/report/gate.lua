@@ -1,7 +1,7 @@
 --- gate.lua (report): what limits conclude, in words: a line each where something is to be said.
 
-local text = require "pmclua.text"
-local terminal = require "pmclua.report.terminal"
+local text = require "pmclua.base.text"
+local terminal = require "pmclua.host.terminal"
 local words = require "pmclua.report.words"
 
 local M = {}

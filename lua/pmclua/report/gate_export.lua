@@ -4,9 +4,9 @@
 -- what is undecided is skipped, with the reason, and only what holds has neither.
 
 local escape = require "pmclua.report.markup"
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local said = require("pmclua.report.gate").said
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

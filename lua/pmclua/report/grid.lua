@@ -3,7 +3,7 @@
 -- Invariant: no line is wider than asked for, unless the columns that must stay need it even with
 -- their first one cut.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

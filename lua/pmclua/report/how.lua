@@ -1,6 +1,6 @@
 --- how.lua: how a result's experiment is made again, as rows of what and what it is.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -4,8 +4,8 @@
 -- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
 -- outside is escaped here, once, whatever it holds.
 
-local text = require "pmclua.text"
-local json = require "pmclua.json"
+local text = require "pmclua.base.text"
+local json = require "pmclua.base.json"
 local escape = require("pmclua.report.markup").xml
 local tables = require "pmclua.report.tables"
 local words = require "pmclua.report.words"

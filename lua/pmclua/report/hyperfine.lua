@@ -4,7 +4,7 @@
 -- One entry a cell; times in seconds, per iteration for kernels. What hyperfine does not know (counts,
 -- verdicts) is in the other formats. Cells without a repetition have no entry.
 
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local stats = require "pmclua.stats"
 local times = require "pmclua.report.times"
 

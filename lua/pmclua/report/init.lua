@@ -1,8 +1,8 @@
 --- report/: results as text, one renderer a format. The only place that says what a result looks like.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local explain = require "pmclua.explain"
-local terminal = require "pmclua.report.terminal"
+local terminal = require "pmclua.host.terminal"
 
 local M = {}
 

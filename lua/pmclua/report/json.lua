@@ -3,7 +3,7 @@
 -- Invariant: integers are exact to 2^64-1, absent is null beside a reason, the keys and their order do not
 -- depend on the data. report/README.md says what each key is.
 
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local known = require "pmclua.event.known"
 
 local M = {}

@@ -1,6 +1,6 @@
 --- markup.lua: texts from outside as text of HTML, XML and Markdown: nothing in them is acted upon.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -2,7 +2,7 @@
 --
 -- Invariant: nothing that was left out, cut short or not counted goes unsaid; each reason is said once.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
@@ -479,7 +479,7 @@ local STOPPED = {
 
 -- Why a stop rule ended the run, and what it did not reach.
 local function stopping(result)
-  local why, count = require("pmclua.experiment.result.stopping").why(result)
+  local why, count = require("pmclua.result.stopping").why(result)
   if not why then return nil end
   local rule, compares = result.header.stop, result.header.baseline
   local reached = rule.interval and (compares and "decided, or as narrow as asked" or "as narrow as asked")

@@ -1,7 +1,7 @@
 --- plan.lua (report): what `--plan` prints: what would run, how often, in which passes and in which order.
 
-local terminal = require "pmclua.report.terminal"
-local text = require "pmclua.text"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}

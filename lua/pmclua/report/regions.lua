@@ -6,7 +6,7 @@
 local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
@@ -357,7 +357,7 @@ function M.render(result, options)
       message = ("regions have no format '%s'"):format(text.safe(tostring(format))),
       hint = "there are table and json" }, 0)
   end
-  local place = require("pmclua.report.terminal").resolve(options)
+  local place = require("pmclua.host.terminal").resolve(options)
   place.histogram = options and options.histogram
   return render_text(result, place)
 end

@@ -31,10 +31,10 @@ function M.about(result, name)
     if about.field == name:gsub("-", "_") then return about end
     fields[i] = about.title
   end
-  local nearest = require("pmclua.text").nearest(name, fields)
+  local nearest = require("pmclua.base.text").nearest(name, fields)
   error(require("pmclua.explain").problem { code = "ENOENT", operation = "report",
     message = ("regions have no '%s'"):format(name), hint = nearest and ("did you mean '%s'?"):format(nearest)
-      or "there are " .. require("pmclua.text").list(fields) }, 0)
+      or "there are " .. require("pmclua.base.text").list(fields) }, 0)
 end
 
 -- ---- JSON ----------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ end
 
 local function json_region(result, region)
   local out = { name = region.name, notes = region.notes, events = {}, itself = {}, threads = {} }
-  for _, name in ipairs(require("pmclua.experiment.calls").FACTS) do out[name] = region[name] end
+  for _, name in ipairs(require("pmclua.result.calls").FACTS) do out[name] = region[name] end
   for _, about in ipairs(M.names(result)) do
     out.events[about.field] = json_values(region, about)
     out.itself[about.field] = json_values(region, about, true)
@@ -81,13 +81,13 @@ function M.json(result)
   local cost, spread = result:probing "cpu_time"
   if cost then out.probing = { cpu_time = cost, spread = spread } end
   out.probing_unknown = result.cost_unknown
-  return require("pmclua.json").encode(out) .. "\n"
+  return require("pmclua.base.json").encode(out) .. "\n"
 end
 
 -- ---- calls one by one ----------------------------------------------------------------------------------
 
 local function csv_cell(value)
-  local cell = type(value) == "string" and value or require("pmclua.json").number(value)
+  local cell = type(value) == "string" and value or require("pmclua.base.json").number(value)
   return cell:find '[",\n]' and '"' .. cell:gsub('"', '""') .. '"' or cell
 end
 

@@ -1,7 +1,7 @@
 --- regions_histogram.lua: the calls of a region by what they took of one event, as bars.
 
 local grid = require "pmclua.report.grid"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

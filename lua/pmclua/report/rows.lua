@@ -4,7 +4,7 @@
 -- Invariant: where there is no number there is a reason; where counts are no straight line over iterations,
 -- that is said beside their slope.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 

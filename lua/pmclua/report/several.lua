@@ -2,7 +2,7 @@
 --
 -- Invariant: it has what the tables of the single pairs would have; the baseline's value stands once.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local notes = require "pmclua.report.notes"
 local rows = require "pmclua.report.rows"

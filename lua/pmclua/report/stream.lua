@@ -4,9 +4,9 @@
 -- beside its status, and one header. Of a target that is divided, each interval has a line for all of it
 -- ("all") and one for each part.
 
-local json = require "pmclua.json"
-local terminal = require "pmclua.report.terminal"
-local text = require "pmclua.text"
+local json = require "pmclua.base.json"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -1,7 +1,7 @@
 --- sweep.lua: tables over the levels of a factor: one row a level, one group of columns for each other
 --- combination of workload and levels.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local notes = require "pmclua.report.notes"
 local rows = require "pmclua.report.rows"
@@ -48,7 +48,7 @@ local function group_name(result, cell, swept)
       parts[#parts + 1] = ("%s %s"):format(text.safe(name), words.level(name, cell.levels[name]))
     end
   end
-  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
+  for _, part in ipairs(require("pmclua.result.cell").parts(cell)) do
     parts[#parts + 1] = text.safe((part:gsub("^region ", "")))
   end
   return #parts > 0 and table.concat(parts, ", ") or text.safe(cell.workload)

@@ -1,6 +1,6 @@
 --- table.lua: a result as tables on a terminal.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local grid = require "pmclua.report.grid"
 local tables = require "pmclua.report.tables"
 

@@ -3,9 +3,9 @@
 -- Invariant: the same tables are shown as text, Markdown and HTML, so no format says more or less than
 -- another. One cell is a table of its events; cells with a baseline are compared; a factor is swept.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
-local sweep = require("pmclua.lazy").module "pmclua.report.sweep"
+local sweep = require("pmclua.base.lazy").module "pmclua.report.sweep"
 local notes = require "pmclua.report.notes"
 local rows = require "pmclua.report.rows"
 

@@ -3,7 +3,7 @@
 -- Invariant: an absent number is "–" and never 0; a number that was scaled carries its "~"; every name
 -- and reason that comes from outside has passed text.safe.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -159,7 +159,7 @@ end
 
 -- With the parts of its run or target that a cell is of.
 local function with_parts(list, cell)
-  for _, part in ipairs(require("pmclua.experiment.result.cell").parts(cell)) do
+  for _, part in ipairs(require("pmclua.result.cell").parts(cell)) do
     list[#list + 1] = text.safe(part)
   end
   return list

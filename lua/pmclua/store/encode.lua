@@ -4,7 +4,7 @@
 -- is not one of the plan raises, and nothing of it is written.
 
 local core = require "pmclua.core"
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local shapes = require "pmclua.store.shape"
 
 local M = {}

@@ -2,7 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -3,7 +3,7 @@
 -- Invariant: nothing here removes a file but prune, and that none that is being written.
 
 local core = require "pmclua.core"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}

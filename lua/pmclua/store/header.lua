@@ -4,7 +4,7 @@
 -- name its events. Everything later may index by it without asking again.
 
 local core = require "pmclua.core"
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local members = require "pmclua.store.members"
 
 local M = {}

@@ -4,7 +4,7 @@
 -- killed in mid-write. What was added and could not be written stays here until it can be.
 
 local core = require "pmclua.core"
-local json = require "pmclua.json"
+local json = require "pmclua.base.json"
 local headers = require "pmclua.store.header"
 local encoding = require "pmclua.store.encode"
 local folder = require "pmclua.store.folder"

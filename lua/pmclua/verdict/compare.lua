@@ -7,7 +7,7 @@
 local order = require "pmclua.stats.order"
 local interval = require "pmclua.stats.interval"
 local rank = require "pmclua.stats.rank"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

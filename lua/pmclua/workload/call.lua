@@ -1,9 +1,9 @@
 --- call.lua: any C function by its declaration, as a kernel that is generated around it.
 
-local check = require "pmclua.workload.check"
+local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 local words = require "pmclua.workload.words"
 
 local call = {}

@@ -1,7 +1,7 @@
 --- command.lua: a command as a workload: executed in the runner, counted from exec to its end with all
 --- its threads and children.
 
-local check = require "pmclua.workload.check"
+local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local words = require "pmclua.workload.words"

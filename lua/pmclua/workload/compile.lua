@@ -7,7 +7,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 local tool = require "pmclua.tool"
 local reads = require "pmclua.workload.reads"
 local words = require "pmclua.workload.words"

@@ -9,7 +9,7 @@ local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local named = require "pmclua.event.functions"
 local signature = require "pmclua.event.signature"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

@@ -2,10 +2,10 @@
 --- the runner between two reads.
 
 local compile = require "pmclua.workload.compile"
-local check = require "pmclua.workload.check"
+local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 local words = require "pmclua.workload.words"
 
 ---@class pmclua.Kernel

@@ -1,12 +1,12 @@
 --- reads.lua: what a compilation depended on: every file that the compiler, the assembler and the linker looked
--- for, found or not, as the runner saw them ask (core/runner_reads.c), and the environment.
+-- for, found or not, as the runner saw them ask (core/runner/reads.c), and the environment.
 --
 -- A listing has a line for each: "absent PATH", "folder PATH", "list SIGNATURE PATH" (a folder whose files were
 -- listed), "file SIGNATURE HASH PATH"; the hash is "-" for the system's files. "unknown" is a line that never holds.
 
 local bit = require "bit"
 local core = require "pmclua.core"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 
 local M = {}
 

@@ -5,14 +5,14 @@
 --
 -- Invariant: whatever cannot be followed is refused before anything runs.
 
-local check = require "pmclua.workload.check"
+local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local functions = require "pmclua.workload.functions"
 local named = require "pmclua.event.functions"
 local regions = require "pmclua.core.regions"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.workload.words"
 
 local M = {}

@@ -8,7 +8,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local region = require "pmclua.workload.region"
 local regions = require "pmclua.core.regions"
-local tasks = require "pmclua.target.tasks"
+local tasks = require "pmclua.host.tasks"
 
 local M = {}
 

@@ -2,7 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -65,7 +65,7 @@ function rules.groups() return "regions are counted by one group, and these even
 -- The runner has raised its limit as far as it may.
 local function too_many_files()
   local _, hard = require("pmclua.core.target").descriptor_limits()
-  local cpus = #require("pmclua.target.topology").online()
+  local cpus = #require("pmclua.host.topology").online()
   return ("on each of %s they take a descriptor for each event and probe, and 2; at most %s are allowed here")
     :format(text.plural(cpus, "CPU"), text.count(hard)),
     "name fewer functions or events, or raise the hard limit: ulimit -Hn"

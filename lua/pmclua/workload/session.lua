@@ -7,7 +7,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local paths = require "pmclua.paths"
+local paths = require "pmclua.host.paths"
 
 --- A runner and what it was told.
 ---@class pmclua.Host

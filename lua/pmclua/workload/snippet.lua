@@ -5,10 +5,10 @@
 -- but the stack pointer, the frame pointer and the loop's counter (r15, x28); r14 (x27) points at 64 KiB
 -- of zeroed memory of its own. What keeps the work of C alive: kept.lua.
 
-local check = require "pmclua.workload.check"
+local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
-local kept = require("pmclua.lazy").module "pmclua.workload.kept"
+local kept = require("pmclua.base.lazy").module "pmclua.workload.kept"
 local words = require "pmclua.workload.words"
 
 local M = {}

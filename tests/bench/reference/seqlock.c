@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "pmclua.h"
-#include "userread_machine.h"
+#include "counters/user_read_machine.h"
 
 enum { EVENTS = 4, HARDWARE = PERF_TYPE_HARDWARE };
 

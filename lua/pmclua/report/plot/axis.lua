@@ -1,6 +1,6 @@
 --- axis.lua: the labels and scales of charts: values in a unit that suits them.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 
 local M = {}
 

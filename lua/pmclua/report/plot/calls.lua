@@ -4,7 +4,7 @@
 -- Invariant: a region without such calls is left out, and said to be; the file is data that anyone may have
 -- written.
 
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
 local gnuplot = require "pmclua.report.plot.gnuplot"
 

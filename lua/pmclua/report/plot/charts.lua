@@ -6,7 +6,7 @@
 local explain = require "pmclua.explain"
 local order = require "pmclua.stats.order"
 local shape = require "pmclua.report.shape"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local axis = require "pmclua.report.plot.axis"
 local gnuplot = require "pmclua.report.plot.gnuplot"

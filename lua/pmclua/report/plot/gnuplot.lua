@@ -6,7 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local tool = require "pmclua.tool"
 
 local M = {}

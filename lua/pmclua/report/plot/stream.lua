@@ -5,7 +5,7 @@
 
 local calls = require "pmclua.report.plot.calls"
 local explain = require "pmclua.explain"
-local text = require "pmclua.text"
+local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
 local gnuplot = require "pmclua.report.plot.gnuplot"
 

@@ -1,0 +1,120 @@
+/*
+ * files.c: files of lines, which are whole at any moment but for the last one.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmclua.h"
+
+/* All that is asked for: of a part the last newline would be an earlier one, and whole lines would be cut. */
+static int read_all(int fd, char *to, size_t bytes, off_t start)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(fd, to + done, bytes - done, start + (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int cut(int fd, off_t bytes)
+{
+    int result;
+    do
+        result = ftruncate(fd, bytes);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : 0;
+}
+
+/* Cuts what follows the last newline: a line that was being written when its writer was killed. */
+static int cut_partial_line(int fd)
+{
+    char block[4096];
+    off_t end = lseek(fd, 0, SEEK_END);
+    while (end > 0) {
+        size_t want = end < (off_t)sizeof block ? (size_t)end : sizeof block;
+        off_t start = end - (off_t)want;
+        int result = read_all(fd, block, want, start);
+        if (result < 0)
+            return result;
+        const char *newline = memrchr(block, '\n', want);
+        if (newline)
+            return cut(fd, start + (newline - block) + 1);
+        end = start;
+    }
+    return end < 0 ? -errno : -ENODATA;
+}
+
+/* One writer at a time, and of plain files only. */
+static int check_file(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
+    int locked;
+    do
+        locked = flock(fd, LOCK_EX | LOCK_NB);
+    while (locked && errno == EINTR);
+    return locked ? -errno : 0;
+}
+
+int32_t pmclua_lines_open(const char *path, int32_t how)
+{
+    const int resume = how == PMCLUA_LINES_RESUME;
+    const mode_t mode = how == PMCLUA_LINES_SHARED ? 0666 : 0600;
+    int fd;
+    do
+        fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return -errno;
+    int error = check_file(fd);
+    if (!error && resume)
+        error = cut_partial_line(fd);
+    if (!error)
+        return fd;
+    close(fd);
+    return error;
+}
+
+/* After a write that stopped short: takes back the part of a line, says what stays. */
+static size_t keep_whole_lines(int fd, const char *lines, size_t written)
+{
+    const char *newline = written ? memrchr(lines, '\n', written) : NULL;
+    size_t whole = newline ? (size_t)(newline - lines) + 1 : 0;
+    off_t end = lseek(fd, 0, SEEK_END);
+    /* Where it cannot be cut, the reader, and whoever resumes, do so all the same. */
+    if (end >= 0 && written > whole)
+        cut(fd, end - (off_t)(written - whole));
+    return whole;
+}
+
+int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept)
+{
+    size_t written = 0;
+    while (written < bytes) {
+        ssize_t got = write(fd, lines + written, bytes - written);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            int error = got < 0 ? -errno : -EIO;
+            *kept = keep_whole_lines(fd, lines, written);
+            return error;
+        }
+        written += (size_t)got;
+    }
+    *kept = written;
+    return 0;
+}

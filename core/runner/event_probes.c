@@ -1,0 +1,146 @@
+/*
+ * event_probes.c: events of the uprobe and kprobe PMUs that are to be inherited, by way of tracefs.
+ *
+ * Invariant: no attr of an event set whose definition succeeded is both inherited and of a PMU of probes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runner.h"
+#include "regions.h"
+
+/* What an attr of a PMU of probes says. */
+struct place {
+    int of_kernel, is_return;
+    const char *text;            /* a file, or a function of Linux; NULL: an address of Linux */
+    uint64_t offset;
+};
+
+static int is_kept_text(const struct event_set *set, uint64_t pointer)
+{
+    for (int i = 0; i < set->text_count; i++)
+        if ((uintptr_t)set->texts[i] == pointer)
+            return 1;
+    return 0;
+}
+
+/* 1: a probe that would be inherited, whose place is known then; 0: anything else; -EFAULT: its attr points
+ * to no text of ours. */
+static int place_of(const struct event_set *set, const struct pmclua_attr *attr, struct place *place)
+{
+    uint64_t type, inherit, config, text;
+    pmclua_attr_get(attr, "type", &type);
+    pmclua_attr_get(attr, "inherit", &inherit);
+    if (!inherit || type < PERF_TYPE_MAX)
+        return 0;
+    int of_kernel = (long long)type == kprobe_type();
+    if (!of_kernel && (long long)type != uprobe_type())
+        return 0;
+    pmclua_attr_get(attr, "config", &config);
+    pmclua_attr_get(attr, "config1", &text);
+    *place = (struct place){ .of_kernel = of_kernel, .text = text ? (const char *)(uintptr_t)text : NULL,
+                             .is_return = (config & return_probe_config(of_kernel ? "kprobe" : "uprobe")) != 0 };
+    pmclua_attr_get(attr, "config2", &place->offset);
+    return is_kept_text(set, text) || (of_kernel && !text) ? 1 : -EFAULT;
+}
+
+static int add_at_file(struct tracefs_probes *probes, const struct place *place)
+{
+    int fd = open(place->text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int result = tracefs_add(probes, fd, place->offset, place->is_return, 0);
+    close(fd);
+    return result;
+}
+
+static int add_at_kernel(struct tracefs_probes *probes, const struct place *place)
+{
+    char word[256];
+    int length = snprintf(word, sizeof word, place->text ? "%s+0x%llx" : "%s0x%llx",
+                          place->text ? place->text : "", (unsigned long long)place->offset);
+    if (length >= (int)sizeof word)
+        return -ENAMETOOLONG;
+    return tracefs_add_kernel(probes, word, place->is_return);
+}
+
+static int define_at(struct tracefs_probes *probes, const struct place *place)
+{
+    int result = place->of_kernel ? add_at_kernel(probes, place) : add_at_file(probes, place);
+    if (result == 0)
+        result = tracefs_finish(probes);
+    if (result < 0)
+        tracefs_remove(probes);
+    return result;
+}
+
+static void to_tracepoint(struct pmclua_attr *attr, uint64_t id)
+{
+    pmclua_attr_set(attr, "type", PERF_TYPE_TRACEPOINT);
+    pmclua_attr_set(attr, "config", id);
+    pmclua_attr_set(attr, "config1", 0);
+    pmclua_attr_set(attr, "config2", 0);
+}
+
+/* Room for one more probe; NULL: no memory. */
+static struct tracefs_probes *room_for_probe(struct event_set *set)
+{
+    struct tracefs_probes *probes = realloc(set->probes, (size_t)(set->probe_count + 1) * sizeof *probes);
+    if (!probes)
+        return NULL;
+    set->probes = probes;
+    if (set->probe_count == 0)
+        tracefs_clean();
+    probes[set->probe_count] = (struct tracefs_probes){ 0 };
+    return &probes[set->probe_count];
+}
+
+/* With an inherited event of the uprobe or kprobe PMU the target's fork would fail: Linux looks for the text that
+ * the attr points to in the target's memory (EFAULT). So the attr becomes a tracepoint of a probe at its place.
+ * A refusal is remembered, and is what opening the set comes to. */
+static int replace_probe(struct event_set *set, int group, int index)
+{
+    struct pmclua_attr *attr = &set->group[group].attrs[index];
+    struct place place;
+    int result = place_of(set, attr, &place);
+    if (result == 0)
+        return 0;
+    struct tracefs_probes *probe = room_for_probe(set);
+    if (!probe)
+        return -ENOMEM;
+    if (result > 0)
+        result = define_at(probe, &place);
+    if (result < 0) {
+        set->refused = (struct pmclua_failure){ .errnum = -result, .group = group, .index = index, .attr = *attr };
+        return 0;
+    }
+    set->probe_count++;
+    runner_defer_termination(1);
+    to_tracepoint(attr, place.is_return ? probe->back.id : probe->plain.id);
+    return 0;
+}
+
+int events_replace_probes(struct event_set *set)
+{
+    int result = 0;
+    for (int i = 0; i < set->groups; i++)
+        for (int k = 0; result == 0 && k < set->group[i].count; k++)
+            result = replace_probe(set, i, k);
+    return result;
+}
+
+void events_remove_probes(struct event_set *set)
+{
+    int count = set->probe_count;
+    for (int i = 0; i < count; i++)
+        tracefs_remove(&set->probes[i]);
+    free(set->probes);
+    set->probes = NULL;
+    set->probe_count = 0;
+    while (count-- > 0)
+        runner_defer_termination(0);
+}

@@ -1,0 +1,397 @@
+/*
+ * follower.c: follows calls while the command runs: a thread reads the rings and hands the samples
+ * over in order. It never calls Lua, blocks every signal, and allocates only what calls.c does.
+ *
+ * Order: each ring is in order, but a thread that migrates leaves samples in several. What it wrote to one
+ * ring was published before it could write to the next. So the ends of all rings are looked at, and then
+ * once more: whatever precedes a record of the first look is there by the second. Records are taken up to
+ * the earliest one that only the second look shows, which has no later predecessor among those left.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "regions.h"
+#include "calls/samples.h"
+
+enum {
+    POLL_MS = 100,                 /* a ring that is a quarter full wakes us earlier */
+    RELEASE_PARTS = 16             /* so much of a ring is given back at once */
+};
+
+struct follower {
+    struct probes *probes;         /* those of this time */
+    struct pmclua_calls *calls;
+    pthread_t thread;
+    int stop, errnum;              /* stop: an eventfd; errnum: what ended the reading early */
+    uint64_t taken;                /* samples, in all; read by another thread, too */
+    uint64_t before, lost;         /* taken before this time; records of this time that found no room */
+    uint64_t threads, rings, ring_bytes;   /* threads: that were started */
+    enum pmclua_region_path path;
+    uint64_t *values;
+    uint64_t *first, *second;      /* by ring: the ends of the two looks */
+    struct pollfd *ready;          /* rings, then `stop` */
+};
+
+/* ---- one record ---- */
+
+static int put_values(struct follower *follower, const struct probe_group *group, const struct sample *sample)
+{
+    int events = follower->probes->events;
+    if (sample->members != (uint64_t)group->members)
+        return -EPROTO;
+    follower->values[0] = sample->enabled_ns;
+    follower->values[1] = sample->running_ns;
+    for (int i = 0; i < events; i++) {
+        uint64_t id = group->member[1 + i].id;
+        uint64_t place = 1 + (uint64_t)i;
+        /* By id, not by position: the OS kernel promises no order. */
+        for (uint64_t k = 0; sample->member[2 * place + 1] != id; k++, place = (place + 1) % sample->members)
+            if (k == sample->members)
+                return -EPROTO;
+        follower->values[2 + i] = sample->member[2 * place];
+    }
+    return 0;
+}
+
+/* Which point a sample is of; NULL: of none (a context switch), or its raw data make no sense. */
+static const struct point *point_of(const struct probes *probes, const struct member *member,
+                                    const struct sample *sample)
+{
+    uint32_t number = (uint32_t)member->point;
+    if (member->role == MEMBER_PLAIN || member->role == MEMBER_BACK) {
+        const struct tracefs_probes *tracefs = &probes->regions->tracefs;
+        const struct tracefs_event *event = member->role == MEMBER_PLAIN ? &tracefs->plain : &tracefs->back;
+        if (!sample->raw || sample->raw_bytes < event->field + sizeof number)
+            return NULL;
+        memcpy(&number, sample->raw + event->field, sizeof number);
+    }
+    return number < (uint32_t)probes->regions->points ? &probes->regions->point[number] : NULL;
+}
+
+static int take_sample(struct follower *follower, const struct perf_event_header *record, struct sample *sample)
+{
+    const struct probes *probes = follower->probes;
+    const struct probe_group *group;
+    const struct member *member = probes_find(probes, sample->id, &group);
+    if (!member || sample_rest(record, member->sample_type, sample) < 0)
+        return -EPROTO;
+    int result = put_values(follower, group, sample);
+    if (result < 0)
+        return result;
+    __atomic_fetch_add(&follower->taken, 1, __ATOMIC_RELAXED);
+    struct pmclua_calls_sample call = {
+        .time_ns = sample->time_ns, .stack_pointer = sample->stack_pointer, .pid = sample->pid,
+        .tid = sample->tid, .cpu = group->cpu < 0 ? 0 : (uint32_t)group->cpu,
+        .source = (uint32_t)group->source, .values = follower->values };
+    if (member->role == MEMBER_SWITCH)
+        return pmclua_calls_switch(follower->calls, &call);
+    const struct point *point = point_of(probes, member, sample);
+    if (!point)
+        return -EPROTO;
+    call.region = point->region;
+    call.kind = (uint32_t)point->kind;
+    return pmclua_calls_point(follower->calls, &call);
+}
+
+/* The layouts of other records, after the header; sample_id_all follows. */
+struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
+struct lost_record { uint64_t id, lost; };
+struct comm_record { uint32_t pid, tid; char name[]; };
+
+static void take_lost(struct follower *follower, const void *body, int ring)
+{
+    const struct lost_record *lost = body;
+    int cpu = follower->probes->ring_cpu[ring];
+    follower->lost += lost->lost;
+    pmclua_calls_lost(follower->calls, cpu < 0 ? 0 : (uint32_t)cpu, lost->lost);
+}
+
+static int take_record(struct follower *follower, int ring, const struct perf_event_header *record,
+                       struct sample *sample)
+{
+    const void *body = record + 1;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(follower, record, sample);
+    case PERF_RECORD_LOST:
+        take_lost(follower, body, ring);
+        return 0;
+    case PERF_RECORD_FORK: {
+        const struct task_record *task = body;
+        follower->threads++;
+        return pmclua_calls_fork(follower->calls, task->pid, task->tid, task->ptid);
+    }
+    case PERF_RECORD_EXIT:
+        return pmclua_calls_end(follower->calls, ((const struct task_record *)body)->tid);
+    case PERF_RECORD_COMM: {
+        const struct comm_record *comm = body;
+        return pmclua_calls_name(follower->calls, comm->pid, comm->tid, comm->name,
+                                 (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
+    }
+    default:
+        return 0;
+    }
+}
+
+/* ---- all rings ---- */
+
+/* The record of a ring that is next; NULL: none. */
+struct next { const struct perf_event_header *record; struct sample base; };
+
+static void look_next(struct follower *follower, int ring, struct next *next)
+{
+    int broken = 0;
+    next->record = ring_record(&follower->probes->ring[ring], &broken);
+    if (broken || (next->record && sample_base(next->record, &next->base) < 0)) {
+        follower->errnum = EPROTO;
+        next->record = NULL;
+    }
+}
+
+/* The time before which every record is in order: that of the earliest which the first look did not show. */
+static uint64_t safe_time(struct follower *follower)
+{
+    uint64_t safe_ns = UINT64_MAX;
+    for (int i = 0; i < follower->probes->rings; i++) {
+        struct ring *ring = &follower->probes->ring[i];
+        uint64_t place = ring->place;
+        struct next next;
+        if (follower->second[i] == follower->first[i])
+            continue;
+        ring->place = follower->first[i];
+        look_next(follower, i, &next);
+        if (next.record && next.base.time_ns < safe_ns)
+            safe_ns = next.base.time_ns;
+        ring->place = place;
+    }
+    return safe_ns;
+}
+
+static void look_twice(struct follower *follower)
+{
+    for (int i = 0; i < follower->probes->rings; i++)
+        follower->first[i] = ring_look(&follower->probes->ring[i]);
+    for (int i = 0; i < follower->probes->rings; i++)
+        follower->second[i] = ring_look(&follower->probes->ring[i]);
+}
+
+/* The ring whose next record is the earliest; -1: none is left. */
+static int earliest(const struct follower *follower, const struct next *next)
+{
+    int found = -1;
+    for (int i = 0; i < follower->probes->rings; i++)
+        if (next[i].record && (found < 0 || next[i].base.time_ns < next[found].base.time_ns))
+            found = i;
+    return found;
+}
+
+static void read_rings(struct follower *follower)
+{
+    struct ring *ring = follower->probes->ring;
+    int rings = follower->probes->rings, i;
+    struct next next[rings];
+    look_twice(follower);
+    uint64_t safe_ns = safe_time(follower);
+    for (i = 0; i < rings; i++)
+        look_next(follower, i, &next[i]);
+    while (follower->errnum == 0 && (i = earliest(follower, next)) >= 0 && next[i].base.time_ns < safe_ns) {
+        follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
+        ring_step(&ring[i], next[i].record);
+        /* The OS kernel may go on writing where we are done, and not only after all of it. */
+        if (ring[i].place - ring[i].released > ring[i].bytes / RELEASE_PARTS)
+            ring_release(&ring[i]);
+        look_next(follower, i, &next[i]);
+    }
+    for (i = 0; i < rings; i++)
+        ring_release(&ring[i]);
+}
+
+/* ---- the thread ---- */
+
+static void *follow(void *argument)
+{
+    struct follower *follower = argument;
+    int rings = follower->probes->rings;
+    while (follower->errnum == 0 && !(follower->ready[rings].revents & POLLIN)) {
+        poll(follower->ready, (nfds_t)rings + 1, POLL_MS);
+        read_rings(follower);
+        /* After its target's end a ring is ready all the time. */
+        for (int i = 0; i < rings; i++)
+            if (follower->ready[i].revents & POLLHUP)
+                follower->ready[i].fd = -1;
+    }
+    return NULL;
+}
+
+static int start_thread(struct follower *follower)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = -pthread_create(&follower->thread, NULL, follow, follower);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+static int make_room(struct follower *follower)
+{
+    size_t rings = (size_t)follower->probes->rings;
+    free(follower->first);
+    free(follower->second);
+    free(follower->ready);
+    follower->first = calloc(rings, sizeof *follower->first);
+    follower->second = calloc(rings, sizeof *follower->second);
+    follower->ready = calloc(rings + 1, sizeof *follower->ready);
+    if (!follower->first || !follower->second || !follower->ready)
+        return -ENOMEM;
+    for (size_t i = 0; i < rings; i++)
+        follower->ready[i] = (struct pollfd){ follower->probes->ring_fd[i], POLLIN, 0 };
+    follower->ready[rings] = (struct pollfd){ follower->stop, POLLIN, 0 };
+    return 0;
+}
+
+int follower_start(struct follower *follower, struct probes *probes)
+{
+    follower->probes = probes;
+    follower->path = probes->path;
+    follower->rings = (uint64_t)probes->rings;
+    follower->ring_bytes = probes->ring[0].bytes;
+    follower->before = follower->taken;
+    follower->lost = 0;
+    int result = make_room(follower);
+    return result < 0 ? result : start_thread(follower);
+}
+
+uint64_t follower_taken(const struct follower *follower)
+{
+    return __atomic_load_n(&follower->taken, __ATOMIC_RELAXED);
+}
+
+int follower_stop(struct follower *follower)
+{
+    uint64_t one = 1;
+    while (write(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(follower->thread, NULL);
+    while (read(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    /* Before the last reading, which must find what is counted here. */
+    uint64_t wanted = probes_written(follower->probes);
+    if (follower->errnum == 0)
+        read_rings(follower);
+    /* The last records that found no room are in no ring: only the events themselves know of them. */
+    uint64_t known = follower->taken - follower->before + follower->lost;
+    if (wanted > known)
+        pmclua_calls_lost(follower->calls, 0, wanted - known);
+    pmclua_calls_pause(follower->calls);
+    return -follower->errnum;
+}
+
+/* ---- from beginning to end ---- */
+
+/* As many calls one by one as an answer has room for beside the rest. */
+static uint32_t most_kept(uint64_t asked, uint32_t events)
+{
+    uint64_t values = 2 * (3 + (uint64_t)events);  /* duration, enabled, running; what of them is probing */
+    uint64_t room = MESSAGE_MAX / 2 / (sizeof(struct pmclua_region_call) + 2 * values * sizeof(uint64_t));
+    return (uint32_t)(asked < room ? asked : room);
+}
+
+/* The costs of all regions, 0 of those that are not known for these events; NULL: none is known, or *result. */
+static int64_t *all_costs(const struct region_set *regions, uint32_t events, int *result)
+{
+    size_t words = 3 * (3 + (size_t)events), bytes = words * sizeof(int64_t);
+    int known = 0;
+    for (int i = 0; i < regions->regions; i++)
+        known += regions->costs[i].bytes == bytes;
+    int64_t *costs = known > 0 ? calloc((size_t)regions->regions, bytes) : NULL;
+    *result = known > 0 && !costs ? -ENOMEM : 0;
+    for (int i = 0; costs && i < regions->regions; i++)
+        if (regions->costs[i].bytes == bytes)
+            memcpy(costs + words * (size_t)i, regions->costs[i].data, bytes);
+    return costs;
+}
+
+static int new_calls(struct follower *follower, const struct region_set *regions, uint32_t events)
+{
+    int result;
+    int64_t *costs = all_costs(regions, events, &result);
+    if (result < 0)
+        return result;
+    struct pmclua_calls_setup setup = {
+        .regions = (uint32_t)regions->regions, .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+        .values = 2 + events, .keep = most_kept(regions->keep, events), .flags = regions->flags,
+        .names = (const char *const *)regions->names, .costs = costs,
+#if defined __x86_64__ || defined __i386__
+        .return_bytes = sizeof(void *),
+#else
+        .link_register = 1,
+#endif
+    };
+    result = pmclua_calls_new(&follower->calls, &setup);
+    free(costs);
+    return result;
+}
+
+int follower_new(struct follower **out, const struct region_set *regions, const struct event_set *set)
+{
+    struct follower *follower = calloc(1, sizeof *follower);
+    if (!follower)
+        return -ENOMEM;
+    uint32_t events = 0;
+    for (int i = 0; set && i < set->groups; i++)
+        events += (uint32_t)set->group[i].count;
+    follower->stop = eventfd(0, EFD_CLOEXEC);
+    follower->values = calloc(2 + (size_t)events, sizeof *follower->values);
+    int result = follower->stop < 0 ? -errno : follower->values ? new_calls(follower, regions, events) : -ENOMEM;
+    if (result < 0)
+        follower_free(follower);
+    else
+        *out = follower;
+    return result;
+}
+
+void follower_name(struct follower *follower, int pid, int tid)
+{
+    char path[64], name[17];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(name, sizeof name, file)) {
+        name[strcspn(name, "\n")] = '\0';
+        pmclua_calls_name(follower->calls, (uint32_t)pid, (uint32_t)tid, name, 0);
+    }
+    if (file)
+        fclose(file);
+}
+
+int follower_finish(struct follower *follower, uint64_t **words, uint32_t *count)
+{
+    int result = pmclua_calls_finish(follower->calls, words, count);
+    if (result < 0)
+        return result;
+    struct pmclua_regions *header = (struct pmclua_regions *)*words;
+    header->threads_seen = follower->threads;
+    header->threads_followed = follower->path == PMCLUA_REGIONS_ALL_THREADS ? follower->threads : 0;
+    header->rings = follower->rings;
+    header->ring_bytes = follower->ring_bytes;
+    return 0;
+}
+
+void follower_free(struct follower *follower)
+{
+    if (follower->stop >= 0)
+        close(follower->stop);
+    pmclua_calls_free(follower->calls);
+    free(follower->values);
+    free(follower->first);
+    free(follower->second);
+    free(follower->ready);
+    free(follower);
+}

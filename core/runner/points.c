@@ -1,0 +1,243 @@
+/*
+ * points.c: regions as a message defines them: names, and the points where each begins and ends.
+ *
+ * Their files are opened and their probes defined by the first run that needs them, and stay until the
+ * regions are freed: unregistering a tracepoint takes the OS kernel some 70 ms.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "regions.h"
+
+enum { KEEP_DEFAULT = 100000 };
+
+static void *one_more(void *list, int count, size_t bytes)
+{
+    return realloc(list, ((size_t)count + 1) * bytes);
+}
+
+static int add_text(char ***texts, int *count, const char *text)
+{
+    char **more = text ? one_more(*texts, *count, sizeof *more) : NULL;
+    if (!more)
+        return text ? -ENOMEM : -EPROTO;
+    *texts = more;
+    if (!(more[*count] = strdup(text)))
+        return -ENOMEM;
+    ++*count;
+    return 0;
+}
+
+static int add_region(struct region_set *set, const char *name)
+{
+    uint64_t *flags = one_more(set->flags, set->regions, sizeof *flags);
+    if (!flags)
+        return -ENOMEM;
+    set->flags = flags;
+    flags[set->regions] = 0;
+    struct message_field *costs = one_more(set->costs, set->regions, sizeof *costs);
+    if (!costs)
+        return -ENOMEM;
+    set->costs = costs;
+    costs[set->regions] = (struct message_field){ 0 };
+    return add_text(&set->names, &set->regions, name);
+}
+
+static int add_point(struct region_set *set, uint64_t kind, int file, uint64_t offset)
+{
+    struct point *points = one_more(set->point, set->points, sizeof *points);
+    if (!points)
+        return -ENOMEM;
+    set->point = points;
+    if (set->regions == 0)
+        return -EPROTO;
+    points[set->points++] = (struct point){
+        .region = (uint32_t)set->regions - 1, .kind = kind, .file = file, .offset = offset };
+    return 0;
+}
+
+static int add_place(struct region_set *set, const struct message_field *field)
+{
+    struct pmclua_point place;
+    if (field->bytes != sizeof place || set->files == 0)
+        return -EPROTO;
+    memcpy(&place, field->data, sizeof place);
+    return add_point(set, place.kind, set->files - 1, place.offset);
+}
+
+static int add_event(struct region_set *set, const struct message_field *field)
+{
+    uint64_t kind;
+    return field_u64(field, &kind) < 0 ? -EPROTO : add_point(set, kind, -1, 0);
+}
+
+static int set_attr(struct region_set *set, const struct message_field *field)
+{
+    struct point *last = set->points ? &set->point[set->points - 1] : NULL;
+    if (!last || last->file >= 0 || field->bytes != sizeof last->attr)
+        return -EPROTO;
+    memcpy(&last->attr, field->data, sizeof last->attr);
+    return 0;
+}
+
+static int set_flags(struct region_set *set, const struct message_field *field)
+{
+    return set->regions > 0 ? field_u64(field, &set->flags[set->regions - 1]) : -EPROTO;
+}
+
+static int set_costs(struct region_set *set, const struct message_field *field)
+{
+    struct message_field *costs = set->regions > 0 ? &set->costs[set->regions - 1] : NULL;
+    if (!costs || costs->data || field->bytes == 0 || field->bytes % sizeof(int64_t) != 0)
+        return -EPROTO;
+    uint8_t *copy = malloc(field->bytes);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, field->data, field->bytes);
+    costs->bytes = field->bytes;
+    costs->data = copy;
+    return 0;
+}
+
+/* One file is named once for all its points, as far as they follow each other. */
+static int add_file(struct region_set *set, const char *path)
+{
+    if (path && set->files > 0 && strcmp(set->paths[set->files - 1], path) == 0)
+        return 0;
+    return add_text(&set->paths, &set->files, path);
+}
+
+static int take(struct region_set *set, const struct message_field *field)
+{
+    switch (field->kind) {
+    case PMCLUA_F_REGION:       return add_region(set, field_text(field));
+    case PMCLUA_F_REGION_FLAGS: return set_flags(set, field);
+    case PMCLUA_F_REGION_COSTS: return set_costs(set, field);
+    case PMCLUA_F_FILE:         return add_file(set, field_text(field));
+    case PMCLUA_F_POINT:        return add_place(set, field);
+    case PMCLUA_F_POINT_EVENT:  return add_event(set, field);
+    case PMCLUA_F_ATTR:         return set_attr(set, field);
+    case PMCLUA_F_ONE_THREAD:   return field_u64(field, &set->one_thread);
+    case PMCLUA_F_KEEP_CALLS:   return field_u64(field, &set->keep);
+    default:                    return field_u64(field, &set->ring_bytes);
+    }
+}
+
+int region_set_take(struct region_set **out, const struct message_field *field)
+{
+    int is_ours = field->kind == PMCLUA_F_ATTR ||
+                  (field->kind >= PMCLUA_F_REGION && field->kind <= PMCLUA_F_RING_BYTES);
+    if (!is_ours)
+        return 0;
+    struct region_set *set = *out ? *out : calloc(1, sizeof *set);
+    if (!set)
+        return -ENOMEM;
+    if (!*out) {
+        set->keep = KEEP_DEFAULT;
+        set->held[0] = set->held[1] = -1;
+    }
+    *out = set;
+    int result = take(set, field);
+    return result < 0 ? result : 1;
+}
+
+/* ---- files and definitions ---- */
+
+int region_set_open_files(struct region_set *set)
+{
+    if (set->file)
+        return 0;
+    int *file = malloc(((size_t)set->files + 1) * sizeof *file), result = file ? 0 : -ENOMEM, count = 0;
+    while (result == 0 && count < set->files) {
+        file[count] = open(set->paths[count], O_RDONLY | O_CLOEXEC);
+        result = file[count] < 0 ? -errno : 0;
+        count += result == 0;
+    }
+    if (result == 0) {
+        set->file = file;
+        return 0;
+    }
+    while (count-- > 0)
+        close(file[count]);
+    free(file);
+    return result;
+}
+
+static void remove_probes(struct region_set *set)
+{
+    for (int i = 0; i < 2; i++)
+        if (set->held[i] >= 0)
+            pmclua_close(set->held[i]);
+    set->held[0] = set->held[1] = -1;
+    tracefs_remove(&set->tracefs);
+}
+
+/* An event that is never enabled keeps a tracepoint registered. */
+static int hold(const struct tracefs_event *event)
+{
+    if (!event->is_defined)
+        return -1;
+    struct pmclua_attr attr = attr_of_tracepoint(event, 0);
+    pmclua_attr_set(&attr, "disabled", 1);
+    return pmclua_open(&attr, 0, -1, -1, 0);       /* without it everything is as right, and slower */
+}
+
+static int define_all(struct region_set *set)
+{
+    int result = 0;
+    tracefs_clean();
+    for (int i = 0; result == 0 && i < set->points; i++) {
+        const struct point *point = &set->point[i];
+        int is_return = point->kind == PMCLUA_POINT_RETURN_PROBE;
+        if (point->file >= 0)
+            result = tracefs_add(&set->tracefs, set->file[point->file], point->offset, is_return, (uint32_t)i);
+    }
+    return result < 0 ? result : tracefs_finish(&set->tracefs);
+}
+
+int region_set_define(struct region_set *set)
+{
+    if (set->is_defined)
+        return 0;
+    runner_defer_termination(1);
+    int result = define_all(set);
+    if (result < 0) {
+        remove_probes(set);
+        runner_defer_termination(0);
+        return result;
+    }
+    set->held[0] = hold(&set->tracefs.plain);
+    set->held[1] = hold(&set->tracefs.back);
+    set->is_defined = 1;
+    return 0;
+}
+
+void region_set_free(struct region_set *set)
+{
+    if (!set)
+        return;
+    int was_defined = set->is_defined;
+    remove_probes(set);
+    for (int i = 0; i < set->regions; i++) {
+        free(set->names[i]);
+        free((void *)set->costs[i].data);
+    }
+    for (int i = 0; i < set->files; i++) {
+        if (set->file)
+            close(set->file[i]);
+        free(set->paths[i]);
+    }
+    free(set->file);
+    free(set->names);
+    free(set->paths);
+    free(set->flags);
+    free(set->costs);
+    free(set->point);
+    free(set);
+    if (was_defined)
+        runner_defer_termination(0);
+}

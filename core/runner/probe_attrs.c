@@ -1,0 +1,159 @@
+/*
+ * probe_attrs.c: the attrs of the events by which calls are followed.
+ */
+#define _GNU_SOURCE
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "regions.h"
+#include "calls/samples.h"
+
+#if defined __x86_64__ || defined __i386__
+enum { STACK_POINTER = PERF_REG_X86_SP };
+#elif defined __aarch64__
+enum { STACK_POINTER = PERF_REG_ARM64_SP };
+#elif defined __riscv
+enum { STACK_POINTER = PERF_REG_RISCV_SP };
+#else
+#error "which register is the stack pointer?"
+#endif
+
+static struct pmclua_attr words_of(const struct perf_event_attr *attr)
+{
+    struct pmclua_attr words = { { 0 } };
+    _Static_assert(sizeof *attr <= sizeof words, "an attr that pmclua_attr cannot hold");
+    memcpy(&words, attr, sizeof *attr);
+    return words;
+}
+
+void attr_set_common(struct pmclua_attr *attr, int inherit)
+{
+    pmclua_attr_set(attr, "read_format", PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                         PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID);
+    pmclua_attr_set(attr, "inherit", (uint64_t)inherit);
+    pmclua_attr_set(attr, "use_clockid", 1);
+    pmclua_attr_set(attr, "clockid", CLOCK_MONOTONIC);
+    pmclua_attr_set(attr, "sample_id_all", 1);
+    pmclua_attr_set(attr, "disabled", 0);
+    pmclua_attr_set(attr, "enable_on_exec", 0);
+}
+
+struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
+        .sample_type = SAMPLE_BASE, .task = 1, .comm = 1, .comm_exec = 1,
+        .watermark = 1, .wakeup_watermark = (uint32_t)(ring_bytes / 4),
+    };
+    struct pmclua_attr words = words_of(&attr);
+    attr_set_common(&words, inherit);
+    pmclua_attr_set(&words, "disabled", 1);
+    pmclua_attr_set(&words, "enable_on_exec", (options & PMCLUA_ON_EXEC) != 0);
+    pmclua_attr_set(&words, "pinned", (options & PMCLUA_PINNED) != 0);
+    return words;
+}
+
+struct pmclua_attr attr_of_clock(uint32_t options)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, .inherit = 1, .disabled = 1,
+        .enable_on_exec = (options & PMCLUA_ON_EXEC) != 0,
+    };
+    return words_of(&attr);
+}
+
+/* Makes an event write a sample each time it happens. */
+static void set_sampling(struct pmclua_attr *attr, uint64_t sample_type)
+{
+    pmclua_attr_set(attr, "sample_period", 1);
+    pmclua_attr_set(attr, "sample_type", sample_type);
+    if (sample_type & PERF_SAMPLE_REGS_USER)
+        pmclua_attr_set(attr, "sample_regs_user", 1ull << STACK_POINTER);
+}
+
+/* A number in a file of sysfs; -1. */
+static long long read_number(const char *path)
+{
+    char text[32];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (got <= 0)
+        return -1;
+    text[got] = '\0';
+    return strtoll(text + strcspn(text, "0123456789"), NULL, 10);
+}
+
+static long long number_of_pmu(const char *pmu, const char *file)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/%s", pmu, file);
+    return read_number(path);
+}
+
+long long uprobe_type(void) { return number_of_pmu("uprobe", "type"); }
+long long kprobe_type(void) { return number_of_pmu("kprobe", "type"); }
+
+uint64_t return_probe_config(const char *pmu)
+{
+    long long bit = number_of_pmu(pmu, "format/retprobe");
+    return 1ull << (bit < 0 ? 0 : bit);
+}
+
+struct pmclua_attr attr_of_switches(int inherit)
+{
+    struct perf_event_attr event = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+    struct pmclua_attr attr = words_of(&event);
+    attr_set_common(&attr, inherit);
+    set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ);
+    return attr;
+}
+
+struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit)
+{
+    struct perf_event_attr tracepoint = { .type = PERF_TYPE_TRACEPOINT, .config = event->id };
+    struct pmclua_attr attr = words_of(&tracepoint);
+    attr_set_common(&attr, inherit);
+    set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER);
+    return attr;
+}
+
+static int has_stack(const struct point *point)
+{
+    return point->kind != PMCLUA_POINT_FROM && point->kind != PMCLUA_POINT_TO;
+}
+
+/* A place of a file as an event of the uprobe PMU. */
+static int uprobe_attr(const struct point *point, int file, struct pmclua_attr *attr)
+{
+    long long type = uprobe_type();
+    if (type < 0)
+        return -ENOENT;
+    static char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    struct perf_event_attr event = {
+        .type = (uint32_t)type, .config1 = (uintptr_t)path, .config2 = point->offset,
+        .config = point->kind == PMCLUA_POINT_RETURN_PROBE ? return_probe_config("uprobe") : 0,
+    };
+    *attr = words_of(&event);
+    return 0;
+}
+
+int attr_of_point(const struct region_set *regions, const struct point *point, int inherit, struct pmclua_attr *attr)
+{
+    *attr = point->attr;
+    int result = point->file >= 0 ? uprobe_attr(point, regions->file[point->file], attr) : 0;
+    if (result < 0)
+        return result;
+    attr_set_common(attr, inherit);
+    set_sampling(attr, SAMPLE_BASE | PERF_SAMPLE_READ | (has_stack(point) ? PERF_SAMPLE_REGS_USER : 0));
+    return 0;
+}

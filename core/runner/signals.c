@@ -1,0 +1,138 @@
+/*
+ * signals.c: the command that may have to be killed: at its time limit, or with the runner.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runner.h"
+
+static volatile sig_atomic_t watched, limit_hit, deferring, terminated;
+
+/* A child told to lead a process group may not have got to it yet: then only its pid is known. */
+static void kill_watched(void)
+{
+    if (watched)
+        kill((pid_t)watched, SIGKILL);
+    if (watched < 0)
+        kill(-(pid_t)watched, SIGKILL);
+}
+
+static void on_limit(int signal)
+{
+    int errnum = errno;              /* of what was interrupted */
+    (void)signal;
+    limit_hit = 1;
+    kill_watched();
+    errno = errnum;
+}
+
+/* Dies of the signal itself: an exit status would be taken for the kernel's. */
+static void die_of(int number)
+{
+    struct sigaction again = { .sa_handler = SIG_DFL };
+    sigset_t only;
+    sigaction(number, &again, NULL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(number);
+}
+
+static void on_terminate(int signal)
+{
+    int errnum = errno;
+    kill_watched();
+    if (!deferring)
+        die_of(signal);
+    terminated = signal;
+    runner_hear_no_more();
+    errno = errnum;
+}
+
+void runner_defer_termination(int on)
+{
+    deferring += on ? 1 : -1;
+    if (!deferring && terminated)
+        die_of(terminated);
+}
+
+int runner_is_terminated(void) { return terminated != 0; }
+
+/* A handler, not SIG_IGN, which executed programs would inherit. */
+static void on_interrupt(int signal) { (void)signal; }
+
+void runner_watch(int pid) { watched = pid; }
+
+static void set_timer(uint64_t ns)
+{
+    struct itimerval limit = { .it_value = { (time_t)(ns / 1000000000u), (suseconds_t)(ns % 1000000000u / 1000) } };
+    if (ns > 0 && ns < 1000)
+        limit.it_value.tv_usec = 1;
+    setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+void runner_limit(uint64_t timeout_ns)
+{
+    limit_hit = 0;
+    if (timeout_ns > 0)
+        set_timer(timeout_ns);
+}
+
+void runner_disarm(void) { set_timer(0); }
+
+int runner_limit_hit(void) { return limit_hit; }
+
+/* An interrupt from the terminal is for who asked; one that our parent ignores stays ignored. */
+void runner_catch_signals(void)
+{
+    struct sigaction old, interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART },
+        terminate = { .sa_handler = on_terminate }, limit = { .sa_handler = on_limit, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, NULL, &old);
+    if (old.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &terminate, NULL);
+    sigaction(SIGALRM, &limit, NULL);
+}
+
+/* ---- what a killed command leaves ---- */
+
+/* Kills each child that we have at this moment; how many. */
+static int kill_children(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
+    FILE *list = fopen(path, "re");
+    int pid, count = 0;
+    while (list && fscanf(list, "%d", &pid) == 1) {
+        kill(pid, SIGKILL);
+        count++;
+    }
+    if (list)
+        fclose(list);
+    return count;
+}
+
+void runner_reap_orphans(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+enum { ROUNDS = 200 };
+
+/* The runner is its descendants' reaper: orphans become its children, round by round. */
+void runner_end_descendants(void)
+{
+    for (int round = 0; round < ROUNDS && kill_children() > 0; round++) {
+        runner_reap_orphans();
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+    runner_reap_orphans();
+}

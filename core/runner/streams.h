@@ -1,0 +1,28 @@
+/*
+ * streams.h: a command's standard descriptors: where they lead, opened for one repetition.
+ */
+#ifndef PMCLUA_RUNNER_STREAMS_H
+#define PMCLUA_RUNNER_STREAMS_H
+
+#include "runner.h"
+#include "capture.h"
+
+/* What a command's definition says. */
+struct stream_choice {
+    char *input;                   /* path; NULL: /dev/null */
+    uint64_t inherit_input;
+    uint64_t output[2];            /* enum pmclua_output for 1 and 2 */
+};
+
+/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close; captures of 1 and 2. */
+struct streams { int fd[3], owned[3]; struct capture capture[2]; };
+
+/* All of them, or -errno and none. `capture_limit` in bytes for each captured stream; 0: 16 MiB. */
+int  streams_open(struct streams *streams, const struct stream_choice *choice, uint64_t capture_limit);
+/* Reads what is captured until `pid` has ended. */
+void streams_follow(struct streams *streams, int pid);
+/* Moves what was captured to the answer. */
+void streams_take(const struct streams *streams, struct answer *answer);
+void streams_close(struct streams *streams);
+
+#endif

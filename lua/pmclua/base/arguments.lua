@@ -1,0 +1,137 @@
+--- check.lua: tables that a script gives: options against a table of what there is, lists against named entries.
+
+local explain = require "pmclua.explain"
+
+local check = {}
+
+--- The keys of a map as text, sorted: Lua maps have no order of their own.
+---@param map table
+---@return string[]
+function check.keys(map)
+  local keys = {}
+  for key in pairs(map) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  return keys
+end
+
+--- ", did you mean 'WORD'?" for the nearest of `words`; "" where none is near.
+---@param word any
+---@param words string[]
+---@return string
+function check.meant(word, words)
+  local near = type(word) == "string" and require("pmclua.base.text").nearest(word, words)
+  return near and (", did you mean '%s'?"):format(near) or ""
+end
+
+-- ---- lists -----------------------------------------------------------------------------------------------
+
+-- How an entry that has a name is written in a list: of events and metrics, of conditions, of anything else.
+check.spelled = {
+  labelled = function(key, value) return ('"%s = %s"'):format(key, value) end,
+  condition = function(key, value)
+    local has_sign = tostring(value):find "^%s*[<>=~!]"
+    return ('"%s %s%s"'):format(key, has_sign and "" or "== ", value)
+  end,
+  alone = function(_, value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end,
+}
+
+local function by_kind_and_name(a, b)
+  if type(a) ~= type(b) then return type(a) == "number" end
+  return type(a) == "number" and a < b or type(a) ~= "number" and tostring(a) < tostring(b)
+end
+
+-- Keys of a list that ipairs does not come to, in order; and how many it comes to.
+local function stray_keys(list)
+  local length, keys = 0, {}
+  for _ in ipairs(list) do length = length + 1 end
+  for key in pairs(list) do
+    local is_place = type(key) == "number" and key % 1 == 0 and key >= 1 and key <= length
+    if not is_place then keys[#keys + 1] = key end
+  end
+  table.sort(keys, by_kind_and_name)
+  return keys, length
+end
+
+--- What would be lost of a list, because it has a name or comes after a nil, in words with the way to write it.
+---@param what string the list's name
+---@param list table
+---@param spelled? fun(key: string, value: any): string how such an entry is written; default: its value alone
+---@return string? nil: nothing
+function check.stray(what, list, spelled)
+  local keys, length = stray_keys(list)
+  if #keys == 0 then return nil end
+  if type(keys[1]) == "number" then
+    return ("%s: a list ends at its first nil, after %d: what stands at %s would be lost; leave no nil in it")
+      :format(what, length, tostring(keys[1]))
+  end
+  local named, written = {}, {}
+  for i, key in ipairs(keys) do
+    local value = list[key]
+    named[i] = tostring(key)
+    written[i] = (spelled or check.spelled.alone)(tostring(key), type(value) == "table" and "…" or value)
+  end
+  return ("%s is a list, in which nothing has a name, but %s has: write %s"):format(what,
+    table.concat(named, " and "), table.concat(written, ", "))
+end
+
+--- The entries of a table that have numbers: the list in it, where its names are options.
+---@param mixed table
+---@return table
+function check.numbered(mixed)
+  local list = {}
+  for key, value in pairs(mixed) do
+    if type(key) == "number" then list[key] = value end
+  end
+  return list
+end
+
+--- Raises at the caller's caller for what would be lost of a list.
+---@param what string
+---@param list any a list; what is no table is not looked at
+---@param level? integer whose mistake it is, as error() counts from the constructor (default 3)
+---@param spelled? fun(key: string, value: any): string
+function check.list(what, list, level, spelled)
+  local problem = type(list) == "table" and check.stray(what, list, spelled)
+  if problem then explain.misuse(problem, (level or 3) + 1) end
+end
+
+--- Raises for a map that has entries without a name.
+---@param what string
+---@param map any what is no table is not looked at
+---@param form string how it is written: '{ NAME = "value" }'
+---@param level? integer as of check.list
+function check.map(what, map, form, level)
+  for key in pairs(type(map) == "table" and map or {}) do
+    if type(key) ~= "string" then
+      explain.misuse(("%s: each entry has a name: %s"):format(what, form), (level or 3) + 1)
+    end
+  end
+end
+
+-- ---- options -----------------------------------------------------------------------------------------------
+
+--- Raises at the caller's caller for an unknown option or one of the wrong type.
+---@param what string "pmc.kernel"
+---@param spec table as the script gave it
+---@param known table<string, string> option -> Lua type, several separated by "|"; "" takes any
+---@param level? integer whose mistake it is, as error() counts from the constructor (default 3)
+function check.options(what, spec, known, level)
+  level = (level or 3) + 1
+  if type(spec) ~= "table" then
+    explain.misuse(("%s takes a table, not a %s"):format(what, type(spec)), level)
+  end
+  for key, value in pairs(spec) do
+    local wanted = known[key]
+    if not wanted then
+      explain.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key,
+        check.keys(known))), level)
+    end
+    if wanted ~= "" and not ("|" .. wanted .. "|"):find("|" .. type(value) .. "|", 1, true) then
+      explain.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")),
+        type(value)),
+        level)
+    end
+  end
+end
+
+return check

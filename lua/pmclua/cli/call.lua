@@ -1,0 +1,66 @@
+--- call.lua: scripts called from Lua, as from the command line: pmc.script("matrix", "--set", "n=64").
+--
+-- Invariant: whatever the script does, the one that called it is the running script again afterwards.
+
+local script = require "pmclua.cli.script"
+
+local M = {}
+
+-- Raised in the place of os.exit, which would end who called.
+local Exit = {}
+Exit.__index = Exit
+Exit.__tostring = function(self) return ("the script ended with status %d"):format(self.status) end
+
+local function exit(status)
+  if status == nil or status == true then status = 0 elseif status == false then status = 1 end
+  error(setmetatable({ status = status, quiet = true }, Exit), 0)
+end
+
+local function scope_of(words)
+  local scope = require("pmclua.base.scope").new()
+  scope.arg = words
+  scope.os = setmetatable({ exit = exit }, { __index = os })
+  return scope
+end
+
+--- Runs an experiment with what its own options have left of the words.
+local function run(experiment)
+  local overrides = require("pmclua.cli.experiment_options").parse(script.current.args)
+  experiment = experiment:override(overrides)
+  experiment.declaration.name = experiment.declaration.name or script.current.name
+  if overrides.plan then return experiment:plan() end
+  local store = overrides.store
+  if overrides.no_store then store = false end
+  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+end
+
+local function conclude(value)
+  local experiment = package.loaded["pmclua.experiment"]
+  if experiment and experiment.is(value) then return run(value) end
+  return value == nil and 0 or value
+end
+
+--- Runs a script by its name or path. Raises what it raises, and for a script that is not there.
+---@param word string
+---@param ... string its arguments
+---@return any value the result where the script returns an experiment, which is run; else what it returns,
+---   or its exit status
+function M.call(word, ...)
+  local path, why = script.find(word)
+  if not path then require("pmclua.explain").misuse(why, 3) end
+  local chunk = assert(loadfile(path))
+  local paths = require "pmclua.host.paths"
+  local current, folder = script.current, paths.script_folder
+  local words = { [0] = word, ... }
+  script.enter(word, path, { ... })
+  local ok, value = pcall(function(...)
+    return conclude((setfenv(chunk, scope_of(words))(...)))
+  end, ...)
+  script.current, paths.script_folder = current, folder
+  if ok then return value end
+  if getmetatable(value) == Exit then return value.status end
+  if type(value) == "table" and value.quiet and value.status then return value.status end      -- --help
+  error(value, 0)
+end
+
+return M

@@ -1,0 +1,138 @@
+--- options.lua: what every experiment takes on the command line, without code of its own.
+
+local options = require "pmclua.cli.options"
+
+local M = {}
+
+---@type pmclua.Option[]
+M.list = {
+  { "events", many = true, value = "LIST", help = "count these instead, as perf spells them" },
+  { "repetitions", type = "integer", help = "how often each cell is measured" },
+  { "warmup", type = "integer", help = "runs before these that are not counted in" },
+  { "set", many = true, value = "NAME=V[,V...]", help = "the levels of a factor" },
+  { "baseline", value = "CELL", help = "what others are compared with: a workload, or n=256" },
+  { "passes", choices = { "rerun", "multiplex" }, value = "HOW",
+    help = "with events that do not fit at once" },
+  { "seed", type = "integer", help = "of the order in which cells run" },
+  { "pin", value = "CPUS", help = "run workloads on these CPUs, as 0,2-3" },
+  { "timeout", value = "T", help = "limit of one repetition, as 500ms" },
+  { "format", choices = require("pmclua.report").formats(), value = "F", help = "of the report" },
+  { "output", value = "FILE", help = "of the report; - is standard output" },
+  { "store", value = "FILE", help = "where repetitions are stored; - is standard output" },
+  { "resume", value = "FILE", help = "do what is missing from this stored result" },
+  { "no-store", false, help = "store nothing" },
+  { "note", many = true, value = "NAME=TEXT", help = "stored with the result and shown, as commit=1a2b3c" },
+  { "gate", many = true, value = "FILE", help = "check the experiment's limits against stored results" },
+  { "against", value = "CELL", help = "check them against this cell of the run itself" },
+  { "any-host", false, help = "let --gate compare with another microcode or OS kernel" },
+  { "any-cpu", false, help = "let --gate compare with another CPU" },
+  { "run-spread", value = "SHARE", help = "how runs differ, where --gate names one (15% for times)" },
+  { "strict", false, help = "a limit that is undecided fails" },
+  { "gate-output", value = "FILE", help = "what limits conclude: .json, .md, .xml (JUnit) or text" },
+  { "plan", false, help = "show what would run, and stop" },
+  { "quiet", false, help = "no progress, no notes" },
+}
+
+--- A level as it is written on the command line: a number where it is one, true and false, else text.
+local function level(text)
+  if text == "true" or text == "false" then return text == "true" end
+  local value = tonumber(text)
+  return value and value == value and math.abs(value) < math.huge and value or text
+end
+
+local function levels_of(word)
+  local name, list = word:match "^([%a_][%w_]*)=(.+)$"
+  if not name then
+    error(options.usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
+  end
+  local levels = {}
+  for text in list:gmatch "[^,]+" do levels[#levels + 1] = level(text) end
+  return name, levels
+end
+
+--- { n = { 256, 512 } } of "n=256,512"; the last of two for one name holds.
+local function settings(words)
+  local set = {}
+  for _, word in ipairs(words) do
+    local name, levels = levels_of(word)
+    set[name] = levels
+  end
+  return set
+end
+
+--- A partial cell: "rows" is { workload = "rows" }, "rows,n=256" also has a level.
+---@param text string
+---@return table
+function M.cell(text)
+  local parts = {}
+  for part in text:gmatch "[^,]+" do
+    local name, value = part:match "^([%a_][%w_]*)=(.+)$"
+    if name and name ~= "workload" then parts[name] = level(value)
+    else parts.workload = name and value or part end
+  end
+  return parts
+end
+
+---@class pmclua.Overrides what the command line says differently; nil where it says nothing
+---@field events? string[]
+---@field repetitions? integer
+---@field warmup? integer
+---@field set? table<string, any[]> levels by factor
+---@field baseline? table partial cell, { workload =, FACTOR = level }
+---@field passes? "rerun"|"multiplex"
+---@field seed? integer
+---@field pin? string CPU list
+---@field timeout? string duration with its unit
+---@field format? string
+---@field output? string
+---@field store? string
+---@field resume? string
+---@field no_store? boolean
+---@field notes? string[] "NAME=TEXT"
+---@field gate? string[] paths of stored results
+---@field against? table partial cell, as baseline
+---@field any_host? boolean
+---@field any_cpu? boolean
+---@field run_spread? string a share, as 5%
+---@field strict? boolean
+---@field gate_output? string
+---@field plan? boolean
+---@field quiet? boolean
+
+--- What `given` (words by option) means.
+---@param given table
+---@return pmclua.Overrides
+local function overrides(given)
+  if given.store == "-" and given.output == "-" then
+    error(options.usage_error "--store - and --output -: only one of them can have standard output", 0)
+  end
+  if not given.plan then require("pmclua.report.output").check(given.output) end
+  local out = {}
+  for name, value in pairs(given) do out[name] = value end
+  out.set = given.set and settings(given.set)
+  out.baseline = given.baseline and M.cell(given.baseline)
+  out.against = given.against and M.cell(given.against)
+  out.notes = given.note
+  return out
+end
+
+--- Reads the words that a script's own options have left (`args` is then the script's own table of
+--- them). Raises a usage error (exit status 2) for one that no experiment takes; prints the help and ends
+--- the script for --help.
+---@param args string[]
+---@return pmclua.Overrides
+function M.parse(args)
+  local script = require("pmclua.cli.script").current
+  local given = options.read(args, {}, M.list, options.about(script))
+  if script and args == script.args then
+    for name, value in pairs(script.given or {}) do given[name] = value end
+    script.args, script.given, script.taken = {}, given, true
+  end
+  return overrides(given)
+end
+
+for _, option in ipairs(M.list) do
+  option.kind = option.type or option[2] == false and "flag" or "string"
+end
+
+return M

@@ -1,0 +1,86 @@
+--- gating.lua: the limits that a script declares, checked when its run has ended.
+--
+-- Limits that need no baseline are always checked; the others against stored results (`--gate FILE`) or against a
+-- cell that ran in the same blocks (`against`, `--against CELL`).
+
+local M = {}
+
+---@class pmclua.Gating
+---@field limits string[] to check
+---@field skipped integer limits that need a baseline where none was named
+---@field options pmclua.GateOptions how they are checked
+---@field strict boolean? undecided is not enough
+---@field output string? path of a file that gets what they conclude
+
+local function usage_error(said) error(require("pmclua.cli.options").usage_error(said), 0) end
+
+local function usable(limits, has_baseline)
+  local list = {}
+  for _, limit in ipairs(limits) do
+    if has_baseline or not limit.relative then list[#list + 1] = limit.formula end
+  end
+  return list
+end
+
+-- The baselines, refused before anything runs where one is of another host.
+local function baselines_of(overrides)
+  if not overrides.gate then return nil end
+  local list, here = {}, require("pmclua.host.machine").facts()
+  for i, path in ipairs(overrides.gate) do
+    list[i] = require("pmclua.result.files").load(path)
+    require("pmclua.result.gate").check_host(here, list[i], overrides)
+  end
+  return list
+end
+
+local function check_options(limits, overrides)
+  for _, name in ipairs { "gate", "against", "strict", "gate_output", "run_spread" } do
+    if overrides[name] and #limits == 0 then
+      usage_error(("--%s: this experiment declares no limits; `pmclua gate` takes them as --limit")
+        :format((name:gsub("_", "-"))))
+    end
+  end
+  if overrides.gate and overrides.against then
+    usage_error "--gate compares with a stored result, --against with a cell of this run: take one of them"
+  end
+end
+
+--- What will be checked; the baseline is read before anything runs.
+---@param declaration pmclua.Declaration
+---@param overrides pmclua.Overrides
+---@return pmclua.Gating? nil where there is nothing to check; raises a usage error for --gate without limits
+function M.prepare(declaration, overrides)
+  local limits = declaration.gate or {}
+  check_options(limits, overrides)
+  if #limits == 0 then return nil end
+  local output = require "pmclua.report.output"
+  output.check(overrides.gate_output)
+  local baseline = baselines_of(overrides)
+  local against = not baseline and declaration.against or nil
+  local list = usable(limits, baseline or against)
+  return { limits = list, skipped = #limits - #list, strict = overrides.strict,
+    output = overrides.gate_output,
+    options = { limits = list, baseline = baseline, against = against, any_host = overrides.any_host,
+      any_cpu = overrides.any_cpu, run_spread = overrides.run_spread } }
+end
+
+--- Checks a finished run and says on standard error what did not hold.
+---@param gating pmclua.Gating?
+---@param result pmclua.Result
+---@param quiet boolean?
+---@return integer? status that it stands for; nil where all held
+function M.conclude(gating, result, quiet)
+  if not gating then return nil end
+  if gating.skipped > 0 and not quiet then
+    local said = "pmclua: %d of the limits need a baseline: --gate FILE names one\n"
+    io.stderr:write(said:format(gating.skipped))
+  end
+  if #gating.limits == 0 then return nil end
+  local gate = result:gate(gating.options)
+  if gate.state ~= "pass" or not quiet then io.stderr:write("pmclua: ", tostring(gate), "\n") end
+  if gating.output then gate:write(gating.output) end
+  local status = gate:status(gating.strict)
+  return status ~= 0 and status or nil
+end
+
+return M

@@ -1,0 +1,264 @@
+--- cli.lua: the executable's command line, as in lua(1): what to run, running it, the exit status.
+--
+-- Start-up pays for what a run uses: nothing is loaded here before it is needed.
+
+local M = {}
+
+-- LuaJIT compiles what was run 56 times, which takes as long as running it some 1000 times: a run of a few
+-- milliseconds is over before that pays.
+if jit.opt then jit.opt.start "hotloop=200" end
+
+local STATUS = { done = 0, failed = 1, usage = 2 }
+
+local function complain(message)
+  io.stdout:flush()
+  io.stderr:write(require("pmclua.cli.failure").shown("pmclua: " .. message), "\n")
+end
+
+-- ---- the command line ----
+
+---@class pmclua.Plan what the command line asks for
+---@field steps { kind: "chunk"|"module", text: string }[] -e and -l, in order
+---@field word? string the script: a path, a name, or "-"
+---@field args table what the script gets, with its own word at 0
+---@field interactive? boolean
+---@field show? "version"|"help"|"list"
+
+local FLAGS = { ["-v"] = "version", ["-h"] = "help", ["--help"] = "help", ["--version"] = "version",
+  ["--list"] = "list" }
+local STEPS = { e = "chunk", l = "module" }
+
+--- Reads one option at argv[i]. Returns the index of the next word; or nil and what is wrong.
+local function read_option(plan, argv, i)
+  local word = argv[i]
+  if word == "-i" then
+    plan.interactive = true
+  elseif FLAGS[word] then
+    plan.show = FLAGS[word]
+  else
+    local letter, text = word:match "^%-([el])(.*)$"
+    if not letter then return nil, ("unknown option '%s'"):format(word) end
+    if text == "" then
+      i = i + 1
+      text = argv[i]
+    end
+    if not text then return nil, ("'-%s' needs an argument"):format(letter) end
+    table.insert(plan.steps, { kind = STEPS[letter], text = text })
+  end
+  return i + 1
+end
+
+--- What the words of the command line ask for; or nil and what is wrong.
+---@param argv string[]
+---@return pmclua.Plan?, string?
+local function parse(argv)
+  local plan, i = { steps = {}, args = {} }, 1
+  while argv[i] and argv[i]:find "^%-." do
+    if argv[i] == "--" then
+      i = i + 1
+      break
+    end
+    local next_word, why = read_option(plan, argv, i)
+    if not next_word then return nil, why end
+    i = next_word
+  end
+  plan.word = argv[i]
+  for j, text in pairs(argv) do plan.args[j - i] = text end
+  return plan
+end
+
+-- ---- running ----
+
+--- Calls fn; what it raises becomes what a person should read.
+---@param fn fun(): any
+---@return boolean ok, any result or problem
+function M.guard(fn)
+  return xpcall(fn, function(problem) return require("pmclua.cli.failure").describe(problem) end)
+end
+
+--- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
+--- lua(1).
+local function report(problem)
+  local status, said = require("pmclua.cli.failure").status(problem)
+  if said then complain(said) end
+  return status
+end
+
+--- Raises where words were given for an experiment and the script ran none.
+local function refuse_left_over(script)
+  if not script or script.taken or not next(script.given or {}) then return end
+  local name = next(script.given):gsub("_", "-")
+  error(require("pmclua.cli.options").usage_error(
+    ("--%s has no effect: %s ran no experiment"):format(name, script.name)), 0)
+end
+
+-- Whether a table has keys of an experiment: then its script forgot to declare it.
+local function looks_declared(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  local check = require("pmclua.experiment.keys").check
+  for key in pairs(value) do
+    if check[key] and key ~= "name" then return true end
+  end
+  return false
+end
+
+--- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
+local function conclude(value)
+  local experiment = package.loaded["pmclua.experiment"]
+  local script = package.loaded["pmclua.cli.script"] and require("pmclua.cli.script").current
+  if experiment and experiment.is(value) then
+    local context = script or { args = {}, folder = "." }
+    return experiment.main(value, context.args, context)
+  end
+  refuse_left_over(script)
+  if value == nil and experiment and experiment.is_waiting() then
+    complain "an experiment was declared and not run: `return pmc.experiment { … }` has a script run it"
+  end
+  if looks_declared(value) then
+    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` has it run"
+    return STATUS.failed
+  end
+  if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
+  return STATUS.done
+end
+
+--- Runs a loaded chunk in `scope`. Returns the exit status.
+---@param chunk function
+---@param scope table
+---@param args string[]
+local function run(chunk, scope, args)
+  setfenv(chunk, scope)
+  local ok, result = M.guard(function() return conclude((chunk(unpack(args)))) end)
+  if ok then return result end
+  return report(result)
+end
+
+local function run_step(step, scope)
+  if step.kind == "module" then
+    local ok, result = M.guard(function() return require(step.text) end)
+    if not ok then return report(result) end
+    _G[step.text] = result
+    return STATUS.done
+  end
+  local chunk, why = loadstring(step.text, "=(command line)")
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  return run(chunk, scope, {})
+end
+
+local function run_stdin(scope, args)
+  local chunk, why = loadfile()
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  if #args > 0 then require("pmclua.cli.script").enter_stdin(args) end
+  return run(chunk, scope, args)
+end
+
+--- The chunk of a script's file; nil and why there is none. Those of our own need no parsing.
+local function load_script(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, "cannot open " .. why end
+  local source
+  source, why = file:read "*a"            -- once: it may be a pipe
+  file:close()
+  if not source then return nil, ("cannot read %s: %s"):format(path, why) end
+  if source:find "^\127ELF" then
+    return nil, ("%s is a program and no script: `pmclua stat -- %s` counts it"):format(path, path)
+  end
+  local ok, embedded = pcall(require, "pmclua.embedded")
+  local chunk = ok and embedded.script(source)
+  if chunk then return chunk end
+  return loadstring((source:gsub("^#[^\n]*", "")), "@" .. path)
+end
+
+local function run_script(word, args, scope)
+  local script = require "pmclua.cli.script"
+  local path, why = script.find(word)
+  if not path then
+    complain(why)
+    return STATUS.usage
+  end
+  local chunk
+  chunk, why = load_script(path)
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
+  if args[1] == "--help" and not script.takes_arguments(path) then
+    local help = require "pmclua.cli.help"
+    help.write(help.header(script.header(path)) .. "\n")
+    return STATUS.done
+  end
+  script.enter(word, path, args)
+  return run(chunk, scope, args)
+end
+
+--- The scope of -e, standard input and the REPL: `pmc` is there without asking.
+local function open_scope()
+  return require("pmclua.base.scope").new { pmc = function() return require "pmclua" end }
+end
+
+local function wants_repl(plan)
+  if plan.interactive then return true end
+  return not plan.word and #plan.steps == 0 and require("pmclua.core").is_terminal(0)
+end
+
+--- Runs the chunks and modules, the script, then the REPL: whatever of these is asked for.
+local function carry_out(plan)
+  local scope, status = open_scope(), STATUS.done
+  _G.arg = plan.args
+  for _, step in ipairs(plan.steps) do
+    status = run_step(step, scope)
+    if status ~= STATUS.done then return status end
+  end
+  local repl = wants_repl(plan)
+  if plan.word and plan.word ~= "-" then
+    status = run_script(plan.word, plan.args, repl and scope or require("pmclua.base.scope").new())
+  elseif plan.word or (#plan.steps == 0 and not repl) then
+    status = run_stdin(scope, plan.args)
+  end
+  if repl then return require("pmclua.cli.repl").run(scope) end
+  return status
+end
+
+local show = {}
+
+function show.help() io.write(require("pmclua.cli.help").COMMAND_LINE) end
+
+function show.version()
+  io.write(("pmclua %s (%s)\n"):format(require("pmclua.core").version, jit.version))
+end
+
+function show.list()
+  local help, script = require "pmclua.cli.help", require "pmclua.cli.script"
+  local list, longest = script.all(), 0
+  for _, entry in ipairs(list) do longest = math.max(longest, #entry.name) end
+  for _, entry in ipairs(list) do
+    local name = require("pmclua.base.text").pad(entry.name, longest + 2)
+    help.write(name .. script.header(entry.path).question .. "\n")
+  end
+end
+
+--- Does what the command line asks.
+---@param argv table words of the command line, the program at 0
+---@return integer status for exit(3)
+function M.main(argv)
+  require("pmclua.cli.modules").install()
+  local plan, why = parse(argv)
+  if not plan then
+    local usage = require("pmclua.cli.help").COMMAND_LINE:match "^[^\n]*"
+    complain(("%s\n%s\n(`pmclua -h` explains)"):format(why, usage))
+    return STATUS.usage
+  end
+  if plan.show then
+    show[plan.show]()
+    return STATUS.done
+  end
+  return carry_out(plan)
+end
+
+return M

@@ -1,0 +1,228 @@
+--- complete.lua: what may stand at the end of a line of Lua: names, fields, methods, keys of a table of
+--- options; in a string events, or scripts and what they take.
+--
+-- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
+-- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not; with
+-- `__fields_are_all` there, others are its own. Of objects of ours what the reference does not name is left out.
+
+local M = {}
+
+local KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in",
+  "local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while" }
+
+local function starts(word, prefix) return word:sub(1, #prefix) == prefix end
+
+--- The text after the quote that is still open at the end of `line`; nil outside strings.
+---@param line string
+---@return string?
+function M.open_string(line)
+  local quote, from, i = nil, nil, 1
+  while i <= #line do
+    local c = line:sub(i, i)
+    if quote then
+      if c == "\\" then i = i + 1 elseif c == quote then quote = nil end
+    elseif c == '"' or c == "'" then
+      quote, from = c, i + 1
+    elseif line:sub(i, i + 1) == "--" then
+      return nil
+    end
+    i = i + 1
+  end
+  return quote and line:sub(from)
+end
+
+local event_list
+
+--- Every event that can be named here, sorted, kept for as long as the session lasts.
+local function event_names()
+  if event_list then return event_list end
+  local names, list = {}, {}
+  for _, name in ipairs(require("pmclua.event.names").all()) do names[name] = true end
+  local ok, entries = pcall(function() return require("pmclua.event").list() end)
+  for _, entry in ipairs(ok and entries or {}) do names[entry.spec] = true end
+  for name in pairs(names) do list[#list + 1] = name end
+  table.sort(list)
+  event_list = list
+  return list
+end
+
+-- Of `names` those that begin as typed, behind what stands before that in the same word; nil: none does.
+local function beginning(names, typed, word)
+  local head, words = word:sub(1, #word - #typed), {}
+  for _, name in ipairs(names) do
+    if starts(name, typed) then words[#words + 1] = head .. name end
+  end
+  if #words == 0 then return nil end
+  return words
+end
+
+local function script_names()
+  local names = {}
+  for i, entry in ipairs(require("pmclua.cli.script").all()) do names[i] = entry.name end
+  return names
+end
+
+--- In a string of pmc.script("…", "…") the script's name, then its options.
+local function complete_script(before, opened, word)
+  if before:find "pmc%.script%s*%(?%s*$" then return beginning(script_names(), opened, word) end
+  local name = before:match [[pmc%.script%s*%(%s*["']([%w_./-]+)["']%s*,[^()]*$]]
+  local path = name and require("pmclua.cli.script").find(name)
+  return path and beginning(require("pmclua.cli.script").options(path), opened, word)
+end
+
+local function complete_string(line, opened, word)
+  local before = line:sub(1, #line - #opened - 1)
+  if before:find("pmc.script", 1, true) then
+    local words = complete_script(before, opened, word)
+    if words then return words end
+  end
+  return beginning(event_names(), opened:match "[^%s,{}]*$", word)
+end
+
+-- ---- keys of tables of options -------------------------------------------------------------------------
+
+local TAKE_KEYS = { measure = true, compare = true, experiment = true }
+local RUN_KEYS = { "each", "quiet", "resume", "store" }
+
+--- What stands before the brace that is open at the end of a line; nil: none is.
+local function before_brace(line)
+  local depth = 0
+  for i = #line, 1, -1 do
+    local c = line:sub(i, i)
+    if c == "}" then depth = depth + 1 end
+    if c == "{" then
+      if depth == 0 then return line:sub(1, i - 1) end
+      depth = depth - 1
+    end
+  end
+end
+
+--- Adds the keys of an experiment where a line is within the braces of one.
+local function add_option_keys(names, line)
+  local before = before_brace(line)
+  local call = before and before:match "pmc%.(%a+)%s*%(?[^{}]*$"
+  if not TAKE_KEYS[call] then return end
+  for key in pairs(require("pmclua.experiment.keys").check) do names[key] = true end
+  for _, key in ipairs(RUN_KEYS) do names[key] = call ~= "experiment" or nil end
+end
+
+local function field_of(value, name)
+  local ok, field = pcall(function() return value[name] end)
+  if ok then return field end
+end
+
+-- Names that stand in the reference behind a dot or a colon, or alone in backquotes; false: it was not installed.
+local documented
+
+local function is_documented(name)
+  if documented == nil then
+    local path = require("pmclua.host.paths").reference()
+    local file = path and not path:find "%.gz$" and io.open(path)
+    documented = false
+    if file then
+      documented = {}
+      local reference = file:read "*a"
+      file:close()
+      for word in reference:gmatch "[.:`]([%a_][%w_]*)" do documented[word] = true end
+    end
+  end
+  return not documented or documented[name] == true
+end
+
+-- Whether a class is pmclua's own, whose methods are for itself too.
+local function is_ours(class)
+  if type(class) ~= "table" then return false end
+  for _, value in next, class do
+    local source = type(value) == "function" and debug.getinfo(value, "S").source
+    if source then return source:find "pmclua[./]" ~= nil end
+  end
+  return false
+end
+
+-- `hides`: what no documentation names is left out.
+local function add_keys(names, map, hides)
+  if type(map) ~= "table" then return end
+  for key in next, map do
+    local is_name = type(key) == "string" and key:match "^[%a_][%w_]*$"
+    if is_name and (not hides or is_documented(key)) then names[key] = true end
+  end
+end
+
+--- Every field name of a value that can be found without calling anything but `__fields`.
+local function fields_of(value)
+  local names = {}
+  local depth, hides = 0, false
+  while value ~= nil and depth < 8 do
+    local meta = type(value) == "string" and getmetatable "" or debug.getmetatable(value)
+    local class = type(meta) == "table" and rawget(meta, "__index")
+    hides = hides or type(value) == "table" and is_ours(class)
+    local ok, list = pcall(function() return meta.__fields and meta.__fields(value) end)
+    local has_all = ok and list and type(meta) == "table" and rawget(meta, "__fields_are_all")
+    if not has_all then add_keys(names, value, hides) end
+    if type(meta) ~= "table" then break end
+    for _, name in ipairs(ok and list or {}) do names[name] = true end
+    value = type(meta.__index) == "table" and meta.__index or nil
+    depth = depth + 1
+  end
+  return names
+end
+
+local function global_names(scope)
+  local names = fields_of(scope)
+  add_keys(names, _G)
+  for _, word in ipairs(KEYWORDS) do names[word] = true end
+  return names
+end
+
+-- The value that "a.b:c" leads to, from the globals; nil where there is none.
+local function resolve(scope, chain)
+  local value = scope
+  for name in chain:gmatch "[%w_]+" do
+    value = field_of(value, name)
+    if value == nil then return nil end
+  end
+  return value
+end
+
+local function sorted(names, keep)
+  local list = {}
+  for name in pairs(names) do
+    if keep(name) then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+local function complete_name(scope, line, word)
+  local path = word:match "[%a_][%w_.:]*$" or ""
+  local head = word:sub(1, #word - #path)
+  local chain, mark, typed = path:match "^(.*)([.:])([%w_]*)$"
+  local names, value
+  if chain then
+    value = resolve(scope, chain)
+    names = value ~= nil and fields_of(value) or {}
+  else
+    chain, mark, typed, names = "", "", path, global_names(scope)
+    add_option_keys(names, line)
+  end
+  local function fits(name)
+    local hidden = starts(name, "_") and not starts(typed, "_")
+    return starts(name, typed) and not hidden and (mark ~= ":" or type(field_of(value, name)) == "function")
+  end
+  local words = sorted(names, fits)
+  for i, name in ipairs(words) do words[i] = head .. chain .. mark .. name end
+  return words
+end
+
+--- Words that may stand where `word` stands at the end of `line`; nil: only files could.
+---@param scope table the globals
+---@param line string up to the cursor
+---@param word string its last word, as the terminal splits words
+---@return string[]?
+function M.words(scope, line, word)
+  local opened = M.open_string(line)
+  if opened then return complete_string(line, opened, word) end
+  return complete_name(scope, line, word)
+end
+
+return M

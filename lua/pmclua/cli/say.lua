@@ -1,0 +1,57 @@
+--- say.lua: what a script says of itself on standard error, in the characters of the terminal, and how it ends
+--- where it cannot do what it was asked.
+
+local M = {}
+
+local STATUS = { failed = 1, usage = 2 }
+
+-- Of scripts that run a command, which may itself exit with 1 or 2: as env(1) and timeout(1) have it.
+local COMMAND = { failed = 125, ENOENT = 127, EACCES = 126, ENOEXEC = 126 }
+
+-- Raised when all has been said.
+local Ended = {}
+Ended.__index = Ended
+Ended.__tostring = function(self) return ("the script ended with status %d"):format(self.status) end
+
+local function status_of(facts, how)
+  if how == "command" then return facts.operation == "execute" and COMMAND[facts.code] or COMMAND.failed end
+  return facts.status or facts.misuse and STATUS.usage or how or STATUS.failed
+end
+
+-- A mistake in what was typed is not one in the script: its place there says nothing to whoever typed it.
+local function said_of(problem, facts) return facts.misuse and facts.message or tostring(problem) end
+
+-- By script: what it has said.
+local told = setmetatable({}, { __mode = "k" })
+
+local function write(text)
+  local script = require("pmclua.cli.script").current
+  local said = ("pmclua %s: %s"):format(script and script.word or "-", text)
+  io.stdout:flush()
+  io.stderr:write(require("pmclua.cli.failure").shown(said), "\n")
+end
+
+--- Says `pmclua NAME: TEXT` on standard error, the same text once in a run of the script.
+---@param text string
+---@return nil
+function M.say(text)
+  local run = require("pmclua.cli.script").current or M
+  told[run] = told[run] or {}
+  if not told[run][text] then write(text) end
+  told[run][text] = true
+end
+
+--- Ends the running script: says `pmclua NAME: …` on standard error. A problem that has been told, as that of
+--- `--help`, only ends it.
+---@param problem any a message, or what was raised
+---@param how? integer|"command" the exit status (1, and 2 for misuse of the command line); "command": the script
+---   runs one, so 125, or 126 and 127 where it could not be executed
+---@return nil it does not return
+function M.fail(problem, how)
+  local facts = type(problem) == "table" and problem or {}
+  if facts.quiet then error(problem, 0) end
+  write(said_of(problem, facts))
+  error(setmetatable({ status = status_of(facts, how), quiet = true }, Ended), 0)
+end
+
+return M

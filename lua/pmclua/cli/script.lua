@@ -1,0 +1,211 @@
+--- script.lua: scripts: where they are, what their header says, and the one that runs.
+--
+-- A script's name is its file's without folder and ".lua". The first folder that has it wins, in the
+-- order of `folders`.
+
+local M = {}
+
+---@class pmclua.Script
+---@field word string as the command line has it: a path, or a name
+---@field path? string as given, or found; nil: it came by standard input
+---@field name string without folder and ".lua"
+---@field folder string where its sources are looked for; "." when it has no file
+---@field modules? string the same folder from the root, where its modules are looked for; nil: it has no file
+---@field args string[] the arguments that nothing has taken yet
+---@field words string[] all arguments, as they were given
+---@field given? table options of all experiments that pmc.options has met, by field
+---@field taken? boolean an experiment has read args and given
+
+--- The script that is running; nil in the REPL and for -e.
+---@type pmclua.Script?
+M.current = nil
+
+---@param path string
+---@return string folder, string name
+local function split(path)
+  local folder, file = path:match "^(.*)/([^/]*)$"
+  folder, file = folder or ".", file or path
+  return folder == "" and "/" or folder, (file:gsub("%.lua$", ""))
+end
+
+--- True for a word of the command line that is a path, false for a script's name.
+---@param word string
+function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
+
+---@param path string
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+--- The folders in which reusable scripts are looked for, in order; some may not exist. Relative ones of
+--- PMCLUA_PATH depend on the working directory, and are left out.
+---@return string[]
+function M.folders()
+  local folders = {}
+  for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do
+    if folder:sub(1, 1) == "/" then folders[#folders + 1] = folder end
+  end
+  local data = require("pmclua.host.paths").data()
+  if data then folders[#folders + 1] = data .. "/scripts" end
+  folders[#folders + 1] = require("pmclua.host.paths").scripts()
+  return folders
+end
+
+--- Every reusable script, sorted by name.
+---@return { name: string, path: string }[]
+function M.all()
+  local lfs = require "lfs"
+  local list, seen = {}, {}
+  for _, folder in ipairs(M.folders()) do
+    if lfs.attributes(folder, "mode") == "directory" then
+      for file in lfs.dir(folder) do
+        local name = file:match "^([^.].*)%.lua$"
+        if name and not seen[name] then
+          seen[name] = true
+          list[#list + 1] = { name = name, path = folder .. "/" .. file }
+        end
+      end
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
+local function unknown(name)
+  local names = {}
+  for i, script in ipairs(M.all()) do names[i] = script.name end
+  local here = exists(name .. ".lua") and name .. ".lua"
+  local nearest = here or require("pmclua.base.text").nearest(name, names)
+  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  local left_out = (os.getenv "PMCLUA_PATH" or ""):match "%f[^%z:][^/:][^:]*"
+  if left_out then hint = ("%s: PMCLUA_PATH's '%s' is relative, and not looked in"):format(hint, left_out) end
+  return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua; "
+    .. "a command is counted by `pmclua stat -- COMMAND`)"):format(name, hint)
+end
+
+--- The path that a word of the command line means; or nil and why not.
+---@param word string a path, or a script's name
+---@return string? path, string? why
+function M.find(word)
+  if M.is_path(word) then
+    local file, why = io.open(word)
+    if not file then return nil, "cannot open " .. why end
+    file:close()
+    return word
+  end
+  for _, folder in ipairs(M.folders()) do
+    local path = folder .. "/" .. word .. ".lua"
+    if exists(path) then return path end
+  end
+  return nil, unknown(word)
+end
+
+-- Whatever the script makes the working directory, its modules stay beside it.
+local function from_root(folder)
+  return folder:sub(1, 1) == "/" and folder or require("pmclua.core").real_path(folder) or folder
+end
+
+--- Makes `path` the running script: `require` finds modules beside it first (script/modules.lua), and sources
+--- and libraries of kernels are looked for there.
+---@param word string as the command line has it
+---@param path string
+---@param args string[]
+---@return pmclua.Script
+function M.enter(word, path, args)
+  local folder, name = split(path)
+  require("pmclua.host.paths").script_folder = folder
+  M.current = { word = word, path = path, name = name, folder = folder, modules = from_root(folder),
+    args = args, words = { unpack(args) } }
+  return M.current
+end
+
+--- Makes standard input the running script: it has arguments, and no file.
+---@param args string[]
+function M.enter_stdin(args)
+  M.current = { word = "-", name = "stdin", folder = ".", args = args, words = { unpack(args) } }
+end
+
+-- ---- the header ----
+
+-- The header's parts, each begun by its name and a colon; what is before the first is the question.
+local PARTS = { method = true, usage = true, example = true, reading = true, caveats = true }
+
+---@class pmclua.Header
+---@field text string the whole comment, without its marks
+---@field question string its first paragraph, in one line; "" where there is none
+---@field parts table<string, string> by name: method, usage, example, reading, caveats
+
+--- The comment that `path` begins with, after a "#!" line. A script without one has an empty header.
+---@param path string
+---@return string text
+local function header_text(path)
+  local lines = {}
+  for line in io.lines(path) do
+    local text = line:match "^%-%-+%s?(.*)$"
+    local first = #lines == 0 and (line:find "^#" or line == "")
+    if not text and not first then break end
+    if text then lines[#lines + 1] = text end
+  end
+  return (table.concat(lines, "\n"):gsub("%s+$", ""))
+end
+
+--- What a script says of itself.
+---@param path? string nil has an empty header
+---@return pmclua.Header
+function M.header(path)
+  local header = { text = path and header_text(path) or "", parts = {} }
+  local name, lines = "question", {}
+  local function finish()
+    local text = table.concat(lines, "\n"):gsub("%s+$", "")
+    if name == "question" then header.question = text:match("^(.-)\n%s*\n") or text
+    else header.parts[name] = text end
+    lines = {}
+  end
+  for line in (header.text .. "\n"):gmatch "(.-)\n" do
+    local word, rest = line:match "^(%l+):%s*(.*)$"
+    if word and PARTS[word] then
+      finish()
+      name, line = word, rest
+    end
+    lines[#lines + 1] = line
+  end
+  finish()
+  header.question = header.question:gsub("%s*\n%s*", " ")
+  return header
+end
+
+--- True where a script's code (its comments apart) reads options, its arguments, or makes an experiment:
+--- then `--help` is for it to answer.
+---@param path string
+function M.takes_arguments(path)
+  for line in io.lines(path) do
+    local code = line:find "^%s*%-%-" and "" or line
+    for _, sign in ipairs { "options", "experiment", "%.%.%.", "%f[%w]arg%f[%W]" } do
+      if code:find(sign) then return true end
+    end
+  end
+  return false
+end
+
+--- The options that a script's text declares, "--name", sorted; it is not run. For completion: what
+--- --help says is exact.
+---@param path string
+---@return string[]
+function M.options(path)
+  local file, names, list = io.open(path), {}, {}
+  if not file then return list end
+  local text = file:read "*a"
+  file:close()
+  local block = text:match "options%s*%(?%s*(%b{})"
+  for name in (block or ""):gmatch '{%s*"(%a[%w-]*)"' do names[name] = true end
+  if text:find "experiment%s*{" and not (block and block:find "experiment%s*=%s*false") then
+    for _, option in ipairs(require("pmclua.cli.experiment_options").list) do names[option[1]] = true end
+  end
+  for name in pairs(names) do list[#list + 1] = "--" .. name end
+  table.sort(list)
+  return list
+end
+
+return M

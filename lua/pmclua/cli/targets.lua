@@ -1,0 +1,127 @@
+--- options.lua: who is counted, as a command line says it, in perf's letters: a target, or a command.
+--
+--     local opt = pmc.options(pmc.targets.options { { "command", rest = true } })
+--     local target, command = pmc.targets.from(opt), pmc.targets.command(opt.command)
+
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local LIST = {
+  { "pid", short = "p", value = "PID", help = "count these processes with all their threads (1,2)" },
+  { "tid", short = "t", value = "TID", help = "count these threads alone (1,2)" },
+  { "all-cpus", false, short = "a", help = "count all that happens on all CPUs" },
+  { "cpu", short = "C", value = "CPUS", help = "count all that happens on these CPUs, as 0,2-3" },
+  { "cgroup", short = "G", value = "NAME", help = "count the tasks of these cgroups, each apart (a,b)" },
+  { "per-cpu", false, short = "A", help = "each CPU apart" },
+  { "per-core", false, help = "each core apart" },
+  { "per-die", false, help = "each die apart" },
+  { "per-socket", false, help = "each socket apart" },
+  { "per-node", false, help = "each NUMA node apart" },
+  { "per-thread", false, help = "each thread of -p or -t apart" },
+}
+
+--- A script's own options with those of targets after them.
+---@param own pmclua.Option[]
+---@return pmclua.Option[]
+function M.options(own)
+  local list = {}
+  for key, value in pairs(own) do list[key] = value end
+  for _, option in ipairs(LIST) do
+    local copy = {}
+    for key, value in pairs(option) do copy[key] = value end
+    list[#list + 1] = copy
+  end
+  return list
+end
+
+local function refuse(form, ...) error(require("pmclua.cli.options").usage_error(form:format(...)), 0) end
+
+-- The kind by which it is divided, of the options given; nil: none.
+local function per_of(opt)
+  local found
+  for _, kind in ipairs { "cpu", "core", "die", "socket", "node", "thread" } do
+    if opt["per_" .. kind] then
+      if found then refuse("--per-%s and --per-%s cannot both be", found, kind) end
+      found = kind
+    end
+  end
+  return found
+end
+
+local GIVEN = { { "pid", "-p" }, { "tid", "-t" }, { "cgroup", "-G" }, { "all_cpus", "-a" } }
+
+-- Which one of the targets is given: "pid", "tid", "cgroup", "all_cpus", "cpu"; nil: none.
+local function kind_of(opt)
+  local kinds, letters = {}, {}
+  for _, pair in ipairs(GIVEN) do
+    if opt[pair[1]] then kinds[#kinds + 1], letters[#letters + 1] = pair[1], pair[2] end
+  end
+  if #kinds > 1 then refuse("%s name different targets: give one of them", text.list(letters)) end
+  if opt.cpu and (kinds[1] == "pid" or kinds[1] == "tid") then
+    refuse("-C goes with CPUs and cgroups: a process is counted wherever it runs")
+  end
+  return kinds[1] or opt.cpu and "cpu" or nil
+end
+
+local make = {}
+
+function make.pid(opt, per) return require("pmclua.counting.target").pid { opt.pid, per = per } end
+function make.tid(opt, per) return require("pmclua.counting.target").thread { opt.tid, per = per } end
+function make.cpu(opt, per) return require("pmclua.counting.target").cpus { opt.cpu, per = per } end
+
+function make.all_cpus(opt, per)
+  if opt.cpu then return make.cpu(opt, per) end
+  return require("pmclua.counting.target").system { per = per }
+end
+
+function make.cgroup(opt, per)
+  local spec = { per = per, cpus = opt.cpu }
+  for name in opt.cgroup:gmatch "[^,]+" do spec[#spec + 1] = name end
+  return require("pmclua.counting.target").cgroup(spec)
+end
+
+local BY_TASK = { pid = true, tid = true }
+
+--- The target that options name; nil where they name none. Raises a usage error (exit status 2).
+---@param opt table as pmc.options gives it
+---@return pmclua.Target?
+function M.from(opt)
+  local kind, per = kind_of(opt), per_of(opt)
+  if per == "thread" and not BY_TASK[kind or ""] then refuse("--per-thread goes with -p or -t") end
+  if per and per ~= "thread" and (not kind or BY_TASK[kind]) then
+    refuse("--per-%s goes with -a, -C or -G", per)
+  end
+  if not kind then return nil end
+  local ok, made = pcall(make[kind], opt, per)
+  if ok then return made end
+  if type(made) == "table" and made.misuse then refuse("%s", made.message) end
+  error(made, 0)
+end
+
+--- The command that words are, run as if it were started without pmclua: nothing is split, and its streams
+--- are pmclua's own. nil where there are no words.
+---@param words string[]
+---@return pmclua.Command?
+function M.command(words)
+  if #words == 0 then return nil end
+  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(words) }
+  -- One string alone would be split: a program's path may have blanks.
+  if #words == 1 and words[1] ~= "" then spec[1] = require("pmclua.workload.words").join(words) end
+  return require("pmclua.workload.command").new(spec)
+end
+
+--- Seconds of an interval or delay as perf has them: a bare number is milliseconds; "1s" says its unit.
+---@param value string
+---@param option string for the message
+---@return number seconds
+function M.milliseconds(value, option)
+  local bare = value:match "^%d+%.?%d*$"
+  local seconds = bare and tonumber(bare) / 1000 or require("pmclua.experiment.keys").seconds(value)
+  if not seconds or seconds <= 0 then
+    refuse("%s takes milliseconds, or a time with its unit, not '%s'", option, value)
+  end
+  return seconds
+end
+
+return M

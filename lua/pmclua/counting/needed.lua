@@ -1,0 +1,180 @@
+--- bring.lua: the events that formulae need and the script did not name.
+--
+-- Invariant: after `events` every name of a formula is an event, a factor, a metric or `iterations`. What
+-- this machine has no event for is an event without a number, and why, where a named metric asks for it;
+-- where the script does it is a mistake.
+
+local checking = require "pmclua.base.arguments"
+local event = require "pmclua.event"
+
+local M = {}
+
+-- ---- named metrics --------------------------------------------------------------------------------------
+
+local function opens_all(metric)
+  for _, spec in ipairs(metric.events) do
+    if not event.available(spec) then return false end
+  end
+  return true
+end
+
+--- Of a named metric the first variant whose events this machine has.
+---@param metric pmclua.Metric
+---@return pmclua.Metric
+function M.variant(metric)
+  for _, variant in ipairs(metric.variants and #metric.variants > 1 and metric.variants or {}) do
+    if opens_all(variant) then return variant end
+  end
+  return metric
+end
+
+-- ---- adding events --------------------------------------------------------------------------------------
+
+-- Those that are not there yet. A {group} of which some are there comes as single events.
+local function missing_of(list, have)
+  local missing = {}
+  for _, one in ipairs(list) do
+    if not have[one.field] then missing[#missing + 1] = one end
+  end
+  if #missing < #list then
+    for _, one in ipairs(missing) do one.leader = nil end
+  end
+  return missing
+end
+
+-- One event, a {group}, or the events of several PMUs whose sum is meant.
+local function makes_sense(list)
+  if #list < 2 then return #list == 1 end
+  return list[1].part_of ~= nil or list[2].leader ~= nil
+end
+
+local function add(declaration, have, list)
+  local missing = missing_of(list, have)
+  for _, one in ipairs(missing) do
+    one.brought = true
+    have[one.field] = true
+    if one.part_of then have[one.part_of] = true end
+  end
+  event.append(declaration.events, missing)
+end
+
+--- Adds the events of a spec that are not there yet; `field`: what one is called in formulae. False and why
+--- where it is no spec.
+local function add_spec(declaration, have, spec, field)
+  local list, problem = event.parse(spec)
+  if not list then return false, problem.message end
+  if not makes_sense(list) then return false, "it stands for several events" end
+  if #list == 1 and field then list[1].field = field end
+  add(declaration, have, list)
+  return true
+end
+
+-- Stands for an event that this machine does not know.
+local function add_absent(declaration, have, field, why)
+  local name = field:gsub("_", "-")
+  local absent = { spec = name, name = name, field = field, attr = {}, source = "absent", absent = why,
+    unit = "", scale = 1, verified = true }
+  add(declaration, have, { absent })
+end
+
+-- ---- formulae ---------------------------------------------------------------------------------------------
+
+--- Every formula of a declaration, with what it is called in messages.
+local function formulae(declaration)
+  local list = {}
+  local function take(what, formula) list[#list + 1] = { what = what, formula = formula } end
+  for _, metric in ipairs(declaration.metrics) do take("metric '" .. metric.name .. "'", metric) end
+  if declaration.reject_if then take("reject_if", declaration.reject_if) end
+  for _, kind in ipairs { "expect", "gate" } do
+    for _, formula in ipairs(declaration[kind] or {}) do
+      take(("%s '%s'"):format(kind, formula.formula), formula)
+    end
+  end
+  return list
+end
+
+--- What formulae may name.
+local function known_names(declaration)
+  local have = { iterations = true }
+  for _, factor in ipairs(declaration.factors) do have[factor.name] = true end
+  for _, metric in ipairs(declaration.metrics) do have[metric.name] = true end
+  for _, one in ipairs(declaration.events) do
+    have[one.field] = true
+    if one.part_of then have[one.part_of] = true end
+  end
+  return have
+end
+
+-- Named metrics that limits and predictions need, as if the script had listed them.
+local function add_metrics(declaration)
+  local have = known_names(declaration)
+  declaration.metrics = { unpack(declaration.metrics) }       -- it may be the default's
+  for _, kind in ipairs { "expect", "gate" } do
+    for _, formula in ipairs(declaration[kind] or {}) do
+      for _, name in ipairs(formula.needs) do
+        local named = not have[name] and require("pmclua.metric").named(name)
+        if named then declaration.metrics[#declaration.metrics + 1], have[name] = M.variant(named), true end
+      end
+    end
+  end
+end
+
+local function bring_named(declaration, have, metric)
+  local first_why
+  for _, spec in ipairs(metric.events) do
+    local ok, why = add_spec(declaration, have, spec)
+    if not ok then first_why = first_why or why end
+  end
+  for _, field in ipairs(metric.needs) do
+    if not have[field] then add_absent(declaration, have, field, first_why) end
+  end
+end
+
+local function bring_own(declaration, have, item, wrong)
+  for _, field in ipairs(item.formula.needs) do
+    local is_there = have[field] or add_spec(declaration, have, field:gsub("_", "-"), field)
+      or add_spec(declaration, have, field)
+    if not is_there then
+      local form = "%s needs '%s', which is no event or factor here%s; "
+        .. "an event can be given that label: \"%s = SPEC\""
+      wrong(form, item.what, field, checking.meant(field, checking.keys(have)), field)
+    end
+  end
+end
+
+-- What is over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
+-- cores) is over their sum.
+local function bind_sums(declaration)
+  local parts = {}
+  for _, one in ipairs(declaration.events) do
+    if one.part_of then
+      parts[one.part_of] = parts[one.part_of] or {}
+      table.insert(parts[one.part_of], one.field)
+    end
+  end
+  if next(parts) == nil then return end
+  local with_sums = require("pmclua.metric").with_sums
+  for i, metric in ipairs(declaration.metrics) do declaration.metrics[i] = with_sums(metric, parts) end
+  for key, kind in pairs { expect = "comparison", gate = "limit" } do
+    for i, formula in ipairs(declaration[key] or {}) do
+      declaration[key][i] = with_sums(formula, parts, kind)
+    end
+  end
+  local condition = declaration.reject_if
+  declaration.reject_if = condition and with_sums(condition, parts, "condition")
+end
+
+--- Adds them, after the script's own.
+---@param declaration pmclua.Declaration changed
+---@param wrong fun(form: string, ...) gets each mistake
+function M.events(declaration, wrong)
+  add_metrics(declaration)
+  local have = known_names(declaration)
+  for _, item in ipairs(formulae(declaration)) do
+    if item.formula.events then bring_named(declaration, have, item.formula)
+    else bring_own(declaration, have, item, wrong) end
+  end
+  bind_sums(declaration)
+end
+
+return M

@@ -1,0 +1,85 @@
+--- heirs.lua: what a process leaves behind when it ends, as one does that becomes a daemon.
+--
+-- Whose child an orphan was is not known any more; what is known: its parent is now an ancestor of the process
+-- (the first process, or a reaper), it was started since the process was counted, and it is in the same cgroup.
+
+local machine = require "pmclua.host.machine"
+local tasks = require "pmclua.host.tasks"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local FIRST, TICKS = 1, 100            -- a second has USER_HZ ticks in /proc
+
+-- Parent and start (ticks since the machine's) of a process; nil where there is none.
+local function facts(pid)
+  local fields = (machine.line(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$"
+  if not fields then return nil end
+  local list = {}
+  for field in fields:gmatch "%S+" do list[#list + 1] = field end
+  return tonumber(list[2]), tonumber(list[20])
+end
+
+local function cgroup_of(pid) return machine.text(("/proc/%d/cgroup"):format(pid)) end
+
+-- Those that orphans of a process can go to: its ancestors, but for the one that started it, which is a shell.
+local function reapers_of(pid)
+  local reapers, parent = { [FIRST] = true }, facts(pid)
+  local at = parent and facts(parent)
+  while at and at > 0 do
+    reapers[at] = true
+    at = facts(at)
+  end
+  return reapers
+end
+
+local function uptime_ticks()
+  local seconds = tonumber((machine.line "/proc/uptime" or ""):match "^(%S+)")
+  return seconds and math.floor(seconds * TICKS)
+end
+
+---@class pmclua.Heirs
+local Heirs = {}
+Heirs.__index = Heirs
+
+--- Takes down what is known of a process while it lives.
+---@param pid integer
+---@return pmclua.Heirs
+function M.of(pid)
+  return setmetatable({ pid = pid, reapers = reapers_of(pid), cgroup = cgroup_of(pid),
+    since = uptime_ticks() }, Heirs)
+end
+
+local function is_heir(self, pid)
+  local parent, start = facts(pid)
+  return parent and self.reapers[parent] and start >= self.since and tasks.is_alive(pid)
+    and cgroup_of(pid) == self.cgroup
+end
+
+local function list_heirs(self)
+  local list = {}
+  for name in require("lfs").dir "/proc" do
+    local pid = tonumber(name)
+    if pid and pid ~= self.pid and is_heir(self, pid) then list[#list + 1] = pid end
+  end
+  table.sort(list)
+  return list
+end
+
+local MOST = 3
+
+--- What is to be said once the process has ended; nil: nothing.
+---@return string?
+function Heirs:remark()
+  if not self.since or tasks.living(self.pid) then return nil end
+  local list, names = list_heirs(self), {}
+  for i = 1, math.min(#list, MOST) do
+    names[i] = ("%s (process %d)"):format(text.safe(tasks.name(list[i])), list[i])
+  end
+  if #list == 0 then return nil end
+  if #list > MOST then names[MOST + 1] = ("%d others"):format(#list - MOST) end
+  return ("process %d has ended, and the counting with it; what it seems to have left running was counted "
+    .. "until then: %s; pmclua stat -p %d goes on there"):format(self.pid, text.list(names), list[1])
+end
+
+return M

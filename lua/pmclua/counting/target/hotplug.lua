@@ -1,0 +1,179 @@
+--- hotplug.lua: CPUs that go offline or come online while they are counted.
+--
+-- When a CPU goes offline its events are taken off for good: they stand still, also when it is back. Those of a
+-- cgroup stand still whenever it does not run there, too: so for cgroups each CPU has a witness, an event of
+-- the CPU that counts nothing and is enabled all the time.
+--
+-- A CPU that comes online is found in sysfs; one that was online only between two looks has done soft
+-- interrupts meanwhile.
+
+local core = require "pmclua.core"
+local machine = require "pmclua.host.machine"
+local topology = require "pmclua.host.topology"
+
+---@class pmclua.Hotplug
+---@field gone table<integer, true> CPUs that went offline, though they may be back
+---@field came table<integer, true> CPUs that came online and have been counted since
+---@field apart table<integer, true> those of them that are in no part of the target
+---@field missed table<integer, true> CPUs that were online for a while, and not counted
+local Hotplug = {}
+Hotplug.__index = Hotplug
+
+local M = {}
+
+local SOFTWARE, DUMMY = 1, 9            -- linux/perf_event.h
+
+local function open_witness(cpu)
+  local group = core.group({ { type = SOFTWARE, config = DUMMY } }, { pid = -1, cpu = cpu })
+  return group and { handle = group, place = { cpu = cpu }, reading = group:room() }
+end
+
+--- How many descriptors it takes for so many CPUs of a target.
+---@param target pmclua.Target
+---@param cpus integer
+---@return integer
+function M.descriptors(target, cpus) return target.kind == "cgroup" and cpus or 0 end
+
+--- What watches over the CPUs of a target.
+---@param target pmclua.Target one that is counted CPU by CPU
+---@param cpus integer[] those it is open on
+---@return pmclua.Hotplug
+function M.new(target, cpus)
+  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {},
+    witnesses = {}, has_all = not target.cpus, needs_witness = target.kind == "cgroup" }, Hotplug)
+  for _, cpu in ipairs(cpus) do self:add(cpu) end
+  return self
+end
+
+--- Has one more CPU watched over, which is counted, or cannot be.
+---@param cpu integer
+function Hotplug:add(cpu)
+  if self.known[cpu] then return end
+  self.known[cpu] = true
+  local witness = self.needs_witness and open_witness(cpu)
+  if witness then table.insert(self.witnesses, witness) end
+end
+
+-- ---- coming -------------------------------------------------------------------------------------------
+
+-- How many soft interrupts each CPU of `wanted` has had: also of those that are offline.
+local function interrupts_of(wanted)
+  local lines = (machine.text "/proc/softirqs" or ""):gmatch "[^\n]+"
+  local columns, sums = {}, {}
+  for cpu in (lines() or ""):gmatch "CPU(%d+)" do columns[#columns + 1] = tonumber(cpu) end
+  for line in lines do
+    local i = 0
+    for count in line:gmatch "%s(%d+)" do
+      i = i + 1
+      local cpu = columns[i]
+      if cpu and wanted[cpu] then sums[cpu] = (sums[cpu] or 0) + tonumber(count) end
+    end
+  end
+  return sums
+end
+
+-- The CPUs that are there and that nothing was opened on.
+local function unknown(self)
+  local set, has_any = {}, false
+  for _, cpu in ipairs(self.has_all and topology.present() or {}) do
+    if not self.known[cpu] then set[cpu], has_any = true, true end
+  end
+  return has_any and set
+end
+
+--- Counting begins: what the CPUs that are offline now have done before is none of it.
+function Hotplug:start()
+  local others = unknown(self)
+  self.before = others and interrupts_of(others) or {}
+  for _, witness in ipairs(self.witnesses) do witness.handle:start() end
+end
+
+--- The CPUs that have come online and are not counted yet.
+---@return integer[]
+function Hotplug:newcomers()
+  local list = {}
+  for _, cpu in ipairs(self.has_all and topology.online() or {}) do
+    if not self.known[cpu] then list[#list + 1] = cpu end
+  end
+  return list
+end
+
+-- CPUs that have run something since the start, and were never counted.
+local function find_missed(self)
+  local others = unknown(self)
+  for cpu, count in pairs(others and interrupts_of(others) or {}) do
+    if count > (self.before[cpu] or 0) then self.missed[cpu] = true end
+  end
+end
+
+-- ---- going --------------------------------------------------------------------------------------------
+
+local TICK_NS = 2e7         -- longer than the steps of the coarsest clock
+
+-- Whether its events, which are enabled, are so no longer than when it was last read.
+local function stands_still(member, read)
+  local enabled = core.raw(member.reading, 1)
+  local function is_same() return read(member) and core.raw(member.reading, 1) == enabled end
+  return is_same() and core.pause(TICK_NS) and is_same()
+end
+
+local function read_witness(witness) return (witness.handle:read_into(witness.reading)) end
+
+--- Finds the CPUs that went offline since the start, and those that were online uncounted.
+---@param members table[] what is open, and was read just now
+---@param read fun(member: table): boolean reads one of them
+function Hotplug:find(members, read)
+  if self.needs_witness then members, read = self.witnesses, read_witness end
+  for _, witness in ipairs(self.witnesses) do read_witness(witness) end
+  for _, member in ipairs(members) do
+    local cpu = member.place.cpu
+    if not self.gone[cpu] and stands_still(member, read) then self.gone[cpu] = true end
+  end
+  find_missed(self)
+end
+
+--- Adds the CPUs that are offline now.
+function Hotplug:find_offline()
+  local cpus = {}
+  for cpu in pairs(self.known) do cpus[#cpus + 1] = cpu end
+  for _, cpu in ipairs(topology.without(cpus, topology.online())) do self.gone[cpu] = true end
+end
+
+-- ---- what is to be said -------------------------------------------------------------------------------
+
+local function sorted(set)
+  local list = {}
+  for cpu in pairs(set) do list[#list + 1] = cpu end
+  table.sort(list)
+  return list
+end
+
+--- The CPUs that went offline.
+---@return integer[] ascending
+function Hotplug:offline() return sorted(self.gone) end
+
+local SAID = {
+  { "gone", "CPU %s went offline: counted until then, and not again" },
+  { "came", "CPU %s came online: counted from when that was noticed, and not before" },
+  { "apart", "CPU %s came online: it is in the sum alone, from when that was noticed" },
+  { "missed", "CPU %s was online for a while: what ran there is not counted" },
+}
+
+--- What came and went, in words.
+---@return string[]
+function Hotplug:remarks()
+  local list = {}
+  for _, pair in ipairs(SAID) do
+    local cpus = sorted(self[pair[1]])
+    if #cpus > 0 then list[#list + 1] = pair[2]:format(topology.format(cpus)) end
+  end
+  return list
+end
+
+--- Closes its witnesses.
+function Hotplug:close()
+  for _, witness in ipairs(self.witnesses) do witness.handle:close() end
+  self.witnesses = {}
+end
+
+return M

@@ -1,0 +1,432 @@
+--- target.lua: who is counted: this thread, processes, threads, CPUs, everything, cgroups.
+--
+--     pmc.group { "task-clock", target = pmc.pid(1234) }
+--     pmc.measure("sleep 1", { events = { "cycles" }, target = pmc.system { per = "socket" } })
+--
+-- A target is a description; what it means on this machine now (`places`) is found when it is opened.
+-- One that ends while it is counted is a result, not an error.
+
+local cgroup = require "pmclua.counting.target.cgroup"
+local check = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local tasks = require "pmclua.host.tasks"
+local text = require "pmclua.base.text"
+local topology = require "pmclua.host.topology"
+
+local M = {}
+
+---@class pmclua.Target
+---@field kind "self"|"process"|"thread"|"held"|"cpus"|"system"|"cgroup"
+---@field name string shown
+---@field per? string it is divided by cpu, core, die, socket, node, thread, process or cgroup; nil: summed
+---@field part_field? "cpu"|"thread" the field of a record that a part's name goes to
+---@field inherits boolean threads and children to come are counted
+---@field from_exec? boolean counting starts by itself when the process executes a program
+---@field by_cpu boolean counted CPU by CPU, whatever runs there
+local Target = {}
+Target.__index = Target
+Target.__tostring = function(self) return "target: " .. self.name end
+
+--- Whether a value is a target.
+---@param value any
+---@return boolean
+function M.is(value) return getmetatable(value) == Target end
+
+local function nothing_to_release() end
+
+-- ---- arguments ----------------------------------------------------------------------------------------
+
+-- `what(5)` is `what { 5 }`.
+local function arguments_of(value)
+  if type(value) == "table" then return value end
+  return { value }
+end
+
+local function check_arguments(what, given, known)
+  check.list(what, check.numbered(given), 4)
+  local named = {}
+  for key, value in pairs(given) do
+    if type(key) ~= "number" then named[key] = value end
+  end
+  check.options(what, named, known, 4)
+end
+
+local function check_per(what, per, kinds)
+  if per == nil then return nil end
+  for _, kind in ipairs(kinds) do
+    if per == kind then return per end
+  end
+  explain.misuse(("%s: per is %s, not '%s'%s"):format(what, text.list(kinds, "or"), tostring(per),
+    check.meant(per, kinds)), 4)
+end
+
+-- Ids as given, each once: numbers, or text with commas as the command line has it.
+local function ids_of(what, given)
+  local list, seen = {}, {}
+  for _, item in ipairs(given) do
+    for word in tostring(item):gmatch "[^,%s]+" do
+      local id = tonumber(word)
+      if not id or id < 1 or id % 1 ~= 0 then
+        explain.misuse(("%s takes ids, which are whole numbers from 1, not '%s'"):format(what, word), 4)
+      end
+      if not seen[id] then list[#list + 1] = id end
+      seen[id] = true
+    end
+  end
+  if #list == 0 then explain.misuse(what .. " needs an id", 4) end
+  return list
+end
+
+-- The id of any thread stands for its process.
+local function processes_of(ids)
+  local list, seen = {}, {}
+  for _, id in ipairs(ids) do
+    local pid = tasks.process_of(id) or id
+    if not seen[pid] then list[#list + 1] = pid end
+    seen[pid] = true
+  end
+  return list
+end
+
+local function cpus_of(what, given)
+  if given == nil then return nil end
+  local list, why = topology.parse(tostring(given))
+  if not list then explain.misuse(("%s: %s"):format(what, why), 4) end
+  return list
+end
+
+local function new(fields) return setmetatable(fields, Target) end
+
+-- ---- tasks --------------------------------------------------------------------------------------------
+
+--- The thread that opens it.
+---@return pmclua.Target
+function M.self()
+  return new { kind = "self", name = "this thread", inherits = false, by_cpu = false }
+end
+
+--- Processes: all their threads, and those and the children that they start while they are counted.
+---@param spec integer|string|table a pid (or the id of one of its threads), or { pid, …, per = "thread" | "process" }
+---@return pmclua.Target
+function M.pid(spec)
+  local given = arguments_of(spec)
+  check_arguments("pmc.pid", given, { per = "string" })
+  local ids = processes_of(ids_of("pmc.pid", given))
+  return new { kind = "process", ids = ids, inherits = true, by_cpu = false,
+    per = check_per("pmc.pid", given.per, { "thread", "process" }), part_field = "thread",
+    name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
+end
+
+--- Threads, each alone: without what they start.
+---@param spec integer|string|table a tid, or { tid, …, per = "thread" }
+---@return pmclua.Target
+function M.thread(spec)
+  local given = arguments_of(spec)
+  check_arguments("pmc.thread", given, { per = "string" })
+  local ids = ids_of("pmc.thread", given)
+  return new { kind = "thread", ids = ids, inherits = false, by_cpu = false,
+    per = check_per("pmc.thread", given.per, { "thread" }), part_field = "thread",
+    name = ("thread%s %s"):format(#ids > 1 and "s" or "", table.concat(ids, ", ")) }
+end
+
+--- A process that is held before it executes, by its pid: with `from_exec` it is counted from there on.
+---@param pid integer
+---@param from_exec boolean
+---@return pmclua.Target
+function M.held(pid, from_exec)
+  return new { kind = "held", ids = { pid }, inherits = true, by_cpu = false, from_exec = from_exec,
+    name = ("process %d"):format(pid) }
+end
+
+local function no_such(kind, id)
+  local is_hidden = not tasks.state(id) and require("pmclua.core.target").exists(id)
+  if is_hidden then
+    return explain.problem { code = "EACCES", operation = "open",
+      message = ("%s %d is another user's, and /proc does not show it (hidepid)"):format(kind, id),
+      hint = "run as that user, or as root" }
+  end
+  return explain.problem { code = "ESRCH", operation = "open",
+    message = ("there is no %s %d"):format(kind, id),
+    hint = "ps -eLo pid,tid,comm lists what runs" }
+end
+
+local function thread_label(tid) return ("%s-%d"):format(text.safe(tasks.name(tid)), tid) end
+
+local list_places = {}
+
+function list_places.held(self) return { { pid = self.ids[1], cpu = -1 } } end
+
+function list_places.self() return { { pid = 0, cpu = -1 } } end
+
+function list_places.process(self)
+  local places, seen = {}, {}
+  for _, pid in ipairs(self.ids) do
+    local threads = tasks.living(pid) and tasks.threads(pid) or {}
+    for _, tid in ipairs(threads) do
+      -- The id of a thread names its process too, which may be there already.
+      if not seen[tid] then
+        places[#places + 1] = { pid = tid, cpu = -1, part = self.per == "thread" and thread_label(tid)
+          or self.per == "process" and thread_label(pid) or nil }
+      end
+      seen[tid] = true
+    end
+    if #threads == 0 then error(no_such("process", pid), 0) end
+  end
+  return places
+end
+
+function list_places.thread(self)
+  local places = {}
+  for i, tid in ipairs(self.ids) do
+    if not tasks.is_alive(tid) then error(no_such("thread", tid), 0) end
+    places[i] = { pid = tid, cpu = -1, part = self.per and thread_label(tid) }
+  end
+  return places
+end
+
+-- ---- CPUs ---------------------------------------------------------------------------------------------
+
+--- All that happens on some CPUs, whoever runs there.
+---@param spec string|integer|table "0-3", or { "0-3", per = "cpu" | "core" | "die" | "socket" | "node" }
+---@return pmclua.Target
+function M.cpus(spec)
+  local given = arguments_of(spec)
+  check_arguments("pmc.cpus", given, { per = "string" })
+  if given[1] == nil or given[2] ~= nil then
+    explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
+  end
+  local cpus = cpus_of("pmc.cpus", given[1])
+  return new { kind = "cpus", cpus = cpus, inherits = false, by_cpu = true, part_field = "cpu",
+    per = check_per("pmc.cpus", given.per, topology.kinds), name = "CPU " .. topology.format(cpus) }
+end
+
+--- All that happens on all CPUs.
+---@param spec? table { per = "cpu" | "core" | "die" | "socket" | "node" }
+---@return pmclua.Target
+function M.system(spec)
+  local given = spec or {}
+  check.options("pmc.system", given, { per = "string" }, 3)
+  return new { kind = "system", inherits = false, by_cpu = true, part_field = "cpu",
+    per = check_per("pmc.system", given.per, topology.kinds), name = "all CPUs" }
+end
+
+local function check_online(cpus)
+  local absent = topology.without(cpus, topology.present())
+  if #absent > 0 then
+    error(explain.problem { code = "EINVAL", operation = "open",
+      message = ("there is no CPU %s here: there are %s"):format(topology.format(absent),
+        topology.format(topology.present())) }, 0)
+  end
+  local offline = topology.without(cpus, topology.online())
+  if #offline > 0 then
+    error(explain.problem { code = "ENODEV", operation = "open",
+      message = ("CPU %s is offline; online: %s"):format(topology.format(offline),
+        topology.format(topology.online())) }, 0)
+  end
+end
+
+-- The CPUs that a target counts on, now.
+local function cpus_now(self)
+  if not self.cpus then return topology.online() end
+  check_online(self.cpus)
+  return self.cpus
+end
+
+local function cpu_part(self, cpu)
+  if self.per and self.per ~= "cgroup" then return topology.part(cpu, self.per) end
+end
+
+local function cpu_places(self)
+  local places = {}
+  for i, cpu in ipairs(cpus_now(self)) do places[i] = { pid = -1, cpu = cpu, part = cpu_part(self, cpu) } end
+  return places
+end
+list_places.cpus, list_places.system = cpu_places, cpu_places
+
+-- ---- cgroups ------------------------------------------------------------------------------------------
+
+--- The tasks of cgroups, with those of the cgroups below them; of several, each apart. The sum has each task
+--- once: a cgroup that is below another one in the list adds nothing to it.
+---@param spec string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", per = "cgroup" | "cpu" | … }
+---@return pmclua.Target
+function M.cgroup(spec)
+  local given = arguments_of(spec)
+  check_arguments("pmc.cgroup", given, { cpus = "string|number", per = "string" })
+  local names, seen = {}, {}
+  for _, item in ipairs(given) do
+    if type(item) ~= "string" or item == "" then explain.misuse("pmc.cgroup takes names of cgroups", 3) end
+    local plain = cgroup.plain(item)
+    if not seen[plain] then names[#names + 1] = item end
+    seen[plain] = true
+  end
+  if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, as \"system.slice\"", 3) end
+  local kinds = { "cgroup", unpack(topology.kinds) }
+  local per = check_per("pmc.cgroup", given.per, kinds) or (#names > 1 and "cgroup" or nil)
+  return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), inherits = false,
+    by_cpu = true, per = per, part_field = per == "cgroup" and "thread" or "cpu",
+    name = ("cgroup%s %s"):format(#names > 1 and "s" or "", text.safe(table.concat(names, ", "))) }
+end
+
+local function open_folder(path)
+  local folder, why = require("pmclua.core.target").folder(path)
+  if folder then return folder end
+  error(explain.problem { code = "EACCES", operation = "open",
+    message = "cannot open the cgroup's folder: " .. why }, 0)
+end
+
+local function say_nesting(entry, per)
+  local said = per == "cgroup" and "cgroup %s is below %s: the sum has it once, as part of %s"
+    or "cgroup %s is below %s: it is counted once, as part of %s"
+  local outer = text.safe(entry.below)
+  return said:format(text.safe(entry.name), outer, outer)
+end
+
+-- A cgroup below another one of the list: its tasks are in that one's counts.
+function list_places.cgroup(self)
+  local places, folders = {}, {}
+  local cpus, list, notes = cpus_now(self), cgroup.distinct(self.names)
+  for _, entry in ipairs(list) do
+    if entry.below then notes[#notes + 1] = say_nesting(entry, self.per) end
+    if not entry.below or self.per == "cgroup" then
+      local folder = open_folder(entry.path)
+      folders[#folders + 1] = folder
+      for _, cpu in ipairs(cpus) do
+        places[#places + 1] = { pid = -1, cpu = cpu, directory = folder.fd, is_apart = entry.below ~= nil,
+          part = self.per == "cgroup" and "cgroup " .. text.safe(entry.name) or cpu_part(self, cpu) }
+      end
+    end
+  end
+  return places, function()
+    for _, folder in ipairs(folders) do folder:close() end
+  end, notes
+end
+
+-- ---- what all have ------------------------------------------------------------------------------------
+
+--- Where its groups are to be opened, here and now. Raises a problem where the target is not there.
+---@return pmclua.Place[] places
+---@return fun() release what is needed only for opening
+---@return string[] notes what is to be said of them
+function Target:places()
+  local places, release, notes = list_places[self.kind](self)
+  return places, release or nothing_to_release, notes or {}
+end
+
+--- Raises a problem where the target is not there; opens nothing.
+function Target:check()
+  local _, release = self:places()
+  release()
+end
+
+--- Whether its places are still these. Only those of a process change by themselves.
+---@param places pmclua.Place[]
+---@return boolean
+function Target:is_same(places)
+  if self.kind ~= "process" then return true end
+  local ok, now = pcall(self.places, self)
+  -- All ended meanwhile: what they did is counted.
+  if not ok then return true end
+  local was = {}
+  for _, place in ipairs(places) do was[place.pid] = true end
+  for _, place in ipairs(now) do
+    if not was[place.pid] then return false end
+  end
+  return true
+end
+
+--- Where an event can be tried out for this target: on its first CPU, or on this thread in place of
+--- somebody else's. nil and why where this target cannot have such an event.
+---@param event pmclua.Event
+---@return { pid: integer, cpu: integer }? place
+---@return string? why
+function Target:trial(event)
+  if not self.by_cpu then return { pid = 0, cpu = -1 } end
+  local allowed = M.cpus_for(event)
+  local cpus = self.cpus or topology.online()
+  if not allowed then return { pid = -1, cpu = cpus[1] } end
+  local others = topology.without(cpus, allowed)
+  local shared = topology.without(cpus, others)
+  if self.kind == "cgroup" and event.cpus then
+    return nil, "its PMU counts a whole machine or socket, never one cgroup"
+  end
+  if #shared > 0 then return { pid = -1, cpu = shared[1] } end
+  return nil, ("its PMU counts on CPU %s alone, none of which is among %s"):format(topology.format(allowed),
+    topology.format(cpus))
+end
+
+--- What an event counts beyond this target; nil: nothing.
+---@param event pmclua.Event
+---@return string?
+function Target:excess(event)
+  if not self.cpus or not event.cpus or self.kind == "cgroup" then return nil end
+  local others = topology.without(topology.online(), self.cpus)
+  return #others > 0 and "of the whole machine or socket, not of the asked CPUs alone" or nil
+end
+
+--- Whether any of its processes or threads still runs; true for CPUs and cgroups.
+---@return boolean
+function Target:is_alive()
+  local is_alive = self.kind == "process" and tasks.living or tasks.is_alive
+  for _, id in ipairs(self.ids or {}) do
+    if is_alive(id) then return true end
+  end
+  return self.ids == nil
+end
+
+local SLICE_S = 0.1         -- the end of a thread, and of one of several processes, is seen after this
+
+--- Waits until it has ended (CPUs and cgroups never do), a signal to end came, or `seconds` have passed.
+---@param seconds? number
+---@return "ended"|"signal"|"timeout"
+---@return integer? signal
+function Target:wait(seconds)
+  local core, binding = require "pmclua.core", require "pmclua.core.target"
+  local deadline = core.now_ns() + (seconds or math.huge) * 1e9
+  local process = self.kind == "process" and #self.ids == 1 and binding.process(self.ids[1]) or nil
+  local caught, what, signal = core.catch_interrupts "second-kills", nil, nil
+  repeat
+    local left = math.min(SLICE_S * 1e9, deadline - core.now_ns())
+    require("pmclua.counting.target.watch").look()
+    if core.interrupts() > 0 then what, signal = "signal", core.interrupt_signal()
+    elseif left <= 0 then what = "timeout"
+    elseif binding.wait(process, left) == "ready" or not self:is_alive() then what = "ended" end
+  until what
+  core.catch_interrupts(caught)
+  if process then process:close() end
+  return what, signal
+end
+
+--- Opens groups at all its places, stopped. Returns the watch, or nil and a failure table.
+---@param groups { attrs: table[], cpus?: integer[], pinned?: boolean }[]
+---@return pmclua.Watch?, table?
+function Target:open(groups) return require("pmclua.counting.target.watch").open(self, groups) end
+
+--- The CPUs on which alone an event can be opened for all tasks; nil: any.
+---@param event pmclua.Event
+---@return integer[]?
+function M.cpus_for(event)
+  local list = event.cpus or event.core_cpus
+  return list and topology.parse(list) or nil
+end
+
+--- Events apart by where they can be opened together: those of an uncore PMU, or of one kind of core on a
+--- hybrid machine, are groups of their own. Lists of indices, in order.
+---@param events pmclua.Event[]
+---@param indices integer[]
+---@return integer[][]
+function M.split(events, indices)
+  local lists, by_key = {}, {}
+  for _, index in ipairs(indices) do
+    local event = events[index]
+    local where = event.cpus or event.core_cpus
+    local key = where and ("%s %s"):format(event.pmu or "", where) or ""
+    if not by_key[key] then
+      by_key[key] = {}
+      lists[#lists + 1] = by_key[key]
+    end
+    table.insert(by_key[key], index)
+  end
+  return lists
+end
+
+return M

@@ -1,0 +1,402 @@
+--- watch.lua: groups of events open at every place of a target, read as one sum and as its parts.
+--
+-- Invariants: all groups are open at all places or none is, but for places that ended while they were
+-- being opened. No thread of a process is counted twice or left out: what is open is what /proc listed
+-- both before and after. Sums only grow; a place that can no longer be read keeps what it gave last.
+
+local binding = require "pmclua.core.target"
+local budget = require "pmclua.counting.target.budget"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local hotplug = require "pmclua.counting.target.hotplug"
+local text = require "pmclua.base.text"
+
+--- Has the methods of core.Group, so that who reads a group can read a target.
+---@class pmclua.Watch
+---@field target pmclua.Target
+---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
+---@field count integer descriptors it holds
+---@field notes string[] what could not be had, in words
+---@field hotplug? pmclua.Hotplug of a target that is counted CPU by CPU
+local Watch = {}
+Watch.__index = Watch
+
+local M = {}
+
+---@class pmclua.Place where a group is opened
+---@field pid integer
+---@field cpu integer
+---@field directory? integer descriptor of a cgroup's folder, instead of a pid
+---@field part? string|integer which part of the target it belongs to
+---@field is_apart? boolean counted for its part alone: another place has it in the sum already
+
+-- ---- opening ------------------------------------------------------------------------------------------
+
+local function is_allowed(group, place)
+  if not group.cpus or place.cpu < 0 then return true end
+  for _, cpu in ipairs(group.cpus) do
+    if cpu == place.cpu then return true end
+  end
+  return false
+end
+
+-- Attrs as this target needs them: a CPU's and a cgroup's events are not inherited, nor a lone thread's.
+local function attrs_for(group, inherits)
+  local list = {}
+  for i, attr in ipairs(group.attrs) do
+    local mine = {}
+    for name, value in pairs(attr) do mine[name] = value end
+    mine.inherit = inherits and attr.inherit or 0
+    list[i] = mine
+  end
+  return list
+end
+
+local function open_group(group, place, target)
+  local attrs = attrs_for(group, target.inherits)
+  if place.directory then
+    return binding.cgroup_group(attrs,
+      { directory = place.directory, cpu = place.cpu, pinned = group.pinned })
+  end
+  return core.group(attrs, { pid = place.pid, cpu = place.cpu, pinned = group.pinned,
+    on_exec = target.from_exec })
+end
+
+local function close_members(members)
+  for _, member in ipairs(members) do member.handle:close() end
+end
+
+local function open_place(self, place, members)
+  local opened = {}
+  for i, group in ipairs(self.groups) do
+    if is_allowed(group, place) then
+      local handle, failure = open_group(group, place, self.target)
+      if not handle then
+        close_members(opened)
+        failure.group = i
+        return nil, failure
+      end
+      opened[#opened + 1] = { handle = handle, place = place, at = self.offsets[i], words = 2 + #group.attrs,
+        reading = handle:room() }
+    end
+  end
+  for _, member in ipairs(opened) do members[#members + 1] = member end
+  return true
+end
+
+-- Every place open: the members; or nil and the failure. A thread that has ended, or a CPU that is offline
+-- since it was listed, is left out.
+local function open_places(self, places)
+  local members = {}
+  for _, place in ipairs(places) do
+    local ok, failure = open_place(self, place, members)
+    local is_offline = not ok and failure.code == "ENODEV" and place.cpu >= 0
+    if is_offline then
+      self.notes[#self.notes + 1] = ("CPU %d went offline while it was being attached to: it is not counted")
+        :format(place.cpu)
+    elseif not ok and not (failure.code == "ESRCH" and place.pid > 0) then
+      close_members(members)
+      return nil, failure
+    end
+  end
+  return members
+end
+
+-- A child that was forked between two members of a group has inherited half of it, and while it lives
+-- the group cannot be read (ECHILD).
+local function can_be_read(members)
+  for _, member in ipairs(members) do
+    local ok, code = member.handle:read_into(member.reading)
+    if not ok and code == "ECHILD" then return false end
+  end
+  return true
+end
+
+local function descriptors_for(self, places)
+  local count = hotplug.descriptors(self.target, #places)
+  for _, place in ipairs(places) do
+    for _, group in ipairs(self.groups) do
+      if is_allowed(group, place) then count = count + #group.attrs end
+    end
+  end
+  return count
+end
+
+local PLACES = { cpus = "CPU", system = "CPU", process = "thread", thread = "thread" }
+
+local function describe(self, places)
+  local events = 0
+  for _, group in ipairs(self.groups) do events = events + #group.attrs end
+  return ("%s of %s (%s)"):format(text.plural(events, "event"), self.target.name,
+    text.plural(#places, PLACES[self.target.kind] or "place"))
+end
+
+local ATTEMPTS = 20
+
+-- Opens until what was listed has not changed meanwhile.
+local function open_stable(self)
+  local members, failure
+  for attempt = 1, ATTEMPTS do
+    local places, release, notes = self.target:places()
+    self.notes = notes
+    self.count = descriptors_for(self, places)
+    budget.take(self.count, describe(self, places))
+    members, failure = open_places(self, places)
+    release()
+    local is_stable = members and self.target:is_same(places) and can_be_read(members)
+    if is_stable then return members end
+    if members and attempt == ATTEMPTS then
+      self.notes[#self.notes + 1] = "threads came and went while they were being attached to: "
+        .. "some that were started just then may be missing"
+      return members
+    end
+    if members then close_members(members) end
+    budget.give_back(self.count)
+    if failure then return nil, failure end
+  end
+end
+
+-- Numbers the parts in the order of their first place.
+local function find_parts(self)
+  for _, member in ipairs(self.members) do
+    local value = member.place.part
+    if value ~= nil and not self.number[value] then
+      self.parts[#self.parts + 1] = { field = self.target.part_field, value = value }
+      self.number[value] = #self.parts
+    end
+    member.part = self.number[value]
+  end
+end
+
+local function watch_over_cpus(self)
+  if not self.target.by_cpu then return end
+  local cpus = {}
+  for i, member in ipairs(self.members) do cpus[i] = member.place.cpu end
+  self.hotplug = hotplug.new(self.target, cpus)
+end
+
+-- The places where something is open, each once.
+local function places_of(members)
+  local list, seen = {}, {}
+  for _, member in ipairs(members) do
+    if not seen[member.place] then list[#list + 1] = member.place end
+    seen[member.place] = true
+  end
+  return list
+end
+
+--- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
+--- `group` and `index`; raises a problem where the target is not there.
+---@param target pmclua.Target
+---@param groups { attrs: table[], cpus?: integer[], pinned?: boolean }[] cpus: where alone it can be opened
+---@return pmclua.Watch?, table?
+function M.open(target, groups)
+  local self = setmetatable({ target = target, groups = groups, offsets = {}, width = 0, count = 0,
+    parts = {}, number = {}, notes = {} }, Watch)
+  for i, group in ipairs(groups) do
+    self.offsets[i] = self.width
+    self.width = self.width + 2 + #group.attrs
+  end
+  local members, failure = open_stable(self)
+  if not members then return nil, failure end
+  self.members = members
+  find_parts(self)
+  watch_over_cpus(self)
+  self.dropped = require("pmclua.counting.target.dropped").watch(target, places_of(members))
+  self.heirs = {}
+  for i, pid in ipairs(target.kind == "process" and target.ids or {}) do
+    self.heirs[i] = require("pmclua.counting.target.heirs").of(pid)
+  end
+  return self
+end
+
+-- ---- counting -----------------------------------------------------------------------------------------
+
+local function assert_open(self)
+  if not self.members then error("this target is closed", 0) end
+end
+
+-- One that has ended, or whose CPU is offline, has nothing to switch.
+local function switch(self, method)
+  assert_open(self)
+  for _, member in ipairs(self.members) do
+    local ok, code, errnum = member.handle[method](member.handle)
+    if not ok and code == "EOWNERDEAD" then return nil, code, errnum end
+  end
+  return true
+end
+
+-- Reads a member into its own room, which keeps what it had where it can no longer be read.
+local function read_member(self, member)
+  local ok, state = member.handle:read_into(member.reading)
+  if state == "apart" then self.hotplug.gone[member.place.cpu] = true end
+  return ok
+end
+
+-- Opens its groups on CPUs that came online: the members. Raises a problem where that is not possible.
+local function open_newcomers(self, is_new)
+  local places, release = self.target:places()
+  local mine = {}
+  for _, place in ipairs(places) do
+    if is_new[place.cpu] then mine[#mine + 1] = place end
+  end
+  local count = descriptors_for(self, mine)
+  budget.take(count, describe(self, mine))
+  self.count = self.count + count
+  local members = open_places(self, mine)
+  release()
+  return members
+end
+
+-- There is no room in readings for another part.
+local function take_newcomers(self, cpus, members)
+  for _, member in ipairs(members) do
+    local cpu, value = member.place.cpu, member.place.part
+    member.part = self.number[value]
+    self.hotplug[value ~= nil and not member.part and "apart" or "came"][cpu] = true
+    self.members[#self.members + 1] = member
+    if self.is_counting then member.handle:start() end
+  end
+  for _, cpu in ipairs(cpus) do self.hotplug:add(cpu) end
+end
+
+-- Counts CPUs that have come online, too. Where that fails, they are found to have been missed.
+local function look(self)
+  local cpus, is_new = self.hotplug and self.hotplug:newcomers() or {}, {}
+  if #cpus == 0 then return end
+  for _, cpu in ipairs(cpus) do is_new[cpu] = true end
+  local ok, members = pcall(open_newcomers, self, is_new)
+  if ok and members then take_newcomers(self, cpus, members) end
+end
+
+local counting = {}         -- watches, as keys
+
+--- Looks for CPUs that have come online, for all watches that count; to be called now and then by those who
+--- wait while something is counted.
+function M.look()
+  for watch in pairs(counting) do look(watch) end
+end
+
+-- What the CPUs that are counted went through since the start.
+local function find_changes(self)
+  if not self.is_counting or not self.hotplug then return end
+  self.hotplug:find(self.members, function(member) return read_member(self, member) end)
+end
+
+--- Starts every group: true, or nil, errno name, number.
+function Watch:start()
+  look(self)
+  if self.hotplug then self.hotplug:start() end
+  self.is_counting, counting[self] = true, true
+  return switch(self, "start")
+end
+
+function Watch:stop()
+  find_changes(self)
+  self.is_counting, counting[self] = false, nil
+  return switch(self, "stop")
+end
+
+--- Room for one reading: the sum first, then each part. Each is the groups' words one after the other:
+--- enabled ns, running ns, values.
+function Watch:room() return binding.room(self.width * (1 + #self.parts)) end
+
+--- Where the words of part `number` begin in a reading; 0: the sum.
+---@param number integer
+---@return integer
+function Watch:part_offset(number) return self.width * number end
+
+--- Where the words of group `number` begin, from 0.
+function Watch:group_offset(number) return self.offsets[number] end
+
+-- A count that is known to be partial is none.
+local function lose_all(self, room)
+  for part = 0, #self.parts do
+    for i, group in ipairs(self.groups) do
+      binding.lose(room, self.width * part + self.offsets[i], 2 + #group.attrs)
+    end
+  end
+end
+
+--- Reads all groups into `room`: true.
+function Watch:read_into(room)
+  assert_open(self)
+  look(self)
+  binding.clear(room, self.width * (1 + #self.parts))
+  for _, member in ipairs(self.members) do
+    read_member(self, member)
+    if not member.place.is_apart then binding.add(room, member.at, member.reading, member.words) end
+    if member.part then
+      binding.add(room, self.width * member.part + member.at, member.reading, member.words)
+    end
+  end
+  if self.dropped:look() then lose_all(self, room) end
+  return true
+end
+
+--- out = later - earlier.
+function Watch:subtract(earlier, later, out)
+  for part = 0, #self.parts do
+    for i, group in ipairs(self.groups) do
+      binding.subtract(earlier, later, out, self.width * part + self.offsets[i], 2 + #group.attrs)
+    end
+  end
+end
+
+--- The words of a reading's part as a result has them, exact.
+---@param room any
+---@param number integer 0: the sum
+---@return (number|ffi.cdata*)[]
+function Watch:words(room, number)
+  local list, offset = {}, self.width * number
+  for i = 1, self.width do list[i] = core.word(room, offset + i) end
+  return list
+end
+
+--- The CPUs that went offline while they were counted: what happened there since is not in the counts.
+---@return integer[] ascending
+function Watch:offline()
+  if not self.hotplug then return {} end
+  if self.members then
+    find_changes(self)
+    self.hotplug:find_offline()
+  end
+  return self.hotplug:offline()
+end
+
+--- What is to be said of this watch so far: notes of opening, CPUs that went offline or came online.
+---@return string[]
+function Watch:remarks()
+  local list = { unpack(self.notes) }
+  self:offline()
+  for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
+  for _, heirs in ipairs(self.heirs) do list[#list + 1] = heirs:remark() end
+  local dropped = self.dropped.name
+  list[#list + 1] = dropped and require("pmclua.explain.dropped").remark(dropped) or nil
+  return list
+end
+
+--- Closes it. A second time does nothing.
+function Watch:close()
+  if not self.members then return end
+  self:offline()                        -- may be asked for later
+  counting[self] = nil
+  if self.hotplug then self.hotplug:close() end
+  self.dropped:close()
+  close_members(self.members)
+  budget.give_back(self.count)
+  self.members = nil
+end
+
+--- What a failure of `open` says, with the event's name.
+---@param failure table
+---@param groups { names: string[] }[] names of the members, by group
+---@return pmclua.Problem
+function M.explain(failure, groups)
+  local names = groups[failure.group] and groups[failure.group].names
+  failure.members = names
+  failure.event = names and names[failure.index]
+  return explain.open(failure)
+end
+
+return M

@@ -1,0 +1,79 @@
+--- tasks.lua: processes and threads as /proc has them.
+
+local line = require("pmclua.host.machine").line
+
+local M = {}
+
+--- The threads of a process, ascending; empty where there is no such process.
+---@param pid integer
+---@return integer[]
+function M.threads(pid)
+  local list, lfs = {}, require "lfs"
+  local ok, iterate, state = pcall(lfs.dir, ("/proc/%d/task"):format(pid))
+  if not ok then return list end
+  -- The folder may go away while it is read.
+  pcall(function()
+    for name in iterate, state do list[#list + 1] = tonumber(name) end
+  end)
+  table.sort(list)
+  return list
+end
+
+--- The process that a thread belongs to; nil where there is no such thread.
+---@param tid integer
+---@return integer?
+function M.process_of(tid)
+  local file = io.open(("/proc/%d/status"):format(tid))
+  if not file then return nil end
+  local text = file:read "*a" or ""
+  file:close()
+  return tonumber(text:match "\nTgid:%s*(%d+)")
+end
+
+--- The name of a thread, "" where there is none.
+---@param tid integer
+---@return string
+function M.name(tid) return line(("/proc/%d/comm"):format(tid)) or "" end
+
+-- State and parent follow the name, which may have any characters, the last ")" apart.
+local function stat(tid)
+  return (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (%a) (%d+)"
+end
+
+--- What it is doing: "R" running, "S" sleeping, "T" stopped, "Z" a zombie, …; nil where it is not there.
+---@param tid integer
+---@return string?
+function M.state(tid) return (stat(tid)) end
+
+--- A child of a process; nil where it has none.
+---@param pid integer
+---@return integer?
+function M.child_of(pid)
+  for name in require("lfs").dir "/proc" do
+    local candidate = tonumber(name)
+    local _, parent = stat(candidate or 0)
+    if candidate and tonumber(parent) == pid then return candidate end
+  end
+end
+
+--- Whether it is there and can still run: a zombie is not.
+---@param tid integer
+---@return boolean
+function M.is_alive(tid)
+  local state = M.state(tid)
+  return state ~= nil and state ~= "Z" and state ~= "X"
+end
+
+--- A thread of a process that can still run: the first one, or where that has ended, as by pthread_exit in main,
+--- one of the others; nil: none, the process has ended. What /proc says of the process's memory and files is
+--- to be read from this one: the first has none any more.
+---@param pid integer
+---@return integer?
+function M.living(pid)
+  if M.is_alive(pid) then return pid end
+  for _, tid in ipairs(M.threads(pid)) do
+    if M.is_alive(tid) then return tid end
+  end
+end
+
+return M

@@ -1,0 +1,309 @@
+--- metric.lua: formulae over counts: metrics, costs, conditions, predictions and limits.
+--
+-- Invariant: a formula knows every name that it needs before anything is counted, and its value is a
+-- number or nil with the reason. Values come from a lookup in the unit of their event (nanoseconds for
+-- times). Where a formula names `iterations`, it means the counts of a whole repetition
+-- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`,
+-- which is asked of whole repetitions).
+
+local grammar = require "pmclua.metric.grammar"
+local evaluate = require "pmclua.metric.evaluate"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+---@class pmclua.Formula
+---@field formula string its text
+---@field source string the text that positions are places in
+---@field needs string[] names, in the order of first use
+---@field places table<string, integer> where each stands first, bytes from 1
+---@field uses_iterations boolean
+---@field evaluate fun(lookup: pmclua.Lookup): number?, string?
+
+---@class pmclua.Metric: pmclua.Formula
+---@field name string
+---@field unit string "" for a plain number; "%": a share of 1
+---@field kind "ratio"
+---@field meaning? string of named metrics
+---@field events? string[] of named metrics: the specs it brings
+---@field variants? pmclua.Metric[] of named metrics: alternatives, itself the first
+
+-- ---- walking a tree -----------------------------------------------------------------------------------
+
+local function visit(node, f)
+  if type(node) ~= "table" then return end
+  f(node)
+  for _, child in ipairs(node) do visit(child, f) end
+  visit(node.left, f)
+  visit(node.right, f)
+end
+
+local function names_of(tree)
+  local needs, places = {}, {}
+  visit(tree, function(node)
+    if node.kind == "name" and not places[node.name] then
+      needs[#needs + 1] = node.name
+      places[node.name] = node.position
+    end
+  end)
+  return needs, places
+end
+
+local function known_functions()
+  local list = {}
+  for name in pairs(grammar.functions) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+local function check_call(source, node)
+  local arity = grammar.functions[node.name]
+  if not arity then
+    local nearest = text.nearest(node.name, known_functions())
+    local hint = nearest and ("did you mean '%s'?"):format(nearest)
+      or "there are " .. text.list(known_functions())
+    return grammar.error(source, node.position, ("there is no function '%s'"):format(node.name), hint)
+  end
+  if #node < arity[1] or #node > arity[2] then
+    local wanted = arity[2] == 1 and "one value" or "two values or more"
+    return grammar.error(source, node.position, ("%s takes %s, not %d"):format(node.name, wanted, #node))
+  end
+end
+
+local function calls_are_right(source, tree)
+  local wrong
+  visit(tree, function(node)
+    if node.kind == "call" and not wrong then wrong = check_call(source, node) end
+  end)
+  return not wrong, wrong
+end
+
+local function match(kind, source)
+  if type(source) ~= "string" then
+    return nil, grammar.error(tostring(source), 1, "a formula is a string, not a " .. type(source))
+  end
+  local tree, problem = grammar.match(kind, source)
+  if not tree then return nil, problem end
+  local ok, wrong = calls_are_right(source, kind == "definition" and tree.tree or tree)
+  if not ok then return nil, wrong end
+  return tree
+end
+
+local function with_names(result, tree)
+  result.needs, result.places = names_of(tree)
+  result.uses_iterations = result.places.iterations ~= nil
+  return result
+end
+
+-- ---- formulae and metrics -----------------------------------------------------------------------------
+
+--- A formula without a name, e.g. of `per`.
+---@param source string
+---@return pmclua.Formula? formula
+---@return pmclua.FormulaError? error message, position, hint
+function M.formula(source)
+  local tree, problem = match("formula", source)
+  if not tree then return nil, problem end
+  local result = { formula = source, source = source, evaluate = evaluate.formula(tree, source) }
+  return with_names(result, tree)
+end
+
+local function define(source)
+  local tree, problem = match("definition", source)
+  if not tree then return nil, problem end
+  local result = {
+    name = tree.name, unit = tree.unit or "", kind = "ratio", source = source,
+    formula = (source:sub(tree.start, tree.finish - 1):gsub("%s+$", "")),
+    evaluate = evaluate.formula(tree.tree, source),
+  }
+  return with_names(result, tree.tree)
+end
+
+local by_name
+
+local function definitions()
+  if not by_name then
+    by_name = {}
+    for _, definition in ipairs(require "pmclua.metric.named") do by_name[definition.name] = definition end
+  end
+  return by_name
+end
+
+local function variant_of(definition, variant)
+  local metric = assert(define(("%s = %s"):format(definition.name, variant.formula)))
+  metric.unit, metric.kind, metric.meaning = definition.unit, definition.kind, definition.meaning
+  metric.events, metric.where = variant.events, variant.where
+  return metric
+end
+
+--- The metric that has this name.
+---@param name string
+---@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
+function M.named(name)
+  local definition = definitions()[name]
+  if not definition then return nil end
+  local variants = {}
+  for i, variant in ipairs(definition.variants or { definition }) do
+    variants[i] = variant_of(definition, variant)
+  end
+  local metric = variants[1]
+  metric.variants = variants
+  return metric
+end
+
+--- Names of all named metrics, in the order in which they are listed.
+---@return string[]
+function M.names()
+  local list = {}
+  for i, definition in ipairs(require "pmclua.metric.named") do list[i] = definition.name end
+  return list
+end
+
+local function unknown_name(source, name)
+  local nearest = text.nearest(name, M.names())
+  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "a metric of your own is name = formula"
+  return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
+end
+
+--- A metric: the name of a named one, or `name = formula`, with a `[unit]` after it if it has one.
+---@param source string e.g. "ipc", "mpki = 1000 * cache_misses / instructions"
+---@return pmclua.Metric? metric
+---@return pmclua.FormulaError? error message, position, hint
+function M.parse(source)
+  local lone = type(source) == "string" and source:match "^%s*([%a_][%w_]*)%s*$"
+  if not lone then return define(source) end
+  local metric = M.named(lone)
+  if not metric then return nil, unknown_name(source, lone) end
+  return metric
+end
+
+-- Words of a formula outside of its unit; digits and exponents are none.
+local function replace_names(formula, by)
+  return (formula:gsub("()([%a_][%w_.:]*)", function(place, name)
+    local is_name = by[name] and not formula:sub(place - 1, place - 1):find "[%w.]"
+    return is_name and by[name] or name
+  end))
+end
+
+--- A metric, condition, prediction or limit in which names stand for sums of others: of the events that a
+--- word stands for on several PMUs.
+---@param parsed pmclua.Formula
+---@param parts table<string, string[]> name to the names that it is the sum of
+---@param kind? "condition"|"comparison"|"limit" nil: a metric
+---@return pmclua.Formula the formula itself where it needs none of them
+function M.with_sums(parsed, parts, kind)
+  local by, is_needed = {}, false
+  for _, name in ipairs(parsed.needs) do
+    if parts[name] then
+      by[name] = ("(%s)"):format(table.concat(parts[name], " + "))
+      is_needed = true
+    end
+  end
+  if not is_needed then return parsed end
+  if kind then return assert(M[kind](replace_names(parsed.formula, by))) end
+  local unit = parsed.unit ~= "" and (" [%s]"):format(parsed.unit) or ""
+  local bound = assert(define(("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)))
+  bound.kind, bound.meaning, bound.events = parsed.kind, parsed.meaning, parsed.events
+  return bound
+end
+
+-- ---- conditions, predictions, limits ------------------------------------------------------------------
+
+--- A condition, e.g. of `reject_if`: comparisons joined by `and` and `or`.
+---@param source string e.g. "context_switches > 0"
+---@return table? condition a pmclua.Formula whose evaluate gives a boolean, or nil and a reason
+---@return pmclua.FormulaError? error
+function M.condition(source)
+  local tree, problem = match("condition", source)
+  if not tree then return nil, problem end
+  local result = { formula = source, source = source, evaluate = evaluate.condition(tree, source) }
+  return with_names(result, tree)
+end
+
+local function comparison(kind, source)
+  local tree, problem = match(kind, source)
+  if not tree then return nil, problem end
+  local result = { formula = source, source = source, operator = tree.operator, tolerance = tree.tolerance }
+  with_names(result, tree)
+  result.left = evaluate.formula(tree.left, source)
+  if tree.right.kind == "relative" then
+    result.relative = tree.right.value
+  else
+    result.right = evaluate.formula(tree.right, source)
+  end
+  return result, tree
+end
+
+--- One comparison, e.g. of `expect`, with a tolerance after "+-".
+---@param source string e.g. "instructions == 3 * iterations + 2", "cycles == 3 +- 2%"
+---@return table? comparison { formula, operator, tolerance, left(lookup), right(lookup), needs, places }
+---@return pmclua.FormulaError? error
+function M.comparison(source)
+  local result, tree = comparison("comparison", source)
+  if not result then return nil, tree end
+  if result.tolerance and result.operator ~= "==" then
+    local place = source:find("+-", 1, true) or source:find("±", 1, true)
+    return nil, grammar.error(source, place, "a tolerance goes with '==' only")
+  end
+  return result
+end
+
+--- One limit of a gate: absolute, or relative to the baseline where the right side is a signed
+--- percentage.
+---@param source string e.g. "instructions <= +1%", "page_faults <= 5000"
+---@return table? limit as a comparison; `relative` (0.01 for +1%) instead of `right`
+---@return pmclua.FormulaError? error
+function M.limit(source)
+  local result, tree = comparison("limit", source)
+  if not result then return nil, tree end
+  local one_sided = result.operator:find "^[<>]"
+  if result.relative and not one_sided then
+    return nil, grammar.error(source, source:find(result.operator:sub(1, 1), 1, true),
+      "a relative limit is an upper or a lower one", "write <= or >=")
+  end
+  return result
+end
+
+M.holds = evaluate.holds
+
+-- ---- names that are not there ---------------------------------------------------------------------------
+
+-- "cache-misses" is cache minus misses here: the known name that dashes make from this place, if any,
+-- and where it ends.
+local function dashed(source, place, is_known)
+  local last = source:match("^[%w_.:]+()", place)
+  local found, finish
+  while last do
+    local name = source:sub(place, last - 1):gsub("%s*%-%s*", "_")
+    if is_known[name] then found, finish = name, last end
+    last = source:match("^%s*%-%s*[%w_.:]+()", last)
+  end
+  return found, finish
+end
+
+local function unknown_hint(name, joined, known)
+  if joined then return ("'-' is minus in a formula: write %s"):format(joined) end
+  local nearest = text.nearest(name, known)
+  return nearest and ("did you mean '%s'?"):format(nearest)
+end
+
+--- What is wrong with the names of a formula: one error for each that is not known.
+---@param parsed pmclua.Formula
+---@param known string[] fields of events, factors, "iterations"
+---@return pmclua.FormulaError[] errors empty where all are known
+function M.unknown(parsed, known)
+  local is_known, errors, covered = {}, {}, 0
+  for _, name in ipairs(known) do is_known[name] = true end
+  for _, name in ipairs(parsed.needs) do
+    local place = parsed.places[name]
+    if not is_known[name] and place >= covered then
+      local joined, finish = dashed(parsed.source, place, is_known)
+      covered = finish or covered
+      errors[#errors + 1] = grammar.error(parsed.source, place, ("nothing is called '%s'"):format(name),
+                                          unknown_hint(name, joined, known))
+    end
+  end
+  return errors
+end
+
+return M

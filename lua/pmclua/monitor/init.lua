@@ -1,0 +1,378 @@
+--- monitor.lua: counting over time.
+--
+--     for s in pmc.monitor { target = pmc.pid(1234), events = { "cycles", "instructions" },
+--                            metrics = { "ipc" }, interval = "1s" } do
+--       print(s.time, s.ipc, s:rate "cycles")
+--     end
+--
+-- Intervals end at multiples of their length from one start, by one clock: a late one does not move the
+-- next. Deadlines that could not be kept are counted in `missed`, and what happened then is in the
+-- interval that follows, whose `seconds` say how long it was.
+--
+-- A loop that is left by `break` leaves the monitor open: `close` gives back its descriptors.
+
+local binding = require "pmclua.core.target"
+local check = require "pmclua.base.arguments"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local interval = require "pmclua.monitor.interval"
+local text = require "pmclua.base.text"
+
+---@class pmclua.Monitor call it, or use it in a for loop, for the next interval; nil: it has ended
+---@field columns table[] of its events and metrics: field, title, unit, and `event` or `metric`
+---@field by_field table<string, table>
+---@field target pmclua.Target
+---@field ended? "target"|"command"|"count"|"duration"|"interrupted"|"closed"
+---@field result? table of a command that has ended: outcome, exit, signal
+---@field signal? integer that interrupted it
+local Monitor = {}
+
+local M = {}
+
+local OPTIONS = {
+  target = "table", command = "", events = "string|table", metrics = "string|table",
+  interval = "string|number", duration = "string|number", count = "number", delay = "string|number",
+  pin = "string", inherit = "boolean",
+}
+M.OPTIONS = OPTIONS
+
+-- ---- what is asked ------------------------------------------------------------------------------------
+
+local function seconds(spec, name, default)
+  if spec[name] == nil then return default end
+  local value = require("pmclua.experiment.keys").seconds(spec[name])
+  if not value then
+    local said = 'pmc.monitor: %s is a number of seconds or a string such as "500ms", not %s'
+    explain.misuse(said:format(name, tostring(spec[name])), 4)
+  end
+  return value
+end
+
+local SHORTEST = 1e-3
+
+local function check_limits(spec)
+  local limits = { interval = seconds(spec, "interval", 1), duration = seconds(spec, "duration"),
+    delay = seconds(spec, "delay"), count = spec.count }
+  if limits.interval < SHORTEST then explain.misuse("pmc.monitor: an interval is at least 1 ms", 3) end
+  if spec.count and (spec.count < 1 or spec.count % 1 ~= 0) then
+    explain.misuse("pmc.monitor: count is a whole number from 1", 3)
+  end
+  return limits
+end
+
+local DEFAULT_EVENTS = { "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions",
+  "branches", "branch-misses" }
+
+-- Of a CPU the clock that always runs, of tasks theirs.
+local function default_events(spec)
+  local by_cpu = spec.target and spec.target.by_cpu or not spec.target and not spec.command
+  return { by_cpu and "cpu-clock" or "task-clock", unpack(DEFAULT_EVENTS) }
+end
+
+-- The events and metrics, as an experiment reads them.
+local function declared(spec)
+  local metrics = spec.metrics or not spec.events and { "ipc" } or nil
+  local declaration, mistakes = require("pmclua.experiment.declare").check({
+    workloads = { function() end }, target = spec.target,
+    events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
+  if #mistakes > 0 then explain.misuse("pmc.monitor: " .. table.concat(mistakes, "\n  "), 3) end
+  return declaration
+end
+
+local function command_of(value)
+  if value == nil then return nil end
+  local made, why = require("pmclua.workload").from(value)
+  if not made then explain.misuse("pmc.monitor: " .. why, 3) end
+  if made.kind ~= "command" then explain.misuse("pmc.monitor: command is a command", 3) end
+  return made
+end
+
+-- Of a named metric the variant whose events can be counted here.
+local function variant_of(metric, events)
+  local can_count = {}
+  for _, event in ipairs(events) do can_count[event.field] = not event.status end
+  for _, variant in ipairs(metric.variants or {}) do
+    local has_all = true
+    for _, name in ipairs(variant.needs) do has_all = has_all and can_count[name] end
+    if has_all then return variant end
+  end
+  return metric
+end
+
+local function columns_of(declaration)
+  local units, columns, by_field = require "pmclua.event.unit", {}, {}
+  for _, event in ipairs(declaration.events) do
+    local unit = units.of(event)
+    columns[#columns + 1] = { field = event.field, title = event.name, unit = unit, event = event }
+  end
+  for _, asked in ipairs(declaration.metrics) do
+    local metric = variant_of(asked, declaration.events)
+    columns[#columns + 1] = { field = metric.name, title = metric.name, unit = metric.unit, metric = metric }
+  end
+  for _, column in ipairs(columns) do by_field[column.field] = column end
+  return columns, by_field
+end
+
+-- ---- starting -----------------------------------------------------------------------------------------
+
+-- Everything open, nothing started yet. `who` is who is tried for: the target, or nil for a command.
+local function open(self, declaration, who, inherit)
+  local passes = require("pmclua.counting.passes").plan(declaration.events, "multiplex", who,
+    { inherit = inherit })
+  self.columns, self.by_field = columns_of(declaration)
+  local groups, watch = passes[1].groups, nil
+  -- A command is run all the same.
+  if #groups > 0 or not self.held then
+    watch = require("pmclua.experiment.watching").open(self.target, groups, declaration.events)
+  end
+  self.group = require("pmclua.counting.group").over(declaration.events, watch and groups or {}, watch)
+end
+
+local function hold(self, inner, spec)
+  self.held = require("pmclua.workload.held").start(inner, { pin = spec.pin })
+  if self.target then return end
+  self.target = require("pmclua.counting.target").held(self.held.pid, not self.limits.delay)
+end
+
+-- What a process target waits on: readable when the first of its processes has ended.
+local function watch_end(self)
+  local ids = self.target.kind == "process" and self.target.ids or {}
+  return #ids == 1 and binding.process(ids[1]) or nil
+end
+
+--- Starts counting a target, or a command from its start on, at intervals.
+---@param spec { target?: pmclua.Target, command?: any, events?: string|string[],
+---   metrics?: string|string[], interval?: string|number, duration?: string|number, count?: integer,
+---   delay?: string|number, pin?: string, inherit?: boolean }  without target and command: everything;
+---   delay: of counting, after the start; inherit: false: without threads and children that are started
+---@return pmclua.Monitor
+function M.new(spec)
+  check.options("pmc.monitor", spec, OPTIONS)
+  local self = setmetatable({ limits = check_limits(spec), index = 0 }, Monitor)
+  local inner = command_of(spec.command)
+  self.target = spec.target or not inner and require("pmclua.counting.target").system() or nil
+  local declaration = declared(spec)
+  if self.target then self.target:check() end
+  if inner then hold(self, inner, spec) end
+  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil,
+    spec.inherit)
+  if not ok then
+    if self.held then self.held:close() end
+    error(why, 0)
+  end
+  self.ending = watch_end(self)
+  self.caught = core.catch_interrupts "second-kills"
+  return self
+end
+
+-- ---- waiting ------------------------------------------------------------------------------------------
+
+local SLICE_NS = 1e8        -- a signal that comes just before a wait, and a thread's end, are seen after this
+
+local function wait_slice(self, left_ns)
+  local slice = math.max(0, math.min(left_ns, SLICE_NS))
+  if self.held then return self.held:wait(slice) == "ended" and "command" or nil end
+  local what = binding.wait(self.ending, slice)
+  if what == "ready" or not self.target:is_alive() then return "target" end
+end
+
+-- Waits until `deadline`; why it ended before, or nil.
+local function wait_until(self, deadline)
+  -- A first interrupt from the terminal went to the command too, which may end as it sees fit.
+  local enough = self.held and 2 or 1
+  repeat
+    if core.interrupts() >= enough then return "interrupted" end
+    local ended = wait_slice(self, deadline - core.now_ns())
+    if ended then return ended end
+  until core.now_ns() >= deadline
+end
+
+local function begin_counting(self)
+  if not self.target.from_exec then self.group:start() end
+  self.group.was_started = true
+  self.first, self.start_ns = self.group:read(), core.now_ns()
+  self.last, self.last_ns = self.first, self.start_ns
+end
+
+-- Lets a command go and begins to count, after the delay if there is one; why it ended before, or nil.
+local function start(self)
+  self.is_started, self.next_number = true, 1
+  if self.limits.delay then
+    if self.held then self.held:release() end
+    local ended = wait_until(self, core.now_ns() + self.limits.delay * 1e9)
+    if not ended then begin_counting(self) end
+    return ended
+  end
+  begin_counting(self)
+  if self.held then self.held:release() end
+end
+
+-- ---- intervals ----------------------------------------------------------------------------------------
+
+local function take(self, missed, partial)
+  local now = core.now_ns()
+  local counts = self.group:read()
+  self.index = self.index + 1
+  local sample = interval.new(self, counts - self.last, { index = self.index, missed = missed,
+    partial = partial, time = (now - self.start_ns) / 1e9, seconds = (now - self.last_ns) / 1e9 })
+  self.last, self.last_ns = counts, now
+  return sample
+end
+
+local function finish(self, ended)
+  self.ended = self.ended or ended
+  if ended == "interrupted" then self.signal = core.interrupt_signal() end
+  if self.held then self.result = self.held.result end
+end
+
+-- The end of the interval that is running; the limit that makes it the last, if one does; and whether it
+-- is shorter for that.
+local function next_deadline(self)
+  local deadline = self.start_ns + self.next_number * self.limits.interval * 1e9
+  local limit = self.limits.duration and self.start_ns + self.limits.duration * 1e9
+  if limit and limit <= deadline then return limit, "duration", limit < deadline end
+  if self.limits.count and self.index + 1 >= self.limits.count then return deadline, "count", false end
+  return deadline
+end
+
+-- Deadlines that have passed by now, beyond the one that is being kept.
+local function skip_missed(self)
+  local length = self.limits.interval * 1e9
+  local passed = math.floor((core.now_ns() - self.start_ns) / length)
+  local missed = math.max(0, passed - self.next_number)
+  self.next_number = self.next_number + missed + 1
+  return missed
+end
+
+local TOO_SHORT_NS = 1e3    -- for an interval of its own, at the end
+
+--- The next interval; nil when the target or command has ended, a limit is reached, or a signal came.
+---@return pmclua.Interval?
+function Monitor:next()
+  if self.ended then
+    self:close()
+    return nil
+  end
+  local ended = not self.is_started and start(self) or nil
+  if ended then                    -- before counting began
+    finish(self, ended)
+    return self:next()
+  end
+  local deadline, limit, is_short = next_deadline(self)
+  ended = wait_until(self, deadline)
+  if ended or limit then finish(self, ended or limit) end
+  if ended and core.now_ns() - self.last_ns < TOO_SHORT_NS then return self:next() end
+  return take(self, not ended and skip_missed(self) or 0, ended ~= nil or is_short == true)
+end
+
+--- What was counted from the start until now, as one interval.
+---@return pmclua.Interval? nil: counting has not begun
+function Monitor:total()
+  if not self.last then return nil end
+  return interval.new(self, self.last - self.first, { index = self.index, missed = 0, partial = false,
+    time = (self.last_ns - self.start_ns) / 1e9, seconds = (self.last_ns - self.start_ns) / 1e9 })
+end
+
+local function refusals(columns)
+  local reasons, names = {}, {}
+  for _, column in ipairs(columns) do
+    local event = column.event
+    if event and event.status then
+      local why = tostring(event.why):gsub("^cannot open '[^']*': ", "")
+      if not names[why] then
+        reasons[#reasons + 1], names[why] = why, {}
+      end
+      table.insert(names[why], text.safe(event.name))
+    end
+  end
+  return reasons, names
+end
+
+local LONG_NS, LEAST_SHARE = 1e7, 0.1
+
+-- Whether its remarks say that a program was dropped, and which.
+local function is_dropped(self)
+  local watch = self.group.watch
+  return watch and watch.dropped.name ~= nil
+end
+
+-- A program that may be executed and not read loses its events at exec, and still ends with 0.
+local function lost_at_exec(self)
+  local result = self.target.from_exec and self.last and self.result
+  local cpu_ns = result and result.user_ns and tonumber(result.user_ns + result.system_ns) or 0
+  if cpu_ns < LONG_NS or #self.group.fields == 0 then return nil end
+  local counts = self.last - self.first
+  local enabled_ns, running_ns = counts:enabled_ns(), counts:running_ns()
+  local is_kept_off = enabled_ns > 0 and running_ns == 0
+  if enabled_ns >= LEAST_SHARE * cpu_ns or is_kept_off or not self.group.watch or is_dropped(self) then
+    return nil
+  end
+  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events; %s"):format(
+    text.time(enabled_ns), text.time(cpu_ns), require("pmclua.explain.dropped").CAUSES)
+end
+
+-- What kept the command from being run, or from being known to its end.
+local function lost_with_runner(self)
+  local result = self.result
+  if result and result.lost then return "the command was lost: " .. result.lost end
+  if result and result.outcome == "not-started" then
+    return "the command was not run: " .. self.held.command:complaint(result)
+  end
+end
+
+-- Events that were not on the PMU all the time.
+local function kept_off(self)
+  if not self.last then return nil end
+  local counts, names = self.last - self.first, {}
+  for _, column in ipairs(self.columns) do
+    local event = column.event
+    local share = event and not event.tool and not event.core_cpus and counts:share(column.field) or 1
+    if share < 1 then names[#names + 1] = text.safe(event.name) end
+  end
+  if #names == 0 or is_dropped(self) then return nil end
+  return ("%s: not on the PMU all the time: other events, or another user of its counters (another perf, an "
+    .. "NMI watchdog), had them; end that one, or ask for fewer events at once"):format(text.list(names))
+end
+
+--- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,
+--- threads that may be missing.
+---@return string[]
+function Monitor:remarks()
+  local list = self.group:remarks()
+  list[#list + 1] = lost_at_exec(self)
+  list[#list + 1] = lost_with_runner(self)
+  local left = self.result and self.result.left
+  list[#list + 1] = left and require("pmclua.explain.dropped").left(left) or nil
+  list[#list + 1] = kept_off(self)
+  local reasons, names = refusals(self.columns)
+  for _, why in ipairs(reasons) do
+    list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)
+  end
+  return list
+end
+
+--- The intervals as lines of text, until the end: a table for people, or a stream of CSV or JSON.
+---@param format? "table"|"csv"|"json"
+---@param options? { separator?: string, rates?: boolean, repeat_header?: boolean, utf8?: boolean }  rates: of
+---   the table, counts per second; utf8: default: as the locale says
+---@return fun(): string? lines each with its newline
+function Monitor:lines(format, options)
+  return require("pmclua.report.stream").lines(self, format or "table", options or {})
+end
+
+--- Ends it; a command that still runs is ended too. A second time does nothing.
+function Monitor:close()
+  self.ended = self.ended or "closed"
+  if self.is_closed then return end
+  self.is_closed = true
+  core.catch_interrupts(self.caught)
+  self.group:close()
+  if self.ending then self.ending:close() end
+  if self.held then self.held:close() end
+end
+
+Monitor.__index = Monitor
+Monitor.__call = function(self) return self:next() end
+Monitor.__tostring = function(self) return "monitor of " .. self.target.name end
+
+return M

@@ -1,0 +1,217 @@
+--- plot.lua: plots of results, drawn by gnuplot as SVG, PNG, or text for a terminal.
+--
+-- plot/charts.lua says what each kind shows, plot/stream.lua reads what `pmclua monitor` and `pmclua regions`
+-- write, plot/gnuplot.lua draws.
+
+local explain = require "pmclua.explain"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+M.KINDS = { "distribution", "ecdf", "factor", "regression", "order", "histogram", "time" }
+M.FORMATS = { "text", "svg", "png" }
+
+local WIDEST = 120              -- characters of text
+
+---@class pmclua.PlotOptions
+---@field kind? "distribution"|"ecdf"|"factor"|"regression"|"order"|"histogram" the first that fits by default
+---@field name? string event or metric, the primary one by default
+---@field format? "text"|"svg"|"png" text by default, or what `output` ends in
+---@field output? string path: the picture is written there
+---@field width? integer pixels, or characters of text
+---@field height? integer
+
+---@class pmclua.Plot prints as text
+---@field kind string
+---@field title string
+---@field output string? where it was written
+local Plot = {}
+Plot.__index = Plot
+
+--- The picture.
+---@param format? "text"|"svg"|"png"
+---@return string
+function Plot:render(format)
+  local draw = require("pmclua.report.plot.gnuplot").draw
+  local size = { width = self.width, height = self.height }
+  if format and format ~= "text" then return draw(self.chart, format, size) end
+  size.width = size.width or math.min(WIDEST, terminal.resolve({ stream = 1 }).width)
+  return terminal.spelled(draw(self.chart, "text", size), { stream = 1 })
+end
+
+--- Writes the picture: SVG, PNG or text by the end of the name; any other end is refused.
+---@param path string
+---@param format? "text"|"svg"|"png" whatever the name
+function Plot:write(path, format)
+  local picture = self:render(format or M.format_of(path))
+  local file, why = io.open(path, "wb")
+  if not file or not file:write(picture) or not file:close() then
+    error(explain.problem { code = "EWRITE", operation = "plot",
+      message = "cannot write " .. tostring(why or path) }, 0)
+  end
+  self.output = path
+end
+
+function Plot:__tostring() return self.output and "written to " .. self.output or self:render "text" end
+
+local ENDINGS = { svg = "svg", png = "png", txt = "text" }
+
+--- The format that a path asks for by its end; text where it has none. Raises for one that no plot has.
+---@param path string
+---@return string format
+function M.format_of(path)
+  local ending = path:match "%.(%a%w*)$"
+  local format = not ending and "text" or ENDINGS[ending:lower()]
+  if format then return format end
+  local said = "a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"
+  explain.misuse(said:format(ending), 4)
+end
+
+
+--- A plot of a chart.
+---@param kind string
+---@param chart pmclua.Chart
+---@param options pmclua.PlotOptions
+---@return pmclua.Plot
+function M.of_chart(kind, chart, options)
+  local plot = setmetatable({ kind = kind, chart = chart, title = chart.title, width = options.width,
+    height = options.height }, Plot)
+  if options.output then plot:write(options.output, options.format) end
+  return plot
+end
+
+-- ---- what is plotted -------------------------------------------------------------------------------------
+
+local OPTIONS = { kind = "string", name = "string", output = "string", format = "string", width = "number",
+  height = "number" }
+
+local function check(word, words, what, level)
+  for _, known in ipairs(words) do
+    if known == word then return end
+  end
+  local nearest = text.nearest(tostring(word), words)
+  explain.misuse(("there is no %s '%s': %s"):format(what, tostring(word),
+    nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(words)), level)
+end
+
+local LEAST = { width = 20, height = 5 }      -- pixels or characters: what is less shows nothing
+
+local function check_options(options)
+  if options.kind then check(options.kind, M.KINDS, "kind of plot", 5) end
+  if options.format then check(options.format, M.FORMATS, "format of plots", 5) end
+  for _, name in ipairs { "width", "height" } do
+    local value, least = options[name], LEAST[name]
+    if value and not (type(value) == "number" and value >= least and value % 1 == 0) then
+      explain.misuse(("%s is a whole number from %d, not %s"):format(name, least, tostring(value)), 4)
+    end
+  end
+end
+
+local function has_values(result, name)
+  for cell in result:cells() do
+    if cell:summary(name).n > 0 then return true end
+  end
+  return false
+end
+
+-- The primary quantity, or the first that has values.
+local function default_name(result)
+  local primary = result.header.primary
+  if primary and has_values(result, primary) then return primary end
+  for _, list in ipairs { result.events, result.metrics } do
+    for _, item in ipairs(list) do
+      local name = item.field or item.name
+      if has_values(result, name) then return name end
+    end
+  end
+  return primary or result.events[1].field
+end
+
+local function has_lines(result, name)
+  for cell in result:cells() do
+    local fit = cell:summary(name).fit
+    if fit and fit.intercept then return true end
+  end
+  return false
+end
+
+local function most_levels(result)
+  local most = 0
+  for _, factor in ipairs(result.header.factors) do most = math.max(most, #factor[2]) end
+  return most
+end
+
+local function default_kind(result, name)
+  for cell in result:cells() do
+    if cell.region then return "histogram" end
+  end
+  if most_levels(result) > 2 then return "factor" end
+  return has_lines(result, name) and "regression" or "distribution"
+end
+
+--- A plot of a result.
+---@param result pmclua.Result
+---@param options? pmclua.PlotOptions|string a kind, or options
+---@return pmclua.Plot
+function M.new(result, options)
+  options = type(options) == "string" and { kind = options } or options or {}
+  require("pmclua.base.arguments").options("plot", options, OPTIONS, 3)
+  check_options(options)
+  local name = options.name and options.name:gsub("-", "_") or default_name(result)
+  local kind = options.kind or default_kind(result, name)
+  if kind == "time" then
+    explain.misuse("a result is no time series: --kind time takes what `pmclua monitor --json` wrote", 3)
+  end
+  return M.of_chart(kind, require("pmclua.report.plot.charts")[kind](result, name), options)
+end
+
+--- A plot of a result, or of a file: a stored result, or what `pmclua monitor --json` (its counts over time)
+--- and `pmclua regions --json` (how long calls took) wrote; several of the latter stand in the same bins.
+---@param source pmclua.Result|string|string[] a result, a path, or paths
+---@param options? pmclua.PlotOptions|string a kind, or options
+---@return pmclua.Plot plot raises an error object where gnuplot is missing and the plot is written
+function M.plot(source, options)
+  if type(source) == "table" and getmetatable(source) then return M.new(source, options) end
+  options = type(options) == "string" and { kind = options } or options or {}
+  local paths, streams = type(source) == "table" and source or { source }, require "pmclua.report.plot.stream"
+  local kind = streams.kind_of_all(paths)
+  if not kind then return M.new(require("pmclua.result.files").load(source), options) end
+  check_options(options)
+  if options.kind and options.kind ~= kind then
+    explain.misuse(("%s has only --kind %s"):format(text.safe(paths[1]), kind), 2)
+  end
+  return M.of_chart(kind, streams.chart(paths, options), options)
+end
+
+--- Why the page of a result has no plots; nil where there is nothing to plot.
+---@param result pmclua.Result
+---@return string?
+function M.missing_for_page(result)
+  if not has_values(result, default_name(result)) then return nil end
+  if require("pmclua.report.plot.gnuplot").program() then return "gnuplot could draw none of the plots" end
+  return "There are no plots: gnuplot is not installed (apt-get install gnuplot-nox, or its like)"
+end
+
+--- The plots of a result for its HTML page; none where gnuplot is missing.
+---@param result pmclua.Result
+---@return { title: string, svg: string }[]
+function M.for_page(result)
+  if not require("pmclua.report.plot.gnuplot").program() then return {} end
+  local name, kinds, plots = default_name(result), {}, {}
+  if not has_values(result, name) then return {} end
+  if most_levels(result) > 2 then kinds[#kinds + 1] = "factor" end
+  if has_lines(result, name) then kinds[#kinds + 1] = "regression" end
+  for _, kind in ipairs { "distribution", "order" } do kinds[#kinds + 1] = kind end
+  for _, kind in ipairs(kinds) do
+    local ok, plot = pcall(M.new, result, { kind = kind, name = name })
+    local drawn, svg = pcall(ok and plot.render or error, plot, "svg")
+    if drawn then
+      local title = ("%s: %s"):format(result:cells()():summary(name).title, plot.chart.subtitle)
+      plots[#plots + 1] = { title = title, svg = svg }
+    end
+  end
+  return plots
+end
+
+return M

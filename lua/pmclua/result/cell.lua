@@ -1,0 +1,207 @@
+--- cell.lua: one cell of a result: its levels, and summaries of its events and metrics by name.
+--
+-- Invariant: a name that was not asked for raises, with the nearest; a summary is made once, when it is
+-- first asked for.
+
+local summaries = require "pmclua.result.summary"
+local values = require "pmclua.result.values"
+local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
+local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local names = require "pmclua.result.names"
+local place = require "pmclua.result.cells"
+
+local M = {}
+
+---@class pmclua.Cell: one workload at one level of each factor, and of one region where there are some
+---@field workload string
+---@field levels table<string, any> also as fields: cell.n
+---@field kind "command"|"kernel"|"function"
+---@field per "run"|"iteration"
+---@field number integer place in the plan
+---@field region string?
+---@field thread integer?
+---@field cpu integer?
+---@field interval integer?
+---@field repetitions integer summarised, in the pass that has most
+---@field warmups integer
+---@field rejected integer repeated, or left out, as the experiment asked
+---@field first_rejected string? why the first of them was
+---@field failed table<string, integer> by outcome ("exit": ended with a status but 0); left out, or kept
+---  where the experiment says so
+---@field fitted boolean repetitions have several iteration counts: values are slopes
+---@field control string? the workload that this A/A control is a copy of
+---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
+---@field first_failure table? outcome, exit, signal and why of the first that failed
+---@field [string] pmclua.Summary of an event or metric
+local Cell = {}
+
+local function kind_of(unit) return unit == "ns" and "time" or "count" end
+
+-- What has this name, and how its values are read; nil where nothing has.
+local function source_of(cell, name)
+  local result = cell.result
+  local event, metric = result.event_by_field[name], result.metric_by_name[name]
+  if event then
+    return { name = name, title = event.name, unit = event.unit or "", kind = kind_of(event.unit),
+      margin = names.margin(result, name), is_sampled = event.grain_ns ~= nil },
+      function() return values.of_event(cell, event) end
+  end
+  if metric then
+    return { name = name, title = metric.title or name, unit = metric.unit,
+      kind = metric.event and kind_of(metric.unit) or metric.kind, margin = names.margin(result, name) },
+      function() return values.of_metric(cell, metric) end
+  end
+end
+
+-- The field of a name as a person may write it: "cache-misses" is cache_misses.
+local function field_of(name) return type(name) == "string" and (name:gsub("-", "_")) or name end
+
+local function find_summary(cell, name)
+  local cached = cell.summaries[name]
+  if cached then return cached end
+  local about, read = source_of(cell, name)
+  if not about then return nil end
+  about.means = cell.result.header.layouts and layouts.means or nil
+  local summary = summaries.new(about, read)
+  cell.summaries[name] = summary
+  return summary
+end
+
+--- The summary of an event or metric; raises for a name that is none.
+---@param name string
+---@return pmclua.Summary
+function Cell:summary(name)
+  return find_summary(self, field_of(name)) or names.unknown(self.result, name)
+end
+
+--- The values of an event or metric with where each comes from.
+---@param name string of an event or metric
+---@return pmclua.Values
+function Cell:found(name)
+  local about, read = source_of(self, field_of(name))
+  if not about then names.unknown(self.result, name) end
+  return read()
+end
+
+--- The values that a summary is of, in the order of measuring.
+---@param name string of an event or metric
+---@return number[]
+function Cell:values(name) return self:found(name).list end
+
+--- The values that a summary is of, by the block (repetition) that each was measured in.
+---@param name string of an event or metric
+---@return table<integer, number>
+function Cell:values_by_block(name)
+  local found, by_block = self:found(name), {}
+  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
+  return by_block
+end
+
+--- What the slope of an event or metric of a fitted cell is computed from.
+---@param name string
+---@return pmclua.Estimate
+function Cell:estimate(name) return values.estimate(self:found(name)) end
+
+--- How much of the spread of an event or metric is between drawn layouts, and how much between runs of one.
+---@param name string
+---@return pmclua.Components? components between_share and within_share of the mean; nil where layouts were
+---  not drawn, or where there are too few values
+---@return string? reason
+function Cell:components(name)
+  if not self.result.header.layouts then return nil, "layouts were not drawn" end
+  return require("pmclua.stats").components(layouts.groups(self:found(name)))
+end
+
+local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
+  first_failure = true, first_rejected = true }
+
+local function cell_index(cell, name)
+  if Cell[name] then return Cell[name] end
+  if FIELDS[name] then return nil end
+  local level = rawget(cell, "levels")[name]
+  if level ~= nil then return level end
+  return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name)
+end
+
+--- The parts of its run or target that it is of: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.
+---@param cell pmclua.Cell
+---@return string[]
+function M.parts(cell)
+  local list = {}
+  for _, name in ipairs(place.PARTS) do
+    local value = cell[name] ~= nil and tostring(cell[name])
+    -- A cgroup is recorded where a thread is, and is called what it is.
+    local is_cgroup = value and name == "thread" and value:find "^cgroup "
+    list[#list + 1] = is_cgroup and value or value and ("%s %s"):format(name, value) or nil
+  end
+  return list
+end
+
+--- What tells this cell from others: "rows, n = 256".
+---@return string
+function Cell:label()
+  local parts = { self.workload }
+  for _, factor in ipairs(self.result.header.factors) do
+    parts[#parts + 1] = ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
+  end
+  for _, part in ipairs(M.parts(self)) do parts[#parts + 1] = part end
+  return table.concat(parts, ", ")
+end
+
+-- What lua/README.md, "Results", says that a cell has.
+local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "cpu", "summary", "label",
+  "values", "values_by_block", "components" }
+
+local function fields_of(cell)
+  local list = { unpack(DOCUMENTED) }
+  for _, factor in ipairs(cell.result.header.factors) do list[#list + 1] = factor[1] end
+  for _, named in ipairs { cell.result.event_by_field, cell.result.metric_by_name } do
+    for name in pairs(named) do list[#list + 1] = name end
+  end
+  return list
+end
+
+local cell_meta = {
+  __fields = fields_of, __fields_are_all = true,
+  __index = cell_index,
+  __tostring = function(cell) return cell:label() end,
+}
+
+local function count_repetitions(data)
+  local most = 0
+  for _, block in pairs(data.passes) do most = math.max(most, block.n) end
+  return most
+end
+
+--- The cell of a part of a result.
+---@param result pmclua.Result
+---@param part table
+---@return pmclua.Cell
+function M.new(result, part)
+  local planned, data = result.header.cells[part.number], part.columns
+  local workload = result.workload_by_name[planned.workload]
+  local failed = {}
+  for outcome, count in pairs(data.failed) do failed[outcome] = count end
+  local per = workload.per or "run"
+  return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
+    control = workload.control, kind = workload.kind, per = per, lines = {},
+    fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
+    region = part.region,
+    thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
+    repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
+    failed = failed, first_failure = data.first_failure, first_rejected = data.first_rejected,
+    exits = data.exits }, cell_meta)
+end
+
+--- The same cell as one of another view of its result, whose metrics it then has.
+---@param cell pmclua.Cell
+---@param result pmclua.Result
+---@return pmclua.Cell
+function M.adopt(cell, result)
+  local mine = {}
+  for name, value in pairs(cell) do mine[name] = value end
+  mine.result, mine.summaries, mine.lines = result, {}, {}
+  return setmetatable(mine, cell_meta)
+end
+
+return M

@@ -1,0 +1,263 @@
+--- compare.lua: each cell of a result against its baseline, for every event and metric.
+--
+-- Invariant: repetitions of one block are compared with each other; what has no blocks in common (other
+-- files, entries of regions) is compared unpaired. The primary quantity's interval is uncorrected;
+-- those of the others hold together (verdict.levels), over all the comparisons that are made here.
+
+local check = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local text = require "pmclua.base.text"
+local verdict = require "pmclua.verdict"
+local names = require "pmclua.result.names"
+local values = require "pmclua.result.values"
+local place = require "pmclua.result.cells"
+local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
+
+local M = {}
+
+---@class pmclua.ComparedRow: one event or metric of a pair of cells
+---@field name string
+---@field title string
+---@field unit string
+---@field kind "time"|"count"|"ratio"
+---@field primary boolean
+---@field cell pmclua.Summary
+---@field baseline pmclua.Summary
+---@field verdict pmclua.Verdict? nil where one of them is absent
+---@field why string? why there is none
+
+---@class pmclua.ComparedPair
+---@field cell pmclua.Cell
+---@field baseline pmclua.Cell
+---@field rows pmclua.ComparedRow[]
+---@field control pmclua.Cell? the baseline's A/A control
+---@field paired boolean repetitions of one block are compared; those of different files have none, nor have
+---  entries of a region that are each a value
+---@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
+
+---@class pmclua.Comparison prints as its tables
+---@field result pmclua.Result
+---@field baseline table<string, any> the partial cell
+---@field pairs pmclua.ComparedPair[]
+---@field primary string? name
+---@field corrected integer intervals that were corrected to hold together
+---@field level number
+
+local Comparison = {}
+Comparison.__index = Comparison
+
+--- The comparison as tables.
+---@param options? pmclua.ReportOptions
+---@return string
+function Comparison:report(options)
+  return require("pmclua.report").render_comparison(self.result, self, options)
+end
+
+function Comparison:__tostring() return self:report() end
+
+-- ---- which cell is compared with which ---------------------------------------------------------------
+
+local function refuse(what, wanted, known)
+  local nearest = text.nearest(tostring(wanted), known)
+  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(known)
+  explain.misuse(("baseline: no %s '%s': %s"):format(what, tostring(wanted), hint), 5)
+end
+
+local function known_levels(result, name)
+  if name == "workload" then
+    local list = {}
+    for i, workload in ipairs(result.header.workloads) do list[i] = workload.name end
+    return list
+  end
+  local factor = result.factor_by_name[name]
+  return factor and factor[2]
+end
+
+--- Raises where a partial cell names what is no factor, or no level of it.
+---@param result pmclua.Result
+---@param baseline table<string, any>
+function M.check_baseline(result, baseline)
+  for name, wanted in pairs(baseline) do
+    local levels, found, words = known_levels(result, name), false, {}
+    if not levels then
+      for _, factor in ipairs(result.header.factors) do words[#words + 1] = factor[1] end
+      refuse("factor is called", name, { "workload", unpack(words) })
+    end
+    for i, level in ipairs(levels) do found, words[i] = found or level == wanted, tostring(level) end
+    if not found then refuse(("%s is"):format(name), wanted, words) end
+  end
+end
+
+local function partial_cell(result, baseline)
+  baseline = baseline or result.header.baseline
+  if baseline == nil then explain.misuse("compare needs a baseline: a workload or a partial cell", 4) end
+  if type(baseline) == "string" then baseline = { workload = baseline } end
+  M.check_baseline(result, baseline)
+  return baseline
+end
+
+-- The key of a cell's baseline: its own place, with the baseline's levels.
+local function key_of_baseline(cell, baseline)
+  local levels = {}
+  for name, level in pairs(cell.levels) do
+    if baseline[name] == nil then levels[name] = level else levels[name] = baseline[name] end
+  end
+  return place.key(baseline.workload or cell.workload, levels, cell)
+end
+
+local function find_pairs(result, baseline)
+  local found, unpaired, regions = {}, result.header.unpaired, result.header.regions
+  local cells, controls = place.index(result)
+  for cell in result:cells() do
+    local key = key_of_baseline(cell, baseline)
+    local other = cells[key]
+    if other and other ~= cell then
+      local are_entries = cell.region and regions and regions.entries
+      found[#found + 1] = { cell = cell, baseline = other, control = controls[key], rows = {}, pairs = 0,
+        paired = not are_entries and (not unpaired or cell.levels[unpaired] == other.levels[unpaired]) }
+    end
+  end
+  return found
+end
+
+--- The cells of a result with those that they are compared with.
+---@param result pmclua.Result
+---@param baseline string|table a workload's name or a partial cell
+---@return pmclua.ComparedPair[] without rows
+function M.pairs(result, baseline) return find_pairs(result, partial_cell(result, baseline)) end
+
+-- ---- what is compared --------------------------------------------------------------------------------
+
+local function chosen_names(result, asked)
+  if asked then
+    local list = {}
+    check.list("compare: names", asked, 4)
+    for i, name in ipairs(type(asked) == "string" and { asked } or asked) do
+      list[i] = name:gsub("-", "_")
+      names.check(result, list[i])
+    end
+    return list
+  end
+  local list = {}
+  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
+  return list
+end
+
+-- Of these names, the ones that some pair has on both sides: others make no comparison to correct for.
+local function comparable(found, list)
+  local names_there = {}
+  for _, name in ipairs(list) do
+    for _, pair in ipairs(found) do
+      if pair.cell:summary(name).n > 0 and pair.baseline:summary(name).n > 0 then
+        names_there[#names_there + 1] = name
+        break
+      end
+    end
+  end
+  return names_there
+end
+
+local function margins_of(result, spec)
+  if spec == nil then
+    return function(name) return names.margin(result, name) end
+  end
+  local margins, why = verdict.margins(spec)
+  if not margins then explain.misuse("margin: " .. why, 4) end
+  for name in pairs(margins.by) do names.check(result, name) end
+  return function(name) return margins.by[name] or margins.default end
+end
+
+local function why_absent(pair)
+  for _, side in ipairs { pair.cell, pair.baseline } do
+    if side.n == 0 then return side.why end
+  end
+end
+
+local function unpaired_values(pair, name, is_drawn)
+  local ours, theirs = pair.cell:found(name), pair.baseline:found(name)
+  pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
+  if is_drawn then return layouts.means(ours), layouts.means(theirs) end
+  return ours.list, theirs.list
+end
+
+-- Values of both sides, in the order of blocks where they are paired; of layouts where these were drawn.
+local function values_of(pair, name, is_drawn)
+  local ours, theirs = pair.cell, pair.baseline
+  if not pair.paired then return unpaired_values(pair, name, is_drawn) end
+  local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
+  pair.pairs = math.max(pair.pairs, #blocks)
+  if is_drawn then return layouts.pairs(blocks, a, b) end
+  return a, b
+end
+
+local function compare_values(pair, name, asked)
+  local is_drawn = pair.cell.result.header.layouts ~= nil
+  local ours, theirs = values_of(pair, name, is_drawn)
+  if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
+    return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
+  end
+  local found, why = verdict.compare(ours, theirs, asked)
+  if found and is_drawn then found.reason = layouts.reason(found.reason) end
+  return found, why
+end
+
+-- How far apart equals are here: the baseline against its control; nil where that cannot be said.
+local function noise_floor(pair, name, options)
+  if not pair.control then return nil end
+  local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
+  local found = compare_values(equals, name, { kind = "count", margin = options.margin(name),
+    level = options.level, paired = pair.paired })
+  return found and verdict.noise_floor(found)
+end
+
+-- Why the two sides of a pair are not of one thing; nil where they are. Within a file they are.
+local function why_unlike(pair, name)
+  local result = pair.cell.result
+  local factor = result.header.unpaired
+  if not factor or pair.cell.levels[factor] == pair.baseline.levels[factor] then return nil end
+  local metric = result.metric_by_name[name] or { needs = { name } }
+  for _, event in ipairs(values.events_needed(result, metric)) do
+    if event.unlike then return "counted differently, " .. event.unlike end
+  end
+end
+
+-- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
+local function compare_one(pair, name, options)
+  local a, b = pair.cell:summary(name), pair.baseline:summary(name)
+  local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
+    primary = name == options.primary }
+  if a.n == 0 or b.n == 0 then
+    row.why = why_absent { cell = a, baseline = b }
+    return row
+  end
+  row.why = why_unlike(pair, name)
+  if row.why then return row end
+  row.verdict, row.why = compare_values(pair, name, { kind = a.kind, margin = options.margin(name),
+    level = options.levels[name], floor = options.floor or noise_floor(pair, name, options),
+    paired = pair.paired })
+  return row
+end
+
+--- Compares the cells of a result with their baselines.
+---@param result pmclua.Result
+---@param options { baseline: any, names: string[]?, margin: any, level: number?, floor: number? }
+---@return pmclua.Comparison
+function M.new(result, options)
+  local baseline = partial_cell(result, options.baseline)
+  local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
+  local primary = result.header.primary
+  -- A run that stopped by looking has a level of its own.
+  local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
+  local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
+  local shared = { primary = primary, levels = levels, level = level,
+    margin = margins_of(result, options.margin), floor = options.floor }
+  for _, pair in ipairs(found) do
+    for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
+  end
+  return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary,
+    corrected = corrected, level = level }, Comparison)
+end
+
+return M

@@ -1,0 +1,129 @@
+--- files.lua: results from stored files, and several files as one.
+--
+-- Invariant: a result that was loaded is what the run had; what a file lacks stands in its problems.
+
+local check = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local refuse = require("pmclua.store.failure").refuse
+local results = require "pmclua.result"
+local store = require "pmclua.store"
+local text = require "pmclua.base.text"
+local merge = require("pmclua.base.lazy").module "pmclua.result.merge"
+
+local M = {}
+
+-- The empty result of a header, which may name what cannot be computed.
+local function new_result(header, path)
+  local ok, result = pcall(results.new, header)
+  return ok and result or refuse("read", path, tostring(result))
+end
+
+local function load_one(path)
+  local stored = store.open(path)
+  local result = new_result(stored.header, path)
+  for record in stored.records do result:add(record) end
+  result.status, result.problems = stored.status, stored.problems
+  result.path = not stored.is_stream and path or nil
+  return result
+end
+
+local function open_all(paths)
+  local files, headers = {}, {}
+  for i, path in ipairs(paths) do
+    files[i] = store.open(path)
+    headers[i] = files[i].header
+  end
+  return files, headers
+end
+
+local function merged_headers(headers, paths, by)
+  local ok, header, maps = pcall(merge.headers, headers, paths, by)
+  if not ok then explain.misuse("load: " .. tostring(header), 4) end
+  return header, maps
+end
+
+-- Hands the records of all files to `take`, renumbered. Returns how they ended, and what they lack.
+local function read_all(files, paths, header, maps, take)
+  local status, problems = "complete", {}
+  for i, file in ipairs(files) do
+    local renumber = merge.renumber(maps[i], header)
+    for record in file.records do take(renumber(record)) end
+    if file.status ~= "complete" then status = file.status end
+    for _, problem in ipairs(file.problems) do
+      problems[#problems + 1] = ("%s: %s"):format(paths[i], problem)
+    end
+  end
+  return status, problems
+end
+
+local function load_several(paths, by)
+  local files, headers = open_all(paths)
+  local header, maps = merged_headers(headers, paths, by)
+  local result = new_result(header, paths[1])
+  result.status, result.problems = read_all(files, paths, header, maps, function(made) result:add(made) end)
+  return result
+end
+
+local GROUPINGS = { file = true, rank = true, host = true }
+
+local function check_paths(paths, what)
+  local seen, others = {}, {}
+  for key, value in pairs(paths) do
+    if key ~= "by" then others[key] = value end
+  end
+  check.list(what, others)
+  for i, path in ipairs(paths) do
+    if type(path) ~= "string" then
+      explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)
+    end
+    -- The same repetitions twice would pass for twice as many.
+    if seen[path] then explain.misuse(("%s: %s is there twice"):format(what, text.safe(path)), 3) end
+    seen[path] = true
+  end
+  if paths.by ~= nil and not GROUPINGS[paths.by] then
+    explain.misuse(('%s: by is "file", "rank" or "host", not \'%s\''):format(what, tostring(paths.by)), 3)
+  end
+  return paths
+end
+
+local function nothing_stored()
+  return explain.problem { code = "ENOENT", operation = "load", message = "no result is stored yet",
+    hint = "experiments are stored where they are not told --no-store" }
+end
+
+--- The result of stored files. Several are one result with a further factor: rank where each file has a
+--- rank of its own (mpirun, srun), else file: their names, the first of them the baseline. Without a path
+--- the result that was stored last.
+---@param path? string|{ by: "file"|"rank"|"host"|nil } a path, or a list of paths; by: what tells files apart
+---@param ... string more paths
+---@return pmclua.Result result raises an error object where a file cannot be read
+function M.load(path, ...)
+  local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
+  if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end
+  return #paths == 1 and load_one(paths[1]) or load_several(paths, paths.by)
+end
+
+--- Stored results as one stored result.
+---@param paths string[] with `by` as for load
+---@param output string path of a new file
+---@return integer records written
+function M.merge(paths, output)
+  check_paths(paths, "merge")
+  if #paths < 2 or type(output) ~= "string" then
+    explain.misuse("merge takes two paths or more, and one to write", 2)
+  end
+  local files, headers = open_all(paths)
+  local header, maps = merged_headers(headers, paths, paths.by)
+  header.merged, header.started = { unpack(paths) }, headers[1].started
+  local writer = store.create(output, header)
+  local ok, status = pcall(read_all, files, paths, header, maps, function(made) writer:add(made) end)
+  if not ok then
+    writer:close()
+    os.remove(output)
+    error(status, 0)
+  end
+  writer:finish(status == "complete" and "complete" or "interrupted")
+  return writer.records
+end
+
+return M

@@ -1,0 +1,335 @@
+--- gate.lua: whether a result stays within limits: absolute, against stored baselines, or against a baseline
+-- that ran in the same blocks; cell by cell.
+--
+-- Invariant: what could not be counted on either side does not pass: it is uncountable, with the reason, and so
+-- is a cell that only the baseline has, and what a run that was cut short might still have found. Relative
+-- limits are judged at levels that hold together (Bonferroni), so that more cells do not make more false alarms.
+
+local check = require "pmclua.verdict.check"
+local checking = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local hosts = require "pmclua.result.hosts"
+local interval = require "pmclua.stats.interval"
+local limits_of_cells = require "pmclua.result.limits"
+local metric = require "pmclua.metric"
+local names = require "pmclua.result.names"
+local place = require "pmclua.result.cells"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+---@class pmclua.Gate
+---@field state pmclua.State
+---@field results pmclua.GateRow[] each limit in each cell
+---@field result pmclua.Result that was checked
+---@field baselines pmclua.Result[] stored ones
+local Gate = {}
+Gate.__index = Gate
+
+---@class pmclua.GateRow: pmclua.GateResult
+---@field cell string
+---@field unit string
+---@field missing integer? repetitions without a value, of
+---@field repetitions integer?
+---@field runs integer? of the baseline
+---@field spread number? between runs
+---@field is_assumed boolean? the spread was not measured
+---@field paired boolean? the baseline ran in the same blocks
+
+--- What did not hold or could not be decided, a line each; one line where all held.
+---@return string
+function Gate:__tostring() return require("pmclua.report.gate").render(self) end
+
+--- The gate as text.
+---@param options? { format: "text"|"json"|"markdown"|"junit"|nil }
+---@return string ending in a newline
+function Gate:report(options)
+  return require("pmclua.report.gate").report(self, options and options.format)
+end
+
+--- Writes it.
+---@param path? string nil or "-": standard output
+---@param format? string by default what the path's ending asks for: .json, .md, .xml (JUnit), else text
+function Gate:write(path, format)
+  format = format or path and require("pmclua.report.gate").format_of(path)
+  require("pmclua.report.output").write(self:report { format = format }, path)
+end
+
+--- The exit status that it stands for: 0, 3 where a limit fails (with `strict`, too, where one is undecided), 77
+--- where one could not be counted.
+---@param strict? boolean
+---@return integer
+function Gate:status(strict)
+  local has = {}
+  for _, row in ipairs(self.results) do has[row.state] = true end
+  if has.fail or strict and has.undecided then return 3 end
+  return (has.uncountable or #self.results == 0) and 77 or 0
+end
+
+-- ---- what is asked ---------------------------------------------------------------------------------------
+
+local function parsed_limits(list)
+  local limits = {}
+  checking.list("gate: limits", list, 4, checking.spelled.condition)
+  for i, source in ipairs(type(list) == "string" and { list } or list) do
+    local limit, problem = metric.limit(source)
+    if not limit then explain.misuse(("limit '%s': %s"):format(tostring(source), problem.message), 4) end
+    limits[i] = limit
+  end
+  if #limits == 0 then explain.misuse("gate needs limits, such as \"instructions <= +1%\"", 4) end
+  return limits
+end
+
+-- A name of a limit may be a metric that the result was not made with.
+local function with_metrics(result, limits)
+  local wanted = {}
+  for _, limit in ipairs(limits) do
+    for _, name in ipairs(limit.needs) do
+      local known = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
+      if not known and metric.named(name) then wanted[#wanted + 1] = name end
+    end
+  end
+  return #wanted > 0 and result:with { metrics = wanted } or result
+end
+
+local function check_names(result, limits)
+  local known = { iterations = true, wall_ns = true }
+  for _, name in ipairs(names.all(result)) do known[name] = true end
+  for _, factor in ipairs(result.header.factors) do known[factor[1]] = true end
+  for _, limit in ipairs(limits) do
+    for _, name in ipairs(limit.needs) do
+      if not known[name] then names.unknown(result, name) end
+    end
+  end
+end
+
+local HINTS = {
+  host = "counts depend on microcode and OS kernel; --any-host compares where the CPU is the same",
+  cpu = "counts of different CPUs differ by themselves; --any-cpu compares them",
+}
+
+local function check_one_host(here, there, options)
+  local name, is_cpu = hosts.difference(here, there)
+  local is_allowed = options.any_cpu or options.any_host and not is_cpu
+  if not name or is_allowed then return end
+  error(explain.problem { code = "EHOST", operation = "gate",
+    message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
+      tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
+end
+
+--- Raises an error object where a baseline is of another kind of host.
+---@param here table facts of a host
+---@param baseline pmclua.Result
+---@param options { any_host: boolean?, any_cpu: boolean? }
+function M.check_host(here, baseline, options)
+  for _, there in ipairs(baseline.header.hosts or { baseline.header.host }) do
+    check_one_host(here, there, options)
+  end
+end
+
+local function load(baseline)
+  return type(baseline) == "string" and require("pmclua.result.files").load(baseline) or baseline
+end
+
+-- One baseline or a list of them, each a result or the path of one.
+local function baselines_of(asked, limits)
+  local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
+  local list, seen = {}, {}
+  for i, one in ipairs(is_one and { asked } or asked) do
+    if seen[one] then explain.misuse(("baseline: %s is there twice"):format(tostring(one)), 4) end
+    seen[one] = true
+    list[i] = load(one)
+    -- A metric that it cannot be computed with is uncountable, with the reason.
+    local ok, with = pcall(with_metrics, list[i], limits)
+    if ok then list[i] = with end
+  end
+  return list
+end
+
+-- ---- which cells -------------------------------------------------------------------------------------------
+
+---@class pmclua.GatedCell
+---@field cell pmclua.Cell
+---@field befores pmclua.Cell[] of each run of the baseline; false where one has none
+---@field paired boolean
+
+-- One run of the baseline: its cells by their keys, and these in order.
+---@class pmclua.BaselineRun
+---@field keys string[]
+---@field cells table<string, pmclua.Cell>
+
+-- The key of a cell without what tells merged files apart.
+local function key_in_run(cell, factor)
+  local levels = {}
+  for name, level in pairs(cell.levels) do
+    if name ~= factor then levels[name] = level end
+  end
+  return place.key(cell.workload, levels, cell)
+end
+
+-- The cells of a baseline as a run, or as several where it was merged of files and the new result was not.
+---@return pmclua.BaselineRun[]
+local function runs_of(baseline, result)
+  local factor = baseline.header.unpaired
+  if factor and result.factor_by_name[factor] then factor = nil end
+  local runs, by_level = {}, {}
+  for cell in baseline:cells() do
+    local level = factor and cell.levels[factor] or 1
+    local run = by_level[level]
+    if not run then
+      run = { keys = {}, cells = {} }
+      runs[#runs + 1], by_level[level] = run, run
+    end
+    local key = key_in_run(cell, factor)
+    run.keys[#run.keys + 1], run.cells[key] = key, cell
+  end
+  return runs
+end
+
+local function all_runs(baselines, result)
+  local all = {}
+  for _, baseline in ipairs(baselines) do
+    for _, run in ipairs(runs_of(baseline, result)) do all[#all + 1] = run end
+  end
+  return all
+end
+
+local function against_stored(result, runs)
+  local list = {}
+  for cell in result:cells() do
+    local key, befores = place.key(cell.workload, cell.levels, cell), {}
+    for i, run in ipairs(runs) do befores[i] = run.cells[key] or false end
+    list[#list + 1] = { cell = cell, befores = befores, paired = false }
+  end
+  return list
+end
+
+-- Cells of this run with those that they are compared with, which ran in the same blocks.
+local function against_own(result, against)
+  local list = {}
+  for _, pair in ipairs(require("pmclua.result.compare").pairs(result, against)) do
+    list[#list + 1] = { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
+  end
+  return list
+end
+
+-- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
+local function lost_cells(result, runs)
+  if result.is_chosen then return {} end
+  local here, lost, seen = place.index(result), {}, {}
+  for _, run in ipairs(runs) do
+    for _, key in ipairs(run.keys) do
+      if not (here[key] or seen[key]) then lost[#lost + 1] = run.cells[key]:label() end
+      seen[key] = true
+    end
+  end
+  return lost
+end
+
+-- ---- runs that were cut short ------------------------------------------------------------------------------
+
+local ENDINGS = {
+  interrupted = "was interrupted", failed = "stopped at a failure", running = "has not ended",
+  unfinished = "was cut off without an end line",
+}
+
+-- Why a run cannot stand for all that was planned; nil where it can.
+local function why_unfinished(result, whose)
+  local ending = ENDINGS[result.status]
+  if not ending then return nil end
+  local most, planned = 0, result.header.repetitions
+  for cell in result:cells() do most = math.max(most, cell.repetitions) end
+  local is_fixed = planned and not result.header.stop
+  local count = is_fixed and ("%d of %s"):format(most, text.plural(planned, "repetition"))
+    or text.plural(most, "repetition")
+  return ("%s %s, after %s"):format(whose, ending, count)
+end
+
+-- What a whole run has shown to be beyond a limit is beyond it; that the rest would hold is not known.
+local function cut_short(row, why)
+  if why and row.state ~= "fail" and row.state ~= "uncountable" then
+    row.state, row.reason = "uncountable", why
+  end
+end
+
+-- ---- all limits in all cells -----------------------------------------------------------------------------
+
+local function count_relative(gated, limits)
+  local count = 0
+  for _, limit in ipairs(limits) do count = count + (limit.relative and #gated or 0) end
+  return count
+end
+
+local function unit_of(result, limit)
+  local event = #limit.needs == 1 and result.event_by_field[limit.needs[1]]
+  return event and event.unit or ""
+end
+
+local function first_unfinished(baselines)
+  for _, baseline in ipairs(baselines) do
+    local why = why_unfinished(baseline, "the baseline")
+    if why then return why end
+  end
+end
+
+local function run_spread(asked)
+  if asked == nil then return nil end
+  local share, why = require("pmclua.verdict").share(asked)
+  return share or explain.misuse("run_spread: " .. why, 5)
+end
+
+local function rows_of(result, baselines, runs, gated, limits, options)
+  local rows, base = {}, result.header.level or 0.95
+  local level = interval.bonferroni(base, count_relative(gated, limits))
+  local why, why_before = why_unfinished(result, "the run"), first_unfinished(baselines)
+  for _, limit in ipairs(limits) do
+    for _, one in ipairs(gated) do
+      local row = limits_of_cells.check(limit, one.cell, one.befores,
+        { level = level, paired = one.paired, spread = run_spread(options.run_spread) })
+      row.cell, row.unit = one.cell:label(), unit_of(result, limit)
+      cut_short(row, why or limit.relative and why_before)
+      rows[#rows + 1] = row
+    end
+    for _, label in ipairs(lost_cells(result, runs)) do
+      rows[#rows + 1] = { state = "uncountable", text = limit.formula, cell = label, unit = "",
+        reason = "the baseline has this cell, and the new result has not" }
+    end
+  end
+  return rows
+end
+
+---@class pmclua.GateOptions
+---@field limits? string[] "instructions <= +1%", "page_faults <= 5000"; those of the result by default
+---@field baseline? pmclua.Result|string|table a result, a stored one's path, or a list of these: runs of the same
+---  baseline, which show how runs differ
+---@field against? string|table a workload or partial cell of this result that relative limits are relative to: it
+---  ran in the same blocks
+---@field any_host? boolean compare results of other microcodes and OS kernels too
+---@field any_cpu? boolean compare results of other CPUs too
+---@field run_spread? number|string standard deviation between runs, a share or "5%", where there is one baseline
+
+local function check_options(options)
+  if options.baseline and options.against then
+    explain.misuse("gate takes a baseline, or a cell of the run itself as `against`, not both", 4)
+  end
+end
+
+--- Checks a result against limits.
+---@param result pmclua.Result
+---@param options pmclua.GateOptions
+---@return pmclua.Gate
+function M.check(result, options)
+  check_options(options)
+  local limits = parsed_limits(options.limits or result.header.gate or {})
+  result = with_metrics(result, limits)
+  check_names(result, limits)
+  local baselines = baselines_of(options.baseline, limits)
+  for _, baseline in ipairs(baselines) do M.check_host(result.header.host or {}, baseline, options) end
+  local runs = all_runs(baselines, result)
+  local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
+  local rows = rows_of(result, baselines, runs, gated, limits, options)
+  return setmetatable({ state = check.together(rows), results = rows, result = result,
+    baselines = baselines }, Gate)
+end
+
+return M

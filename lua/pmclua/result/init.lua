@@ -1,0 +1,294 @@
+--- result.lua: what an experiment found: cells, each with summaries of its events and metrics.
+--
+-- Invariant: a result is its header and records; everything else is derived when asked for. The same
+-- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
+-- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
+-- compare, merge, files, save, gate, warnings.
+
+local check = require "pmclua.base.arguments"
+local check_options = check.options
+local explain = require "pmclua.explain"
+local columns = require "pmclua.result.columns"
+local cells = require "pmclua.result.cell"
+local names = require "pmclua.result.names"
+local place = require "pmclua.result.cells"
+local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
+
+local M = {}
+
+---@class pmclua.Result
+---@field header table lua/README.md, "The header"
+---@field events table[] of the header, with `index` and `passes`
+---@field metrics pmclua.Metric[]
+---@field per_metrics pmclua.Metric[] the cost of one element, for each event
+---@field per_event table<string, pmclua.Metric> the same by event
+---@field element string? what it is called
+---@field status "complete"|"interrupted"|"unfinished"|"running"
+---@field problems string[] what a stored file lacks
+---@field path string? of the stored file
+---@field is_chosen boolean? cells were left out on purpose
+local Result = {}
+Result.__index = Result
+
+--- An empty result.
+---@param header table lua/README.md, "The header"
+---@return pmclua.Result
+function M.new(header)
+  local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
+    per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {},
+    workload_by_name = {}, pass_events = {}, status = "running", problems = {} }, Result)
+  names.read(result)
+  result:clear()
+  return result
+end
+
+--- Drops every record.
+function Result:clear()
+  self.parts, self.part_by_key, self.cell_list = {}, {}, nil
+  for number in ipairs(self.header.cells) do self:part(number) end
+end
+
+--- The columns of a cell, or of one region, thread, CPU or interval of it.
+---@param number integer of the cell
+---@param record? table that says which region, thread, CPU or interval
+---@return table part
+function Result:part(number, record)
+  local plain = not record or not place.is_part(record)
+  local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
+    tostring(record.thread), tostring(record.cpu), tostring(record.interval))
+  local part = self.part_by_key[key]
+  if part then return part end
+  local workload = self.workload_by_name[self.header.cells[number].workload]
+  part = { number = number, columns = columns.new(workload.kind == "command") }
+  if not plain then
+    part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
+    part.interval = record.interval
+  end
+  self.part_by_key[key] = part
+  self.parts[#self.parts + 1] = part
+  return part
+end
+
+--- Takes a record of the plan.
+---@param record table lua/README.md, "The record"
+function Result:add(record)
+  local part = self:part(record.cell, record)
+  columns.add(part.columns, record, self.pass_events[record.pass], self.tools,
+    self.header.on_failure == "keep")
+  self.cell_list = nil
+end
+
+-- In the order of the plan, regions after their cell. A cell of which only regions were recorded is
+-- not there as a whole.
+local function make_cells(result)
+  local list, parts_of = {}, {}
+  for number in ipairs(result.header.cells) do parts_of[number] = {} end
+  for _, part in ipairs(result.parts) do table.insert(parts_of[part.number], part) end
+  for _, own in ipairs(parts_of) do
+    for i, part in ipairs(own) do
+      if i > 1 or #own == 1 or columns.has_records(part.columns) then
+        list[#list + 1] = cells.new(result, part)
+      end
+    end
+  end
+  return list
+end
+
+--- Iterates over the cells in the order of the plan.
+---@param with_controls? boolean those of the A/A control too
+---@return fun(): pmclua.Cell?
+function Result:cells(with_controls)
+  self.cell_list = self.cell_list or make_cells(self)
+  local list, i = self.cell_list, 0
+  return function()
+    repeat i = i + 1 until not list[i] or with_controls or not list[i].control
+    return list[i]
+  end
+end
+
+-- Cells that are chosen, and the controls, which no choice leaves out.
+local function with_controls_of(result, list)
+  local all, is_there = {}, {}
+  for i, cell in ipairs(list) do all[i], is_there[cell] = cell, true end
+  for cell in result:cells(true) do
+    if cell.control and not is_there[cell] then all[#all + 1] = cell end
+  end
+  return all
+end
+
+-- The same data seen otherwise.
+local function view(result)
+  local copy = setmetatable({}, Result)
+  for name, value in pairs(result) do copy[name] = value end
+  copy.cell_list = nil
+  return copy
+end
+
+local function copy_list(list)
+  local copy = {}
+  for key, value in pairs(list) do copy[key] = value end
+  return copy
+end
+
+local function adopt(result, list)
+  local mine = {}
+  for i, cell in ipairs(list) do mine[i] = cells.adopt(cell, result) end
+  return mine
+end
+
+local function chosen(result, conditions)
+  local ok, list = pcall(select_cells.cells, result, conditions)
+  return ok and list or explain.misuse(list, 3)
+end
+
+--- The result of the cells for which all conditions hold.
+---@param conditions table<string, any> a factor or "workload" to a level, a list of levels, a comparison
+---  such as ">=512", or a function of the level
+---@return pmclua.Result
+function Result:where(conditions)
+  if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
+  local list = chosen(self, conditions)
+  if #list == 0 then explain.misuse("no cell has " .. select_cells.words(conditions), 2) end
+  local result = view(self)
+  result.cell_list, result.is_chosen = adopt(result, with_controls_of(self, list)), true
+  return result
+end
+
+local function add_metrics(result, metrics)
+  result.metrics, result.metric_by_name = copy_list(result.metrics), copy_list(result.metric_by_name)
+  check.list("with: metrics", metrics, 3, check.spelled.labelled)
+  for _, source in ipairs(type(metrics) == "string" and { metrics } or metrics) do
+    local ok, problem = pcall(names.add_metric, result, source)
+    if not ok then explain.misuse(problem, 3) end
+  end
+end
+
+-- A header that is as it was but for one key.
+local function change_header(result, key, value)
+  result.header = setmetatable({ [key] = value }, { __index = result.header })
+end
+
+local CHANGES = { metrics = true, baseline = true, primary = true }
+
+--- The result with more metrics (or others of the same name), another baseline or primary quantity.
+---@param changes { metrics: string|string[]|nil, baseline: string|table|nil, primary: string? } baseline: a
+---  workload's name, "n=256", or a partial cell
+---@return pmclua.Result
+function Result:with(changes)
+  for key in pairs(changes) do
+    if not CHANGES[key] then
+      explain.misuse(("with takes metrics, baseline and primary, not '%s'"):format(tostring(key)), 2)
+    end
+  end
+  local result, baseline = view(self), changes.baseline
+  if changes.metrics then add_metrics(result, changes.metrics) end
+  if type(baseline) == "string" then baseline = require("pmclua.cli.experiment_options").cell(baseline) end
+  if baseline then
+    change_header(result, "baseline", baseline)
+    require("pmclua.result.compare").check_baseline(result, baseline)
+  end
+  if changes.primary then
+    local name = changes.primary:gsub("-", "_")
+    names.check(result, name)
+    change_header(result, "primary", name)
+  end
+  local list = {}
+  for cell in self:cells(true) do list[#list + 1] = cell end
+  result.cell_list = adopt(result, list)
+  return result
+end
+
+--- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
+---@return string
+function Result:how() return require("pmclua.report.how").render(self.header) end
+
+--- The values of an event or metric in the cells that are meant, in the order of measuring.
+---@param name string
+---@param conditions? table<string, any> as for where; needed where there are several cells
+---@return number[]
+function Result:values(name, conditions)
+  local list = chosen(self, conditions or {})
+  if #list ~= 1 then
+    explain.misuse(("values are of one cell, and %d have %s"):format(#list,
+      conditions and select_cells.words(conditions) or "them: say which"), 2)
+  end
+  return list[1]:values(name)
+end
+
+local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "number",
+  floor = "number" }
+local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
+  any_host = "boolean", any_cpu = "boolean", run_spread = "number|string" }
+local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
+  separator = "string", stream = "number", plots = "" }
+
+--- Compares cells with their baseline: each event and metric, paired by block.
+---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
+---  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
+---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
+---@return pmclua.Comparison
+function Result:compare(options)
+  check_options("compare", options or {}, COMPARE, 2)
+  return require("pmclua.result.compare").new(self, options or {})
+end
+
+--- Checks the result against limits, absolute or relative to a baseline.
+---@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
+---  result, a stored one's path, or a list of these), against (a cell of this result), any_host, any_cpu
+---@return pmclua.Gate state: "pass", "fail", "undecided" or "uncountable"; results; prints as what did not hold
+function Result:gate(options)
+  check_options("gate", options or {}, GATE, 2)
+  return require("pmclua.result.gate").check(self, options or {})
+end
+
+--- What to know before believing these numbers, the gravest first.
+---@return pmclua.Warning[] each with kind, message, hint and cell
+function Result:warnings() return require("pmclua.result.warnings").of(self) end
+
+--- The result as text.
+---@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }
+---@return string
+function Result:report(options)
+  check_options("report", options or {}, REPORT, 2)
+  return require("pmclua.report").render(self, options)
+end
+
+--- Writes the result in pieces: a million repetitions as CSV need not be one text.
+---@param file file*|fun(piece: string) an open file, or what takes each piece
+---@param options? pmclua.ReportOptions format, width, colour, utf8, stream
+---@return boolean? ok nil where the file could not be written
+---@return string? why
+function Result:write(file, options)
+  check_options("write", options or {}, REPORT, 2)
+  local ok, why = true, nil
+  local put = type(file) == "function" and file or function(piece)
+    if ok then ok, why = file:write(piece) end
+  end
+  require("pmclua.report").write(self, put, options)
+  if not ok then return nil, why end
+  return true
+end
+
+--- Stores the result in a new file, as it would have been stored while it ran; of a `where` the cells that it
+--- has. Where nothing was stored, the file lacks what is not kept in memory, and its header says what.
+---@param path string raises an error object where it is there already or cannot be written
+---@return pmclua.Result result itself
+function Result:store(path)
+  if type(path) ~= "string" then explain.misuse("store takes the path of a new file", 2) end
+  require("pmclua.result.save").write(self, path)
+  return self
+end
+
+--- A plot of the result by gnuplot; prints as text.
+---@param options? pmclua.PlotOptions|string a kind ("distribution", "ecdf", "factor", "regression", "order",
+---  "histogram"), or kind, name, output (a path that ends in .svg, .png or .txt), format, width, height
+---@return pmclua.Plot plot raises an error object where gnuplot is missing
+function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
+
+function Result:__tostring() return self:report() end
+
+--- Ends taking records.
+---@param status "complete"|"interrupted"
+function Result:finish(status) self.status = status end
+
+return M

@@ -1,0 +1,334 @@
+--- merge.lua: several stored results as one, told apart by a factor: file, rank or host.
+--
+-- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
+-- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
+-- Where files share a level (the ranks of a host), their repetitions are those of one cell. What does not
+-- mean the same in all files (a unit, what a workload's values are of) is refused.
+
+local alike = require "pmclua.result.alike"
+local layouts = require "pmclua.result.layouts"
+local place = require "pmclua.result.cells"
+
+local M = {}
+
+-- ---- what tells files apart ------------------------------------------------------------------------------
+
+local function short_names(paths)
+  local names, seen = {}, {}
+  for i, path in ipairs(paths) do
+    names[i] = path:match("([^/]+)$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")
+    seen[names[i]] = (seen[names[i]] or 0) + 1
+  end
+  for i, path in ipairs(paths) do
+    if seen[names[i]] > 1 then names[i] = path end
+  end
+  return names
+end
+
+-- What was noted of each file; where files say differently, each with its file's name.
+local function notes_of(headers, names)
+  local notes, first, differs = {}, {}, {}
+  for _, header in ipairs(headers) do
+    for name, said in pairs(header.notes or {}) do
+      first[name] = first[name] or said
+      differs[name] = differs[name] or said ~= first[name]
+    end
+  end
+  for name, said in pairs(first) do
+    local parts = {}
+    for i, header in ipairs(headers) do
+      local own = (header.notes or {})[name]
+      parts[#parts + 1] = own and ("%s: %s"):format(names[i], own)
+    end
+    notes[name] = differs[name] and table.concat(parts, ", ") or said
+  end
+  return next(notes) and notes or nil
+end
+
+local function ranks(headers)
+  local list, seen = {}, {}
+  for i, header in ipairs(headers) do
+    local rank = header.rank
+    if rank == nil or seen[rank] then return nil end
+    list[i], seen[rank] = rank, true
+  end
+  return list
+end
+
+local function hosts(headers)
+  local list = {}
+  for i, header in ipairs(headers) do list[i] = header.host and header.host.hostname or "unknown" end
+  return list
+end
+
+local function has_factor(headers, name)
+  for _, header in ipairs(headers) do
+    for _, factor in ipairs(header.factors) do
+      if factor[1] == name then return true end
+    end
+  end
+  return false
+end
+
+-- A name that no factor has yet: file, file2, …
+local function free_name(headers, name)
+  local free, number = name, 1
+  while has_factor(headers, free) do
+    number = number + 1
+    free = name .. number
+  end
+  return free
+end
+
+-- By rank where each file has one of its own, unless something else was asked for.
+local function grouping(headers, paths, by)
+  local levels = by == "file" and short_names(paths) or by == "host" and hosts(headers) or ranks(headers)
+  if by == "rank" and not levels then error("not every file has a rank of its own", 0) end
+  local name = by or levels and "rank" or "file"
+  return free_name(headers, name), levels or short_names(paths)
+end
+
+-- ---- headers ---------------------------------------------------------------------------------------------
+
+local function copy(map)
+  local out = {}
+  for name, value in pairs(map) do out[name] = value end
+  return out
+end
+
+-- A header that grows, and where its parts are.
+local Merging = {}
+Merging.__index = Merging
+
+local function said(value) return value == nil and "not said" or tostring(value) end
+
+-- Raises where a file says otherwise than the files before it.
+local function must_agree(what, before, now, name)
+  if before == now then return end
+  error(("%s is %s in %s, and %s before"):format(what, said(now), name, said(before)), 0)
+end
+
+-- What one event of two files counted in each: cells of several files cannot hold both, and cells of one file
+-- each are not compared by it.
+local function note_difference(before, event, name, shares_cells)
+  local ours, theirs = alike.event(before, event)
+  if not ours then return end
+  if shares_cells then
+    error(("%s was counted differently, %s in %s, %s before"):format(event.name, theirs, name, ours), 0)
+  end
+  before.unlike = before.unlike or ("%s in %s, %s before"):format(theirs, name, ours)
+end
+
+-- Two files count an event in one unit; what was changed to open it may differ, and is noted.
+local function must_count_alike(before, event, name, shares_cells)
+  must_agree("the unit of " .. event.name, before.unit or "", event.unit or "", name)
+  must_agree("the scale of " .. event.name, before.scale or 1, event.scale or 1, name)
+  note_difference(before, event, name, shares_cells)
+  if before.note == event.note then return end
+  local note = ("in %s: %s"):format(name, event.note or "as asked")
+  before.note = before.note and before.note .. "; " .. note or note
+end
+
+-- Adds the events of a file, by field; returns where each of its events now is. An event counts as
+-- absent only where no file could count it. shares_cells: a file before it has the same level.
+function Merging:add_events(header, name, shares_cells)
+  local events, places = self.header.events, {}
+  for i, event in ipairs(header.events) do
+    local at = self.event_at[event.field]
+    if not at then
+      at = #events + 1
+      events[at], self.event_at[event.field] = copy(event), at
+    elseif events[at].status and not event.status then
+      local why = events[at].why
+      events[at] = copy(event)
+      events[at].why = why
+    elseif event.status and not events[at].status then
+      events[at].why = ("in %s: %s"):format(name, event.why or event.status)
+    elseif not event.status then
+      must_count_alike(events[at], event, name, shares_cells)
+    end
+    places[i] = at
+  end
+  return places
+end
+
+-- Returns where each pass of a file now is. Files that were planned alike share passes.
+function Merging:add_passes(header, places)
+  local passes, list, seen = self.header.pass_events, {}, {}
+  for i, events in ipairs(header.pass_events) do
+    local pass = {}
+    for k, event in ipairs(events) do pass[k] = places[event] end
+    local key = table.concat(pass, ",")
+    seen[key] = (seen[key] or 0) + 1
+    key = ("%s/%d"):format(key, seen[key])
+    if not self.pass_at[key] then
+      passes[#passes + 1] = pass
+      self.pass_at[key] = #passes
+    end
+    list[i] = self.pass_at[key]
+  end
+  return list
+end
+
+function Merging:add_factor(name, levels)
+  local mine = self.factor_at[name]
+  if not mine then
+    mine = { name, {} }
+    self.factor_at[name], self.levels_seen[name] = mine, {}
+    table.insert(self.header.factors, mine)
+  end
+  for _, level in ipairs(levels) do
+    local seen = self.levels_seen[name]
+    if not seen[level] then seen[level], mine[2][#mine[2] + 1] = true, level end
+  end
+end
+
+function Merging:add_workloads(header, name)
+  for _, workload in ipairs(header.workloads) do
+    local before = self.workload_at[workload.name]
+    if before then
+      must_agree("the kind of " .. workload.name, before.kind, workload.kind, name)
+      must_agree("what the values are per of " .. workload.name, before.per, workload.per, name)
+    else
+      table.insert(self.header.workloads, workload)
+      self.workload_at[workload.name] = workload
+    end
+  end
+end
+
+local function has_entries(header) return (header.regions or {}).entries == true end
+
+-- What decides how values are told and judged, of every file and not only of the first.
+function Merging:add_meaning(header, name)
+  local mine = self.header
+  must_agree("delay", mine.delay, header.delay, name)
+  must_agree("inherit", mine.inherit ~= false, header.inherit ~= false, name)
+  must_agree("regions.entries", has_entries(self.first), has_entries(header), name)
+  must_agree("whether a target was counted", mine.target ~= nil, header.target ~= nil, name)
+  if header.target and not self.targets[header.target] then
+    self.targets[header.target] = true
+    mine.target = ("%s, %s"):format(mine.target, header.target)
+  end
+  for _, key in ipairs { "regions", "layouts", "lacks" } do mine[key] = mine[key] or header[key] end
+  if header.level then mine.level = math.max(mine.level or 0, header.level) end
+end
+
+-- Returns where each cell of a file now is.
+function Merging:add_cells(header, factor, level)
+  local cells, places = self.header.cells, {}
+  for i, cell in ipairs(header.cells) do
+    local levels = copy(cell.levels)
+    levels[factor] = level
+    local key = place.key(cell.workload, levels)
+    local at = self.cell_at[key]
+    if not at then
+      at = #cells + 1
+      cells[at] = { workload = cell.workload, levels = levels,
+        iterations = cell.iterations or header.iterations or false }
+      self.cell_at[key] = at
+    end
+    places[i] = at
+  end
+  return places
+end
+
+function Merging:add_metrics(header)
+  for _, source in ipairs(header.metrics or {}) do
+    if not self.metric_at[source] then
+      table.insert(self.header.metrics, source)
+      self.metric_at[source] = true
+    end
+  end
+end
+
+local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
+  "gate", "expect", "target", "delay", "inherit" }
+
+local function new_merging(first)
+  local header = { events = {}, pass_events = {}, factors = {}, workloads = {}, cells = {}, metrics = {},
+    anchors = {} }
+  for _, name in ipairs(KEPT) do header[name] = first[name] end
+  return setmetatable({ header = header, first = first, event_at = {}, pass_at = {}, factor_at = {},
+    levels_seen = {}, workload_at = {}, cell_at = {}, metric_at = {},
+    targets = { [first.target or ""] = true } }, Merging)
+end
+
+-- The hosts that the files were made on, where they are several; a name can be that of another machine now.
+local function several_hosts(headers)
+  local list, seen = {}, {}
+  for _, header in ipairs(headers) do
+    local host = header.host or {}
+    local key = ("%s, %s"):format(host.hostname or "unknown", host.cpu or "")
+    if not seen[key] then list[#list + 1], seen[key] = host, true end
+  end
+  return #list > 1 and list or nil
+end
+
+---@class pmclua.MergeMap how the records of one file are renumbered
+---@field cells integer[]
+---@field passes integer[]
+---@field events integer[]
+---@field taken { most: integer } the highest repetition number so far of the files that share its cells
+
+--- One header of several, and how to renumber the records of each.
+---@param headers table[]
+---@param paths string[]
+---@param by? "file"|"rank"|"host" what tells them apart; nil: ranks where they have them, else files
+---@return table header
+---@return pmclua.MergeMap[] maps
+function M.headers(headers, paths, by)
+  local merging, maps, names = new_merging(headers[1]), {}, short_names(paths)
+  local factor, levels = grouping(headers, paths, by)
+  local taken = {}
+  for k, header in ipairs(headers) do
+    local level = levels[k]
+    local places = merging:add_events(header, names[k], taken[level] ~= nil)
+    taken[level] = taken[level] or { most = 0 }
+    maps[k] = { events = places, passes = merging:add_passes(header, places), taken = taken[level],
+      cells = merging:add_cells(header, factor, levels[k]) }
+    for _, own in ipairs(header.factors) do merging:add_factor(own[1], own[2]) end
+    merging:add_workloads(header, names[k])
+    merging:add_meaning(header, names[k])
+    merging:add_metrics(header)
+  end
+  merging:add_factor(factor, levels)
+  merging.header.unpaired, merging.header.hosts = factor, several_hosts(headers)
+  merging.header.notes = notes_of(headers, names)
+  if factor:find "^file" then merging.header.baseline = { [factor] = levels[1] } end
+  return merging.header, maps
+end
+
+-- ---- records ---------------------------------------------------------------------------------------------
+
+local function renumbered(list, places)
+  local out = {}
+  for event, value in pairs(list or {}) do out[places[event]] = value end
+  return out
+end
+
+local function renumber_events(counted, places)
+  for _, name in ipairs { "counts", "enabled", "running" } do
+    counted[name] = renumbered(counted[name], places)
+  end
+end
+
+--- A function that makes each record of a file one of the merged result, changing it. Asked for when it is
+--- the file's turn: repetitions go on counting where those of a file with the same cells ended.
+---@param map pmclua.MergeMap
+---@param header table merged
+---@return fun(record: table): table
+function M.renumber(map, header)
+  local taken, size = map.taken, header.layouts and layouts.REPETITIONS_OF_ONE or 1
+  local before = math.ceil(taken.most / size) * size            -- no layout is of two files
+  return function(record)
+    record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
+    record.index = record.index + before
+    taken.most = math.max(taken.most, record.index)
+    record.levels = header.cells[record.cell].levels
+    renumber_events(record, map.events)
+    for _, thread in ipairs(record.threads or {}) do renumber_events(thread, map.events) end
+    return record
+  end
+end
+
+return M

@@ -1,0 +1,184 @@
+--- names.lua: what the names in a result mean: events, metrics, factors, workloads of its header.
+--
+-- Invariant: every metric of a result is known to need only what the result has.
+
+local explain = require "pmclua.explain"
+local metrics = require("pmclua.base.lazy").module "pmclua.metric"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+-- What a cell has besides its levels, events and metrics.
+local cell_fields = {}
+for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
+  "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected", "exits",
+  "result", "columns",
+  "summaries", "summary", "fitted", "control", "components",
+  "lines", "estimate", "values", "values_by_block", "found", "label" } do
+  cell_fields[name] = true
+end
+
+--- Why nothing in an experiment may have this name; nil where it may.
+---@param name string
+---@return string?
+function M.reserved(name) return cell_fields[name] and "cells have a field of that name" or nil end
+
+local function passes_of(header, index, tool)
+  local passes = {}
+  for pass, events in ipairs(header.pass_events) do
+    local there = tool ~= nil
+    for _, event in ipairs(events) do there = there or event == index end
+    if there then passes[#passes + 1] = pass end
+  end
+  return passes
+end
+
+local function read_events(result)
+  for i, event in ipairs(result.header.events) do
+    local mine = { index = i, passes = passes_of(result.header, i, event.tool) }
+    setmetatable(mine, { __index = event })
+    result.events[i], result.event_by_field[event.field] = mine, mine
+  end
+end
+
+-- Events of a pass: those that it counts, and those that are read from the record itself.
+local function read_passes(result)
+  for pass, planned in ipairs(result.header.pass_events) do
+    local events, seen = {}, {}
+    for _, index in ipairs(planned) do
+      events[#events + 1] = index
+      seen[index] = true
+    end
+    for index in pairs(result.tools) do
+      if not seen[index] then events[#events + 1] = index end
+    end
+    result.pass_events[pass] = events
+  end
+end
+
+local function is_known(result, metric)
+  for _, name in ipairs(metric.needs) do
+    local known = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
+      or name == "iterations" or name == "wall_ns"
+    if not known then return false, name end
+  end
+  return true
+end
+
+-- A named metric has a unit and a meaning that its formula does not say, and variants for machines.
+local function variant_for(result, parsed)
+  local named = metrics.named(parsed.name)
+  for _, variant in ipairs(named and named.variants or {}) do
+    local is_it = parsed.variants and is_known(result, variant) or parsed.formula == variant.formula
+    if is_it then return variant end
+  end
+  return parsed
+end
+
+--- Adds a metric, or replaces the one of its name. Raises a text where it cannot be computed.
+---@param result pmclua.Result
+---@param source string a name, or name = formula
+function M.add_metric(result, source)
+  local parsed, problem = metrics.parse(source)
+  if not parsed then error(("metric '%s': %s"):format(tostring(source), problem.message), 0) end
+  local metric = variant_for(result, parsed)
+  local known, missing = is_known(result, metric)
+  if not known then
+    local nearest = text.nearest(missing, M.all(result))
+    error(("metric '%s' needs '%s', which was not counted%s"):format(metric.name, missing,
+      nearest and (": did you mean '%s'?"):format(nearest) or ""), 0)
+  end
+  local name = metric.name
+  local taken = M.reserved(name) or result.event_by_field[name] and "an event has that name"
+    or result.factor_by_name[name] and "a factor has that name"
+  if taken then error(("a metric cannot be called '%s': %s"):format(name, taken), 0) end
+  if not result.metric_by_name[name] then result.metrics[#result.metrics + 1] = metric end
+  result.metric_by_name[name] = metric
+end
+
+-- The cost of one element, for each event: cycles_per_element = cycles / (n * n).
+local function add_per(result)
+  for element, formula in pairs(result.header.per or {}) do
+    for _, event in ipairs(result.events) do
+      local name = ("%s_per_%s"):format(event.field, element)
+      local metric = metrics.parse(("%s = %s / (%s)"):format(name, event.field, formula))
+      if metric and is_known(result, metric) and not result.metric_by_name[name] then
+        metric.unit, metric.event, metric.element = event.unit or "", event, element
+        metric.title = ("%s/%s"):format(event.name, element)
+        result.per_metrics[#result.per_metrics + 1] = metric
+        result.metric_by_name[name], result.per_event[event.field] = metric, metric
+        result.element = element
+      end
+    end
+  end
+end
+
+--- All names of events and metrics.
+---@param result pmclua.Result
+---@return string[]
+function M.all(result)
+  local list = {}
+  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
+  for _, metric in ipairs(result.per_metrics) do list[#list + 1] = metric.name end
+  return list
+end
+
+--- The margin within which values of a name are the same, as a share.
+---@param result pmclua.Result
+---@param name string
+---@return number? nil: the default
+function M.margin(result, name)
+  local margin = result.header.margin
+  if type(margin) ~= "table" then return tonumber(margin) end
+  return margin[name] or margin.default
+end
+
+--- Raises for a name that nothing has.
+---@param result pmclua.Result
+---@param name any
+function M.unknown(result, name)
+  local list = M.all(result)
+  for _, factor in ipairs(result.header.factors) do list[#list + 1] = factor[1] end
+  local nearest = text.nearest(tostring(name), list)
+  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(list)
+  explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), hint), 3)
+end
+
+--- Raises for a name that is no event's and no metric's.
+---@param result pmclua.Result
+---@param name string
+function M.check(result, name)
+  if not (result.event_by_field[name] or result.metric_by_name[name]) then M.unknown(result, name) end
+end
+
+-- Of a header that anyone may have written: declarations are checked before.
+local function check_primary(result)
+  local primary = result.header.primary
+  if not primary or result.event_by_field[primary] or result.metric_by_name[primary] then return end
+  error(("its primary '%s' is none of its events and metrics"):format(primary), 0)
+end
+
+local function read_factors(result)
+  for _, factor in ipairs(result.header.factors) do
+    local reserved = M.reserved(factor[1])
+    if reserved then error(("a factor cannot be called '%s': %s"):format(factor[1], reserved), 0) end
+    result.factor_by_name[factor[1]] = factor
+  end
+end
+
+--- Fills in a new result's tables of names from its header.
+---@param result pmclua.Result
+function M.read(result)
+  local header = result.header
+  for i, event in ipairs(header.events) do result.tools[i] = event.tool end
+  for _, workload in ipairs(header.workloads) do result.workload_by_name[workload.name] = workload end
+  read_factors(result)
+  read_events(result)
+  read_passes(result)
+  for _, source in ipairs(header.metrics or {}) do M.add_metric(result, source) end
+  add_per(result)
+  check_primary(result)
+end
+
+return M

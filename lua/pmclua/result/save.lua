@@ -1,0 +1,157 @@
+--- save.lua: a result as a stored file, also where nothing was stored while it ran.
+--
+-- Invariant: what is read back has the same cells, values and failures. Of a result that has a file, every
+-- record is copied. Of one that is in memory alone its columns are written; what columns do not keep is
+-- absent in the file, never made up, and `lacks` in its header names it.
+
+local place = require "pmclua.result.cells"
+local store = require "pmclua.store"
+
+local M = {}
+
+local LACKS = { "start_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
+  "threads", "read", "enabled", "running" }
+local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit" }
+
+-- ---- the header ------------------------------------------------------------------------------------------
+
+-- A view's header is that of its result, but for what it changes.
+local function flat(header)
+  local meta = getmetatable(header)
+  local copy = meta and type(meta.__index) == "table" and flat(meta.__index) or {}
+  for name, value in pairs(header) do copy[name] = value end
+  return copy
+end
+
+-- The plan's numbers of the result's cells to those in the file: `where` may have left some out.
+local function places_of(result)
+  local places, cells = {}, {}
+  for cell in result:cells(true) do
+    if not places[cell.number] then
+      cells[#cells + 1] = result.header.cells[cell.number]
+      places[cell.number] = #cells
+    end
+  end
+  return places, cells
+end
+
+local function header_of(result, cells)
+  local header = flat(require("pmclua.experiment.plan").complete(result.header))
+  header.cells, header.metrics = cells, {}
+  for i, metric in ipairs(result.metrics) do header.metrics[i] = metric.source end
+  return header
+end
+
+-- ---- columns to records ----------------------------------------------------------------------------------
+
+-- What was counted in a row. Of repetitions that ran throughout, times are only kept of commands.
+local function add_counts(made, block, row, tools)
+  made.counts, made.enabled, made.running = {}, {}, {}
+  local own = block.resources and block.resources.enabled_ns[row]
+  for event, column in pairs(block.counts) do
+    local partial = block.partial[event] and block.partial[event][row]
+    made.counts[event] = column[row] or nil
+    if tools[event] then made[tools[event]] = column[row] or nil end
+    if partial then
+      made.enabled[event], made.running[event] = partial[1], partial[2]
+    elseif own and not tools[event] then
+      made.enabled[event], made.running[event] = own, own
+    end
+  end
+end
+
+local function record_of(block, row, tools)
+  local made = { outcome = "done", index = block.index[row], order = block.order[row],
+    wall_ns = block.wall[row] or nil, iterations = block.iterations[row] }
+  for _, name in ipairs(block.resources and RESOURCES or {}) do
+    made[name] = block.resources[name][row] or nil
+  end
+  add_counts(made, block, row, tools)
+  return made
+end
+
+-- How a repetition ended that did not end well; kept ones are rows too.
+local function add_failure(made, failure)
+  for name, value in pairs(failure) do
+    if name ~= "row" then made[name] = value end
+  end
+  return made
+end
+
+local function failures_by_row(columns)
+  local by_row, alone = {}, {}
+  for _, failure in ipairs(columns.failures) do
+    if failure.row then
+      by_row[failure.pass] = by_row[failure.pass] or {}
+      by_row[failure.pass][failure.row] = failure
+    else
+      alone[#alone + 1] = failure
+    end
+  end
+  return by_row, alone
+end
+
+-- Hands each record of some columns to `take`: warm-ups, then what was summarised, then what was left out.
+local function each_record(columns, tools, take)
+  local by_row, alone = failures_by_row(columns)
+  for _, phase in ipairs { "warmups", "passes" } do
+    for pass, block in pairs(columns[phase]) do
+      for row = 1, block.n do
+        local made = record_of(block, row, tools)
+        made.pass, made.warmup = pass, phase == "warmups"
+        local failure = by_row[pass] and by_row[pass][row]
+        if failure and failure.warmup == made.warmup then add_failure(made, failure) end
+        take(made)
+      end
+    end
+  end
+  for _, failure in ipairs(alone) do take(add_failure({}, failure)) end
+end
+
+-- ---- writing ---------------------------------------------------------------------------------------------
+
+local function from_memory(result, places, take)
+  for _, part in ipairs(result.parts) do
+    local cell = places[part.number] and result.header.cells[part.number]
+    if cell then
+      each_record(part.columns, result.tools, function(made)
+        made.workload, made.levels, made.cell = cell.workload, cell.levels, places[part.number]
+        for _, name in ipairs(place.PARTS) do made[name] = part[name] end
+        take(made)
+      end)
+    end
+  end
+end
+
+local function from_file(path, places, take)
+  for record in store.open(path).records do
+    record.cell = places[record.cell]
+    if record.cell then take(record) end
+  end
+end
+
+-- The file has all that was recorded, unless it could not be written to the end.
+local function has_whole_file(result)
+  return result.path and not (result.problem and result.problem.operation == "write to")
+end
+
+--- Stores a result in a new file.
+---@param result pmclua.Result
+---@param path string raises an error object where it is there already or cannot be written
+function M.write(result, path)
+  local places, cells = places_of(result)
+  local header, is_whole = header_of(result, cells), has_whole_file(result)
+  header.lacks = not is_whole and LACKS or header.lacks
+  local writer = store.create(path, header)
+  local function take(record) writer:add(record) end
+  local ok, why = pcall(function()
+    if is_whole then from_file(result.path, places, take) else from_memory(result, places, take) end
+    writer:finish(result.status == "complete" and "complete" or "interrupted")
+  end)
+  if ok then return end
+  writer:close()
+  os.remove(path)
+  error(why, 0)
+end
+
+return M

@@ -1,0 +1,106 @@
+--- select.lua: which cells a script means: { workload = "rows", n = ">=512" }.
+
+local check = require "pmclua.base.arguments"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local COMPARE = {
+  ["="] = function(a, b) return a == b end,
+  ["=="] = function(a, b) return a == b end,
+  ["~="] = function(a, b) return a ~= b end,
+  ["!="] = function(a, b) return a ~= b end,
+  ["<"] = function(a, b) return a < b end,
+  ["<="] = function(a, b) return a <= b end,
+  [">"] = function(a, b) return a > b end,
+  [">="] = function(a, b) return a >= b end,
+}
+
+-- ">=512" as a test; nil for a plain text.
+local function comparison(wanted)
+  local sign, value = wanted:match "^%s*([<>=~!]=?)%s*(.-)%s*$"
+  local compare = COMPARE[sign]
+  if not compare then return nil end
+  local number = tonumber(value)
+  return function(level)
+    local other = type(level) == "number" and number or value
+    return type(level) == type(other) and compare(level, other)
+  end
+end
+
+-- The test of one condition: a level, a list of levels, a comparison in a text, or a function.
+local function test_of(wanted)
+  if type(wanted) == "function" then return wanted end
+  if type(wanted) == "table" then
+    return function(level)
+      for _, one in ipairs(wanted) do
+        if one == level then return true end
+      end
+      return false
+    end
+  end
+  return type(wanted) == "string" and comparison(wanted) or function(level) return level == wanted end
+end
+
+local function names_of(result)
+  local names = { "workload" }
+  for _, factor in ipairs(result.header.factors) do names[#names + 1] = factor[1] end
+  return names
+end
+
+local function check_names(result, conditions)
+  local known, names = {}, names_of(result)
+  for _, name in ipairs(names) do known[name] = true end
+  for name in pairs(conditions) do
+    if not known[name] then
+      local nearest = text.nearest(tostring(name), names)
+      local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(names)
+      error(("no factor is called '%s': %s"):format(tostring(name), hint), 0)
+    end
+  end
+end
+
+--- The cells of a result for which all conditions hold. Raises a text for a name that is no factor, and for a
+--- list with names in it.
+---@param result pmclua.Result
+---@param conditions table<string, any>
+---@return pmclua.Cell[] may be empty
+function M.cells(result, conditions)
+  check_names(result, conditions)
+  local tests, chosen = {}, {}
+  for name, wanted in pairs(conditions) do
+    local stray = type(wanted) == "table" and check.stray("where: " .. tostring(name), wanted)
+    if stray then error(stray, 0) end
+    tests[name] = test_of(wanted)
+  end
+  for cell in result:cells() do
+    local fits = true
+    for name, test in pairs(tests) do
+      local level
+      if name == "workload" then level = cell.workload else level = cell.levels[name] end
+      fits = fits and test(level)
+    end
+    if fits then chosen[#chosen + 1] = cell end
+  end
+  return chosen
+end
+
+local function said(wanted)
+  if type(wanted) == "function" then return "what a function says" end
+  if type(wanted) ~= "table" then return tostring(wanted) end
+  local words = {}
+  for i, one in ipairs(wanted) do words[i] = tostring(one) end
+  return text.list(words, "or")
+end
+
+--- The conditions in words: "workload = rows, n = >=512".
+---@param conditions table<string, any>
+---@return string
+function M.words(conditions)
+  local parts = {}
+  for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, said(wanted)) end
+  table.sort(parts)
+  return table.concat(parts, ", ")
+end
+
+return M

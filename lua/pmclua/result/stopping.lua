@@ -1,0 +1,52 @@
+--- stopping.lua: why a stop rule ended a run, from what was recorded.
+
+local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
+
+local place = require "pmclua.result.cells"
+
+local M = {}
+
+--- What a stop rule looks at: the primary quantity of each cell, and its verdicts where there is a baseline.
+---@param result pmclua.Result
+---@param level number of the intervals of verdicts
+---@return pmclua.Interval[] summaries
+---@return pmclua.Verdict[] verdicts
+function M.state(result, level)
+  local summaries, verdicts, primary = {}, {}, result.header.primary
+  for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
+  local compared = result.header.baseline and result:compare { names = { primary }, level = level }
+  for _, pair in ipairs(compared and compared.pairs or {}) do
+    verdicts[#verdicts + 1] = pair.rows[1].verdict
+  end
+  return summaries, verdicts
+end
+
+-- The blocks that a run had: repetitions of whole cells, those that failed among them.
+local function blocks_of(result)
+  local most = 0
+  for _, part in ipairs(result.parts) do
+    for _, block in pairs(place.is_part(part) and {} or part.columns.passes) do
+      most = math.max(most, block.index[block.n] or 0)
+    end
+    for _, failure in ipairs(place.is_part(part) and {} or part.columns.failures) do
+      if not failure.warmup then most = math.max(most, failure.index) end
+    end
+  end
+  return most
+end
+
+--- Why a run ended that had a stop rule. No clock is asked: what no other limit explains was the time.
+---@param result pmclua.Result
+---@return "repetitions"|"time"|"narrow"|"decided"|nil why nil where there was no rule, or where it did not
+---  end the run
+---@return integer? repetitions
+function M.why(result)
+  local rule = result.header.stop
+  if not rule or not result.header.primary or result.status ~= "complete" then return nil end
+  local n = blocks_of(result)
+  local summaries, verdicts = M.state(result, stop.look_level(rule))
+  local state = { n = n, seconds = 0, summaries = summaries, verdicts = verdicts }
+  return stop.stop(rule, state) or rule.seconds and "time" or nil, n
+end
+
+return M

@@ -1,0 +1,43 @@
+--- stored.lua: stored results as scripts see them: which there are, the last, removing old ones, merging.
+--
+--     pmc.stored.list()[1].path        the last one, as pmc.stored.latest()
+--     pmc.stored.prune { keep = 100, older_than = "30d" }
+--     pmc.stored.merge({ "rank0.jsonl", "rank1.jsonl" }, "both.jsonl")
+
+local explain = require "pmclua.explain"
+local store = require "pmclua.store"
+
+local M = { folder = store.folder, list = store.list, latest = store.latest }
+
+local DAY_SECONDS = 86400
+
+local function seconds(age)
+  local days = type(age) == "string" and tonumber(age:match "^%s*([%d.]+)%s*d$")
+  return days and days * DAY_SECONDS or require("pmclua.experiment.keys").seconds(age)
+end
+
+--- Removes stored results from the default folder; those being written stay.
+---@param options { keep?: integer, older_than?: number|string } keep: the newest stay; older_than: seconds,
+---  "12h", "30d": only what was not written to for so long goes. With both, what both say
+---@return pmclua.store.Entry[] removed
+function M.prune(options)
+  options = options or {}
+  local keep, age = options.keep, options.older_than and seconds(options.older_than)
+  if keep == nil and options.older_than == nil then explain.misuse("prune takes keep or older_than", 2) end
+  if keep ~= nil and not (type(keep) == "number" and keep >= 0 and keep % 1 == 0) then
+    explain.misuse("prune: keep is a whole number, not " .. tostring(keep), 2)
+  end
+  if options.older_than and not age then
+    local said = "prune: '%s' is no time: write \"30d\" or \"12h\""
+    explain.misuse(said:format(tostring(options.older_than)), 2)
+  end
+  return store.prune { keep = keep, older_than = age }
+end
+
+--- Several stored results as one new file.
+---@param paths string[] with `by` as for pmc.load
+---@param output string path that is not there yet
+---@return integer records written
+function M.merge(paths, output) return require("pmclua.result.files").merge(paths, output) end
+
+return M

@@ -1,0 +1,141 @@
+--- summary.lua: the values of one event or metric in one cell, and what is said of them.
+--
+-- Invariant: a summary says how its numbers were obtained: status, why, and what share of the time a
+-- scaled count ran. Absent numbers are nil with a reason. Where a number is one that was counted (not
+-- a mean of two, not scaled, not per iteration) it is exact to 2^64-1.
+
+local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local stats = require "pmclua.stats"
+local distribution = require "pmclua.stats.distribution"
+local verdict = require "pmclua.verdict"
+
+local M = {}
+
+local LEVEL = 0.95
+
+---@class pmclua.Values: the values of one event or metric in one cell, in the order of the records
+---@field list number[] what is summarised: scaled, per iteration, in the unit
+---@field rows integer[] the repetition in its block that each is of
+---@field block pmclua.Block? that they are of
+---@field raw (number|ffi.cdata*)[]? the counts themselves where `list` has them unchanged
+---@field fit pmclua.Fitted? of a fitted cell: `list` is the cost of one iteration in each repetition, the
+---  intercept taken off
+---@field no_fit string? why a metric of slopes has no value
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"absent"
+---@field why string?
+---@field ran number? the mean share of the time, where scaled or placed
+---@field missing integer repetitions that have no value
+
+---@class pmclua.Summary of one event or metric in one cell
+---@field name string field
+---@field title string as shown
+---@field unit string
+---@field kind "time"|"count"|"ratio"
+---@field status string as pmclua.Values
+---@field quality string the status where it is not "counted"; else "exact", "single", "few", "stable", "noisy" or
+---  "sampled"
+---@field is_sampled boolean? the OS kernel samples it: values that agree are not exact
+---@field why string? why there is no number
+---@field n integer values
+---@field missing integer repetitions without a value
+---@field median number|ffi.cdata*|nil
+---@field low number|ffi.cdata*|nil 95 % order-statistic interval; nil and `reason` with too few values
+---@field high number|ffi.cdata*|nil
+---@field coverage number? of the interval, exactly
+---@field reason string? why there is no interval
+---@field min number|ffi.cdata*|nil a lower bound
+---@field max number|ffi.cdata*|nil
+---@field q1 number|ffi.cdata*|nil
+---@field q3 number|ffi.cdata*|nil
+---@field mad number? unscaled
+---@field exact boolean all of several values are one
+---@field outliers integer[] places in `values`
+---@field ran number? share of the time that a scaled count ran
+---@field fit pmclua.Fitted? where repetitions had several iteration counts: median, low and high are the
+---  slope and its interval
+---@field values number[] in the order of measuring
+
+local function is_cdata(value) return type(value) == "cdata" end
+
+local function has_u64(raw)
+  for i = 1, #raw do
+    if is_cdata(raw[i]) then return true end
+  end
+  return false
+end
+
+-- The element at a position between 1 and n; nil where it lies between two that differ.
+local function element(sorted, position)
+  local below = math.floor(position)
+  local value = sorted[below]
+  if below == position or sorted[below + 1] == value then return value end
+end
+
+-- Doubles cannot hold a count above 2^53: takes every order statistic from the counts themselves.
+local function set_exact(summary, raw)
+  local sorted, n = {}, #raw
+  for i = 1, n do sorted[i] = raw[i] end
+  table.sort(sorted, function(a, b) return a < b end)
+  local k = distribution.median_rank(n, LEVEL)
+  local places = { median = (n + 1) / 2, min = 1, max = n, q1 = (n + 3) / 4, q3 = (3 * n + 1) / 4,
+    low = k, high = k and n + 1 - k }
+  for name, position in pairs(places) do summary[name] = element(sorted, position) or summary[name] end
+  summary.exact = n > 1 and sorted[1] == sorted[n]
+end
+
+-- The interval where layouts were drawn: that of their means.
+local function set_grouped(summary, means)
+  local found = stats.median_interval(means, LEVEL)
+  summary.low, summary.high, summary.coverage = found.low, found.high, found.coverage
+  summary.reason = found.reason and layouts.reason(found.reason)
+  if not found.low then return end
+  summary.low, summary.high = math.min(found.low, summary.median), math.max(found.high, summary.median)
+end
+
+-- The slope stands where the median of values would.
+local function set_slope(summary, fit)
+  summary.fit, summary.median = fit, fit.slope
+  summary.low, summary.high, summary.reason = fit.low, fit.high, fit.reason
+  summary.exact, summary.coverage = fit.exact, nil
+end
+
+local lazy = {
+  __index = function(summary, key)
+    if key == "values" then return rawget(summary, "read")().list end
+  end,
+}
+
+-- The numbers of a summary, exact where they can be.
+local function describe(summary, values, means)
+  local found = stats.summary(values.list, LEVEL)
+  for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
+    "outliers" } do
+    summary[name] = found[name]
+  end
+  summary.min, summary.max = found.minimum, found.maximum
+  if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
+  if values.fit then set_slope(summary, values.fit)
+  elseif means and not summary.exact and not is_cdata(summary.median) then
+    set_grouped(summary, means(values))
+  end
+  return summary
+end
+
+--- Summarises values. `read` gives them again: they are not kept.
+---@param about { name: string, title: string, unit: string, kind: string, margin: number?,
+---  is_sampled: boolean?, means: (fun(values: pmclua.Values): number[])? }   means: of layouts, where they were drawn
+---@param read fun(): pmclua.Values
+---@return pmclua.Summary
+function M.new(about, read)
+  local values = read()
+  local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
+    status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
+    exact = false, outliers = {}, read = read }
+  if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
+  local found = summary.n > 0 and describe(summary, values, about.means) or nil
+  if about.is_sampled then summary.exact, summary.is_sampled = false, true end
+  summary.quality = verdict.quality(summary.status, found, about.margin)
+  return setmetatable(summary, lazy)
+end
+
+return M

@@ -1,0 +1,443 @@
+--- values.lua: from the columns of a cell to the values of an event or a metric.
+--
+-- Invariant: raw counts are read, never changed. A value is the count times its unit's scale, times
+-- enabled/running where it ran part of the time (status "scaled"), divided by the iterations where
+-- the workload is a kernel; where a line was fitted, its intercept is taken off first. A metric is
+-- computed from values of one repetition.
+
+local known = require "pmclua.event.known"
+local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
+local unverified = require "pmclua.event.unverified"
+
+local M = {}
+
+local NO_ROOM = "it never ran: the PMU had no counter free for it"
+local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
+local NEVER_ON = "the target never ran meanwhile"
+local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
+
+-- ---- the counts of an event ------------------------------------------------------------------------
+
+-- Of an event of one kind of core of a hybrid CPU, those of the others that the same word stood for.
+local function siblings_of(cell, event)
+  local list = {}
+  for _, other in ipairs(event.hybrid and event.part_of and cell.result.events or {}) do
+    if other.part_of == event.part_of and other ~= event then list[#list + 1] = other end
+  end
+  return list
+end
+
+local function column_in(cell, event, pass)
+  local block = cell.columns.passes[pass]
+  local counts = block and block.counts[event.index]
+  return counts and { block = block, counts = counts, partial = block.partial[event.index] or {},
+    siblings = siblings_of(cell, event) }
+end
+
+-- The pass that an event's values are of: the first that has some. Others (of anchors) tell whether the
+-- passes agree.
+local function column_of(cell, event)
+  local first
+  for _, pass in ipairs(event.passes) do
+    local column = column_in(cell, event, pass)
+    first = first or column
+    for i = 1, column and column.block.n or 0 do
+      if column.counts[i] then return column end
+    end
+  end
+  return first
+end
+
+-- Whether all that was read is 0, of a code that nothing vouches for.
+local function is_doubtful(event, column)
+  if not unverified.is(event) then return false end
+  local has_zero = false
+  for i = 1, column.block.n do
+    local count = column.counts[i]
+    if count and count ~= 0 then return false end
+    has_zero = has_zero or count == 0
+  end
+  return has_zero
+end
+
+-- Whether it never ran because the program was on the other kind of cores all the time: then 0 is its count.
+local function was_elsewhere(column, i)
+  for _, other in ipairs(column.siblings) do
+    local counts, times = column.block.counts[other.index], column.block.partial[other.index]
+    if counts and counts[i] and not (times and times[i]) then return true end
+  end
+  return false
+end
+
+-- Whole count, state and share of the time of one repetition; nil where it was not counted.
+local function whole_at(event, column, i)
+  local raw = known.of(event, column.counts[i])
+  if not raw and was_elsewhere(column, i) then return 0, "placed", 0 end
+  if not raw then return nil end
+  local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], "counted", 1
+  if times then
+    ran = tonumber(times[2]) / tonumber(times[1])
+    state = event.hybrid and "placed" or "scaled"
+    if state == "scaled" then value = value / ran end
+  end
+  return value, state, ran
+end
+
+-- The points of a column and the line through them, made once; no line and why where there is none.
+local function fit_of(cell, key, block, whole)
+  local lines = cell.lines[key] or {}
+  cell.lines[key] = lines
+  if not lines[block] then
+    local points = fits.points(block, whole)
+    local line, why = fits.line(points)
+    lines[block] = { points = points, line = line, why = why }
+  end
+  return lines[block]
+end
+
+-- A function that gives value, state and share of the time of a row; nil and why where the cell is fitted
+-- and there is no line.
+local function as_values(cell, key, block, whole)
+  if cell.per ~= "iteration" then return whole end
+  local fit = cell.fitted and fit_of(cell, key, block, whole)
+  if fit and not fit.line then return nil, fit.why end
+  local overhead, iterations = fit and fit.line.intercept or 0, block.iterations
+  return function(i)
+    local value, state, ran = whole(i)
+    if value == nil then return nil end
+    return (value - overhead) / tonumber(iterations[i]), state, ran
+  end, fit
+end
+
+local function whole_reader(event, column)
+  return function(i) return whole_at(event, column, i) end
+end
+
+local function value_reader(cell, event, column)
+  return as_values(cell, event.field, column.block, whole_reader(event, column))
+end
+
+local function has_counts(column)
+  for i = 1, column.block.n do
+    if column.counts[i] then return true end
+  end
+  return false
+end
+
+-- A command always runs; of a target the remarks tell.
+local function was_dropped(cell)
+  if not cell.result.header.target then return cell.kind == "command" end
+  for _, remark in ipairs(cell.result.remarks or {}) do
+    if require("pmclua.explain.dropped").is_remark(remark) then return true end
+  end
+  return false
+end
+
+local function why_absent(cell, event, column)
+  if event.why and (event.status or not column) then return event.why end
+  local _, times = next(column and column.partial or {})
+  if not times and event.tool == "max_rss_bytes" then return NO_PEAK end
+  if column and has_counts(column) and known.why(event) then return known.why(event) end
+  if not times then return "no repetition has a count of it" end
+  if times[1] == 0 then
+    return was_dropped(cell) and require("pmclua.explain.dropped").WHY or NEVER_ON
+  end
+  return event.hybrid and NOT_THERE or NO_ROOM
+end
+
+-- ---- collecting --------------------------------------------------------------------------------------
+
+local Collector = {}
+Collector.__index = Collector
+
+local function collect(block)
+  return setmetatable({ list = {}, rows = {}, block = block, missing = 0, state = "counted", ran_sum = 0 },
+    Collector)
+end
+
+function Collector:take(i, value, state, ran)
+  if value == nil then
+    self.missing = self.missing + 1
+    return
+  end
+  local n = #self.list + 1
+  self.list[n], self.rows[n] = value, i
+  if state ~= "counted" then self.state = state end
+  self.ran_sum = self.ran_sum + ran
+end
+
+-- `status` and `why` are for the case that there is no value.
+function Collector:finish(status, why)
+  local n = #self.list
+  local values = { list = self.list, rows = self.rows, block = self.block, missing = self.missing,
+    status = n > 0 and self.state or status }
+  if n == 0 then values.why = why end
+  if n > 0 and self.state ~= "counted" then values.ran = self.ran_sum / n end
+  return values
+end
+
+-- The counts themselves, where the values are these: not scaled, not in another unit, of one iteration.
+local function unchanged_counts(event, column, values, per_iteration)
+  if values.status ~= "counted" or (event.scale or 1) ~= 1 then return nil end
+  local raw, iterations = {}, column.block.iterations
+  for k, i in ipairs(values.rows) do
+    if per_iteration and iterations[i] ~= 1 then return nil end
+    raw[k] = column.counts[i]
+  end
+  return raw
+end
+
+--- The values of an event in one pass of a cell: what passes are compared by.
+---@param cell pmclua.Cell
+---@param event table
+---@param pass integer
+---@return number[]
+function M.of_pass(cell, event, pass)
+  local column, list = column_in(cell, event, pass), {}
+  local read = column and value_reader(cell, event, column)
+  for i = 1, read and column.block.n or 0 do list[#list + 1] = read(i) end
+  return list
+end
+
+--- The values of an event in a cell.
+---@param cell pmclua.Cell
+---@param event table of the header, with its index and passes
+---@return pmclua.Values
+function M.of_event(cell, event)
+  local column = column_of(cell, event)
+  if not column then
+    return collect(nil):finish(event.status or "not-counted", why_absent(cell, event, nil))
+  end
+  if is_doubtful(event, column) then
+    return collect(column.block):finish(unverified.STATUS, unverified.WHY)
+  end
+  local values, read, fit = collect(column.block), value_reader(cell, event, column)
+  if not read then return values:finish("absent", fit) end
+  for i = 1, column.block.n do values:take(i, read(i)) end
+  -- The median is too small to be known, too.
+  if known.why(event) and values.missing >= #values.list then values = collect(column.block) end
+  values = values:finish(event.status or "not-counted", why_absent(cell, event, column))
+  if fit then values.fit, values.points = fit.line, fit.points
+  else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
+  return values
+end
+
+-- ---- metrics -----------------------------------------------------------------------------------------
+
+-- The pass in which all these events ran; nil where there is none.
+local function common_pass(cell, events)
+  local count, best = {}, nil
+  for _, event in ipairs(events) do
+    for _, pass in ipairs(event.passes) do count[pass] = (count[pass] or 0) + 1 end
+  end
+  for pass, events_there in pairs(count) do
+    local is_common = events_there == #events and cell.columns.passes[pass]
+    if is_common and (not best or pass < best) then best = pass end
+  end
+  return best
+end
+
+local function rows_by_index(block)
+  local rows = {}
+  for i = 1, block.n do rows[block.index[i]] = i end
+  return rows
+end
+
+-- `read`, of rows of `block`, as a function of rows of `base`.
+local function by_base(read, block, base)
+  if block == base then return read end
+  local rows = rows_by_index(block)
+  return function(i)
+    local row = rows[base.index[i]]
+    if row then return read(row) end
+  end
+end
+
+local function wall_of(block)
+  return function(i)
+    local wall = block.wall[i]
+    if wall then return tonumber(wall), "counted", 1 end
+  end
+end
+
+--- The events behind the names of a metric or limit, through metrics that it names.
+---@param result pmclua.Result
+---@param metric { needs: string[] }
+---@param events? table[] that get them
+---@param seen? table<string, boolean>
+---@return table[] events
+function M.events_needed(result, metric, events, seen)
+  events, seen = events or {}, seen or {}
+  for _, name in ipairs(metric.needs) do
+    local event, other = result.event_by_field[name], result.metric_by_name[name]
+    if not seen[name] then
+      seen[name] = true
+      if event then events[#events + 1] = event
+      elseif other then M.events_needed(result, other, events, seen) end
+    end
+  end
+  return events
+end
+
+--- Whether a metric needs a name, be it through other metrics.
+---@param result pmclua.Result
+---@param metric pmclua.Metric
+---@param wanted string
+---@param seen? table<string, boolean>
+---@return boolean
+function M.needs(result, metric, wanted, seen)
+  seen = seen or {}
+  for _, name in ipairs(metric.needs) do
+    local other = not result.event_by_field[name] and result.metric_by_name[name]
+    if name == wanted then return true end
+    if other and not seen[name] then
+      seen[name] = true
+      if M.needs(result, other, wanted, seen) then return true end
+    end
+  end
+  return false
+end
+
+-- The columns of a metric's events, of one pass where there is one; nil, status and why where one is absent.
+local function columns_of(cell, events)
+  local pass, columns = common_pass(cell, events), {}
+  for i, event in ipairs(events) do
+    local column = pass and column_in(cell, event, pass) or column_of(cell, event)
+    if not column then
+      local why = ("needs %s: %s"):format(event.name, why_absent(cell, event, nil))
+      return nil, event.status or "not-counted", why
+    end
+    if is_doubtful(event, column) then
+      return nil, unverified.STATUS, ("needs %s: %s"):format(event.name, unverified.WHY)
+    end
+    columns[i] = column
+  end
+  return columns
+end
+
+local function iterations_of(cell, base)
+  -- Those of a region are its calls.
+  local has_iterations = cell.per == "iteration" and not cell.fitted or cell.region ~= nil
+  if not has_iterations then return function() return 1, "counted", 1 end end
+  return function(i) return tonumber(base.iterations[i]), "counted", 1 end
+end
+
+-- Readers of each name that a metric needs, and the block whose rows they take; nil, status and why where
+-- one of them is absent.
+local function readers_of(cell, metric, events)
+  local columns, status, why = columns_of(cell, events)
+  if not columns then return nil, status, why end
+  local base = columns[1] and columns[1].block or select(2, next(cell.columns.passes))
+  if not base then return nil, "not-counted", "there is no repetition" end
+  local whole = metric.uses_iterations and not cell.fitted
+  local readers = { iterations = iterations_of(cell, base) }
+  local function add(name, block, read)
+    local reader, problem = read, nil
+    if not whole then reader, problem = as_values(cell, name, block, read) end
+    if not reader then return problem end
+    readers[name] = by_base(reader, block, base)
+  end
+  local problem = M.needs(cell.result, metric, "wall_ns") and add("wall_ns", base, wall_of(base))
+  for i, event in ipairs(events) do
+    problem = problem or add(event.field, columns[i].block, whole_reader(event, columns[i]))
+  end
+  if problem then return nil, "absent", problem end
+  return readers, base, columns
+end
+
+-- A lookup for evaluate(): names that `read` does not know are metrics, or levels.
+local function lookup_of(cell, read)
+  local depth = 0
+  local function lookup(name)
+    local value, why = read(name)
+    if value ~= nil or why then return value, why end
+    local other, level = cell.result.metric_by_name[name], cell.levels[name]
+    if not other then return tonumber(level), ("%s is %s: no number"):format(name, tostring(level)) end
+    if depth > #cell.result.metrics then return nil, name .. " is defined by itself" end
+    depth = depth + 1
+    value, why = other.evaluate(lookup)
+    depth = depth - 1
+    return value, why
+  end
+  return lookup
+end
+
+-- A lookup of what was counted in the row that `at` is set to.
+local function row_lookup(cell, readers, at)
+  return lookup_of(cell, function(name)
+    local read = readers[name]
+    if not read then return nil end
+    local value, state, ran = read(at.row)
+    if value == nil then
+      at.uncounted = true
+      return nil, ("needs %s, which was not counted"):format(name)
+    end
+    if state ~= "counted" then at.state, at.ran = state, math.min(at.ran, ran) end
+    return value
+  end)
+end
+
+-- What a metric of slopes is computed from: the lines of its events, and of the time if it takes that.
+local function estimate_of(cell, metric, events, columns, base)
+  local estimate, place = { points = {}, lines = {} }, {}
+  local function add(name, fit)
+    local at = #estimate.lines + 1
+    estimate.points[at], estimate.lines[at], place[name] = fit.points, fit.line, at
+  end
+  for i, event in ipairs(events) do
+    add(event.field, fit_of(cell, event.field, columns[i].block, whole_reader(event, columns[i])))
+  end
+  if M.needs(cell.result, metric, "wall_ns") then
+    add("wall_ns", fit_of(cell, "wall_ns", base, wall_of(base)))
+  end
+  function estimate.compute(slopes)
+    return metric.evaluate(lookup_of(cell, function(name)
+      if name == "iterations" then return 1 end
+      return place[name] and slopes[place[name]]
+    end))
+  end
+  return estimate
+end
+
+local function may_be_unknown(events)
+  for _, event in ipairs(events) do
+    if known.why(event) then return true end
+  end
+  return false
+end
+
+--- The values of a metric in a cell, one for each repetition in which all it needs was counted.
+---@param cell pmclua.Cell
+---@param metric pmclua.Metric
+---@return pmclua.Values
+function M.of_metric(cell, metric)
+  local events = M.events_needed(cell.result, metric)
+  local readers, base, columns = readers_of(cell, metric, events)
+  if not readers then return collect(nil):finish(base, columns) end
+  local at, values, why = { uncounted = false }, collect(base), nil
+  local lookup = row_lookup(cell, readers, at)
+  for i = 1, base.n do
+    at.row, at.state, at.ran = i, "counted", 1
+    local value, reason = metric.evaluate(lookup)
+    why = why or reason
+    values:take(i, value, at.state, at.ran)
+  end
+  -- Those repetitions that have a value are no fair choice of all.
+  if may_be_unknown(events) and values.missing >= #values.list then values = collect(base) end
+  values = values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
+  if cell.fitted and #values.list > 0 then
+    values.estimate = estimate_of(cell, metric, events, columns, base)
+    values.fit, values.no_fit = fits.value(values.estimate)
+  end
+  return values
+end
+
+--- What the value of an event or metric of a fitted cell is computed from.
+---@param values pmclua.Values
+---@return pmclua.Estimate
+function M.estimate(values)
+  return values.estimate or { points = { values.points }, lines = { values.fit },
+    compute = function(slopes) return slopes[1] end }
+end
+
+return M

@@ -1,0 +1,138 @@
+--- warnings.lua: the cells of a result as what warning.lua asks of them.
+
+local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local stats = require "pmclua.stats"
+local warning = require "pmclua.verdict.warning"
+local names = require "pmclua.result.names"
+local values = require "pmclua.result.values"
+
+local M = {}
+
+-- A summary whose numbers are doubles: warnings reckon with them.
+local function numeric(summary)
+  local plain = { exact = summary.exact, outliers = summary.outliers, n = summary.n }
+  for _, name in ipairs { "median", "q1", "q3", "low", "high", "mad" } do
+    plain[name] = summary[name] and tonumber(summary[name])
+  end
+  return plain
+end
+
+-- What counting adds to each value of an event, where that was found out and is not taken off by a fit.
+local function overhead_of(cell, event)
+  if not event or cell.fitted or cell.kind ~= "kernel" then return nil end
+  for _, pass in ipairs(event.passes) do
+    local block, found = cell.columns.passes[pass], (cell.result.header.overhead or {})[pass]
+    local median = block and found and found.median[event.index]
+    if median then return median * (event.scale or 1) / tonumber(block.iterations[1]) end
+  end
+end
+
+-- In how many repetitions an event was enabled and never on the PMU; one of a kind of core may have been on
+-- the other.
+local function times_kept_off(cell, event)
+  local count = 0
+  for _, pass in ipairs(event and not event.hybrid and event.passes or {}) do
+    local block = cell.columns.passes[pass]
+    for _, times in pairs(block and block.partial[event.index] or {}) do
+      if times[1] ~= 0 and times[2] == 0 then count = count + 1 end
+    end
+  end
+  return count
+end
+
+local function event_of(cell, name)
+  local summary, event = cell:summary(name), cell.result.event_by_field[name]
+  return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
+    summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event),
+    kept_off = times_kept_off(cell, event) }
+end
+
+local function events_of(result, cell)
+  local list = {}
+  for _, event in ipairs(result.events) do list[#list + 1] = event_of(cell, event.field) end
+  for _, metric in ipairs(result.metrics) do list[#list + 1] = event_of(cell, metric.name) end
+  return list
+end
+
+-- Median of a column, of the repetitions that have it.
+local function median_of(columns)
+  local list = {}
+  for i = 1, #columns[1] do
+    local sum = 0
+    for _, column in ipairs(columns) do sum = sum and column[i] and sum + tonumber(column[i]) or nil end
+    if sum then list[#list + 1] = sum end
+  end
+  return (stats.median(list))
+end
+
+-- How long a command's events were enabled, and how long it ran; nil where they are of somebody else too.
+local function times_of(cell)
+  local header = cell.result.header
+  if header.target or header.inherit == false then return nil end
+  local _, block = next(cell.columns.passes)
+  local resources = block and block.resources
+  if not resources then return nil end
+  return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
+end
+
+-- How long the repetitions of each pass took: what all have in common where no event repeats in them.
+local function wall_anchor(result, cell)
+  local passes = {}
+  for pass in ipairs(result.header.pass_events) do
+    local block, list = cell.columns.passes[pass], {}
+    for i = 1, block and block.n or 0 do
+      local wall, parts = block.wall[i], cell.per == "iteration" and tonumber(block.iterations[i]) or 1
+      if wall then list[#list + 1] = tonumber(wall) / parts end
+    end
+    if #list > 0 then passes[#passes + 1] = list end
+  end
+  return { title = "the wall time", unit = "ns", passes = passes }
+end
+
+local function iteration_ns_of(result, cell)
+  return cell.kind == "kernel" and stats.median(wall_anchor(result, cell).passes[1] or {}) or nil
+end
+
+local function anchors_of(result, cell)
+  local anchors = {}
+  for _, index in ipairs(result.header.anchors or {}) do
+    local event, passes = result.events[index], {}
+    for _, pass in ipairs(event and event.passes or {}) do
+      local list = values.of_pass(cell, event, pass)
+      if #list > 0 then passes[#passes + 1] = list end
+    end
+    if #passes > 1 then anchors[#anchors + 1] = { title = event.name, passes = passes } end
+  end
+  if #anchors == 0 and #result.header.pass_events > 1 then anchors[1] = wall_anchor(result, cell) end
+  return anchors
+end
+
+local function cell_of(result, cell)
+  local enabled_ns, cpu_ns = times_of(cell)
+  local outcomes, regions = {}, result.header.regions
+  local are_entries = cell.region and regions and regions.entries
+  for outcome, count in pairs(cell.failed) do
+    if outcome ~= "exit" then outcomes[outcome] = count end
+  end
+  return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
+    events = events_of(result, cell),
+    margin = names.margin(result, "default"), exits = cell.exits, outcomes = outcomes,
+    repetitions = not result.header.stop and result.header.repetitions or nil,
+    iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    in_passes = result.header.passes == "rerun",
+    anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
+    repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
+end
+
+--- What to know before believing the numbers of a result, the gravest first.
+---@param result pmclua.Result
+---@return pmclua.Warning[]
+function M.of(result)
+  local cells = {}
+  for cell in result:cells() do
+    if cell.repetitions > 0 or next(cell.failed) then cells[#cells + 1] = cell_of(result, cell) end
+  end
+  return warning.check(cells)
+end
+
+return M

@@ -1,0 +1,96 @@
+--- verdict.lua: what comparisons, predictions and limits conclude, and when there is enough to tell.
+--
+-- Invariant: words follow from intervals against margins; the levels of several intervals are corrected
+-- so that together they hold. Its rooms: verdict/compare.lua two cells, verdict/check.lua what passes or
+-- fails, verdict/stop.lua when to stop repeating.
+
+local lazy = require "pmclua.base.lazy"
+local interval = lazy.module "pmclua.stats.interval"
+
+local M = {}
+
+lazy.fields(M, {
+  ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
+    "pair" },
+  ["pmclua.verdict.check"] = { "expect", "gate", "judge", "together" },
+  ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
+})
+
+-- ---- levels and margins ------------------------------------------------------------------------------
+
+--- The level of each quantity's intervals: the primary one's is as asked, those of the m others
+--- together hold at it (Bonferroni).
+---@param names string[] quantities compared
+---@param primary? string of names
+---@param cells integer how many cells are compared with the baseline
+---@param level? number default 0.95
+---@return table<string, number> levels by name
+---@return integer m comparisons corrected for
+function M.levels(names, primary, cells, level)
+  level = level or M.DEFAULT_LEVEL
+  local others = 0
+  for _, name in ipairs(names) do
+    if name ~= primary then others = others + cells end
+  end
+  local levels = {}
+  for _, name in ipairs(names) do
+    levels[name] = name == primary and level or interval.bonferroni(level, others)
+  end
+  return levels, others
+end
+
+--- A share: "1%", "±0.1 %", or a number that is one already.
+---@param value string|number
+---@return number? share
+---@return string? reason
+function M.share(value)
+  local share = value
+  if type(value) == "string" then
+    local digits = value:gsub("^%s*±%s*", ""):match "^%s*(%d*%.?%d+)%s*%%%s*$"
+    share = digits and tonumber(digits) / 100
+  end
+  if type(share) ~= "number" or not (share >= 0 and share < 1) then
+    return nil, ("%s is no share of 100 %%: write \"1%%\" or 0.01"):format(tostring(value))
+  end
+  return share
+end
+
+--- The margins of a declaration: `margin = "1%"`, or `{ "1%", instructions = "0.1%" }`.
+---@param spec? string|number|table
+---@return { default: number, by: table<string, number> }? margins
+---@return string? reason
+function M.margins(spec)
+  if type(spec) ~= "table" then spec = { spec } end
+  local margins = { default = M.DEFAULT_MARGIN, by = {} }
+  for key, value in pairs(spec) do
+    local share, reason = M.share(value)
+    if not share then return nil, reason end
+    if key == 1 then
+      margins.default = share
+    elseif type(key) == "string" then
+      margins.by[key:gsub("-", "_")] = share
+    else
+      return nil, "only one margin stands without a name"
+    end
+  end
+  return margins
+end
+
+-- ---- the quality of one value ------------------------------------------------------------------------
+
+--- How far a value can be relied upon.
+---@param status string of the event, as in its records
+---@param summary? pmclua.Summary absent where nothing was counted
+---@param margin? number share; default 0.01
+---@return "exact"|"stable"|"noisy"|"few"|"single"|"sampled"|"scaled"|string quality any other status is its own
+function M.quality(status, summary, margin)
+  if status ~= "counted" or not summary then return status end
+  if summary.exact and not summary.is_sampled then return "exact" end
+  if summary.n == 1 then return "single" end
+  if not summary.low then return "few" end
+  local width = (summary.high - summary.low) / 2
+  local is_narrow = width <= (margin or M.DEFAULT_MARGIN) * math.abs(summary.median)
+  return not is_narrow and "noisy" or summary.is_sampled and "sampled" or "stable"
+end
+
+return M

@@ -1,0 +1,308 @@
+--- warning.lua: what a reader should know of measured cells before believing their numbers.
+--
+-- Invariant: pure: facts in, sentences out. A warning says what was seen with its figure, and its hint
+-- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
+
+local stats = require "pmclua.stats"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local DRIFT = 0.5                   -- rank correlation of order and value
+local DRIFT_BY_CHANCE = 2.576       -- r·√(n-1) that chance passes in 1 of 100
+local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
+local OVERHEAD = 0.01               -- share of a count
+local FEWEST = 6                    -- values that a 95 % interval of a median needs
+local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
+local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
+local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
+
+---@class pmclua.Warning
+---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
+---   "kept_off"|"snippet"
+---@field message string
+---@field hint string
+---@field cell string label of the cell; the first where several share the warning
+---@field cells string[] labels of all
+
+---@class pmclua.WarningEvent one event or metric of a cell
+---@field title string
+---@field values number[] in the order of measuring
+---@field summary? pmclua.Summary of the values, where it is at hand (stats.summary)
+---@field status string as in records
+---@field ran? number share of the time, where scaled
+---@field overhead? number what starting and stopping adds to each count
+---@field kept_off? integer repetitions in which it was enabled and never on the PMU
+
+---@class pmclua.WarningCell
+---@field label string
+---@field warmups? integer made; nil: values are entries of a region, whose first may well differ
+---@field events pmclua.WarningEvent[]
+---@field in_passes? boolean events are counted in passes that the PMU holds
+---@field margin? number share that matters; default 0.01
+---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
+---@field outcomes? table<string, integer> other ends ("signalled", "timed-out", …) to repetitions
+---@field repetitions? integer asked for; for the two above
+---@field iteration_ns? number median wall time of an iteration of a kernel
+---@field enabled_ns? number median enabled time of an event of the command
+---@field cpu_ns? number median user and system time of the command (rusage)
+---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
+---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
+---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
+
+-- The events that have values, with the summary that several checks need: sorted once.
+local function counted_events(cell)
+  local list = {}
+  for _, event in ipairs(cell.events) do
+    if #event.values > 0 then
+      local summary = event.summary or stats.summary(event.values)
+      list[#list + 1] = setmetatable({ summary = summary }, { __index = event })
+    end
+  end
+  return list
+end
+
+local checks = {}
+
+-- ---- repetitions ------------------------------------------------------------------------------------
+
+local function all_exact(events)
+  for _, event in ipairs(events) do
+    if not event.summary.exact then return false end
+  end
+  return true
+end
+
+function checks.few(cell, events)
+  local most = 0
+  for _, event in ipairs(events) do most = math.max(most, #event.values) end
+  local fewest = FEWEST * (cell.repetitions_of_a_layout or 1)
+  if most == 0 or most >= fewest or cell.repetitions == 1 or all_exact(events) then return end
+  return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
+         ("ask for %d repetitions or more"):format(fewest)
+end
+
+-- The first value is the largest, and an outlier.
+local function starts_slow(event)
+  local values = event.values
+  if #values < FEWEST then return false end
+  for i = 2, #values do
+    if values[i] >= values[1] then return false end
+  end
+  return event.summary.outliers[1] == 1
+end
+
+function checks.first(cell, events)
+  if not cell.warmups then return end
+  local titles, worst = {}, 1
+  for _, event in ipairs(events) do
+    if starts_slow(event) then
+      titles[#titles + 1] = event.title
+      worst = math.max(worst, event.values[1] / event.summary.median)
+    end
+  end
+  if #titles == 0 then return end
+  local hint = cell.warmups == 0 and "make warm-up repetitions first: warmup = 3"
+    or ("%s not enough: make more"):format(cell.warmups == 1 and "one warm-up is"
+                                           or cell.warmups .. " warm-ups are")
+  return ("the first repetition is the largest of all in %s (%s times the median)")
+    :format(text.list(titles), text.ratio(worst)), hint
+end
+
+function checks.outliers(_, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local flagged = #event.summary.outliers - (starts_slow(event) and 1 or 0)
+    if flagged > 0 and #event.values >= FEWEST then
+      parts[#parts + 1] = ("%d of %d values of %s"):format(flagged, #event.values, event.title)
+    end
+  end
+  if #parts == 0 then return end
+  return "outliers, kept: " .. text.list(parts),
+         "something else ran now and then: pin the workload, quieten the machine, or trust the medians"
+end
+
+local function drift_of(event, margin)
+  local values, summary = event.values, event.summary
+  if #values < FEWEST or summary.q3 - summary.q1 <= margin * math.abs(summary.median) then return nil end
+  local order, sample = {}, {}
+  for i = 1, #values, math.ceil(#values / DRIFT_LOOKED_AT) do
+    order[#order + 1], sample[#sample + 1] = i, values[i]
+  end
+  local r = stats.spearman(order, sample) or 0
+  local by_chance = math.abs(r) * math.sqrt(#sample - 1) < DRIFT_BY_CHANCE
+  return math.abs(r) > DRIFT and not by_chance and r or nil
+end
+
+function checks.drift(cell, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local r = drift_of(event, cell.margin or 0.01)
+    if r then
+      parts[#parts + 1] = ("%s %s (rank correlation with time %.2f)"):format(event.title,
+        r > 0 and "grew" or "fell", r)
+    end
+  end
+  if #parts == 0 then return end
+  return "drift: " .. text.list(parts),
+         "the machine was changing (clock, heat, caches, memory): warm it up longer, or fix its frequency"
+end
+
+-- ---- counting ---------------------------------------------------------------------------------------
+
+function checks.scaled(cell)
+  local titles, least = {}, 1
+  for _, event in ipairs(cell.events) do
+    if event.status == "scaled" then
+      titles[#titles + 1] = event.title
+      least = math.min(least, event.ran or 1)
+    end
+  end
+  if #titles == 0 then return end
+  return ("%s shared the counters and are estimates (on average counted %s of the time or more)")
+    :format(text.list(titles), text.percent(least)),
+    cell.in_passes and "end what else is counting (another perf, an NMI watchdog)"
+    or "count them in passes: --passes rerun"
+end
+
+function checks.small(_, events)
+  local parts = {}
+  for _, event in ipairs(events) do
+    local median = event.summary.median
+    if event.overhead and event.overhead > OVERHEAD * median then
+      local share = median > 0 and text.percent(event.overhead / median) or "all"
+      parts[#parts + 1] = ("%s of %s"):format(share, event.title)
+    end
+  end
+  if #parts == 0 then return end
+  return "what is measured is small: starting and stopping makes " .. text.list(parts),
+         "raise iterations, or let the cost be fitted: iterations = \"fit\""
+end
+
+function checks.empty(cell)
+  if (cell.machine_code or {}).empty then return end
+  if not cell.iteration_ns or cell.iteration_ns >= IMPOSSIBLE_NS then return end
+  return ("an iteration took %.1g ns, less than any instruction does: nothing was measured")
+    :format(cell.iteration_ns),
+    "the compiler removed the work (pmclua_keep(x) keeps x), or the function does not repeat it"
+end
+
+-- What of a snippet is not in its loop as often as it was asked for.
+function checks.snippet(cell)
+  local code = cell.machine_code
+  if not code then return end
+  if code.empty then
+    return "the snippet is empty: this is what the loop alone costs", "subtract it from what others cost"
+  elseif code.copies == nil then
+    return "its machine code cannot be seen: whether the work is in the loop is not known",
+      "compile it without -flto"
+  elseif code.copies == 0 then
+    return "the compiler left no instruction of the snippet: this is what the loop alone costs",
+      "have it change a variable that init declares, or give pmclua_keep(x) what it computes"
+  elseif code.copies < code.unroll then
+    return ("of %d copies of the snippet %d have instructions: the compiler joined the others")
+      :format(code.unroll, code.copies), "divide by what is there, or let each copy need the one before"
+  end
+end
+
+local function differ(a, b)
+  local spread = math.max(a.q3 - a.q1, b.q3 - b.q1, ANCHOR_SPREAD * math.abs(a.median))
+  return math.abs(a.median - b.median) > spread
+end
+
+function checks.anchors(cell)
+  for _, anchor in ipairs(cell.anchors or {}) do
+    local first, say = stats.summary(anchor.passes[1] or {}), anchor.unit == "ns" and text.time or text.short
+    for pass = 2, #anchor.passes do
+      local other = stats.summary(anchor.passes[pass])
+      if first and other and differ(first, other) then
+        return ("%s was %s in pass 1 and %s in pass %d: ratios of events of different passes are uncertain")
+          :format(anchor.title, say(first.median), say(other.median), pass),
+          "put events that are divided by each other into one group: {a,b}"
+      end
+    end
+  end
+end
+
+function checks.uncounted(cell)
+  local enabled, cpu = cell.enabled_ns, cell.cpu_ns
+  if not enabled or not cpu or cpu < LONG_ENOUGH_NS or enabled >= UNCOUNTED * cpu then return end
+  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events"):format(
+    text.time(enabled), text.time(cpu)),
+    require("pmclua.explain.dropped").CAUSES
+end
+
+function checks.kept_off(cell)
+  local names, most = {}, 0
+  for _, event in ipairs(cell.events) do
+    if (event.kept_off or 0) > 0 then names[#names + 1] = event.title end
+    most = math.max(most, event.kept_off or 0)
+  end
+  if most == 0 then return end
+  return ("%s never on the PMU in %s: another user of its counters had them")
+    :format(text.list(names), text.plural(most, "repetition")),
+    "end that one (another perf, an NMI watchdog), or count fewer events at once"
+end
+
+-- ---- how the repetitions ended ------------------------------------------------------------------------
+
+function checks.exit(cell)
+  local parts = {}
+  for status, count in pairs(cell.exits or {}) do
+    if status ~= 0 then parts[#parts + 1] = ("%d with exit status %d"):format(count, status) end
+  end
+  for outcome, count in pairs(cell.outcomes or {}) do
+    parts[#parts + 1] = ("%d %s"):format(count, outcome)
+  end
+  -- Of one repetition alone its end is all there is to say.
+  if #parts == 0 or cell.repetitions == 1 then return end
+  table.sort(parts)
+  local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""
+  return ("not all%s ended well: %s"):format(of, text.list(parts)),
+         "see what the workload says; its failed runs may not have done the work"
+end
+
+-- What makes numbers wrong first, then what makes them uncertain.
+local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "scaled", "small", "anchors",
+  "first", "drift", "outliers", "few" }
+
+--- The warnings of one cell, the gravest first.
+---@param cell pmclua.WarningCell
+---@return pmclua.Warning[]
+function M.of_cell(cell)
+  local list, events = {}, counted_events(cell)
+  for _, kind in ipairs(IN_ORDER) do
+    local message, hint = checks[kind](cell, events)
+    if message then
+      list[#list + 1] = { kind = kind, message = message, hint = hint, cell = cell.label,
+        cells = { cell.label } }
+    end
+  end
+  return list
+end
+
+-- Several warnings of one kind as one: what the first says, of all their cells.
+local function merged(warnings)
+  local cells, first = {}, warnings[1]
+  for i, warning in ipairs(warnings) do cells[i] = warning.cell end
+  return { kind = first.kind, message = first.message, hint = first.hint, cell = first.cell, cells = cells }
+end
+
+--- The warnings of all cells, one of each kind, the gravest first.
+---@param cells pmclua.WarningCell[]
+---@return pmclua.Warning[]
+function M.check(cells)
+  local by_kind, list = {}, {}
+  for _, cell in ipairs(cells) do
+    for _, warning in ipairs(M.of_cell(cell)) do
+      by_kind[warning.kind] = by_kind[warning.kind] or {}
+      table.insert(by_kind[warning.kind], warning)
+    end
+  end
+  for _, kind in ipairs(IN_ORDER) do
+    if by_kind[kind] then list[#list + 1] = merged(by_kind[kind]) end
+  end
+  return list
+end
+
+return M

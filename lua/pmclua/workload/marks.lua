@@ -1,0 +1,218 @@
+--- marks.lua: what programs count between the marks of pmclua_mark.h: the table that they add to, made,
+-- handed to them by the environment, and read after each run.
+--
+-- The table is a file of its own for every run, always under one name, so that a process that outlives
+-- its run adds to nobody else's. It is in memory where there is such a folder, and removed by `close`. It stays
+-- open: whatever the program puts under its name is not read.
+
+local binding = require "pmclua.core.marks"
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+--- The variable that names the table to programs.
+M.VARIABLE = "PMCLUA_MARKS"
+--- The mark that every thread sets first, several times, with nothing in it: what a mark itself costs.
+M.EMPTY = "(empty mark)"
+
+local SLOTS = 4096                      -- a mark in a thread takes one
+local LOG_ENTRIES = 65536               -- of a run, where each entry is asked for
+
+---@class pmclua.Marks
+---@field path string of the table
+local Marks = {}
+Marks.__index = Marks
+
+local function temporary_file(place)
+  local path, _, errnum = core.make_temporary(place .. "/pmclua-marks-XXXXXX")
+  if not path then error(explain.system(errnum, "write", place), 0) end
+  return path
+end
+
+-- A new file and its folder: in memory, and private to the user, where there is such a folder. One that is
+-- named may be another user's: su keeps XDG_RUNTIME_DIR.
+local function first_file()
+  local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
+  for _, place in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
+    local is_made, path = false, nil
+    if place:sub(1, 1) == "/" then is_made, path = pcall(temporary_file, place) end
+    if is_made then return path, place end
+  end
+  return temporary_file ".", "."
+end
+
+--- Makes the table's name; `prepare` makes the table.
+---@param options? { entries?: integer } entries: of each run, so many are kept one by one
+---@return pmclua.Marks
+function M.new(options)
+  local log_entries = options and options.entries or 0
+  if log_entries == true then log_entries = LOG_ENTRIES end
+  local path, place = first_file()
+  return setmetatable({ folder = place, path = path, log_entries = log_entries }, Marks)
+end
+
+function Marks:forget_file()
+  if self.file then self.file:close() end
+  self.file = nil
+end
+
+--- An empty table for the next run.
+---@param groups { attrs: table[] }[] what each thread counts
+function Marks:prepare(groups)
+  local path = temporary_file(self.folder)
+  self.layout = binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
+  local file, why = io.open(path, "w+b")
+  local ok = file
+  if ok then ok, why = binding.write(file, self.layout, groups) end
+  if file then file:close() end
+  self:forget_file()
+  if ok then
+    self.file, why = io.open(path, "rb")
+    ok = self.file
+  end
+  if ok then ok, why = core.rename(path, self.path) end
+  self.made_ns = core.now_ns()
+  if ok then return end
+  os.remove(path)
+  error(explain.problem { code = "EWRITE", operation = "write",
+    message = ("cannot make the table of marks in %s: %s"):format(self.folder, tostring(why)) }, 0)
+end
+
+-- ---- reading -------------------------------------------------------------------------------------------
+
+---@class pmclua.Mark one mark of a run, over all threads
+---@field name string
+---@field slots pmclua.core.MarkSlot[] by thread
+---@field entries { wall_ns: number, words: table }[] one by one, where they are kept
+---@field ended integer entries that are complete
+
+local function add_slot(list, found, slot)
+  local mark = found[slot.name]
+  if not mark then
+    mark = { name = slot.name, slots = {}, entries = {}, ended = 0 }
+    found[slot.name] = mark
+    if slot.name ~= M.EMPTY then list[#list + 1] = mark end
+  end
+  mark.slots[#mark.slots + 1], mark.ended = slot, mark.ended + slot.ended
+  slot.mark = mark
+end
+
+-- Slots of one name together, in the order of their first mark; the empty one last.
+local function by_name(slots)
+  local list, found = {}, {}
+  for _, slot in ipairs(slots) do
+    if slot.threads > 0 then add_slot(list, found, slot) end
+  end
+  list[#list + 1] = found[M.EMPTY]
+  return list
+end
+
+--- What a program left in its table.
+---@param file file*
+---@param layout pmclua.core.MarkLayout
+---@param most_ns number since the table was made
+---@return pmclua.Mark[] marks none where the table is damaged
+---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept; or `damage`,
+---   what of it cannot be true
+function M.read(file, layout, most_ns)
+  local found, damage = binding.read(file, layout, most_ns)
+  if not found then return {}, { damage = damage } end
+  local marks = by_name(found.slots)
+  for _, entry in ipairs(found.log) do table.insert(found.slots[entry.slot].mark.entries, entry) end
+  local facts = found.facts
+  local beyond = math.max(0, facts.log_used - layout.log_words)
+  facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.words)) or 0
+  return marks, facts
+end
+
+--- The same of the run that has ended.
+function Marks:read() return M.read(self.file, self.layout, core.now_ns() - self.made_ns) end
+
+local function sum_of(mark, field)
+  local sum = 0
+  for _, slot in ipairs(mark.slots) do sum = sum + slot[field] end
+  return sum
+end
+
+--- Whether it ended on other threads than it began on: an end without a begin and a begin without an end, in
+--- one process in which several threads have it. Then no end is known to be that of its begin.
+---@param mark pmclua.Mark
+---@return boolean
+function M.has_moved(mark)
+  local processes = {}
+  for _, slot in ipairs(mark.slots) do
+    local of = processes[slot.pid] or { threads = 0, stray = 0, open = 0 }
+    processes[slot.pid] = of
+    of.threads, of.stray = of.threads + 1, of.stray + slot.stray
+    of.open = of.open + slot.begun - slot.ended - slot.too_deep
+    if of.threads > 1 and of.stray > 0 and of.open > 0 then return true end
+  end
+  return false
+end
+
+local function say(list, form, ...) list[#list + 1] = form:format(...) end
+
+local function remarks_on(mark, list)
+  local name = text.safe(mark.name)
+  local stray, deep, uncounted = sum_of(mark, "stray"), sum_of(mark, "too_deep"), sum_of(mark, "uncounted")
+  local open = sum_of(mark, "begun") - mark.ended - deep
+  if M.has_moved(mark) then
+    say(list, "mark '%s' ended on other threads than it began on: which end is that of which begin is not "
+      .. "known, and it has no numbers", name)
+  end
+  if open > 0 then
+    say(list, "mark '%s': %s begun and never ended, and not counted", name, text.count(open))
+  end
+  if stray > 0 then
+    say(list, "mark '%s': %s ended without a begin, and not counted", name, text.count(stray))
+  end
+  if deep > 0 then
+    say(list, "mark '%s': %s not counted, within more than 128 others", name, text.count(deep))
+  end
+  if uncounted > 0 then
+    say(list, "mark '%s': of %s entries, %s could not be counted", name, text.count(mark.ended),
+      text.count(uncounted))
+  end
+end
+
+--- What is to be said of a run's marks: what is missing, and why.
+---@param marks pmclua.Mark[]
+---@param facts table
+---@param event_names string[] in the order in which they were given
+---@return string[]
+function M.remarks(marks, facts, event_names)
+  local list = {}
+  if facts.damage then
+    say(list, "marks are not counted: the program wrote over their table, in which %s", facts.damage)
+    return list
+  elseif facts.processes == 0 then
+    return { "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" }
+  elseif #marks == 0 then
+    return { "no mark was reached" }
+  end
+  for _, mark in ipairs(marks) do remarks_on(mark, list) end
+  if facts.refused_errno ~= 0 then
+    say(list, "a thread could not open '%s' for its marks: %s",
+      text.safe(event_names[facts.refused_event] or "its events"), core.errno_text(facts.refused_errno))
+  end
+  if facts.lost > 0 then
+    say(list, "%s entries were lost: there were more marks and threads than the table's %s",
+      text.count(facts.lost), text.count(SLOTS))
+  end
+  if facts.unlogged > 0 then
+    say(list, "the first entries of the run are there one by one, %s later ones are not",
+      text.count(facts.unlogged))
+  end
+  return list
+end
+
+--- Removes the table.
+function Marks:close()
+  self:forget_file()
+  if self.path then os.remove(self.path) end
+  self.path = nil
+end
+
+return M
