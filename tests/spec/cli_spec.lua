@@ -168,7 +168,7 @@ describe("start-up", function()
       end
       table.sort(loaded)
       print(table.concat(loaded, " "))]] }
-    assert.equal("pmclua.cli pmclua.scope pmclua.script.modules\n", result.out)
+    assert.equal("pmclua.base.scope pmclua.cli pmclua.cli.modules\n", result.out)
   end)
 
   it("works from any folder and as an ordinary user", function()

@@ -63,8 +63,8 @@ describe("the reference", function()
     local internal = { ["Result:part"] = true, ["Result:add"] = true, ["Result:finish"] = true,
       ["Result:clear"] = true,
       ["Cell:found"] = true, ["Cell:estimate"] = true }      -- for reports and the engine
-    for _, file in ipairs { "experiment/result", "experiment/result/cell", "experiment/result/compare",
-        "experiment/init", "group", "monitor", "monitor/interval", "open" } do
+    for _, file in ipairs { "result/init", "result/cell", "result/compare", "experiment/init", "counting/group",
+        "monitor/init", "monitor/interval", "counting/open" } do
       for line in io.lines(("%s/pmclua/%s.lua"):format(LUA, file)) do
         local method, name = line:match "^function (%u%w*:([%l_]+))%("
         if method and not name:find "^__" and not internal[method] then
@@ -123,8 +123,8 @@ local TAGS = { param = true, ["return"] = true, class = true, field = true, type
   vararg = true, enum = true, private = true, meta = true, operator = true, async = true, nodiscard = true }
 
 -- Files in which all that is not local is public.
-local PUBLIC = { "stats", "metric", "group", "open", "monitor", "machine", "target/options",
-  "monitor/interval", "experiment/result", "event/init" }
+local PUBLIC = { "stats/init", "metric/init", "counting/group", "counting/open", "monitor/init",
+  "host/machine", "cli/targets", "monitor/interval", "result/init", "event/init" }
 
 describe("comments that editors read", function()
   it("have only tags that they know, and every @param and @return a type", function()

@@ -38,7 +38,7 @@ describe("starting", function()
 
   it("shows lines of the sources in tracebacks", function()
     local result = support.pmclua { "-e", "require('pmclua.base.text').nearest(nil)" }
-    assert.is_truthy(result.err:find "pmclua%.text:%d+:", result.err)
+    assert.is_truthy(result.err:find "pmclua%.base%.text:%d+:", result.err)
   end)
 
   it("reads plain options without argparse, and generic events without LPeg, sysfs, tracefs and libpfm4",

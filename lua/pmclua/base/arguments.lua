@@ -1,6 +1,6 @@
 --- check.lua: tables that a script gives: options against a table of what there is, lists against named entries.
 
-local explain = require "pmclua.explain"
+local problem = require "pmclua.base.problem"
 
 local check = {}
 
@@ -118,16 +118,16 @@ end
 function check.options(what, spec, known, level)
   level = (level or 3) + 1
   if type(spec) ~= "table" then
-    explain.misuse(("%s takes a table, not a %s"):format(what, type(spec)), level)
+    problem.misuse(("%s takes a table, not a %s"):format(what, type(spec)), level)
   end
   for key, value in pairs(spec) do
     local wanted = known[key]
     if not wanted then
-      explain.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key,
+      problem.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key,
         check.keys(known))), level)
     end
     if wanted ~= "" and not ("|" .. wanted .. "|"):find("|" .. type(value) .. "|", 1, true) then
-      explain.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")),
+      problem.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")),
         type(value)),
         level)
     end

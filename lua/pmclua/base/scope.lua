@@ -42,7 +42,7 @@ function M.new(lazy)
       local value = rawget(_G, name)
       if value ~= nil then return value end
       local make = lazy and lazy[name]
-      if not make then require("pmclua.explain").misuse(undefined(scope, name), 3) end
+      if not make then require("pmclua.base.problem").misuse(undefined(scope, name), 3) end
       scope[name] = make()
       return scope[name]
     end,

@@ -43,7 +43,7 @@ end
 local function levels_of(word)
   local name, list = word:match "^([%a_][%w_]*)=(.+)$"
   if not name then
-    error(options.usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
+    error(require("pmclua.base.problem").usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
   end
   local levels = {}
   for text in list:gmatch "[^,]+" do levels[#levels + 1] = level(text) end

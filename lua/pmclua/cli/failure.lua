@@ -8,13 +8,13 @@ local M = {}
 local STATUS = { failed = 1, interrupted = 130 }
 
 -- Frames from here on are those of the command line and the prompt.
-local OUR_FRAMES = { "\n[^\n]*pmclua[./]cli[:.].*$", "\n[^\n]*pmclua[./]repl[:.].*$" }
+local OUR_FRAMES = "\n[^\n]*pmclua[./]cli[:.].*$"
 
 --- A message with its traceback; without, where its one line is in the message already.
 ---@param message string
 ---@param trace string
 local function add_traceback(message, trace)
-  for _, frames in ipairs(OUR_FRAMES) do trace = trace:gsub(frames, "") end
+  trace = trace:gsub(OUR_FRAMES, "")
   local lines, place = 0, nil
   for frame in trace:gmatch "\n%s+([^\n]*)" do
     if not frame:find "^%[C%]" then lines, place = lines + 1, frame:match "^(.-:%d+:)" end

@@ -88,7 +88,7 @@ end
 local function refuse_left_over(script)
   if not script or script.taken or not next(script.given or {}) then return end
   local name = next(script.given):gsub("_", "-")
-  error(require("pmclua.cli.options").usage_error(
+  error(require("pmclua.base.problem").usage_error(
     ("--%s has no effect: %s ran no experiment"):format(name, script.name)), 0)
 end
 

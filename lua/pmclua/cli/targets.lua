@@ -35,7 +35,7 @@ function M.options(own)
   return list
 end
 
-local function refuse(form, ...) error(require("pmclua.cli.options").usage_error(form:format(...)), 0) end
+local function refuse(form, ...) error(require("pmclua.base.problem").usage_error(form:format(...)), 0) end
 
 -- The kind by which it is divided, of the options given; nil: none.
 local function per_of(opt)

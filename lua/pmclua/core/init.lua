@@ -20,7 +20,7 @@ end
 --- modules in C are; wherever the loader looks.
 local function library()
   local given = os.getenv "PMCLUA_SO"
-  local modules = debug.getinfo(1, "S").source:match "^@(.*)/pmclua/core%.lua$"
+  local modules = debug.getinfo(1, "S").source:match "^@(.*)/pmclua/core/init%.lua$"
   local beside = modules and modules .. "/../../../lib/pmclua/libpmclua.so"
   local file = beside and io.open(beside)
   if file then file:close() end

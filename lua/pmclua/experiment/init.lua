@@ -62,7 +62,7 @@ local function override_factors(spec, set)
   end
   local unknown = next(set)
   if unknown then
-    error(require("pmclua.cli.options").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
+    error(require("pmclua.base.problem").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
   end
   return factors
 end
@@ -81,7 +81,7 @@ function Experiment:override(overrides)
   if overrides.set then spec.factors = override_factors(spec, overrides.set) end
   local declaration, mistakes = declare.check(spec)
   if #mistakes > 0 then
-    error(require("pmclua.cli.options").usage_error(table.concat(mistakes, "\n")), 0)
+    error(require("pmclua.base.problem").usage_error(table.concat(mistakes, "\n")), 0)
   end
   return setmetatable({ spec = spec, declaration = declaration }, Experiment)
 end

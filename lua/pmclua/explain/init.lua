@@ -1,6 +1,7 @@
---- explain.lua: error objects, and what stands behind an errno. Its rooms are in explain/; nothing of them is
+--- explain/: from an errno and its context to what happened, why and what to do. Nothing of its files is
 --- loaded before something is refused.
 
 return require("pmclua.base.lazy").fields({}, {
-  ["pmclua.explain.problem"] = { "problem", "is", "misuse", "spec", "system", "open", "facts", "times" },
+  ["pmclua.base.problem"] = { "problem", "is", "misuse", "usage_error" },
+  ["pmclua.explain.refusal"] = { "spec", "system", "open", "facts", "times" },
 })

@@ -12,6 +12,8 @@
 -- experiments have, or it is an error with exit status 2. argparse is loaded only for words that are not
 -- plain (options/plain.lua).
 
+local problem = require "pmclua.base.problem"
+
 local M = {}
 
 ---@class pmclua.Option
@@ -27,20 +29,8 @@ local M = {}
 ---@field help? string
 ---@field kind? string its type, filled in here
 
--- ---- errors ----
-
-local Usage = {}
-Usage.__index = Usage
-function Usage:__tostring() return self.message end
-
---- An error object for words of the command line that are wrong: exit status 2.
----@param message string
-function M.usage_error(message)
-  return setmetatable({ message = message, misuse = true, status = 2 }, Usage)
-end
-
 --- Ends the script quietly with exit status 0, after `--help`.
-local function finished() return setmetatable({ message = "", quiet = true, status = 0 }, Usage) end
+local function finished() return problem.problem { code = "", message = "", quiet = true, status = 0 } end
 
 -- ---- declarations ----
 
@@ -244,7 +234,7 @@ local function explain_refusal(message, options, about)
     message = message .. ": a command and its arguments take quotes: 'ls -l'"
   end
   local usage = require("pmclua.cli.help").usage(about.name, about.header, options)
-  return M.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
+  return problem.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
 end
 
 --- Reads words by tables of options.

@@ -1,79 +1,11 @@
---- problem.lua: what the OS kernel or the user's words refused, as what happened, why and what to do.
+--- refusal.lua: what the OS kernel refused, as error objects (base/problem.lua).
 --
--- Invariant: an error object prints as one paragraph that a person can act upon; `code`, `operation`,
--- `event`, `message` and `hint` are for programs. Misuse points at the caller's line, a refusal of the
--- environment at nobody's. The rules of perf_event_open are in explain/open.lua, what is known of the
--- machine in explain/facts.lua.
+-- The rules of perf_event_open are in explain/open.lua, what is known of the machine in explain/facts.lua.
 
 local text = require "pmclua.base.text"
+local problem = require("pmclua.base.problem").problem
 
 local M = {}
-
----@class pmclua.Problem
----@field code string the errno's name ("EACCES"), or another word in capitals
----@field operation? string "open", "execute", "compile", …
----@field event? string name of the event that it concerns
----@field message string what happened and why
----@field reason? string why alone, where `message` says first what happened
----@field hint? string what to do
----@field misuse? boolean the script's mistake, not the environment's
----@field where? string "script.lua:12", of misuse
-local Problem = {}
-Problem.__index = Problem
-
-function Problem:__tostring()
-  local said = self.where and self.where .. ": " .. self.message or self.message
-  if not self.hint then return said end
-  return said .. (said:find "\n" and "\n" or "; ") .. self.hint
-end
-
---- An error object.
----@param fields { code: string, operation?: string, event?: string, message: string, hint?: string,
----   status?: integer }  status: the exit status that it stands for where nothing catches it
----@return pmclua.Problem
-function M.problem(fields) return setmetatable(fields, Problem) end
-
---- Whether a value is one of these objects.
----@param value any
----@return boolean
-function M.is(value) return getmetatable(value) == Problem end
-
--- ---- misuse -------------------------------------------------------------------------------------------
-
--- Chunk names of pmclua's own modules begin so: "@pmclua." where they are embedded, else a folder.
-local OWN = debug.getinfo(1, "S").source:gsub("explain[./]problem%.?l?u?a?$", "")
-
-local function is_own(source)
-  return source:sub(1, #OWN) == OWN or source .. "." == OWN
-end
-
--- The first frame that is neither C nor ours: the line that the user wrote.
-local function users_line()
-  local level = 3
-  while true do
-    local info = debug.getinfo(level, "Sl")
-    if not info then return nil end
-    if info.what ~= "C" and not is_own(info.source) and info.currentline > 0 then
-      return ("%s:%d"):format(info.short_src, info.currentline)
-    end
-    level = level + 1
-  end
-end
-
---- Raises what is a mistake in the calling script, at the line of the script: the nearest caller
---- outside pmclua, however deep inside pmclua it was noticed.
----@param message string
----@param level? integer where there is no such caller: as for error(), from who calls this; default 2
-function M.misuse(message, level)
-  local where = users_line()
-  if not where then
-    local info = debug.getinfo((level or 2) + 1, "Sl")
-    -- A script that returns a call leaves no frame: no place is better than one of ours.
-    local is_theirs = info and info.currentline > 0 and not is_own(info.source)
-    where = is_theirs and ("%s:%d"):format(info.short_src, info.currentline) or nil
-  end
-  error(M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, where = where }, 0)
-end
 
 -- ---- specs --------------------------------------------------------------------------------------------
 
@@ -84,13 +16,13 @@ end
 
 --- What is wrong with an event's spec, as one sentence.
 ---@param spec string
----@param problem { message: string, position?: integer, length?: integer, hint?: string }
+---@param mistake { message: string, position?: integer, length?: integer, hint?: string }
 ---@return string
-function M.spec(spec, problem)
-  local said, hint = problem.message, spec_hint(problem.hint)
-  local whole = not problem.position or problem.position == 1 and (problem.length or 0) >= #spec
+function M.spec(spec, mistake)
+  local said, hint = mistake.message, spec_hint(mistake.hint)
+  local whole = not mistake.position or mistake.position == 1 and (mistake.length or 0) >= #spec
   if not whole then
-    said = ("%s, at character %d of '%s'"):format(said, problem.position, text.safe(spec))
+    said = ("%s, at character %d of '%s'"):format(said, mistake.position, text.safe(spec))
   end
   return hint and said .. "; " .. hint or said
 end
@@ -167,7 +99,7 @@ function M.system(errnum, operation, subject)
   if reasons[code] then why, hint = reasons[code](operation, subject or "") end
   local what = subject and ("cannot %s '%s'"):format(operation, text.safe(subject)) or "cannot " .. operation
   local message = what .. ": " .. (why or said)
-  return M.problem { code = code, operation = operation, message = message, hint = hint }
+  return problem { code = code, operation = operation, message = message, hint = hint }
 end
 
 -- ---- perf_event_open ----------------------------------------------------------------------------------
@@ -184,7 +116,7 @@ end
 -- An event that opened, and whose filter was refused.
 local function filter_refused(failure)
   local why, hint = require("pmclua.explain.filter").why(failure.filter, failure.fields)
-  return M.problem { code = failure.code, operation = "filter", event = failure.event, hint = hint,
+  return problem { code = failure.code, operation = "filter", event = failure.event, hint = hint,
     reason = why,
                      message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
                        text.safe(failure.filter), why) }
@@ -202,7 +134,7 @@ function M.open(failure, facts)
                              { __index = failure })
   local why, hint = rules[failure.code](asked, facts or M.facts())
   if not why then why = select(2, errno(failure.errnum or 0)) end
-  return M.problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
+  return problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
     reason = why,
                      message = ("cannot open %s: %s"):format(subject_of(asked), why) }
 end

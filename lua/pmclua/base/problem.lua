@@ -1,0 +1,82 @@
+--- problem.lua: error objects: what was refused or misused, as what happened, why and what to do.
+--
+-- Invariant: an error object prints as one paragraph that a person can act upon; `code`, `operation`,
+-- `event`, `message` and `hint` are for programs. Misuse points at the caller's line, what the environment
+-- refuses at nobody's. Rules that turn an errno into a sentence are in explain/.
+
+local M = {}
+
+---@class pmclua.Problem
+---@field code string the errno's name ("EACCES"), or another word in capitals
+---@field operation? string "open", "execute", "compile", …
+---@field event? string name of the event that it concerns
+---@field message string what happened and why
+---@field reason? string why alone, where `message` says first what happened
+---@field hint? string what to do
+---@field misuse? boolean the script's mistake, not the environment's
+---@field where? string "script.lua:12", of misuse
+local Problem = {}
+Problem.__index = Problem
+
+function Problem:__tostring()
+  local said = self.where and self.where .. ": " .. self.message or self.message
+  if not self.hint then return said end
+  return said .. (said:find "\n" and "\n" or "; ") .. self.hint
+end
+
+--- An error object.
+---@param fields { code: string, operation?: string, event?: string, message: string, hint?: string,
+---   status?: integer }  status: the exit status that it stands for where nothing catches it
+---@return pmclua.Problem
+function M.problem(fields) return setmetatable(fields, Problem) end
+
+--- Whether a value is one of these objects.
+---@param value any
+---@return boolean
+function M.is(value) return getmetatable(value) == Problem end
+
+-- ---- misuse -------------------------------------------------------------------------------------------
+
+-- Chunk names of pmclua's own modules begin so: "@pmclua." where they are embedded, else a folder.
+local OWN = debug.getinfo(1, "S").source:gsub("base[./]problem%.?l?u?a?$", "")
+
+local function is_own(source)
+  return source:sub(1, #OWN) == OWN or source .. "." == OWN
+end
+
+-- The first frame that is neither C nor ours: the line that the user wrote.
+local function users_line()
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.what ~= "C" and not is_own(info.source) and info.currentline > 0 then
+      return ("%s:%d"):format(info.short_src, info.currentline)
+    end
+    level = level + 1
+  end
+end
+
+--- Raises what is a mistake in the calling script, at the line of the script: the nearest caller
+--- outside pmclua, however deep inside pmclua it was noticed.
+---@param message string
+---@param level? integer where there is no such caller: as for error(), from who calls this; default 2
+function M.misuse(message, level)
+  local where = users_line()
+  if not where then
+    local info = debug.getinfo((level or 2) + 1, "Sl")
+    -- A script that returns a call leaves no frame: no place is better than one of ours.
+    local is_theirs = info and info.currentline > 0 and not is_own(info.source)
+    where = is_theirs and ("%s:%d"):format(info.short_src, info.currentline) or nil
+  end
+  error(M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, where = where }, 0)
+end
+
+--- Words of a command line that are wrong, as an error object: exit status 2.
+---@param message string
+---@return pmclua.Problem
+function M.usage_error(message)
+  return M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, status = 2 }
+end
+
+return M
