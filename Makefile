@@ -31,18 +31,25 @@ LIBS    ?= -lluajit-5.1 -ldl -lpthread
 ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
-# Every file of core/ but main.c is the core's, or the runner's by its name.
-SOURCES := $(notdir $(basename $(wildcard core/*.c)))
-RUNNER  := $(filter runner% launch,$(SOURCES))
-CORE    := $(filter-out main $(RUNNER),$(SOURCES))
-# What the runner shares with the core.
-SHARED  := attr system group witness region userread message cpulist host padding ring drops samples calls calls_frames calls_measure calls_threads calls_spreads
+# core/'s folders: those that the core and the runner share, the core's own, the runner's. A file in one of them
+# is built without being named here.
+SHARED  := host counters message calls
+CORE    := elf lines
+sources = $(sort $(wildcard $(1:%=core/%/*.c)))
+objects = $(patsubst %.c,$(BUILD)/%.o,$1)
 
 SCRIPTS := $(sort $(wildcard scripts/*.lua))
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 
-core_objects   := $(CORE:%=$(BUILD)/%.o)
-runner_objects := $(RUNNER:%=$(BUILD)/%.o) $(SHARED:%=$(BUILD)/%.o)
+core_objects   := $(call objects,core/client.c core/pfm.c $(call sources,$(SHARED) $(CORE)))
+runner_objects := $(call objects,$(call sources,runner $(SHARED)))
+
+# One short line a file; V=1 shows the commands, -s nothing.
+ifneq ($(V)$(findstring s,$(firstword -$(MAKEFLAGS))),)
+say =
+else
+say = @printf '  %-4s %s\n' $1 $2;
+endif
 
 .PHONY: all run test lint check-faults check-fuzz check-soak check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
@@ -50,7 +57,7 @@ ifeq ($(BUILD),build)
 all: pmclua
 
 pmclua: $(BUILD)/pmclua
-	ln -sf $< $@
+	@ln -sf $< $@
 endif
 
 run: ## install what is missing, build, run a first experiment
@@ -91,34 +98,31 @@ lab: ## a prompt in an emulated machine that has a PMU
 bench: all ## what pmclua itself costs, beside its peers (BENCH=--install: which are installed)
 	@./pmclua tests/bench/run.lua $(BENCH)
 
-$(BUILD)/pmclua: $(BUILD)/main.o $(BUILD)/embedded.o $(core_objects)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $^ $(LIBS)
+$(BUILD)/pmclua: $(BUILD)/core/main.o $(BUILD)/embedded.o $(core_objects)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $^ $(LIBS)
 
 # For `require "pmclua"` in a plain luajit.
 $(BUILD)/libpmclua.so: $(core_objects)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
 
 # One name alone: those of a kernel must not meet ours. Tests play an OS kernel through it.
 $(BUILD)/pmclua-runner: $(runner_objects)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol=pmclua_system -o $@ $^ -ldl -lpthread
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol=pmclua_system -o $@ $^ -ldl -lpthread
 
-$(BUILD)/%.o: core/%.c Makefile | $(BUILD)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(BUILD)/core/%.o: core/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h core/cdef.lua
 	@mkdir -p $(@D)
-	@luajit core/cdef.lua $< > $@.new
-	mv $@.new $@
+	$(call say,GEN,$@)luajit core/cdef.lua $< > $@.new && mv $@.new $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
-	@luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS) > $@.new
-	mv $@.new $@
+	$(call say,GEN,$@)luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) \
+	  $(SCRIPTS) > $@.new && mv $@.new $@
 
 $(BUILD)/embedded.o: $(BUILD)/embedded.S
-	$(CC) -c -o $@ $<
-
-$(BUILD):
-	mkdir -p $@
+	$(call say,CC,$<)$(CC) -c -o $@ $<
 
 # Manual pages and completions, from what `--help` prints; NATIVE is a pmclua that runs here.
 NATIVE ?= $(BUILD)/pmclua
@@ -165,4 +169,4 @@ help: ## this
 	@sed -n 's/^\([a-z-]*\):.* ## /make \1 /p' Makefile | while read -r _ target text; do \
 	  printf '  make %-10s %s\n' "$$target" "$$text"; done
 
--include $(wildcard $(BUILD)/*.d)
+-include $(patsubst %.o,%.d,$(BUILD)/core/main.o $(core_objects) $(runner_objects))

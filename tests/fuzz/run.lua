@@ -44,8 +44,8 @@ local MAKE = [[
   cc -O1 -g -shared -fPIC -nostdlib -o "$BUILD/corpus/elf/sample" tests/fuzz/elf_sample.c]]
 local RUN = [[
   rm -f "$BUILD/$1.log"
-  clang -O1 -g "-fsanitize=fuzzer,$SANITIZE" "$STRICT" -Icore -o "$BUILD/$1" "tests/fuzz/$1.c" "$BUILD"/*.o \
-    -ldl -lpthread
+  clang -O1 -g "-fsanitize=fuzzer,$SANITIZE" "$STRICT" -Icore -o "$BUILD/$1" "tests/fuzz/$1.c" \
+    $(find "$BUILD/core" -name '*.o') -ldl -lpthread
   mkdir -p "$BUILD/corpus/$1"
   set -- "$1" "$BUILD/corpus/$1" $(ls -d "tests/fuzz/corpus/$1" 2>/dev/null)
   name=$1

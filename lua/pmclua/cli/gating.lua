@@ -51,14 +51,7 @@ end
 ---@return pmclua.Gating? nil where there is nothing to check; raises a usage error for --gate without limits
 function M.prepare(declaration, overrides)
   local limits = declaration.gate or {}
-<<<<<<< HEAD
   check_options(limits, overrides)
-=======
-  if overrides.gate and #limits == 0 then
-    error(require("pmclua.base.problem").usage_error(
-      "--gate: this experiment declares no limits; `pmclua gate` takes them as --limit"), 0)
-  end
->>>>>>> c97eff3 (base: error objects)
   if #limits == 0 then return nil end
   local output = require "pmclua.report.output"
   output.check(overrides.gate_output)
