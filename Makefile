@@ -148,7 +148,7 @@ install: documents ## into PREFIX (/usr/local), under DESTDIR
 	  'Description: headers of kernels and marks that pmclua measures' 'Version: $(VERSION)' \
 	  'Cflags: -I$${includedir}' > $(DESTDIR)$(PKGDIR)/pmclua.pc
 	install -d $(DESTDIR)$(DOCDIR)
-	install -m 644 lua/README.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
+	install -m 644 lua/REFERENCE.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
 	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md $(DESTDIR)$(DOCDIR)
 	cp -R scripts $(DESTDIR)$(DATADIR)
 	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)

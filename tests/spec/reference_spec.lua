@@ -1,10 +1,10 @@
--- The reference (lua/README.md): every public name is in it, every example runs; and the comments that
+-- The reference (lua/REFERENCE.md): every public name is in it, every example runs; and the comments that
 -- editors read are complete.
 
 local support = require "tests.support"
 
 local LUA = support.root .. "/lua"
-local reference = support.read(LUA .. "/README.md")
+local reference = support.read(LUA .. "/REFERENCE.md")
 
 -- ---- examples ----
 

@@ -38,7 +38,7 @@ local is_waiting = false
 function M.is_waiting() return is_waiting end
 
 --- Declares an experiment; everything is checked, and every mistake reported at once.
----@param spec table lua/README.md, "Experiments"
+---@param spec table lua/REFERENCE.md, "pmc.experiment"
 ---@return pmclua.Experiment
 function M.declare(spec)
   if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end

@@ -79,7 +79,7 @@ end
 --- installed.
 ---@return string?
 function paths.reference()
-  local path = installed { "lua/README.md", "share/doc/pmclua/SCRIPTING.md",
+  local path = installed { "lua/REFERENCE.md", "share/doc/pmclua/SCRIPTING.md",
     "share/doc/pmclua/SCRIPTING.md.gz" }
   return exists(path) and path or nil
 end

@@ -1,0 +1,149 @@
+-- rooms.lua: checks that the sources keep to the order of rooms that lua/README.md and core/README.md list.
+--
+-- usage: luajit tests/rooms.lua          (from the source tree; `make lint` runs it)
+--
+-- Fails where a module requires one of a later room, is missing from the map, declares a class that another
+-- declares too, or exports a function that only tests use; and where a C file includes a header of a later
+-- folder. The order of rooms is that of the maps' tables: `| name | …`.
+
+local findings = {}
+local function find(form, ...) findings[#findings + 1] = form:format(...) end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+local function files(...)
+  local list = {}
+  for _, pattern in ipairs { ... } do
+    local pipe = assert(io.popen(("find %s | LC_ALL=C sort"):format(pattern)))
+    for path in pipe:lines() do list[#list + 1] = path end
+    pipe:close()
+  end
+  return list
+end
+
+-- Rank of each room in the table that follows a heading of a page.
+local function order_of(page, heading)
+  local text, rank, count = read(page), {}, 0
+  local from = assert(text:find(heading, 1, true), page .. " has no heading " .. heading)
+  local section = text:sub(from + #heading):match "^(.-)\n## " or text:sub(from)
+  for name in section:gmatch "\n| ([%w_]+)/? |" do
+    if not rank[name] then
+      count = count + 1
+      rank[name] = count
+    end
+  end
+  return rank, section
+end
+
+-- ---- Lua -----------------------------------------------------------------------------------------------
+
+local LUA = files "lua/pmclua -name '*.lua'"
+local rank, map = order_of("lua/README.md", "## Rooms")
+
+local function module_of(path)
+  return (path:gsub("^lua/pmclua/", ""):gsub("%.lua$", ""):gsub("/init$", ""))
+end
+
+local function without_comments(text) return (("\n" .. text):gsub("\n%s*%-%-[^\n]*", "\n")) end
+
+-- pmclua/init.lua, the public names, stands above all rooms.
+local function check_requires(path, text)
+  local room = path:match "^lua/pmclua/([%w_]+)/"
+  if not room then return end
+  if not rank[room] then return find("%s: the room %s is not in the map of lua/README.md", path, room) end
+  for other in without_comments(text):gmatch [[["']pmclua%.([%w_]+)]] do
+    if rank[other] and rank[other] > rank[room] then
+      find("%s: %s requires %s, which comes after it", path, room, other)
+    end
+  end
+end
+
+local function check_map(path)
+  local module = module_of(path)
+  local room, name = module:match "^([%w_]+)/(.*)$"
+  if name and not map:find("%f[%w_/]" .. name:gsub("%p", "%%%0") .. "%f[^%w_/]") then
+    find("%s: %s is missing from the map of lua/README.md", path, module)
+  end
+  return room
+end
+
+local classes = {}
+local function check_classes(path, text)
+  for class in text:gmatch "%-%-%-@class ([%w_.]+)" do
+    if classes[class] then find("%s: the class %s is declared in %s, too", path, class, classes[class]) end
+    classes[class] = path
+  end
+end
+
+-- How often each word follows a point or colon, or stands alone in quotes (lists of fields), in what is shipped.
+local uses = {}
+local function count_uses(text)
+  for word in without_comments(text):gmatch "[.:]([%a_][%w_]*)" do uses[word] = (uses[word] or 0) + 1 end
+  for word in without_comments(text):gmatch "[\"']([%a_][%w_]*)[\"']" do uses[word] = (uses[word] or 0) + 1 end
+end
+
+local reference = read "lua/REFERENCE.md"
+
+-- A function whose name is met nowhere but in its own definition is nobody's, unless users call it.
+local function check_exports(path, text)
+  local table_name = text:match "\nreturn ([%a_]+)%s*$"
+  for owner, name in text:gmatch "\nfunction ([%a_]+)[.:]([%a_][%w_]*)" do
+    local is_export = owner == table_name or owner:find "^%u"
+    local is_public = reference:find("[.:]" .. name .. "%f[^%w_]")
+    if is_export and uses[name] < 2 and name:find "^%l" and not is_public then
+      find("%s: nothing but tests uses %s.%s", path, owner, name)
+    end
+  end
+end
+
+for _, path in ipairs(files("lua -name '*.lua'", "scripts -name '*.lua'", "core -name '*.lua'")) do
+  count_uses(read(path))
+end
+for _, path in ipairs(LUA) do
+  local text = read(path)
+  check_requires(path, text)
+  check_map(path)
+  check_classes(path, text)
+  check_exports(path, text)
+end
+
+-- ---- C -------------------------------------------------------------------------------------------------
+
+local folder_rank = order_of("core/README.md", "## Folders")
+local C = files "core -name '*.[ch]'"
+
+local function check_includes(path, text)
+  local folder = path:match "^core/([%w_]+)/"
+  if not folder then return end
+  if not folder_rank[folder] then return find("%s: the folder %s is not in core/README.md", path, folder) end
+  for other in text:gmatch '#include "([%w_]+)/' do
+    if not folder_rank[other] or folder_rank[other] > folder_rank[folder] then
+      find("%s: %s includes a header of %s, which comes after it", path, folder, other)
+    end
+  end
+end
+
+local c_uses = {}
+local function count_c_uses(text)
+  for word in text:gmatch "pmclua_[%w_]+" do c_uses[word] = (c_uses[word] or 0) + 1 end
+end
+
+for _, path in ipairs(C) do
+  local text = read(path)
+  check_includes(path, text)
+  if path ~= "core/pmclua.h" then count_c_uses(text) end
+end
+for _, path in ipairs(LUA) do count_c_uses(read(path)) end
+
+-- Each function is defined once: a second mention is its use.
+for name in read("core/pmclua.h"):gmatch "\n[%a][^\n;(]-(pmclua_[%w_]+)%(" do
+  if (c_uses[name] or 0) < 2 then find("core/pmclua.h: nothing but tests uses %s", name) end
+end
+
+for _, finding in ipairs(findings) do print(finding) end
+os.exit(#findings == 0 and 0 or 1)
