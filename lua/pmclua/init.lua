@@ -4,6 +4,9 @@
 
 local pmc = {}
 
+require("pmclua.base.methods").provide("pmclua.report.methods", { "pmclua.Result", "pmclua.Comparison",
+  "pmclua.Gate", "pmclua.RegionResult", "pmclua.Monitor", "pmclua.Experiment" })
+
 -- name = { module, field }; without a field the module itself.
 local PLACES = {
   options    = { "pmclua.cli.options", "declare" },

@@ -12,7 +12,7 @@ local M = {}
 ---@field strict boolean? undecided is not enough
 ---@field output string? path of a file that gets what they conclude
 
-local function usage_error(said) error(require("pmclua.cli.options").usage_error(said), 0) end
+local function usage_error(said) error(require("pmclua.base.problem").usage_error(said), 0) end
 
 local function usable(limits, has_baseline)
   local list = {}

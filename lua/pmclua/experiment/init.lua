@@ -12,7 +12,7 @@ local STATUS = { done = 0, failed = 1, not_held = 3, nothing_counted = 77 }
 --- A checked declaration that can be run.
 ---@class pmclua.Experiment
 ---@field declaration pmclua.Declaration
-local Experiment = {}
+local Experiment = require("pmclua.base.methods").extend({}, "pmclua.Experiment")
 Experiment.__index = Experiment
 Experiment.__tostring = function(self)
   return ("experiment%s: %d workloads, %d events"):format(
@@ -278,13 +278,11 @@ end
 
 -- ---- as a script ----
 
---- The plan as a person reads it.
----@return string
-function Experiment:plan()
+--- What would run: passes, cells and their order.
+---@return table made of plan.make
+function Experiment:planned()
   is_waiting = false
-  local plan = require "pmclua.experiment.plan"
-  local made = plan.make(self.declaration)
-  return require("pmclua.report.plan").render(self.declaration, made)
+  return require("pmclua.experiment.plan").make(self.declaration)
 end
 
 -- Whether a counter counted. Times alone will do where nothing else was asked for, or where one of them decides.

@@ -25,7 +25,7 @@ local text = require "pmclua.base.text"
 ---@field ended? "target"|"command"|"count"|"duration"|"interrupted"|"closed"
 ---@field result? table of a command that has ended: outcome, exit, signal
 ---@field signal? integer that interrupted it
-local Monitor = {}
+local Monitor = require("pmclua.base.methods").extend({}, "pmclua.Monitor")
 
 local M = {}
 
@@ -349,15 +349,6 @@ function Monitor:remarks()
     list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)
   end
   return list
-end
-
---- The intervals as lines of text, until the end: a table for people, or a stream of CSV or JSON.
----@param format? "table"|"csv"|"json"
----@param options? { separator?: string, rates?: boolean, repeat_header?: boolean, utf8?: boolean }  rates: of
----   the table, counts per second; utf8: default: as the locale says
----@return fun(): string? lines each with its newline
-function Monitor:lines(format, options)
-  return require("pmclua.report.stream").lines(self, format or "table", options or {})
 end
 
 --- Ends it; a command that still runs is ended too. A second time does nothing.

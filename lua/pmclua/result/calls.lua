@@ -337,7 +337,7 @@ end
 ---@field interrupted? integer the signal that ended it
 ---@field skipped pmclua.Problem[] why functions that a pattern means were left out
 ---@field subtracted? boolean numbers of calls are without what an empty function's are
-local RegionResult = {}
+local RegionResult = require("pmclua.base.methods").extend({}, "pmclua.RegionResult")
 RegionResult.__index = RegionResult
 
 --- The result of a command's runs, one for each pass over its events.
@@ -405,15 +405,6 @@ function RegionResult:region(name)
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
   error(("no region is called '%s'%s"):format(name, hint), 2)
 end
-
---- As text.
----@param options? pmclua.ReportOptions format: "table", "json"; histogram: the name of an event
----@return string
-function RegionResult:report(options) return require("pmclua.report.regions").render(self, options) end
-
---- The calls that were kept, one a line, as CSV with a header: of the first pass's events.
----@return string
-function RegionResult:calls_csv() return require("pmclua.report.regions_data").calls(self) end
 
 function RegionResult:__tostring() return self:report() end
 

@@ -44,15 +44,8 @@ local M = {}
 ---@field corrected integer intervals that were corrected to hold together
 ---@field level number
 
-local Comparison = {}
+local Comparison = require("pmclua.base.methods").extend({}, "pmclua.Comparison")
 Comparison.__index = Comparison
-
---- The comparison as tables.
----@param options? pmclua.ReportOptions
----@return string
-function Comparison:report(options)
-  return require("pmclua.report").render_comparison(self.result, self, options)
-end
 
 function Comparison:__tostring() return self:report() end
 

@@ -23,7 +23,7 @@ local M = {}
 ---@field results pmclua.GateRow[] each limit in each cell
 ---@field result pmclua.Result that was checked
 ---@field baselines pmclua.Result[] stored ones
-local Gate = {}
+local Gate = require("pmclua.base.methods").extend({}, "pmclua.Gate")
 Gate.__index = Gate
 
 ---@class pmclua.GateRow: pmclua.GateResult
@@ -36,24 +36,7 @@ Gate.__index = Gate
 ---@field is_assumed boolean? the spread was not measured
 ---@field paired boolean? the baseline ran in the same blocks
 
---- What did not hold or could not be decided, a line each; one line where all held.
----@return string
-function Gate:__tostring() return require("pmclua.report.gate").render(self) end
-
---- The gate as text.
----@param options? { format: "text"|"json"|"markdown"|"junit"|nil }
----@return string ending in a newline
-function Gate:report(options)
-  return require("pmclua.report.gate").report(self, options and options.format)
-end
-
---- Writes it.
----@param path? string nil or "-": standard output
----@param format? string by default what the path's ending asks for: .json, .md, .xml (JUnit), else text
-function Gate:write(path, format)
-  format = format or path and require("pmclua.report.gate").format_of(path)
-  require("pmclua.report.output").write(self:report { format = format }, path)
-end
+function Gate:__tostring() return self:summary() end
 
 --- The exit status that it stands for: 0, 3 where a limit fails (with `strict`, too, where one is undecided), 77
 --- where one could not be counted.

@@ -27,7 +27,7 @@ local M = {}
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
 ---@field is_chosen boolean? cells were left out on purpose
-local Result = {}
+local Result = require("pmclua.base.methods").extend({}, "pmclua.Result")
 Result.__index = Result
 
 --- An empty result.
@@ -219,8 +219,6 @@ local COMPARE = { baseline = "string|table", names = "table|string", margin = ""
   floor = "number" }
 local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
   any_host = "boolean", any_cpu = "boolean", run_spread = "number|string" }
-local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
-  separator = "string", stream = "number", plots = "" }
 
 --- Compares cells with their baseline: each event and metric, paired by block.
 ---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
@@ -245,30 +243,6 @@ end
 ---@return pmclua.Warning[] each with kind, message, hint and cell
 function Result:warnings() return require("pmclua.result.warnings").of(self) end
 
---- The result as text.
----@param options? { format?: string, width?: integer, colour?: boolean, utf8?: boolean }
----@return string
-function Result:report(options)
-  check_options("report", options or {}, REPORT, 2)
-  return require("pmclua.report").render(self, options)
-end
-
---- Writes the result in pieces: a million repetitions as CSV need not be one text.
----@param file file*|fun(piece: string) an open file, or what takes each piece
----@param options? pmclua.ReportOptions format, width, colour, utf8, stream
----@return boolean? ok nil where the file could not be written
----@return string? why
-function Result:write(file, options)
-  check_options("write", options or {}, REPORT, 2)
-  local ok, why = true, nil
-  local put = type(file) == "function" and file or function(piece)
-    if ok then ok, why = file:write(piece) end
-  end
-  require("pmclua.report").write(self, put, options)
-  if not ok then return nil, why end
-  return true
-end
-
 --- Stores the result in a new file, as it would have been stored while it ran; of a `where` the cells that it
 --- has. Where nothing was stored, the file lacks what is not kept in memory, and its header says what.
 ---@param path string raises an error object where it is there already or cannot be written
@@ -278,12 +252,6 @@ function Result:store(path)
   require("pmclua.result.save").write(self, path)
   return self
 end
-
---- A plot of the result by gnuplot; prints as text.
----@param options? pmclua.PlotOptions|string a kind ("distribution", "ecdf", "factor", "regression", "order",
----  "histogram"), or kind, name, output (a path that ends in .svg, .png or .txt), format, width, height
----@return pmclua.Plot plot raises an error object where gnuplot is missing
-function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
 
 function Result:__tostring() return self:report() end
 
