@@ -117,7 +117,7 @@ end
 ---@return number seconds
 function M.milliseconds(value, option)
   local bare = value:match "^%d+%.?%d*$"
-  local seconds = bare and tonumber(bare) / 1000 or require("pmclua.experiment.keys").seconds(value)
+  local seconds = bare and tonumber(bare) / 1000 or require("pmclua.base.units").seconds(value)
   if not seconds or seconds <= 0 then
     refuse("%s takes milliseconds, or a time with its unit, not '%s'", option, value)
   end

@@ -5,6 +5,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
+local units = require "pmclua.base.units"
 local metric = require("pmclua.base.lazy").module "pmclua.metric"
 local meant, sorted_keys, spelled = checking.meant, checking.keys, checking.spelled
 
@@ -21,19 +22,6 @@ local function say_stray(what, list, wrong, spelling)
 end
 
 -- ---- small values ----
-
-local SECONDS = { ns = 1e-9, us = 1e-6, ms = 1e-3, s = 1, sec = 1, min = 60, h = 3600 }
-
---- Seconds of a duration: a number, or a string with a unit ("200ms", "5 min").
----@return number? seconds
-function M.seconds(value)
-  if type(value) == "number" then return value > 0 and value or nil end
-  if type(value) ~= "string" then return nil end
-  local number, unit = value:match "^%s*([%d.]+)%s*(%a*)%s*$"
-  number = tonumber(number)
-  local factor = unit == "" and 1 or SECONDS[unit]
-  return number and factor and number > 0 and number * factor or nil
-end
 
 local function is_count(value, least)
   return type(value) == "number" and value % 1 == 0 and value >= least and value < 2 ^ 53
@@ -332,7 +320,7 @@ function check.iterations(value, wrong, key)
 end
 
 function check.timeout(value, wrong)
-  local seconds = M.seconds(value)
+  local seconds = units.seconds(value)
   if not seconds then
     wrong('timeout is a number of seconds or a string such as "500ms", not %s', shown(value))
   end
@@ -394,7 +382,7 @@ function check.target(value, wrong)
 end
 
 function check.delay(value, wrong)
-  local seconds = M.seconds(value)
+  local seconds = units.seconds(value)
   if not seconds then
     wrong("delay is a number of seconds or a string such as \"500ms\", not %s", shown(value))
   end
@@ -441,7 +429,7 @@ function check.stop(value, wrong)
     if not STOP[key] then wrong("stop has no '%s'%s", tostring(key), meant(key, sorted_keys(STOP))) end
   end
   local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
-    seconds = value.time and M.seconds(value.time) }
+    seconds = value.time and units.seconds(value.time) }
   if value.interval and not rule.interval then
     wrong('stop.interval is a percentage such as "1%%", not %s%s', shown(value.interval),
       as_percent(value.interval))

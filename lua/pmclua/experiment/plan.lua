@@ -10,7 +10,7 @@ local units = require "pmclua.event.unit"
 local plan = {}
 
 --- One combination of a workload and a level of each factor.
----@class pmclua.Cell
+---@class pmclua.PlannedCell
 ---@field index integer
 ---@field workload table
 ---@field levels table<string, any>
@@ -30,7 +30,7 @@ end
 
 --- Every cell, in the script's order: levels first, workloads within.
 ---@param declaration pmclua.Declaration
----@return pmclua.Cell[]
+---@return pmclua.PlannedCell[]
 function plan.cells(declaration)
   local cells = {}
   combinations(declaration.factors, 1, {}, function(levels)
@@ -62,7 +62,7 @@ end
 
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
----@return { cells: pmclua.Cell[], passes: table[], anchors: integer[], runs: integer } runs: at most, where
+---@return { cells: pmclua.PlannedCell[], passes: table[], anchors: integer[], runs: integer } runs: at most, where
 ---   a stop rule decides
 function plan.make(declaration)
   if declaration.target then declaration.target:check() end

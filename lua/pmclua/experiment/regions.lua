@@ -235,7 +235,7 @@ end
 
 local function seconds_of(options, key)
   if options[key] == nil then return nil end
-  local seconds = require("pmclua.experiment.keys").seconds(options[key])
+  local seconds = require("pmclua.base.units").seconds(options[key])
   if not seconds then
     explain.misuse(("pmc.regions: %s is seconds or a string such as \"500ms\", not %s"):format(key,
       tostring(options[key])), 3)

@@ -40,7 +40,7 @@ M.OPTIONS = OPTIONS
 
 local function seconds(spec, name, default)
   if spec[name] == nil then return default end
-  local value = require("pmclua.experiment.keys").seconds(spec[name])
+  local value = require("pmclua.base.units").seconds(spec[name])
   if not value then
     local said = 'pmc.monitor: %s is a number of seconds or a string such as "500ms", not %s'
     explain.misuse(said:format(name, tostring(spec[name])), 4)
@@ -247,7 +247,7 @@ end
 local TOO_SHORT_NS = 1e3    -- for an interval of its own, at the end
 
 --- The next interval; nil when the target or command has ended, a limit is reached, or a signal came.
----@return pmclua.Interval?
+---@return pmclua.MonitorInterval?
 function Monitor:next()
   if self.ended then
     self:close()
@@ -266,7 +266,7 @@ function Monitor:next()
 end
 
 --- What was counted from the start until now, as one interval.
----@return pmclua.Interval? nil: counting has not begun
+---@return pmclua.MonitorInterval? nil: counting has not begun
 function Monitor:total()
   if not self.last then return nil end
   return interval.new(self, self.last - self.first, { index = self.index, missed = 0, partial = false,

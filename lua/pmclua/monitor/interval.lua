@@ -6,7 +6,7 @@
 local explain = require "pmclua.explain"
 local text = require "pmclua.base.text"
 
----@class pmclua.Interval
+---@class pmclua.MonitorInterval
 ---@field index integer from 1
 ---@field time number seconds from the start to its end
 ---@field seconds number that it lasted
@@ -92,7 +92,7 @@ function Interval:ran(name)
 end
 
 --- The same interval of each part of the target, where it is divided.
----@return fun(): (integer|string)?, pmclua.Interval?
+---@return fun(): (integer|string)?, pmclua.MonitorInterval?
 function Interval:parts()
   local next_part, monitor = rawget(self, COUNTS):parts(), rawget(self, MONITOR)
   return function()
@@ -125,7 +125,7 @@ local meta = {
 ---@param monitor pmclua.Monitor
 ---@param counts pmclua.Counts of the interval alone
 ---@param facts table index, time, seconds, missed, partial, part
----@return pmclua.Interval
+---@return pmclua.MonitorInterval
 function M.new(monitor, counts, facts)
   local self = { [MONITOR] = monitor, [COUNTS] = counts }
   for name, value in pairs(facts) do self[name] = value end

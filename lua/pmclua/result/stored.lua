@@ -13,7 +13,7 @@ local DAY_SECONDS = 86400
 
 local function seconds(age)
   local days = type(age) == "string" and tonumber(age:match "^%s*([%d.]+)%s*d$")
-  return days and days * DAY_SECONDS or require("pmclua.experiment.keys").seconds(age)
+  return days and days * DAY_SECONDS or require("pmclua.base.units").seconds(age)
 end
 
 --- Removes stored results from the default folder; those being written stay.

@@ -42,7 +42,7 @@ function M.median(values, level)
   return interval_of(sorted, level or DEFAULT_LEVEL)
 end
 
----@class pmclua.Summary: pmclua.Interval
+---@class pmclua.MedianInterval: pmclua.Interval
 ---@field minimum number a lower bound, not a typical value
 ---@field maximum number
 ---@field q1 number lower quartile
@@ -54,7 +54,7 @@ end
 --- Everything that is said of one cell's values of one event.
 ---@param values number[] as measured, in any order
 ---@param level? number default 0.95
----@return pmclua.Summary? summary nil where there is no value or one is not finite
+---@return pmclua.MedianInterval? summary nil where there is no value or one is not finite
 ---@return string? reason
 function M.summary(values, level)
   local sorted, reason = order.sorted(values)

@@ -1,0 +1,54 @@
+--- units.lua: durations, shares and sizes as people write them, and as reports print them, to numbers.
+--
+-- Invariant: what a report prints is understood here: "±1 %", "250%", "1.5 ms", "4 KiB". A bare number is a
+-- duration in seconds or a size in bytes; a share needs its per cent sign, since 1 could mean 1 % or all.
+
+local M = {}
+
+-- ASCII spellings first; "µ" is both the micro sign and the Greek letter.
+local SECONDS = { ns = 1e-9, us = 1e-6, ["\194\181s"] = 1e-6, ["\206\188s"] = 1e-6, ms = 1e-3, s = 1, sec = 1,
+  min = 60, h = 3600, d = 86400 }
+local BYTES = { B = 1, k = 1e3, kB = 1e3, K = 1024, KB = 1e3, KiB = 1024, M = 2 ^ 20, MB = 1e6, MiB = 2 ^ 20,
+  G = 2 ^ 30, GB = 1e9, GiB = 2 ^ 30, T = 2 ^ 40, TB = 1e12, TiB = 2 ^ 40 }
+
+-- The number and the unit of a text: "1.5 ms"; nil where it is neither.
+local function parts(value)
+  if type(value) ~= "string" then return nil end
+  local digits, unit = value:match "^%s*([%d.,]+[eE]?[+-]?%d*)%s*(%S*)%s*$"
+  local number = tonumber(digits and (digits:gsub(",(%d%d%d)", "%1")))       -- "2,000 s"
+  if not number or number >= math.huge then return nil end
+  return number, unit
+end
+
+local function above_zero(number) return number and number > 0 and number < math.huge and number or nil end
+
+--- Seconds of a duration: a number of seconds, or text with a unit ("200ms", "5 min").
+---@param value any
+---@return number? seconds above 0; nil: it is no duration
+function M.seconds(value)
+  if type(value) == "number" then return above_zero(value) end
+  local number, unit = parts(value)
+  local factor = unit == "" and 1 or SECONDS[unit]
+  return above_zero(number and factor and number * factor)
+end
+
+--- A share of 1: "1%", "250 %", "±0.1 %".
+---@param value any
+---@return number? share above 0 (0.01 of "1%"); nil: it is none, which a bare number is not either
+function M.share(value)
+  if type(value) ~= "string" then return nil end
+  local number, unit = parts((value:gsub("^%s*\194\177", ""):gsub("^%s*%+%-", "")))
+  return unit == "%" and above_zero(number / 100) or nil
+end
+
+--- Bytes of a size: a number of bytes, or text with a unit ("4 KiB", "64K", "1.5 MB").
+---@param value any
+---@return number? bytes above 0; nil: it is no size
+function M.bytes(value)
+  if type(value) == "number" then return above_zero(value) end
+  local number, unit = parts(value)
+  local factor = unit == "" and 1 or BYTES[unit]
+  return above_zero(number and factor and number * factor)
+end
+
+return M
