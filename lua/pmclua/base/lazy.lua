@@ -44,4 +44,26 @@ function M.fields(module, rooms)
   })
 end
 
+--- Gives a table fields that are found out when they are first asked for.
+---@param table table
+---@param finders table<string, fun(): any> by field
+---@return table table
+function M.later(table, finders)
+  return setmetatable(table, { later = finders, __index = function(_, name)
+    local find = finders[name]
+    if not find then return nil end
+    rawset(table, name, find())
+    return rawget(table, name)
+  end })
+end
+
+--- Finds out all that `later` has left.
+---@param table table
+---@return table table
+function M.complete(table)
+  local meta = getmetatable(table)
+  for name in pairs(meta and meta.later or {}) do local _ = table[name] end
+  return table
+end
+
 return M

@@ -2,6 +2,7 @@
 --
 -- Invariant: whatever the script does, the one that called it is the running script again afterwards.
 
+local running = require "pmclua.host.running"
 local script = require "pmclua.cli.script"
 
 local M = {}
@@ -25,9 +26,9 @@ end
 
 --- Runs an experiment with what its own options have left of the words.
 local function run(experiment)
-  local overrides = require("pmclua.cli.experiment_options").parse(script.current.args)
+  local overrides = require("pmclua.cli.experiment_options").parse(running.script.args)
   experiment = experiment:override(overrides)
-  experiment.declaration.name = experiment.declaration.name or script.current.name
+  experiment.declaration.name = experiment.declaration.name or running.script.name
   if overrides.plan then return experiment:plan() end
   local store = overrides.store
   if overrides.no_store then store = false end
@@ -50,13 +51,13 @@ function M.call(word, ...)
   if not path then require("pmclua.explain").misuse(why, 3) end
   local chunk = assert(loadfile(path))
   local paths = require "pmclua.host.paths"
-  local current, folder = script.current, paths.script_folder
+  local current, folder = running.script, paths.script_folder
   local words = { [0] = word, ... }
   script.enter(word, path, { ... })
   local ok, value = pcall(function(...)
     return conclude((setfenv(chunk, scope_of(words))(...)))
   end, ...)
-  script.current, paths.script_folder = current, folder
+  running.script, paths.script_folder = current, folder
   if ok then return value end
   if getmetatable(value) == Exit then return value.status end
   if type(value) == "table" and value.quiet and value.status then return value.status end      -- --help

@@ -1,6 +1,8 @@
 --- options.lua: what every experiment takes on the command line, without code of its own.
 
 local options = require "pmclua.cli.options"
+local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
+local usage_error = require("pmclua.base.problem").usage_error
 
 local M = {}
 
@@ -33,20 +35,13 @@ M.list = {
   { "quiet", false, help = "no progress, no notes" },
 }
 
---- A level as it is written on the command line: a number where it is one, true and false, else text.
-local function level(text)
-  if text == "true" or text == "false" then return text == "true" end
-  local value = tonumber(text)
-  return value and value == value and math.abs(value) < math.huge and value or text
-end
-
 local function levels_of(word)
   local name, list = word:match "^([%a_][%w_]*)=(.+)$"
   if not name then
-    error(require("pmclua.base.problem").usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
+    error(usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
   end
   local levels = {}
-  for text in list:gmatch "[^,]+" do levels[#levels + 1] = level(text) end
+  for text in list:gmatch "[^,]+" do levels[#levels + 1] = select_cells.level(text) end
   return name, levels
 end
 
@@ -58,19 +53,6 @@ local function settings(words)
     set[name] = levels
   end
   return set
-end
-
---- A partial cell: "rows" is { workload = "rows" }, "rows,n=256" also has a level.
----@param text string
----@return table
-function M.cell(text)
-  local parts = {}
-  for part in text:gmatch "[^,]+" do
-    local name, value = part:match "^([%a_][%w_]*)=(.+)$"
-    if name and name ~= "workload" then parts[name] = level(value)
-    else parts.workload = name and value or part end
-  end
-  return parts
 end
 
 ---@class pmclua.Overrides what the command line says differently; nil where it says nothing
@@ -110,8 +92,8 @@ local function overrides(given)
   local out = {}
   for name, value in pairs(given) do out[name] = value end
   out.set = given.set and settings(given.set)
-  out.baseline = given.baseline and M.cell(given.baseline)
-  out.against = given.against and M.cell(given.against)
+  out.baseline = given.baseline and select_cells.cell(given.baseline)
+  out.against = given.against and select_cells.cell(given.against)
   out.notes = given.note
   return out
 end
@@ -122,7 +104,7 @@ end
 ---@param args string[]
 ---@return pmclua.Overrides
 function M.parse(args)
-  local script = require("pmclua.cli.script").current
+  local script = require("pmclua.host.running").script
   local given = options.read(args, {}, M.list, options.about(script))
   if script and args == script.args then
     for name, value in pairs(script.given or {}) do given[name] = value end

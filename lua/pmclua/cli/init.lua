@@ -105,10 +105,10 @@ end
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
 local function conclude(value)
   local experiment = package.loaded["pmclua.experiment"]
-  local script = package.loaded["pmclua.cli.script"] and require("pmclua.cli.script").current
+  local script = require("pmclua.host.running").script
   if experiment and experiment.is(value) then
     local context = script or { args = {}, folder = "." }
-    return experiment.main(value, context.args, context)
+    return require("pmclua.cli.experiment").main(value, context.args, context)
   end
   refuse_left_over(script)
   if value == nil and experiment and experiment.is_waiting() then

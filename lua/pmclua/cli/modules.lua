@@ -93,8 +93,8 @@ local BESIDE = { { "/%s.lua", load_lua }, { "/%s/init.lua", load_lua }, { "/%s.s
 
 --- For package.loaders: modules beside the running script. The folder is no template: it may hold ";" and "?".
 local function beside_script(name)
-  local script = package.loaded["pmclua.cli.script"]
-  local folder = script and script.current and script.current.modules
+  local running = package.loaded["pmclua.host.running"]
+  local folder = running and running.script and running.script.modules
   if not folder then return nil end
   local tried = {}
   for i, kind in ipairs(BESIDE) do

@@ -25,7 +25,7 @@ local function said_of(problem, facts) return facts.misuse and facts.message or 
 local told = setmetatable({}, { __mode = "k" })
 
 local function write(text)
-  local script = require("pmclua.cli.script").current
+  local script = require("pmclua.host.running").script
   local said = ("pmclua %s: %s"):format(script and script.word or "-", text)
   io.stdout:flush()
   io.stderr:write(require("pmclua.cli.failure").shown(said), "\n")
@@ -35,7 +35,7 @@ end
 ---@param text string
 ---@return nil
 function M.say(text)
-  local run = require("pmclua.cli.script").current or M
+  local run = require("pmclua.host.running").script or M
   told[run] = told[run] or {}
   if not told[run][text] then write(text) end
   told[run][text] = true

@@ -2,23 +2,9 @@
 --
 -- A script's name is its file's without folder and ".lua". The first folder that has it wins, in the
 -- order of `folders`.
+local running = require "pmclua.host.running"
 
 local M = {}
-
----@class pmclua.Script
----@field word string as the command line has it: a path, or a name
----@field path? string as given, or found; nil: it came by standard input
----@field name string without folder and ".lua"
----@field folder string where its sources are looked for; "." when it has no file
----@field modules? string the same folder from the root, where its modules are looked for; nil: it has no file
----@field args string[] the arguments that nothing has taken yet
----@field words string[] all arguments, as they were given
----@field given? table options of all experiments that pmc.options has met, by field
----@field taken? boolean an experiment has read args and given
-
---- The script that is running; nil in the REPL and for -e.
----@type pmclua.Script?
-M.current = nil
 
 ---@param path string
 ---@return string folder, string name
@@ -116,15 +102,15 @@ end
 function M.enter(word, path, args)
   local folder, name = split(path)
   require("pmclua.host.paths").script_folder = folder
-  M.current = { word = word, path = path, name = name, folder = folder, modules = from_root(folder),
+  running.script = { word = word, path = path, name = name, folder = folder, modules = from_root(folder),
     args = args, words = { unpack(args) } }
-  return M.current
+  return running.script
 end
 
 --- Makes standard input the running script: it has arguments, and no file.
 ---@param args string[]
 function M.enter_stdin(args)
-  M.current = { word = "-", name = "stdin", folder = ".", args = args, words = { unpack(args) } }
+  running.script = { word = "-", name = "stdin", folder = ".", args = args, words = { unpack(args) } }
 end
 
 -- ---- the header ----

@@ -124,7 +124,7 @@ end
 -- ---- the whole ---------------------------------------------------------------------------------------------
 
 local function script_of()
-  local script = package.loaded["pmclua.cli.script"] and require("pmclua.cli.script").current
+  local script = require("pmclua.host.running").script
   if not script or not script.path then return script and { args = without_secrets(script.words) } or nil end
   local text = read_file(script.path)
   return { path = paths.from(core.real_path "." or ".", script.path), hash = text and core.hash(text),

@@ -2,6 +2,7 @@
 
 local control = require("pmclua.base.lazy").module "pmclua.experiment.control"
 local explain = require "pmclua.explain"
+local lazy = require "pmclua.base.lazy"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.counting.passes"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
@@ -161,27 +162,12 @@ end
 local function formula_text(formula) return formula.formula end
 
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
-local LATER = {
-  host = function() return require("pmclua.host.machine").facts() end,
-  how = function(_, made) return require("pmclua.experiment.how").of(made) end,
-  identity = function(declaration, made)
-    return require("pmclua.experiment.resume").identity(declaration, made)
-  end,
-}
-
 local function with_later(header, declaration, made)
-  return setmetatable(header, { __index = function(_, name)
-    local find = LATER[name]
-    if not find then return nil end
-    rawset(header, name, find(declaration, made))
-    return rawget(header, name)
-  end })
-end
-
---- All of a header, what is only found out when asked for included: as it is stored.
-function plan.complete(header)
-  for name in pairs(LATER) do local _ = header[name] end
-  return header
+  return lazy.later(header, {
+    host = function() return require("pmclua.host.machine").facts() end,
+    how = function() return require("pmclua.experiment.how").of(made) end,
+    identity = function() return require("pmclua.experiment.resume").identity(declaration, made) end,
+  })
 end
 
 local function plain_regions(regions)

@@ -32,7 +32,7 @@ end
 local function open(options, header)
   if options.resume then return (require("pmclua.store").append(options.resume)) end
   if options.store == false then return nil end
-  require("pmclua.experiment.plan").complete(header)
+  require("pmclua.base.lazy").complete(header)
   local store = require "pmclua.store"
   if options.store then return store.create(options.store, header) end
   return open_unasked(header)

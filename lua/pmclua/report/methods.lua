@@ -38,6 +38,10 @@ end
 ---@return pmclua.Plot plot raises an error object where gnuplot is missing
 function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
 
+--- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
+---@return string
+function Result:how() return require("pmclua.report.how").render(self.header) end
+
 --- The comparison as tables.
 ---@param options? pmclua.ReportOptions
 ---@return string

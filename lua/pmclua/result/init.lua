@@ -182,7 +182,7 @@ function Result:with(changes)
   end
   local result, baseline = view(self), changes.baseline
   if changes.metrics then add_metrics(result, changes.metrics) end
-  if type(baseline) == "string" then baseline = require("pmclua.cli.experiment_options").cell(baseline) end
+  if type(baseline) == "string" then baseline = select_cells.cell(baseline) end
   if baseline then
     change_header(result, "baseline", baseline)
     require("pmclua.result.compare").check_baseline(result, baseline)
@@ -197,10 +197,6 @@ function Result:with(changes)
   result.cell_list = adopt(result, list)
   return result
 end
-
---- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
----@return string
-function Result:how() return require("pmclua.report.how").render(self.header) end
 
 --- The values of an event or metric in the cells that are meant, in the order of measuring.
 ---@param name string

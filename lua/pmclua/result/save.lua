@@ -36,7 +36,7 @@ local function places_of(result)
 end
 
 local function header_of(result, cells)
-  local header = flat(require("pmclua.experiment.plan").complete(result.header))
+  local header = flat(require("pmclua.base.lazy").complete(result.header))
   header.cells, header.metrics = cells, {}
   for i, metric in ipairs(result.metrics) do header.metrics[i] = metric.source end
   return header

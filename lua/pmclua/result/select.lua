@@ -103,4 +103,28 @@ function M.words(conditions)
   return table.concat(parts, ", ")
 end
 
+-- ---- cells in a text: "rows,n=256" ----
+
+--- A level as it is written in a text: a number where it is one, true and false, else the text.
+---@param text string
+---@return number|boolean|string
+function M.level(text)
+  if text == "true" or text == "false" then return text == "true" end
+  local value = tonumber(text)
+  return value and value == value and math.abs(value) < math.huge and value or text
+end
+
+--- A partial cell: "rows" is { workload = "rows" }, "rows,n=256" also has a level.
+---@param text string
+---@return table
+function M.cell(text)
+  local parts = {}
+  for part in text:gmatch "[^,]+" do
+    local name, value = part:match "^([%a_][%w_]*)=(.+)$"
+    if name and name ~= "workload" then parts[name] = M.level(value)
+    else parts.workload = name and value or part end
+  end
+  return parts
+end
+
 return M

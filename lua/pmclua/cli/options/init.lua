@@ -341,7 +341,7 @@ end
 ---@param declaration pmclua.Option[]
 ---@return table options by name, "_" for "-"; reading one that was not declared raises
 function M.declare(declaration)
-  local script, own = require("pmclua.cli.script").current, {}
+  local script, own = require("pmclua.host.running").script, {}
   local problem = declaration_problem(declaration, own, script)
   if problem then require("pmclua.explain").misuse(problem, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}

@@ -1,0 +1,88 @@
+--- experiment.lua: an experiment that a script returned, as the command line runs it: its options, its report, its
+--- exit status.
+
+local output = require("pmclua.base.lazy").module "pmclua.report.output"
+
+local M = {}
+
+local STATUS = { done = 0, failed = 1, not_held = 3, nothing_counted = 77 }
+
+-- Whether a counter counted. Times alone will do where nothing else was asked for, or where one of them decides.
+local function anything_counted(result)
+  local is_refused = false
+  local deciding = result.event_by_field[result.header.primary]
+  if deciding and deciding.tool then return true end
+  for _, event in ipairs(result.header.events) do
+    if event.status then is_refused = true
+    elseif not event.tool then return true end
+  end
+  return not is_refused
+end
+
+local function say_nothing_counted(quiet)
+  if not quiet then
+    io.stderr:write(("pmclua: none of the events could be counted here: exit status %d\n")
+      :format(STATUS.nothing_counted))
+  end
+  return STATUS.nothing_counted
+end
+
+--- Says how predictions fared on standard error; the exit status they stand for, if any.
+local function report_expectations(result, quiet)
+  local status, held = nil, 0
+  for _, expectation in ipairs(result.expectations) do
+    if expectation.state == "pass" then held = held + 1
+    else io.stderr:write("pmclua: ", require("pmclua.experiment.expect").line(expectation), "\n") end
+    if expectation.state == "fail" then status = STATUS.not_held
+    elseif expectation.state == "uncountable" then status = status or STATUS.nothing_counted end
+  end
+  if held > 0 and not quiet then
+    io.stderr:write(("pmclua: %d of %d predictions hold\n"):format(held, #result.expectations))
+  end
+  return status
+end
+
+local function exit_status(result, gating, quiet)
+  local predicted = report_expectations(result, quiet)
+  local gated = require("pmclua.cli.gating").conclude(gating, result, quiet)
+  if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
+  if result.status == "interrupted" then
+    if result.cut_off and not quiet then
+      io.stderr:write("pmclua: interrupted: ended a repetition that was running (", result.cut_off, ")\n")
+    end
+    if result.path and not quiet then
+      io.stderr:write("pmclua: the same with --resume ", result.path, " does what is missing\n")
+    end
+    return 128 + result.signal
+  end
+  if result.status == "failed" or result.problem then return STATUS.failed end
+  return predicted == STATUS.not_held and predicted or gated or predicted
+    or (anything_counted(result) and STATUS.done or say_nothing_counted(quiet))
+end
+
+--- Runs an experiment that a script returned, with its command line. Returns the exit status.
+---@param experiment pmclua.Experiment
+---@param args string[] what the script's own options have left
+---@return integer
+function M.main(experiment, args, script)
+  local overrides = require("pmclua.cli.experiment_options").parse(args)
+  experiment = experiment:override(overrides)
+  experiment.declaration.name = experiment.declaration.name or script and script.name
+  if overrides.plan then
+    output.write(experiment:plan())
+    return STATUS.done
+  end
+  local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)
+  local store = overrides.store
+  if overrides.no_store then store = false end
+  local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+  local to_terminal = not overrides.output or overrides.output == "-"
+  local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
+  -- With --store - records go to standard output, and a report only to a file.
+  if store ~= "-" or overrides.output then
+    output.write(function(put) result:write(put, options) end, overrides.output)
+  end
+  return exit_status(result, gating, overrides.quiet)
+end
+
+return M
