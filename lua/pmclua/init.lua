@@ -4,8 +4,7 @@
 
 local pmc = {}
 
-require("pmclua.base.methods").provide("pmclua.report.methods", { "pmclua.Result", "pmclua.Comparison",
-  "pmclua.Gate", "pmclua.RegionResult", "pmclua.Monitor", "pmclua.Experiment" })
+require("pmclua.base.methods").provide "pmclua.report.methods"
 
 -- name = { module, field }; without a field the module itself.
 local PLACES = {

@@ -5,23 +5,20 @@
 
 local M = {}
 
-local modules = {}
+local provider
 
---- Names the module that has methods of classes; it returns a table of them by class and name.
+--- Names the module that has such methods; it returns a table of them by class and name.
 ---@param module string
----@param classes string[] as their `---@class` lines have them
-function M.provide(module, classes)
-  for _, class in ipairs(classes) do modules[class] = module end
-end
+function M.provide(module) provider = module end
 
 --- Lets a class have the methods that are provided for it, below its own.
 ---@param class table its `__index` is the class itself
----@param name string "pmclua.Result"
+---@param name string as its `---@class` line has it: "pmclua.Result"
 ---@return table class
 function M.extend(class, name)
   return setmetatable(class, { __index = function(_, method)
-    local module = type(method) == "string" and modules[name]
-    local found = module and require(module)[name][method] or nil
+    local theirs = provider and type(method) == "string" and require(provider)[name]
+    local found = theirs and theirs[method]
     rawset(class, method, found)
     return found
   end })

@@ -105,9 +105,8 @@ end
 
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
----@param reserved? fun(name: string): string? why nothing may have a name; by default those of cells' fields
 ---@return pmclua.Declaration, string[] mistakes
-function declare.check(spec, reserved)
+function declare.check(spec)
   local mistakes = {}
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   local declaration = check_keys(spec, wrong)
@@ -126,7 +125,7 @@ function declare.check(spec, reserved)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.counting.needed").events(declaration, wrong)
   check_primary(declaration, wrong)
-  require("pmclua.experiment.together").check(declaration, wrong, reserved)
+  require("pmclua.experiment.together").check(declaration, wrong)
   return declaration, mistakes
 end
 

@@ -66,7 +66,7 @@ function Delaying:around(pass, _, cell)
   local command = held.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
   local target = declaration.target or require("pmclua.counting.target").held(command.pid, false)
   local ok, result = pcall(function()
-    local opened = watching.open(target, self.passes[pass].groups, declaration.events)
+    local opened = watch.open_planned(target, self.passes[pass].groups, declaration.events)
     local counted = watching.count(opened, function(begin) return run(self, command, begin) end)
     for _, remark in ipairs(opened:remarks()) do self.said[#self.said + 1] = remark end
     opened:close()

@@ -6,20 +6,13 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
 local units = require "pmclua.base.units"
-local metric = require("pmclua.base.lazy").module "pmclua.metric"
+local asked = require "pmclua.counting.asked"
 local meant, sorted_keys, spelled = checking.meant, checking.keys, checking.spelled
 
 local M = {}
 
 -- A value as the script has it: "20" is not 20.
 local function shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
-
--- Reports what would be lost of a list; whether anything would.
-local function say_stray(what, list, wrong, spelling)
-  local problem = checking.stray(what, list, spelling)
-  if problem then wrong("%s", problem) end
-  return problem ~= nil
-end
 
 -- ---- small values ----
 
@@ -61,80 +54,8 @@ local function options_for(spec)
   end }
 end
 
--- A metric that stands among the events.
-local function with_metric_hint(spec, problem)
-  local at = problem.position
-  local word = at and spec:sub(at, at + problem.length - 1)
-  if not word or not metric.named(word) then return problem end
-  local hint = "it is a metric, and stands with the metrics (-M)"
-  return { message = problem.message, position = at, length = problem.length, hint = hint }
-end
-
--- Every event of a list in one string that is wrong, not the first alone.
-local function say_each(spec, problem, options, wrong)
-  for _, each in ipairs(require("pmclua.event.several").of(spec, problem, options)) do
-    wrong("%s", explain.spec(each.spec, with_metric_hint(each.spec, each.problem)))
-  end
-end
-
-function check.events(value, wrong, _, experiment)
-  local events, seen, options = {}, {}, options_for(experiment)
-  if type(value) == "string" then value = { value } end
-  if type(value) ~= "table" then
-    wrong("events must be a list of event names, not a %s", type(value))
-    return {}
-  end
-  local is_lost = say_stray("events", value, wrong, spelled.labelled)
-  for i, spec in ipairs(value) do
-    local list, problem
-    if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
-    else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
-    if problem and type(spec) == "string" then say_each(spec, problem, options, wrong)
-    elseif problem then wrong("%s", problem.message) end
-    for _, event in ipairs(list or {}) do
-      if seen[event.field] then
-        wrong("events '%s' and '%s' would both be called %s: give one a label, \"name = %s\"",
-          seen[event.field], event.spec, event.field, event.spec)
-      end
-      seen[event.field] = event.spec
-    end
-    require("pmclua.event").append(events, list or {})
-  end
-  if #value == 0 and not is_lost then wrong "events is empty: name at least one event" end
-  return events
-end
-
--- The formulae of a list, in which "ipc,cpi" stands for two, as for perf stat -M.
-local function each_formula(list)
-  local all = {}
-  for _, item in ipairs(list) do
-    local is_names = type(item) == "string" and item:find "^[%w_%s]+,[%w_%s,]*[%w_]$"
-    for name in is_names and item:gmatch "[^,%s]+" or function() end do all[#all + 1] = name end
-    if not is_names then all[#all + 1] = item end
-  end
-  return all
-end
-
-function check.metrics(value, wrong)
-  local metrics = {}
-  if type(value) == "string" then value = { value } end
-  if type(value) ~= "table" then
-    wrong("metrics must be a list, not a %s", type(value))
-    return {}
-  end
-  say_stray("metrics", value, wrong, spelled.labelled)
-  for i, formula in ipairs(each_formula(value)) do
-    local parsed, problem
-    if type(formula) == "string" then parsed, problem = metric.parse(formula)
-    else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    if parsed then metrics[#metrics + 1] = require("pmclua.counting.needed").variant(parsed)
-    else
-      wrong("metric '%s': %s%s", tostring(formula), problem.message,
-        problem.hint and "; " .. problem.hint or "")
-    end
-  end
-  return metrics
-end
+function check.events(value, wrong, _, experiment) return asked.events(value, wrong, options_for(experiment)) end
+check.metrics = asked.metrics
 
 local function check_factor(name, levels, wrong)
   if type(name) ~= "string" or not name:match "^[%a_][%w_]*$" then
@@ -146,7 +67,7 @@ local function check_factor(name, levels, wrong)
     wrong("factor %s needs a list of levels", tostring(name))
     levels = {}
   end
-  say_stray("factor " .. tostring(name), levels, wrong)
+  asked.say_stray("factor " .. tostring(name), levels, wrong)
   local seen = {}
   for _, level in ipairs(levels) do
     local kind = type(level)
@@ -180,7 +101,7 @@ function check.factors(value, wrong)
   end
   local pairs_of = {}
   if #value > 0 then
-    say_stray("factors", value, wrong, function(key, levels)
+    asked.say_stray("factors", value, wrong, function(key, levels)
       return ('{ "%s", { %s } }'):format(key, tostring(levels))
     end)
     for i, pair in ipairs(value) do
@@ -218,7 +139,7 @@ function check.workloads(value, wrong)
   if type(value) ~= "table" or getmetatable(value) then value = { value } end
   local list, seen = {}, {}
   local keys = #value > 0 and value or sorted_keys(value)
-  if #value > 0 then say_stray("workloads", value, wrong, spelled_workload) end
+  if #value > 0 then asked.say_stray("workloads", value, wrong, spelled_workload) end
   for i, item in ipairs(keys) do
     local name
     if #value == 0 then name, item = item, value[item] end
@@ -314,7 +235,7 @@ function check.iterations(value, wrong, key)
   end
   if type(value) ~= "table" then return whole(1)(value, wrong, key) end
   for _, count in ipairs(value) do whole(1)(count, wrong, key) end
-  say_stray(key, value, wrong)
+  asked.say_stray(key, value, wrong)
   if #value < 2 then wrong 'iterations is a number, a list of at least two, or "fit"' end
   return value
 end
@@ -408,7 +329,7 @@ end
 local function formulae(reader)
   return function(value, wrong, key)
     local list, given = {}, type(value) == "table" and value or { value }
-    say_stray(key, given, wrong, spelled.condition)
+    asked.say_stray(key, given, wrong, spelled.condition)
     for _, text in ipairs(given) do
       list[#list + 1] = formula(text, wrong, key, require("pmclua.metric")[reader])
     end

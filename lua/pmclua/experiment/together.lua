@@ -54,24 +54,6 @@ end
 
 -- ---- names ----
 
-local OF_REPETITIONS = { iterations = true, wall_ns = true }
-
--- A name in a formula, and of a field of a cell, is that of one thing. The same thing twice is said elsewhere.
-local function check_taken(declaration, wrong, reserved)
-  local taken = {}
-  local function take(what, name, formula)
-    local before = taken[name]
-    local is_another = before and (before.what ~= what or before.formula ~= formula)
-    local why = reserved(name) or OF_REPETITIONS[name] and "every repetition has it"
-      or is_another and before.what .. " has that name"
-    if why then wrong("%s cannot be called '%s': %s", what, name, why) end
-    taken[name] = before or { what = what, formula = formula }
-  end
-  for _, factor in ipairs(declaration.factors) do take("a factor", factor.name) end
-  for _, event in ipairs(declaration.events) do take("an event", event.field) end
-  for _, metric in ipairs(declaration.metrics) do take("a metric", metric.name, metric.formula) end
-end
-
 local function names_of(declaration)
   local names = {}
   for _, event in ipairs(declaration.events) do names[event.field] = true end
@@ -112,12 +94,11 @@ end
 --- Reports what does not go together.
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...) gets each mistake
----@param reserved? fun(name: string): string? as declare.check
-function M.check(declaration, wrong, reserved)
+function M.check(declaration, wrong)
   if declaration.control and not declaration.baseline then
     wrong "control runs the baseline once more: there is no baseline"
   end
-  check_taken(declaration, wrong, reserved or cell_names.reserved)
+  require("pmclua.counting.asked").check_names(declaration, wrong, cell_names.reserved)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
   check_functions(declaration, wrong)

@@ -21,44 +21,6 @@ function M.new(target, passes, events)
   return setmetatable({ target = target, passes = passes, events = events, open = {} }, Watching)
 end
 
-local function names_of(groups, events)
-  local list = {}
-  for i, group in ipairs(groups) do
-    list[i] = { names = {} }
-    for k, index in ipairs(group.events) do list[i].names[k] = events[index].name end
-  end
-  return list
-end
-
-local NOTHING_COUNTED = 77
-
--- Why nothing can be counted, where events were asked for and none of them can be; nil: something can.
-local function nothing_to_count(target, events)
-  local first
-  for _, event in ipairs(events) do
-    if not event.tool then
-      if not event.status then return nil end
-      first = first or event
-    end
-  end
-  return first and explain.problem { code = "ENOTCOUNTED", operation = "open", event = first.name,
-    status = NOTHING_COUNTED,
-    message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
-end
-
---- Opens groups of planned events at every place of a target. Raises a problem where that fails.
----@param target pmclua.Target
----@param groups { attrs: table[], events: integer[] }[]
----@param events pmclua.Event[]
----@return pmclua.Watch
-function M.open(target, groups, events)
-  local problem = nothing_to_count(target, events)
-  if problem then error(problem, 0) end
-  local opened, failure = target:open(groups)
-  if not opened then error(watch.explain(failure, names_of(groups, events)), 0) end
-  return opened
-end
-
 local function switch(opened, method)
   local ok, _, errnum = opened[method](opened)
   if not ok then error(explain.system(errnum, method, "counting " .. opened.target.name), 0) end
@@ -113,7 +75,7 @@ end
 ---@return table result
 function Watching:around(pass, fn)
   if not self.open[pass] then
-    self.open[pass] = M.open(self.target, self.passes[pass].groups, self.events)
+    self.open[pass] = watch.open_planned(self.target, self.passes[pass].groups, self.events)
   end
   return M.count(self.open[pass], function(begin)
     begin()

@@ -69,12 +69,13 @@ local function default_events(spec)
   return { by_cpu and "cpu-clock" or "task-clock", unpack(DEFAULT_EVENTS) }
 end
 
--- The events and metrics, as an experiment reads them.
 local function declared(spec)
   local metrics = spec.metrics or not spec.events and { "ipc" } or nil
-  local declaration, mistakes = require("pmclua.experiment.declare").check({
-    workloads = { function() end }, target = spec.target,
-    events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
+  if spec.target and not require("pmclua.counting.target").is(spec.target) then
+    explain.misuse("pmc.monitor: target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets", 3)
+  end
+  local declaration, mistakes = require("pmclua.counting.asked").check(
+    { events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
   if #mistakes > 0 then explain.misuse("pmc.monitor: " .. table.concat(mistakes, "\n  "), 3) end
   return declaration
 end
@@ -123,7 +124,7 @@ local function open(self, declaration, who, inherit)
   local groups, watch = passes[1].groups, nil
   -- A command is run all the same.
   if #groups > 0 or not self.held then
-    watch = require("pmclua.experiment.watching").open(self.target, groups, declaration.events)
+    watch = require("pmclua.counting.target.watch").open_planned(self.target, groups, declaration.events)
   end
   self.group = require("pmclua.counting.group").over(declaration.events, watch and groups or {}, watch)
 end

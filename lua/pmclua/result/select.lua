@@ -105,21 +105,21 @@ end
 
 -- ---- cells in a text: "rows,n=256" ----
 
---- A level as it is written in a text: a number where it is one, true and false, else the text.
----@param text string
+--- A level as it is written in a text: a number where it is one, true and false, else the word.
+---@param word string
 ---@return number|boolean|string
-function M.level(text)
-  if text == "true" or text == "false" then return text == "true" end
-  local value = tonumber(text)
-  return value and value == value and math.abs(value) < math.huge and value or text
+function M.level(word)
+  if word == "true" or word == "false" then return word == "true" end
+  local value = tonumber(word)
+  return value and value == value and math.abs(value) < math.huge and value or word
 end
 
 --- A partial cell: "rows" is { workload = "rows" }, "rows,n=256" also has a level.
----@param text string
+---@param word string
 ---@return table
-function M.cell(text)
+function M.cell(word)
   local parts = {}
-  for part in text:gmatch "[^,]+" do
+  for part in word:gmatch "[^,]+" do
     local name, value = part:match "^([%a_][%w_]*)=(.+)$"
     if name and name ~= "workload" then parts[name] = M.level(value)
     else parts.workload = name and value or part end

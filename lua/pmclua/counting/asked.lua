@@ -1,0 +1,146 @@
+--- asked.lua: the events and metrics that a script or command line asks for, checked whole.
+--
+-- Every mistake is reported through `wrong(form, …)`, so that all come out at once. Experiments and monitors read
+-- their `events` and `metrics` here.
+
+local checking = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local metric = require("pmclua.base.lazy").module "pmclua.metric"
+local spelled = checking.spelled
+
+local M = {}
+
+--- Reports what would be lost of a list; returns whether anything would.
+---@param what string "events"
+---@param list table
+---@param wrong fun(form: string, ...)
+---@param spelling? fun(key: any, value: any): string how it is written rightly
+function M.say_stray(what, list, wrong, spelling)
+  local problem = checking.stray(what, list, spelling)
+  if problem then wrong("%s", problem) end
+  return problem ~= nil
+end
+
+-- A metric that stands among the events.
+local function with_metric_hint(spec, problem)
+  local at = problem.position
+  local word = at and spec:sub(at, at + problem.length - 1)
+  if not word or not metric.named(word) then return problem end
+  local hint = "it is a metric, and stands with the metrics (-M)"
+  return { message = problem.message, position = at, length = problem.length, hint = hint }
+end
+
+-- Every event of a list in one string that is wrong, not the first alone.
+local function say_each(spec, problem, options, wrong)
+  for _, each in ipairs(require("pmclua.event.several").of(spec, problem, options)) do
+    wrong("%s", explain.spec(each.spec, with_metric_hint(each.spec, each.problem)))
+  end
+end
+
+--- The events of a list as a script or a command line has it.
+---@param value any a list of specs, or one string
+---@param wrong fun(form: string, ...) gets each mistake
+---@param options? table as for pmclua.event.parse
+---@return pmclua.Event[]
+function M.events(value, wrong, options)
+  local events, seen = {}, {}
+  if type(value) == "string" then value = { value } end
+  if type(value) ~= "table" then
+    wrong("events must be a list of event names, not a %s", type(value))
+    return {}
+  end
+  local is_lost = M.say_stray("events", value, wrong, spelled.labelled)
+  for i, spec in ipairs(value) do
+    local list, problem
+    if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
+    else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
+    if problem and type(spec) == "string" then say_each(spec, problem, options, wrong)
+    elseif problem then wrong("%s", problem.message) end
+    for _, event in ipairs(list or {}) do
+      if seen[event.field] then
+        wrong("events '%s' and '%s' would both be called %s: give one a label, \"name = %s\"",
+          seen[event.field], event.spec, event.field, event.spec)
+      end
+      seen[event.field] = event.spec
+    end
+    require("pmclua.event").append(events, list or {})
+  end
+  if #value == 0 and not is_lost then wrong "events is empty: name at least one event" end
+  return events
+end
+
+-- The formulae of a list, in which "ipc,cpi" stands for two, as for perf stat -M.
+local function each_formula(list)
+  local all = {}
+  for _, item in ipairs(list) do
+    local is_names = type(item) == "string" and item:find "^[%w_%s]+,[%w_%s,]*[%w_]$"
+    for name in is_names and item:gmatch "[^,%s]+" or function() end do all[#all + 1] = name end
+    if not is_names then all[#all + 1] = item end
+  end
+  return all
+end
+
+--- The metrics of a list: names and formulae.
+---@param value any
+---@param wrong fun(form: string, ...) gets each mistake
+---@return pmclua.Metric[]
+function M.metrics(value, wrong)
+  local metrics = {}
+  if type(value) == "string" then value = { value } end
+  if type(value) ~= "table" then
+    wrong("metrics must be a list, not a %s", type(value))
+    return {}
+  end
+  M.say_stray("metrics", value, wrong, spelled.labelled)
+  for i, formula in ipairs(each_formula(value)) do
+    local parsed, problem
+    if type(formula) == "string" then parsed, problem = metric.parse(formula)
+    else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
+    if parsed then metrics[#metrics + 1] = require("pmclua.counting.needed").variant(parsed)
+    else
+      wrong("metric '%s': %s%s", tostring(formula), problem.message,
+        problem.hint and "; " .. problem.hint or "")
+    end
+  end
+  return metrics
+end
+
+-- ---- names ----
+
+local OF_REPETITIONS = { iterations = true, wall_ns = true }
+
+-- A name in a formula, and of a field of a cell, is that of one thing. The same thing twice is said elsewhere.
+--- Reports what is called like something else.
+---@param declaration { factors: table[]?, events: pmclua.Event[], metrics: pmclua.Metric[] }
+---@param wrong fun(form: string, ...)
+---@param reserved fun(name: string): string? why nothing may have a name; nil: it is free
+function M.check_names(declaration, wrong, reserved)
+  local taken = {}
+  local function take(what, name, formula)
+    local before = taken[name]
+    local is_another = before and (before.what ~= what or before.formula ~= formula)
+    local why = reserved(name) or OF_REPETITIONS[name] and "every repetition has it"
+      or is_another and before.what .. " has that name"
+    if why then wrong("%s cannot be called '%s': %s", what, name, why) end
+    taken[name] = before or { what = what, formula = formula }
+  end
+  for _, factor in ipairs(declaration.factors or {}) do take("a factor", factor.name) end
+  for _, event in ipairs(declaration.events) do take("an event", event.field) end
+  for _, metric in ipairs(declaration.metrics) do take("a metric", metric.name, metric.formula) end
+end
+
+--- Events and metrics by themselves, without an experiment: those that were asked for and those that metrics need.
+---@param spec { events: any, metrics: any }
+---@param reserved fun(name: string): string? why nothing may have a name
+---@return { events: pmclua.Event[], metrics: pmclua.Metric[] } asked
+---@return string[] mistakes
+function M.check(spec, reserved)
+  local mistakes = {}
+  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local asked = { factors = {}, events = M.events(spec.events, wrong), metrics = M.metrics(spec.metrics or {}, wrong) }
+  require("pmclua.counting.needed").events(asked, wrong)
+  M.check_names(asked, wrong, reserved)
+  return asked, mistakes
+end
+
+return M
