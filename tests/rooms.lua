@@ -83,8 +83,9 @@ end
 -- How often each word follows a point or colon, or stands alone in quotes (lists of fields), in what is shipped.
 local uses = {}
 local function count_uses(text)
-  for word in without_comments(text):gmatch "[.:]([%a_][%w_]*)" do uses[word] = (uses[word] or 0) + 1 end
-  for word in without_comments(text):gmatch "[\"']([%a_][%w_]*)[\"']" do uses[word] = (uses[word] or 0) + 1 end
+  for _, pattern in ipairs { "[.:]([%a_][%w_]*)", "[\"']([%a_][%w_]*)[\"']" } do
+    for word in without_comments(text):gmatch(pattern) do uses[word] = (uses[word] or 0) + 1 end
+  end
 end
 
 local reference = read "lua/REFERENCE.md"

@@ -209,7 +209,8 @@ describe("the command line of an experiment", function()
       "\n  order: randomised blocks of 4, interleaved; the first: cells " } do
       assert.is_truthy(plan:find(part, 1, true), part .. " in:\n" .. plan)
     end
-    for line in plan:gmatch "[^\n]+" do assert.is_true(require("pmclua.base.text").width(line) <= 80, line) end
+    local text = require "pmclua.base.text"
+    for line in plan:gmatch "[^\n]+" do assert.is_true(text.width(line) <= 80, line) end
   end)
 
   it("tells on a terminal how far it is and how long it will take", function()

@@ -62,8 +62,10 @@ describe("the reference", function()
   it("names every method of what public functions return", function()
     local internal = { ["Result:part"] = true, ["Result:add"] = true, ["Result:finish"] = true,
       ["Result:clear"] = true,
-      ["Cell:found"] = true, ["Experiment:planned"] = true, ["Cell:estimate"] = true }      -- for reports and the engine
-    for _, file in ipairs { "result/init", "result/cell", "result/compare", "experiment/init", "report/methods", "counting/group",
+      -- For reports and the engine:
+      ["Cell:found"] = true, ["Experiment:planned"] = true, ["Cell:estimate"] = true }
+    for _, file in ipairs { "result/init", "result/cell", "result/compare", "experiment/init",
+        "report/methods", "counting/group",
         "monitor/init", "monitor/interval", "counting/open" } do
       for line in io.lines(("%s/pmclua/%s.lua"):format(LUA, file)) do
         local method, name = line:match "^function (%u%w*:([%l_]+))%("

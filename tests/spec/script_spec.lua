@@ -158,7 +158,8 @@ describe("a script called from Lua", function()
   it("raises what it raises, and is not the running script any more", function()
     local result = run("error { code = 'OWN' }", [[
       local ok, problem = pcall(pmc.script, "./called.lua")
-      print(ok, problem.code, require("pmclua.host.running").script, require("pmclua.host.paths").script_folder)]])
+      print(ok, problem.code, require("pmclua.host.running").script,
+        require("pmclua.host.paths").script_folder)]])
     assert.equal("false\tOWN\tnil\tnil\n", result.out)
   end)
 

@@ -18,7 +18,9 @@ local function names()
   return list
 end
 
-local function header(name) return require("pmclua.cli.script").header(("%s/%s.lua"):format(SCRIPTS, name)) end
+local function header(name)
+  return require("pmclua.cli.script").header(("%s/%s.lua"):format(SCRIPTS, name))
+end
 
 --- The commands of a header's example: its lines that begin with "pmclua"; others are output.
 local function commands(name)

@@ -91,8 +91,8 @@ end
 ---@param level? integer whose mistake it is, as error() counts from the constructor (default 3)
 ---@param spelled? fun(key: string, value: any): string
 function check.list(what, list, level, spelled)
-  local problem = type(list) == "table" and check.stray(what, list, spelled)
-  if problem then explain.misuse(problem, (level or 3) + 1) end
+  local lost = type(list) == "table" and check.stray(what, list, spelled)
+  if lost then problem.misuse(lost, (level or 3) + 1) end
 end
 
 --- Raises for a map that has entries without a name.

@@ -126,7 +126,7 @@ function M.check_names(declaration, wrong, reserved)
   end
   for _, factor in ipairs(declaration.factors or {}) do take("a factor", factor.name) end
   for _, event in ipairs(declaration.events) do take("an event", event.field) end
-  for _, metric in ipairs(declaration.metrics) do take("a metric", metric.name, metric.formula) end
+  for _, one in ipairs(declaration.metrics) do take("a metric", one.name, one.formula) end
 end
 
 --- Events and metrics by themselves, without an experiment: those that were asked for and those that metrics need.
@@ -137,7 +137,8 @@ end
 function M.check(spec, reserved)
   local mistakes = {}
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
-  local asked = { factors = {}, events = M.events(spec.events, wrong), metrics = M.metrics(spec.metrics or {}, wrong) }
+  local asked = { factors = {}, events = M.events(spec.events, wrong),
+    metrics = M.metrics(spec.metrics or {}, wrong) }
   require("pmclua.counting.needed").events(asked, wrong)
   M.check_names(asked, wrong, reserved)
   return asked, mistakes

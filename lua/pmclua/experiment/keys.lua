@@ -54,7 +54,9 @@ local function options_for(spec)
   end }
 end
 
-function check.events(value, wrong, _, experiment) return asked.events(value, wrong, options_for(experiment)) end
+function check.events(value, wrong, _, experiment)
+  return asked.events(value, wrong, options_for(experiment))
+end
 check.metrics = asked.metrics
 
 local function check_factor(name, levels, wrong)

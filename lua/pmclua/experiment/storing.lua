@@ -22,7 +22,8 @@ local function open_unasked(header)
     io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
     return nil
   end
-  local ok, made = pcall(store.create_unasked, require("pmclua.host.rank").name(header.name or "measure"), header)
+  local name = require("pmclua.host.rank").name(header.name or "measure")
+  local ok, made = pcall(store.create_unasked, name, header)
   if ok then return made end
   local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that this user may "
     .. "write, or name a file with --store\n"

@@ -21,7 +21,9 @@ end
 -- Where the core is. Raises a problem where that cannot be found out.
 local function core_folder()
   local folder, _, errnum = core.folder()
-  return folder or error(require("pmclua.explain").system(errnum, "find", "where pmclua is installed"), 0)
+  if folder then return folder end
+  error(require("pmclua.base.problem").problem { code = core.errno_name(errnum) or "E" .. errnum,
+    operation = "find", message = "cannot find where pmclua is installed: " .. core.errno_text(errnum) }, 0)
 end
 
 -- What the folder of the core is called where it was built or installed: the executable's, the library's, that

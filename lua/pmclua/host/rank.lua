@@ -50,7 +50,7 @@ function M.options(options)
   local own = {}
   for key, value in pairs(options) do own[key] = value end
   if own.store == "-" then
-    require("pmclua.explain").misuse("store: ranks cannot share standard output; name a file", 2)
+    require("pmclua.base.problem").misuse("store: ranks cannot share standard output; name a file", 2)
   end
   if type(own.store) == "string" then own.store = M.path(own.store) end
   -- The file that a rank wrote may be named itself.

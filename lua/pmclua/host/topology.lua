@@ -3,8 +3,8 @@
 -- Parts of a machine are named as perf names them: "S0" a socket, "S0-D0" a die, "S0-D0-C1" a core,
 -- "N0" a NUMA node; a CPU is its number.
 
-local explain = require "pmclua.explain"
 local machine = require "pmclua.host.machine"
+local problem = require("pmclua.base.problem").problem
 local line = machine.line
 
 local M = {}
@@ -67,7 +67,7 @@ end
 function M.online()
   local list = list_in "online" or in_proc_stat()
   if list then return list end
-  error(explain.problem { code = "ENOENT", operation = "read",
+  error(problem { code = "ENOENT", operation = "read",
     message = "cannot tell which CPUs there are: neither sysfs nor /proc/stat can be read",
     hint = "mount sysfs on /sys, or proc on /proc" }, 0)
 end

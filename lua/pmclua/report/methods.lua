@@ -56,7 +56,9 @@ function Gate:summary() return require("pmclua.report.gate").render(self) end
 --- The gate as text.
 ---@param options? { format: "text"|"json"|"markdown"|"junit"|nil }
 ---@return string ending in a newline
-function Gate:report(options) return require("pmclua.report.gate").report(self, options and options.format) end
+function Gate:report(options)
+  return require("pmclua.report.gate").report(self, options and options.format)
+end
 
 --- Writes it.
 ---@param path? string nil or "-": standard output

@@ -100,7 +100,8 @@ local function choice(option)
     for i, word in ipairs(words) do
       if word == text then return option.choices[i] end
     end
-    return nil, ("'%s' is not %s%s"):format(text, require("pmclua.base.text").list(words, "or"), near(text, words))
+    local listed = require("pmclua.base.text").list(words, "or")
+    return nil, ("'%s' is not %s%s"):format(text, listed, near(text, words))
   end
 end
 
@@ -306,8 +307,8 @@ local function strict(values, declared)
   table.sort(names)
   return setmetatable(values, { __index = function(_, name)
     if declared[name] == nil then
-      local problem = ("no option '%s' was declared%s"):format(tostring(name), near(name, names))
-      require("pmclua.explain").misuse(problem, 3)
+      local said = ("no option '%s' was declared%s"):format(tostring(name), near(name, names))
+      require("pmclua.explain").misuse(said, 3)
     end
   end })
 end
@@ -343,7 +344,7 @@ end
 function M.declare(declaration)
   local script, own = require("pmclua.host.running").script, {}
   local problem = declaration_problem(declaration, own, script)
-  if problem then require("pmclua.explain").misuse(problem, 3) end
+  if problem then require("pmclua.explain").misuse(said, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}
   local given = M.read(script and script.args or {}, declaration, common, M.about(script))
   local values, declared = {}, {}
