@@ -103,7 +103,7 @@ end
 function check.map(what, map, form, level)
   for key in pairs(type(map) == "table" and map or {}) do
     if type(key) ~= "string" then
-      explain.misuse(("%s: each entry has a name: %s"):format(what, form), (level or 3) + 1)
+      problem.misuse(("%s: each entry has a name: %s"):format(what, form), (level or 3) + 1)
     end
   end
 end

@@ -168,8 +168,8 @@ local function lists_of(self, usable, events, target)
   if target then others, probes = without_probes(events, usable) end
   local lists = {}
   local is_split = target or has_kinds(events)
-  local lists = is_split and require("pmclua.counting.target").split(events, others) or { others }
-  for _, indices in ipairs(lists) do
+  local parts = is_split and require("pmclua.counting.target").split(events, others) or { others }
+  for _, indices in ipairs(parts) do
     for _, list in ipairs(without_weak(self, events, indices, target)) do lists[#lists + 1] = list end
   end
   if #probes > 0 then lists[#lists + 1] = probes end

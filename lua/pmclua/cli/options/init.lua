@@ -322,8 +322,8 @@ local function declaration_problem(declaration, own, script)
     end
   end
   for _, option in ipairs(declaration) do
-    local problem = problem_of(option, own)
-    if problem then return problem end
+    local why = problem_of(option, own)
+    if why then return why end
   end
 end
 
@@ -332,8 +332,8 @@ end
 ---@return pmclua.Option[] own, pmclua.Option[] common those of every experiment that it takes too
 function M.describe(declaration)
   local own = {}
-  local problem = declaration_problem(declaration, own)
-  if problem then error(problem, 0) end
+  local why = declaration_problem(declaration, own)
+  if why then error(why, 0) end
   return declaration, declaration.experiment ~= false and common_options(own) or {}
 end
 
