@@ -343,8 +343,8 @@ end
 ---@return table options by name, "_" for "-"; reading one that was not declared raises
 function M.declare(declaration)
   local script, own = require("pmclua.host.running").script, {}
-  local problem = declaration_problem(declaration, own, script)
-  if problem then require("pmclua.explain").misuse(said, 3) end
+  local why = declaration_problem(declaration, own, script)
+  if why then problem.misuse(why, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}
   local given = M.read(script and script.args or {}, declaration, common, M.about(script))
   local values, declared = {}, {}
