@@ -86,7 +86,7 @@ guest_specs() {
   echo "the lab: OS kernel $kernel, QEMU's Neoverse N1 with 2 cycles an instruction"
   # With programs at the same addresses each time QEMU translates them once: twice as fast. And the paranoia
   # of most machines, not this distribution's.
-  in_guest --kernel "$kernel" --timeout 420 --sysctl kernel.randomize_va_space=0 \
+  in_guest --kernel "$kernel" --timeout 840 --sysctl kernel.randomize_va_space=0 \
     --sysctl kernel.perf_event_paranoid=2 -- pmclua "$top/tests/support/specs.lua" lab "$@"
 }
 
