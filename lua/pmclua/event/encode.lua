@@ -1,7 +1,7 @@
 --- encode.lua: the parts of a spec to events; who knows the name decides what it is.
 --
 -- A word is asked of the generic names first, which need no file; then of the PMUs that sysfs lists, of
--- tracefs, and last of libpfm4. Each event gets the fields that lua/README.md names; groups are not known
+-- tracefs, and last of libpfm4. Each event gets the fields that README.md names; groups are not known
 -- here.
 
 local cache = require "pmclua.event.cache"

@@ -182,7 +182,7 @@ end
 
 --- How the experiment of a plan is made again.
 ---@param made table of plan.make
----@return table lua/README.md, "The header"
+---@return table store/README.md, "The header"
 function M.of(made)
   local session
   for _, cell in ipairs(made.cells) do

@@ -174,7 +174,7 @@ local function plain_regions(regions)
   return { kind = regions.kind, entries = regions.entries ~= nil or nil }
 end
 
---- The header of the result (lua/README.md, "The header").
+--- The header of the result (store/README.md, "The header").
 ---@param declaration pmclua.Declaration
 ---@param made table of plan.make
 function plan.header(declaration, made)

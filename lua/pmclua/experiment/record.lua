@@ -42,7 +42,7 @@ end
 ---@param pass { groups: table[], events: integer[] }
 ---@param events pmclua.Event[]
 ---@param why? string what ended it badly
----@return table record  lua/README.md, "The record"
+---@return table record  store/README.md, "The record"
 function record.new(step, result, pass, events, why)
   local made = {
     workload = step.cell.workload.name, levels = step.cell.levels, cell = step.cell.index,

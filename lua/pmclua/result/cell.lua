@@ -148,7 +148,7 @@ function Cell:label()
   return table.concat(parts, ", ")
 end
 
--- What lua/README.md, "Results", says that a cell has.
+-- What lua/REFERENCE.md, "Results", says that a cell has.
 local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "cpu", "summary", "label",
   "values", "values_by_block", "components" }
 

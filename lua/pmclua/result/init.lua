@@ -17,7 +17,7 @@ local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
 local M = {}
 
 ---@class pmclua.Result
----@field header table lua/README.md, "The header"
+---@field header table store/README.md, "The header"
 ---@field events table[] of the header, with `index` and `passes`
 ---@field metrics pmclua.Metric[]
 ---@field per_metrics pmclua.Metric[] the cost of one element, for each event
@@ -31,7 +31,7 @@ local Result = require("pmclua.base.methods").extend({}, "pmclua.Result")
 Result.__index = Result
 
 --- An empty result.
----@param header table lua/README.md, "The header"
+---@param header table store/README.md, "The header"
 ---@return pmclua.Result
 function M.new(header)
   local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
@@ -70,7 +70,7 @@ function Result:part(number, record)
 end
 
 --- Takes a record of the plan.
----@param record table lua/README.md, "The record"
+---@param record table store/README.md, "The record"
 function Result:add(record)
   local part = self:part(record.cell, record)
   columns.add(part.columns, record, self.pass_events[record.pass], self.tools,

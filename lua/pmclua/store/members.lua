@@ -1,4 +1,4 @@
---- members.lua: what kind of value each member of a header has (lua/README.md, "The header").
+--- members.lua: what kind of value each member of a header has (store/README.md, "The header").
 ---
 --- Invariant: what is named here is of its kind or is refused, so that nobody later asks. What is not named
 --- is of another version, or said of the host: it is shown and never counted with.

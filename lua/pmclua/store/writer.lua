@@ -56,7 +56,7 @@ end
 --- Creates a result file and writes its first line. Raises where the file is there already or cannot be made,
 --- and where `header` is not a whole one.
 ---@param path string "-": standard output
----@param header table lua/README.md, "The header"
+---@param header table store/README.md, "The header"
 ---@param is_private? boolean the user's alone (0600), and not as the umask has it
 ---@return pmclua.store.Writer
 function M.create(path, header, is_private)
@@ -113,7 +113,7 @@ end
 
 --- Takes a record. It is in the file 0.2 s after it ended at the latest, if `tick` is called.
 --- Raises where it is none of the plan, and where the file cannot be written (the record is kept).
----@param record table lua/README.md, "The record"
+---@param record table store/README.md, "The record"
 function Writer:add(record)
   encoding.check(self.encoder, record)
   self.pending[#self.pending + 1] = record
