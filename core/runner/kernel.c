@@ -218,6 +218,7 @@ static void measure_step(struct seat *seat, void *argument)
     void (*run)(void *, uint64_t) = kernel->run;
     uint64_t iterations = call->run->iterations;
     if (call->run->stack_offset)
+        /* cppcheck-suppress allocaCalled */
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
     int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
