@@ -106,7 +106,7 @@ end
 ---@param name string
 ---@return boolean
 function Machine:has_program(name)
-  for folder in require("pmclua.tool").from_root(os.getenv "PATH"):gmatch "[^:]+" do
+  for folder in require("pmclua.host.tools").from_root(os.getenv "PATH"):gmatch "[^:]+" do
     if self:kind(folder .. "/" .. name) == "file" then return true end
   end
   return false

@@ -6,7 +6,7 @@ local explain = require "pmclua.explain"
 local machine = require "pmclua.host.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
-local tool = require "pmclua.tool"
+local tool = require "pmclua.host.tools"
 
 local M = {}
 

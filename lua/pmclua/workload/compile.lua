@@ -8,7 +8,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.host.paths"
-local tool = require "pmclua.tool"
+local tool = require "pmclua.host.tools"
 local reads = require "pmclua.workload.reads"
 local words = require "pmclua.workload.words"
 

@@ -7,7 +7,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local text = require "pmclua.base.text"
-local tool = require "pmclua.tool"
+local tool = require "pmclua.host.tools"
 
 local M = {}
 

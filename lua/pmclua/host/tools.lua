@@ -1,4 +1,4 @@
---- tool.lua: programs that pmclua itself chooses, as the compiler and gnuplot: never the working directory's.
+--- tools.lua: programs that pmclua itself chooses, as the compiler and gnuplot: never the working directory's.
 --
 -- A folder that is relative or empty in PATH, CPATH and the like means the working directory, which may be
 -- somebody else's: neither pmclua nor the program it starts looks there. A command that the user names is another
