@@ -525,8 +525,6 @@ int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);
 /* Where in the file an address is (as the file has it). -ENXIO: in none of its code. */
 int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset);
-/* The path of the separate debug file in use; NULL: none. */
-const char *pmclua_symbols_debug_file(struct pmclua_symbols *symbols);
 /* The program that loads this one and its libraries ("/lib64/ld-linux-x86-64.so.2"): its length, text and
  * NUL cut to `bytes`. -ENOENT: it is loaded by itself. */
 int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes);

@@ -259,15 +259,6 @@ int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struc
     return result;
 }
 
-const char *pmclua_symbols_debug_file(struct pmclua_symbols *symbols)
-{
-    const char *file = NULL;
-    GElf_Addr bias;
-    elfutils()->dwfl_module_getdwarf(symbols->module, &bias);
-    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &file);
-    return file;
-}
-
 /* ---- names ---- */
 
 enum match { NO_MATCH, BY_GLOB, BY_TAIL, BY_NAME };

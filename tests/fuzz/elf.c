@@ -41,7 +41,6 @@ int fuzz_one(const uint8_t *bytes, size_t count)
             look_at(symbols, i);
         pmclua_symbols_match(symbols, "*", found, FOUND);
         pmclua_symbols_loader(symbols, path, sizeof path);
-        pmclua_symbols_debug_file(symbols);
         pmclua_symbols_close(symbols);
     }
     close(fd);

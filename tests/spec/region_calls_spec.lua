@@ -1,7 +1,7 @@
 -- Calls put together from samples, by samples made by hand: what is a call, what is not, and what each took.
 
 local facts = require("tests.support.regions").facts
-local regions = require "pmclua.core.regions"
+local follower_of = require "tests.support.follower"
 
 local DURATION, ENABLED, RUNNING, EVENT = 1, 2, 3, 4
 
@@ -9,7 +9,7 @@ local DURATION, ENABLED, RUNNING, EVENT = 1, 2, 3, 4
 --- event counts one for each sample unless `more` are counted.
 local function new_thread(setup)
   setup = setup or {}
-  local follower = regions.follow {
+  local follower = follower_of {
     regions = setup.regions or { { name = "f" }, { name = "g" } }, events = 1, cpus = setup.cpus or 2,
     keep = setup.keep, link_register = setup.link_register, return_bytes = setup.return_bytes,
   }

@@ -2,6 +2,7 @@
 
 local core_regions = require "pmclua.core.regions"
 local fixture = require "tests.support.regions"
+local follower_of = require "tests.support.follower"
 local lfs = require "lfs"
 local pmc = require "pmclua"
 local probing = require "pmclua.experiment.probing"
@@ -21,7 +22,7 @@ local F = { 5, 5, 5, -1, 3, 3, 3, -1, 2, 2, 2, -1 }
 local G = { 50, 50, 50, 0, 30, 30, 30, 0, 20, 20, 20, 0 }
 
 local function new_thread()
-  local follower = core_regions.follow { regions = { { name = "f", costs = F }, { name = "g", costs = G } },
+  local follower = follower_of { regions = { { name = "f", costs = F }, { name = "g", costs = G } },
     events = 1, cpus = 1 }
   local thread, now = {}, 0
   function thread.at(kind, which, sp, passed)
@@ -81,7 +82,7 @@ describe("the cost of probing", function()
     t.at("return", 1, 1000, 100)
     local found = t.finish()
     assert.equal(2 + 50, cost(found, found[1].outermost, DURATION))
-    local follower = core_regions.follow { regions = { { name = "f", costs = F, loops = true } }, events = 1 }
+    local follower = follower_of { regions = { { name = "f", costs = F, loops = true } }, events = 1 }
     for i, kind in ipairs { "entry", "entry", "entry", "return" } do
       follower:point { kind = kind, region = 1, sp = 1000, time = 10 * i, tid = 7, values = { i, i, i } }
     end
@@ -91,7 +92,7 @@ describe("the cost of probing", function()
   end)
 
   it("is not taken off where threads share stacks: what a thread spent is no call's", function()
-    local follower = core_regions.follow { regions = { { name = "f", costs = F } }, events = 1 }
+    local follower = follower_of { regions = { { name = "f", costs = F } }, events = 1 }
     for i, kind in ipairs { "entry", "return" } do
       follower:point { kind = kind, region = 1, sp = 1000, time = 10 * i, pid = 7, tid = 6 + i,
         values = { 1, 1, 1 } }

@@ -2,7 +2,7 @@
 -- their own.
 
 local made = require "tests.support.regions"
-local regions = require "pmclua.core.regions"
+local follower_of = require "tests.support.follower"
 local functions = require "pmclua.experiment.regions"
 local support = require "tests.support"
 
@@ -11,7 +11,7 @@ local DURATION = 1
 --- A follower of f and g in threads of process 7: a sample every 10 ns, unless it says when.
 local function process(setup)
   setup = setup or {}
-  local follower = regions.follow { regions = setup.regions or { { name = "f" }, { name = "g" } }, events = 1,
+  local follower = follower_of { regions = setup.regions or { { name = "f" }, { name = "g" } }, events = 1,
     cpus = 1, link_register = setup.link_register }
   local time, self = 0, {}
   local function at(kind, tid, region, sp, pid)

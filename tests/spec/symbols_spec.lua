@@ -69,7 +69,6 @@ describe("the functions of a file", function()
     build(nil, "objcopy", "--strip-all", "--add-gnu-debuglink=" .. debug_file, path, folder .. "/stripped")
     local stripped = open(folder .. "/stripped")
     assert.equal(offset, the(stripped, "only_here").offset)
-    assert.equal(debug_file, stripped:debug_file())
     assert.equal(2, stripped:inlined("copied").places)
   end)
 

@@ -110,13 +110,6 @@ function Symbols:instruction(offset)
     reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }
 end
 
---- The path of the separate debug file in use; nil: none.
----@return string?
-function Symbols:debug_file()
-  local path = C.pmclua_symbols_debug_file(open_handle(self))
-  return path ~= nil and ffi.string(path) or nil
-end
-
 --- The program that loads this one and its libraries; nil: it is loaded by itself.
 ---@return string?
 function Symbols:loader()
