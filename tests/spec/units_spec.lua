@@ -33,6 +33,7 @@ describe("a share", function()
     assert.equal(2.5, units.share "250 %")
     assert.equal(0.01, units.share "±1 %")
     assert.equal(0.001, units.share "+-0.1%")
+    assert.equal(0, units.share "0%")
   end)
 
   it("is understood as reports print it", function()
@@ -43,9 +44,17 @@ describe("a share", function()
   end)
 
   it("is no bare number, which could mean per cent or a part of one", function()
-    for _, value in ipairs { 1, 0.5, "1", "0.5", "0%", "%", "-1%" } do
+    for _, value in ipairs { 1, 0.5, "1", "0.5", "%", "-1%", "1e999%", {}, true } do
       assert.is_nil(units.share(value), tostring(value))
     end
+  end)
+
+  it("that is refused comes with what to write", function()
+    local wants = 'a percentage such as "1%", not '
+    assert.equal(wants .. '0.5: write "0.5%", or "50%"', select(2, units.share(0.5)))
+    assert.equal(wants .. '"2": write "2%"', select(2, units.share "2"))
+    assert.equal(wants .. '"much"', select(2, units.share "much"))
+    assert.equal('a number of seconds or a string such as "500ms", not "1 m"', select(2, units.seconds "1 m"))
   end)
 end)
 

@@ -212,25 +212,27 @@ describe("several comparisons", function()
 end)
 
 describe("a margin", function()
-  it("is a percentage or a share, for all or by name", function()
-    assert.equal(0.01, verdict.share "1%")
-    assert.equal(0.001, verdict.share " ± 0.1 % ")
-    assert.equal(0.02, verdict.share(0.02))
-    assert.same({ default = 0.01, by = {} }, verdict.margins(nil))
-    assert.same({ default = 0.02, by = {} }, verdict.margins "2%")
-    assert.same({ default = 0.02, by = { instructions = 0.001 } },
-                verdict.margins { "2%", instructions = "0.1%" })
-    assert.same({ default = 0.01, by = { instructions = 0 } }, verdict.margins { instructions = "0%" })
+  local function margins(spec)
+    local mistakes = {}
+    local found = verdict.margins(spec, function(why) mistakes[#mistakes + 1] = "margin" .. why end)
+    return found, mistakes
+  end
+
+  it("is a percentage, for all or by name", function()
+    assert.same({}, margins(nil))
+    assert.same({ default = 2.5 }, margins "±250 %")
+    assert.same({ default = 0.02, page_faults = 0.001 }, margins { "2%", ["page-faults"] = "0.1%" })
+    assert.same({ instructions = 0 }, margins { instructions = "0%" })
   end)
 
   it("that is none is refused with how to write one", function()
-    for _, wrong in ipairs { "1", "-1%", "one", 1, -0.1, "100%", true } do
-      local share, reason = verdict.share(wrong)
-      assert.is_nil(share)
-      assert.matches('write "1%%" or 0.01', reason)
+    for _, wrong in ipairs { "1", "-1%", "one", 1, -0.1, true } do
+      local found, mistakes = margins { wrong, cycles = "1%" }
+      assert.same({ cycles = 0.01 }, found)
+      assert.equal(1, #mistakes)
+      assert.matches('margin is a percentage such as "1%"', mistakes[1], 1, true)
     end
-    assert.is_nil(verdict.margins { "1%", "2%" })
-    assert.is_nil(verdict.margins { cycles = "much" })
+    assert.same({ "margin: only one stands without a name" }, select(2, margins { "1%", "2%" }))
   end)
 end)
 

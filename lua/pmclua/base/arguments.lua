@@ -23,6 +23,11 @@ function check.meant(word, words)
   return near and (", did you mean '%s'?"):format(near) or ""
 end
 
+--- A value as the script has it: "20" is not 20.
+---@param value any
+---@return string
+function check.shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
+
 -- ---- lists -----------------------------------------------------------------------------------------------
 
 -- How an entry that has a name is written in a list: of events and metrics, of conditions, of anything else.
@@ -32,7 +37,7 @@ check.spelled = {
     local has_sign = tostring(value):find "^%s*[<>=~!]"
     return ('"%s %s%s"'):format(key, has_sign and "" or "== ", value)
   end,
-  alone = function(_, value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end,
+  alone = function(_, value) return check.shown(value) end,
 }
 
 local function by_kind_and_name(a, b)

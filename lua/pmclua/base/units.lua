@@ -2,6 +2,9 @@
 --
 -- Invariant: what a report prints is understood here: "±1 %", "250%", "1.5 ms", "4 KiB". A bare number is a
 -- duration in seconds or a size in bytes; a share needs its per cent sign, since 1 could mean 1 % or all.
+-- The reason why a value is refused reads on after "NAME is".
+
+local shown = require("pmclua.base.arguments").shown
 
 local M = {}
 
@@ -25,20 +28,33 @@ local function above_zero(number) return number and number > 0 and number < math
 --- Seconds of a duration: a number of seconds, or text with a unit ("200ms", "5 min").
 ---@param value any
 ---@return number? seconds above 0; nil: it is no duration
+---@return string? why not, with what to write
 function M.seconds(value)
-  if type(value) == "number" then return above_zero(value) end
-  local number, unit = parts(value)
+  local number, unit = value, ""
+  if type(value) ~= "number" then number, unit = parts(value) end
   local factor = unit == "" and 1 or SECONDS[unit]
-  return above_zero(number and factor and number * factor)
+  local seconds = above_zero(number and factor and number * factor)
+  if seconds then return seconds end
+  return nil, ('a number of seconds or a string such as "500ms", not %s'):format(shown(value))
+end
+
+-- What a bare number may have been meant for.
+local function as_percent(value)
+  local number = above_zero(tonumber(value))
+  if not number then return "" end
+  local alone = ('write "%g%%"'):format(number)
+  return (number < 1 and ': %s, or "%g%%"' or ": %s"):format(alone, number * 100)
 end
 
 --- A share of 1: "1%", "250 %", "±0.1 %".
 ---@param value any
----@return number? share above 0 (0.01 of "1%"); nil: it is none, which a bare number is not either
+---@return number? share from 0 (0.01 of "1%"); nil: it is none; nor is a bare number
+---@return string? why not, with what to write
 function M.share(value)
-  if type(value) ~= "string" then return nil end
-  local number, unit = parts((value:gsub("^%s*\194\177", ""):gsub("^%s*%+%-", "")))
-  return unit == "%" and above_zero(number / 100) or nil
+  local digits = type(value) == "string" and value:gsub("^%s*\194\177", ""):gsub("^%s*%+%-", "")
+  local number, unit = parts(digits)
+  if unit == "%" then return number / 100 end
+  return nil, ('a percentage such as "1%%", not %s%s'):format(shown(value), as_percent(value))
 end
 
 --- Bytes of a size: a number of bytes, or text with a unit ("4 KiB", "64K", "1.5 MB").

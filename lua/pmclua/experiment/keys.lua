@@ -7,12 +7,9 @@ local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
 local units = require "pmclua.base.units"
 local asked = require "pmclua.counting.asked"
-local meant, sorted_keys, spelled = checking.meant, checking.keys, checking.spelled
+local meant, sorted_keys, spelled, shown = checking.meant, checking.keys, checking.spelled, checking.shown
 
 local M = {}
-
--- A value as the script has it: "20" is not 20.
-local function shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
 
 -- ---- small values ----
 
@@ -242,13 +239,16 @@ function check.iterations(value, wrong, key)
   return value
 end
 
-function check.timeout(value, wrong)
-  local seconds = units.seconds(value)
-  if not seconds then
-    wrong('timeout is a number of seconds or a string such as "500ms", not %s', shown(value))
+-- A value that one of the readers of base/units.lua takes.
+local function quantity(read)
+  return function(value, wrong, key)
+    local number, why = read(value)
+    if not number then wrong("%s is %s", key, why) end
+    return number
   end
-  return seconds
 end
+local duration, share = quantity(units.seconds), quantity(units.share)
+check.timeout, check.delay = duration, duration
 
 local function one_of(...)
   local words = { ... }
@@ -263,31 +263,8 @@ check.layout = one_of("fixed", "randomise")
 check.read = one_of("auto", "syscall", "user", "toggle")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
--- A number alone could be a share or per cent.
-local function margin_of(value)
-  local percent = type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
-  return percent and percent > 0 and percent / 100 or nil
-end
-
--- What a number may have been meant for, in words.
-local function as_percent(value)
-  if type(value) ~= "number" or value <= 0 then return "" end
-  local alone = ('write "%g%%"'):format(value)
-  return (value < 1 and ': %s, or "%g%%"' or ": %s"):format(alone, value * 100)
-end
-
---- { default = ratio, event = ratio, … } of "1%" or { "1%", instructions = "0.1%" }.
 function check.margin(value, wrong)
-  if type(value) ~= "table" then value = { value } end
-  local margins = {}
-  for key, item in pairs(value) do
-    local ratio = margin_of(item)
-    if not ratio then
-      wrong('margin is a percentage such as "1%%", not %s%s', shown(item), as_percent(item))
-    end
-    margins[key == 1 and "default" or tostring(key):gsub("-", "_")] = ratio
-  end
-  return margins
+  return require("pmclua.verdict").margins(value, function(why) wrong("margin%s", why) end)
 end
 
 --- A formula over counts by one of metric.lua's readers.
@@ -302,14 +279,6 @@ end
 function check.target(value, wrong)
   if require("pmclua.counting.target").is(value) then return value end
   wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
-end
-
-function check.delay(value, wrong)
-  local seconds = units.seconds(value)
-  if not seconds then
-    wrong("delay is a number of seconds or a string such as \"500ms\", not %s", shown(value))
-  end
-  return seconds
 end
 
 function check.inherit(value, wrong)
@@ -351,15 +320,9 @@ function check.stop(value, wrong)
   for key in pairs(value) do
     if not STOP[key] then wrong("stop has no '%s'%s", tostring(key), meant(key, sorted_keys(STOP))) end
   end
-  local rule = { interval = value.interval and margin_of(value.interval), repetitions = value.repetitions,
-    seconds = value.time and units.seconds(value.time) }
-  if value.interval and not rule.interval then
-    wrong('stop.interval is a percentage such as "1%%", not %s%s', shown(value.interval),
-      as_percent(value.interval))
-  end
-  if value.time and not rule.seconds then
-    wrong('stop.time is a duration such as "5min", not %s', shown(value.time))
-  end
+  local rule = { repetitions = value.repetitions }
+  if value.interval then rule.interval = share(value.interval, wrong, "stop.interval") end
+  if value.time then rule.seconds = duration(value.time, wrong, "stop.time") end
   if value.repetitions then whole(1)(value.repetitions, wrong, "stop.repetitions") end
   if not (value.repetitions or value.time) then wrong "stop needs a limit: repetitions or time" end
   return rule

@@ -152,13 +152,12 @@ end
 
 local MILLION = 1e6
 
---- A bound in parts per million, of "5%" or 0.05.
+--- A bound in parts per million, of "5%".
 local function duty_of(value)
-  local share = type(value) == "number" and value
-    or type(value) == "string" and tonumber(value:match "^%s*([%d.]+)%s*%%%s*$")
-  if type(value) == "string" and share then share = share / 100 end
-  if not share or share <= 0 or share > 1 then
-    explain.misuse(("pmc.regions: duty is a share such as \"5%%\", not %s"):format(tostring(value)), 4)
+  local share, why = require("pmclua.base.units").share(value)
+  if not share then explain.misuse("pmc.regions: duty is " .. why, 4) end
+  if share == 0 or share > 1 then
+    explain.misuse(("pmc.regions: duty is above 0 and at most 100%%, not %s"):format(value), 4)
   end
   return math.max(1, math.floor(share * MILLION))
 end
@@ -235,19 +234,15 @@ end
 
 local function seconds_of(options, key)
   if options[key] == nil then return nil end
-  local seconds = require("pmclua.base.units").seconds(options[key])
-  if not seconds then
-    explain.misuse(("pmc.regions: %s is seconds or a string such as \"500ms\", not %s"):format(key,
-      tostring(options[key])), 3)
-  end
-  return seconds
+  local seconds, why = require("pmclua.base.units").seconds(options[key])
+  return seconds or explain.misuse(("pmc.regions: %s is %s"):format(key, why), 3)
 end
 
 --- Runs a command and follows the calls of its regions; or those of a process that runs already, for a
 --- while (`duration`; else until an interrupt, or its end).
 ---@param command string|table a command string, pmc.command{…}, or pmc.pid(N)
 ---@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
----   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: number|string,
+---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string,
 ---   session?: pmclua.Session }  calibrate: false leaves the cost of probing unmeasured; subtract: what
 ---   probing costs is taken off the numbers of calls; duty: the share of its time that
 ---   a process may lose by being followed, as "5%"

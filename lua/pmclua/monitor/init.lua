@@ -40,12 +40,8 @@ M.OPTIONS = OPTIONS
 
 local function seconds(spec, name, default)
   if spec[name] == nil then return default end
-  local value = require("pmclua.base.units").seconds(spec[name])
-  if not value then
-    local said = 'pmc.monitor: %s is a number of seconds or a string such as "500ms", not %s'
-    explain.misuse(said:format(name, tostring(spec[name])), 4)
-  end
-  return value
+  local value, why = require("pmclua.base.units").seconds(spec[name])
+  return value or explain.misuse(("pmc.monitor: %s is %s"):format(name, why), 4)
 end
 
 local SHORTEST = 1e-3

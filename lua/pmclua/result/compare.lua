@@ -153,13 +153,11 @@ local function comparable(found, list)
 end
 
 local function margins_of(result, spec)
-  if spec == nil then
-    return function(name) return names.margin(result, name) end
+  local margins = verdict.margins(spec or {}, function(why) explain.misuse("margin" .. why, 6) end)
+  for name in pairs(margins) do
+    if name ~= "default" then names.check(result, name) end
   end
-  local margins, why = verdict.margins(spec)
-  if not margins then explain.misuse("margin: " .. why, 4) end
-  for name in pairs(margins.by) do names.check(result, name) end
-  return function(name) return margins.by[name] or margins.default end
+  return function(name) return margins[name] or margins.default or names.margin(result, name) end
 end
 
 local function why_absent(pair)

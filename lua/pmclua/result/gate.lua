@@ -257,8 +257,8 @@ end
 
 local function run_spread(asked)
   if asked == nil then return nil end
-  local share, why = require("pmclua.verdict").share(asked)
-  return share or explain.misuse("run_spread: " .. why, 5)
+  local share, why = require("pmclua.base.units").share(asked)
+  return share or explain.misuse("run_spread is " .. why, 5)
 end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
@@ -289,7 +289,7 @@ end
 ---  ran in the same blocks
 ---@field any_host? boolean compare results of other microcodes and OS kernels too
 ---@field any_cpu? boolean compare results of other CPUs too
----@field run_spread? number|string standard deviation between runs, a share or "5%", where there is one baseline
+---@field run_spread? string standard deviation between runs, as "5%", where there is one baseline
 
 local function check_options(options)
   if options.baseline and options.against then

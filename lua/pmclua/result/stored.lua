@@ -9,20 +9,14 @@ local store = require "pmclua.store"
 
 local M = { folder = store.folder, list = store.list, latest = store.latest }
 
-local DAY_SECONDS = 86400
-
-local function seconds(age)
-  local days = type(age) == "string" and tonumber(age:match "^%s*([%d.]+)%s*d$")
-  return days and days * DAY_SECONDS or require("pmclua.base.units").seconds(age)
-end
-
 --- Removes stored results from the default folder; those being written stay.
 ---@param options { keep?: integer, older_than?: number|string } keep: the newest stay; older_than: seconds,
 ---  "12h", "30d": only what was not written to for so long goes. With both, what both say
 ---@return pmclua.store.Entry[] removed
 function M.prune(options)
   options = options or {}
-  local keep, age = options.keep, options.older_than and seconds(options.older_than)
+  local keep = options.keep
+  local age = options.older_than and require("pmclua.base.units").seconds(options.older_than)
   if keep == nil and options.older_than == nil then explain.misuse("prune takes keep or older_than", 2) end
   if keep ~= nil and not (type(keep) == "number" and keep >= 0 and keep % 1 == 0) then
     explain.misuse("prune: keep is a whole number, not " .. tostring(keep), 2)

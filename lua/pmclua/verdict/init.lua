@@ -6,6 +6,7 @@
 
 local lazy = require "pmclua.base.lazy"
 local interval = lazy.module "pmclua.stats.interval"
+local units = lazy.module "pmclua.base.units"
 
 local M = {}
 
@@ -39,39 +40,18 @@ function M.levels(names, primary, cells, level)
   return levels, others
 end
 
---- A share: "1%", "±0.1 %", or a number that is one already.
----@param value string|number
----@return number? share
----@return string? reason
-function M.share(value)
-  local share = value
-  if type(value) == "string" then
-    local digits = value:gsub("^%s*±%s*", ""):match "^%s*(%d*%.?%d+)%s*%%%s*$"
-    share = digits and tonumber(digits) / 100
-  end
-  if type(share) ~= "number" or not (share >= 0 and share < 1) then
-    return nil, ("%s is no share of 100 %%: write \"1%%\" or 0.01"):format(tostring(value))
-  end
-  return share
-end
-
---- The margins of a declaration: `margin = "1%"`, or `{ "1%", instructions = "0.1%" }`.
----@param spec? string|number|table
----@return { default: number, by: table<string, number> }? margins
----@return string? reason
-function M.margins(spec)
-  if type(spec) ~= "table" then spec = { spec } end
-  local margins = { default = M.DEFAULT_MARGIN, by = {} }
-  for key, value in pairs(spec) do
-    local share, reason = M.share(value)
-    if not share then return nil, reason end
-    if key == 1 then
-      margins.default = share
-    elseif type(key) == "string" then
-      margins.by[key:gsub("-", "_")] = share
-    else
-      return nil, "only one margin stands without a name"
-    end
+--- The margins of `margin = "1%"` or `{ "1%", instructions = "0.1%" }`.
+---@param spec string|table
+---@param wrong fun(why: string) gets each mistake, to be read on after "margin"
+---@return table<string, number> margins shares by field; `default`: of the fields without one, if said
+function M.margins(spec, wrong)
+  local margins = {}
+  for key, value in pairs(type(spec) == "table" and spec or { spec }) do
+    local share, why = units.share(value)
+    if not share then wrong(" is " .. why)
+    elseif key == 1 then margins.default = share
+    elseif type(key) == "string" then margins[key:gsub("-", "_")] = share
+    else wrong ": only one stands without a name" end
   end
   return margins
 end
