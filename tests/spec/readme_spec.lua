@@ -33,6 +33,7 @@ describe("README.md", function()
   for _, entry in ipairs(commands()) do
     local command, shown = unpack(entry)
     it("has a command that runs and prints what is shown: " .. command, function()
+      support.need(support.have_root() or not command:find "^pmclua regions", "probes need root")
       support.need(support.have "cc" or not command:find "matrix", "no C compiler")
       if command:find "^pmclua pages" then support.need_unwatched "a watcher has page faults of its own" end
       local bin = support.folder()
