@@ -40,8 +40,15 @@ describe("an event", function()
     assert.equal("power", e.pmu)
     assert.equal("0", e.cpus)
     assert.is_true(one("msr/smi/").snapshot)
-    assert.equal("msec", one("task-clock").unit)
-    assert.equal(1e-6, one("task-clock").scale)
+  end)
+
+  it("of a clock is a number of nanoseconds, which perf prints in milliseconds", function()
+    for _, spec in ipairs { "task-clock", "cpu-clock:u", "1:1", "software//", "page-faults/config=1/" } do
+      local e = one(spec)
+      assert.same({ "ns", 1 }, { e.unit, e.scale }, spec)
+      local printed = require("dkjson").decode(event.json({ e }, spec)).events[1]
+      assert.same({ "msec", 1e-6 }, { printed.unit, printed.scale }, spec)
+    end
   end)
 
   it("is refused where its scale is there and cannot be read", function()

@@ -4,6 +4,7 @@
 -- named in its first line.
 
 local event = require "pmclua.event"
+local json = require "dkjson"
 
 local M = {}
 
@@ -155,7 +156,8 @@ local function event_differences(ours, row, expected_leader, differ)
   if ours.leader ~= expected_leader then
     differ(("leader is %s, perf has %s"):format(tostring(ours.leader), tostring(expected_leader)))
   end
-  if ours.unit ~= row.unit then differ(("unit is '%s', perf has '%s'"):format(ours.unit, row.unit)) end
+  local unit = json.decode(event.json({ ours }, ours.spec)).events[1].unit
+  if unit ~= row.unit then differ(("unit is '%s', perf has '%s'"):format(unit, row.unit)) end
   if not same_name(ours.name, row.name) then
     differ(("name is '%s', perf has '%s'"):format(ours.name, row.name))
   end

@@ -136,7 +136,7 @@ local function estimate(counts, place)
   why = running > 0 and why_unknown(counts, place)
   if why then return nil, why end
   local is_whole = running >= enabled or place.event.core_cpus          -- of a kind of core: never scaled
-  return tonumber(raw) * (is_whole and 1 or enabled / running) * place.scale
+  return tonumber(raw) * (is_whole and 1 or enabled / running) * place.event.scale
 end
 
 local RawView = {

@@ -85,7 +85,6 @@ local function place_events(self, events, target)
   local usable = {}
   for i, event in ipairs(events) do
     local place = { event = event }
-    place.unit, place.scale = require("pmclua.event.unit").of(event)
     if event.tool then
       explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 4)
     end
@@ -275,7 +274,6 @@ function group.over(events, groups, watch)
   local self = new_group()
   for i, event in ipairs(events) do
     local place = { event = event, note = event.note }
-    place.unit, place.scale = require("pmclua.event.unit").of(event)
     if event.status then place.refused = { status = event.status, why = event.why } end
     self.list[i], self.fields[i] = place, event.field
     self.places[event.field], self.places[event.name] = place, place

@@ -31,12 +31,6 @@ local function modifiers_of(item, index)
   return item.modifiers or word
 end
 
--- perf's unit for the two clocks, which count nanoseconds.
-local function clock_unit(attr)
-  if attr.type == names.TYPE_SOFTWARE and (attr.config == 0 or attr.config == 1) then return "msec", 1e-6 end
-  return "", 1
-end
-
 -- The terms that say an item's event to a PMU by its own name: "cycles,config1=1" for "cycles/config1=1/".
 local function terms_for_pmu(item, with_head)
   local given = item.slash and item.text:match("/(.*)/") or ""
@@ -103,7 +97,7 @@ local function encode_numeric(item, type, config, modifier_index, options)
     source = sources[attr.type] or "pmu", pmu = own_pmus[attr.type], attr = attr, settings = settings,
     verified = is_verified(attr, options),
   }
-  event.unit, event.scale = clock_unit(attr)
+  event.unit = names.unit(attr)
   return is_for_any_core(attr) and on_core_pmus(event, item, options) or { event }, modifiers
 end
 
@@ -170,7 +164,7 @@ local function encode_on(one, terms, position, tree)
     event.unit, event.scale = alias.unit, alias.scale
     event.snapshot, event.per_package = alias.snapshot or nil, alias.per_package or nil
   elseif #terms == 0 then
-    event.unit, event.scale = clock_unit(attr)
+    event.unit = names.unit(attr)
   end
   probe.place(event, taken, position)
   return event

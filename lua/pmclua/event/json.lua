@@ -3,6 +3,7 @@
 -- The order of keys is fixed, 64-bit words are "0x…" strings, everything else is a number, a string or
 -- null. Only breakpoints have breakpoint fields; only probes have uprobe_path or kprobe_func, at the end.
 
+local names = require "pmclua.event.names"
 local quote = require("dkjson").quotestring
 
 local M = {}
@@ -22,8 +23,16 @@ local function integer(value)
   return value and ("%d"):format(value) or "null"
 end
 
+-- perf prints the two clocks, which count nanoseconds, in milliseconds.
+local function unit_of(event)
+  local is_clock = event.unit == "ns" and event.attr and names.unit(event.attr) == "ns"
+  if is_clock then return "msec", 1e-6 end
+  return event.unit, event.scale
+end
+
 local function event_line(event)
   local attr = event.attr
+  local unit, scale = unit_of(event)
   local is_breakpoint = attr and attr.bp_type ~= nil
   local function config(field)
     if not attr or is_breakpoint and (field == "config1" or field == "config2") then return "null" end
@@ -41,8 +50,8 @@ local function event_line(event)
   for _, field in ipairs(bits) do parts[#parts + 1] = { field, integer(attr and (attr[field] or 0)) } end
   for _, part in ipairs({
     { "leader", integer(event.leader and event.leader - 1) },
-    { "unit", text(event.unit) },
-    { "scale", ("%.17g"):format(event.scale) },
+    { "unit", text(unit) },
+    { "scale", ("%.17g"):format(scale) },
     { "pmu", text(event.pmu) },
     { "cpus", text(event.cpus) },
   }) do parts[#parts + 1] = part end

@@ -4,7 +4,6 @@
 -- the time stamp, and stood still did not count: virtual machines show such counters and do not run them.
 
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
-local units = require("pmclua.base.lazy").module "pmclua.event.unit"
 
 local M = {}
 
@@ -17,7 +16,7 @@ local ADVANCING_MSR = { [0] = true, true, true, true, [5] = true, [6] = true }
 function M.must_advance(event)
   local attr = event.opened or event.attr
   if event.tool or not attr then return false end
-  if units.of(event) == "Joules" then return true end
+  if event.unit == "Joules" then return true end
   return event.pmu == "msr" and ADVANCING_MSR[tonumber(attr.config or 0)] == true
 end
 

@@ -89,6 +89,15 @@ function M.name_of(type, config)
   end
 end
 
+--- The unit that an attr's counts are in: those of the two clocks are nanoseconds. perf prints them in
+--- milliseconds (json.lua).
+---@param attr table
+---@return "ns"|""
+function M.unit(attr)
+  local is_clock = attr.type == M.TYPE_SOFTWARE and (attr.config == 0 or attr.config == 1)
+  return is_clock and "ns" or ""
+end
+
 --- Names for a search or a hint: every generic name and alias.
 ---@return string[]
 function M.all()

@@ -10,13 +10,6 @@ local M = {}
 
 local PMU = { [names.TYPE_HARDWARE] = "cpu", [names.TYPE_SOFTWARE] = "software" }
 
--- perf's unit for the two clocks, which count nanoseconds.
-local function unit_of(generic)
-  local is_clock = generic.type == names.TYPE_SOFTWARE and generic.config <= 1
-  if is_clock then return "msec", 1e-6 end
-  return "", 1
-end
-
 -- Generic hardware events stand for several on a hybrid CPU.
 local function is_one(generic, options)
   return generic.type == names.TYPE_SOFTWARE
@@ -29,13 +22,13 @@ local function event_of(word, options)
   if generic and is_one(generic, options) then
     event = { source = generic.source, pmu = PMU[generic.type],
       attr = { type = generic.type, config = generic.config } }
-    event.unit, event.scale = unit_of(generic)
+    event.unit = names.unit(generic)
   else
     event = not generic and tool.find(word) or nil
   end
   if not event then return nil end
   event.spec, event.name, event.field, event.verified = word, word, (word:gsub("-", "_")), true
-  event.scale = event.scale or 1
+  event.scale = 1
   return event
 end
 

@@ -6,7 +6,6 @@ local lazy = require "pmclua.base.lazy"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.counting.passes"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
-local units = require "pmclua.event.unit"
 
 local plan = {}
 
@@ -145,8 +144,7 @@ end
 -- ---- what is stored and shown of a plan ----
 
 local function plain_event(event)
-  local unit, scale = units.of(event)
-  return { spec = event.spec, name = event.name, field = event.field, unit = unit, scale = scale,
+  return { spec = event.spec, name = event.name, field = event.field, unit = event.unit, scale = event.scale,
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
     verified = event.verified, hybrid = event.core_cpus and true or nil,

@@ -131,8 +131,7 @@ local function whole_count(made, index, events)
   local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
   local was_shared = enabled and not is_placed and running < enabled
   local share = was_shared and tonumber(enabled) / tonumber(running) or 1
-  local _, scale = require("pmclua.event.unit").of(event)
-  return tonumber(count) * share * scale
+  return tonumber(count) * share * (event.scale or 1)
 end
 
 --- What formulae see of one record: counts by event field, of the whole repetition or of one iteration (for

@@ -97,10 +97,9 @@ local function variant_of(metric, events)
 end
 
 local function columns_of(declaration)
-  local units, columns, by_field = require "pmclua.event.unit", {}, {}
+  local columns, by_field = {}, {}
   for _, event in ipairs(declaration.events) do
-    local unit = units.of(event)
-    columns[#columns + 1] = { field = event.field, title = event.name, unit = unit, event = event }
+    columns[#columns + 1] = { field = event.field, title = event.name, unit = event.unit, event = event }
   end
   for _, asked in ipairs(declaration.metrics) do
     local metric = variant_of(asked, declaration.events)
