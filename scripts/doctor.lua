@@ -31,9 +31,9 @@
 local pmc = require "pmclua"
 
 local opt = pmc.options {
-  { "truths", false, help = "count what is known beforehand, and say which figures can be trusted" },
-  { "overhead", false, help = "what measuring costs, by each way in which counts are read" },
-  { "format", "table", choices = { "table", "json" }, value = "F", help = "how it is printed" },
+  { "truths", false, help = "count work whose counts are known, and report which numbers are true" },
+  { "overhead", false, help = "measure the overhead of each way of reading counters" },
+  { "format", "table", choices = { "table", "json" }, value = "F", help = "output format" },
   { "json", false, help = "the same as --format json" },
   experiment = false,
 }

@@ -27,16 +27,16 @@ local pmc = require "pmclua"
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "metric" }
 
 local opt = pmc.options {
-  { "source", choices = SOURCES, value = "S", help = "only those of this source" },
-  { "pmu", value = "P", help = "only of this PMU or tracepoint system: a name, or a glob" },
-  { "all", false, help = "libpfm4's events for other machines too" },
-  { "available", false, help = "only what opens here" },
-  { "metrics", false, help = "the named metrics alone, with their events and variants" },
-  { "encode", value = "SPEC", help = "print the attrs that a spec stands for" },
-  { "explain", value = "SPEC", help = "what it counts, why each field is as it is, and whether it opens" },
-  { "format", "table", choices = { "table", "json" }, value = "F", help = "of the list" },
+  { "source", choices = SOURCES, value = "S", help = "only events from this source" },
+  { "pmu", value = "P", help = "only events of this PMU or tracepoint system (name or glob)" },
+  { "all", false, help = "include libpfm4's events for other machines" },
+  { "available", false, help = "only events that open on this machine" },
+  { "metrics", false, help = "list the named metrics, with their events and variants" },
+  { "encode", value = "SPEC", help = "print the perf_event_attr of each event in SPEC" },
+  { "explain", value = "SPEC", help = "explain what SPEC counts, each field, and whether it opens" },
+  { "format", "table", choices = { "table", "json" }, value = "F", help = "list format" },
   { "json", false, help = "the same as --format json" },
-  { "word", {}, type = "string", argument = true, many = true, help = "what to search for" },
+  { "word", {}, type = "string", argument = true, many = true, help = "words to search for" },
   experiment = false,
 }
 

@@ -27,7 +27,7 @@
 
 local pmc = require "pmclua"
 
-local opt = pmc.options { { "command", "wc /bin/sh", argument = true, help = "what to run" } }
+local opt = pmc.options { { "command", "wc /bin/sh", argument = true, help = "command to run" } }
 
 return pmc.experiment {
   question    = "How much does time depend on the environment's size?",

@@ -16,8 +16,8 @@
 local pmc = require "pmclua"
 
 local opt = pmc.options {
-  { "output", short = "o", value = "FILE", help = "the new file" },
-  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells the files apart" },
+  { "output", short = "o", value = "FILE", help = "file to write" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes the files" },
   { "files", argument = true, many = true, help = "stored results" },
   experiment = false,
 }

@@ -24,20 +24,20 @@ local pmc = require "pmclua"
 local STATUS = { failed = 125 }
 
 local opt = pmc.options(pmc.targets.options {
-  { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with its unit, as 2s" },
-  { "event", short = "e", many = true, value = "LIST", help = "what to count, as perf spells it" },
-  { "metric", short = "M", many = true, value = "NAME", help = "formulae such as ipc" },
-  { "duration", value = "T", help = "end after this long, as 10s" },
-  { "count", type = "integer", value = "N", help = "end after N lines" },
-  { "delay", short = "D", value = "MS", help = "begin to count so much later" },
+  { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with a unit, e.g. 2s" },
+  { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
+  { "metric", short = "M", many = true, value = "NAME", help = "metrics to compute, such as ipc" },
+  { "duration", value = "T", help = "stop after this long, e.g. 10s" },
+  { "count", type = "integer", value = "N", help = "stop after N lines" },
+  { "delay", short = "D", value = "MS", help = "start counting this long after the start" },
   { "rates", false, short = "r", help = "show counts per second" },
-  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "of the lines" },
-  { "separator", short = "x", value = "SEP", help = "CSV with this between fields" },
+  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "line format" },
+  { "separator", short = "x", value = "SEP", help = "CSV with this field separator" },
   { "json", false, short = "j", help = "the same as --format json" },
-  { "output", short = "o", value = "FILE", help = "write there (- is standard output)" },
-  { "append", false, help = "add to FILE instead of replacing it" },
-  { "quiet", false, short = "q", help = "no notes" },
-  { "command", rest = true, help = "what to run, and its arguments" },
+  { "output", short = "o", value = "FILE", help = "write to FILE (- is standard output)" },
+  { "append", false, help = "append to FILE instead of replacing it" },
+  { "quiet", false, short = "q", help = "print no notes" },
+  { "command", rest = true, help = "command to run, and its arguments" },
   experiment = false,
 })
 

@@ -45,13 +45,14 @@ local pmc = require "pmclua"
 local KINDS = { "distribution", "ecdf", "factor", "regression", "order", "histogram", "time" }
 
 local opt = pmc.options {
-  { "kind", short = "k", choices = KINDS, value = "K", help = "of plot" },
-  { "name", short = "n", value = "EVENT", help = "event or metric (default: the one that decides)" },
-  { "output", short = "o", value = "FILE", help = "write the picture there: .svg, .png or .txt" },
-  { "format", choices = { "text", "svg", "png" }, value = "F", help = "whatever FILE is called" },
+  { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },
+  { "name", short = "n", value = "EVENT", help = "event or metric (default: the primary one)" },
+  { "output", short = "o", value = "FILE", help = "write the picture to FILE: .svg, .png or .txt" },
+  { "format", choices = { "text", "svg", "png" }, value = "F",
+    help = "picture format, whatever FILE is called" },
   { "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
-  { "metrics", short = "M", many = true, value = "FORMULA", help = "more metrics, such as ipc" },
-  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
+  { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
   { "width", type = "integer", value = "N", help = "pixels, or characters of text" },
   { "height", type = "integer", value = "N", help = "pixels, or characters of text" },
   { "files", {}, type = "string", argument = true, many = true, value = "FILE", help = "stored results" },

@@ -37,17 +37,17 @@ local pmc = require "pmclua"
 local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
 
 local opt = pmc.options {
-  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
-  { "output", short = "o", value = "FILE", help = "write the report there (- is standard output)" },
-  { "baseline", value = "CELL", help = "what others are compared with: a workload, or n=256" },
-  { "primary", value = "NAME", help = "the quantity that decides" },
-  { "metrics", short = "M", many = true, value = "FORMULA", help = "more metrics, such as ipc" },
-  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what tells several files apart" },
-  { "how", false, help = "how to make it again: sources, compiler, programs, arguments" },
-  { "list", false, help = "name the stored results, the newest first" },
+  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
+  { "primary", value = "NAME", help = "the event or metric that decides" },
+  { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
+  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
+  { "how", false, help = "show how it was made: sources, compiler, programs, arguments" },
+  { "list", false, help = "list the stored results, newest first" },
   { "prune", false, help = "delete old stored results" },
-  { "keep", type = "integer", value = "N", help = "with --prune: the newest that stay (100)" },
-  { "older-than", value = "AGE", help = "with --prune: only what is as old as this, as 30d" },
+  { "keep", type = "integer", value = "N", help = "with --prune: keep the newest N (default 100)" },
+  { "older-than", value = "AGE", help = "with --prune: delete only results older than this, e.g. 30d" },
   { "files", {}, type = "string", argument = true, many = true, value = "FILE", help = "stored results" },
   experiment = false,
 }

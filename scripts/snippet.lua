@@ -26,17 +26,17 @@ local pmc = require "pmclua"
 local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
 
 local opt = pmc.options {
-  { "c", false, short = "c", help = "the words are C, not assembly" },
-  { "init", value = "CODE", help = "run once before the loop; declares what C uses, as 'int x = 1'" },
-  { "against", many = true, value = "CODE", help = "another, compared with the first" },
-  { "syntax", value = "S", help = "of the assembly: intel (default on x86) or att" },
-  { "unroll", 100, type = "integer", value = "N", help = "copies in a turn of the loop" },
-  { "events", short = "e", many = true, value = "LIST", help = "what to count" },
-  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "how often it is measured" },
-  { "pin", value = "CPUS", help = "run on these CPUs" },
-  { "quiet", false, help = "no progress" },
-  { "format", "table", choices = FORMATS, value = "F", help = "of the report" },
-  { "code", argument = true, many = true, help = "what stands in the loop" },
+  { "c", false, short = "c", help = "the snippet is C, not assembly" },
+  { "init", value = "CODE", help = "code before the loop; declares the variables, e.g. 'int x = 1'" },
+  { "against", many = true, value = "CODE", help = "another snippet to compare with the first" },
+  { "syntax", value = "S", help = "assembly syntax: intel (default on x86) or att" },
+  { "unroll", 100, type = "integer", value = "N", help = "copies per iteration of the loop" },
+  { "events", short = "e", many = true, value = "LIST", help = "events to count" },
+  { "repetitions", 30, type = "integer", short = "r", value = "N", help = "number of repetitions" },
+  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "quiet", false, help = "show no progress" },
+  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "code", argument = true, many = true, help = "the snippet" },
   experiment = false,
 }
 

@@ -8,17 +8,18 @@ local text = require "pmclua.base.text"
 local M = {}
 
 local LIST = {
-  { "pid", short = "p", value = "PID", help = "count these processes with all their threads (1,2)" },
-  { "tid", short = "t", value = "TID", help = "count these threads alone (1,2)" },
-  { "all-cpus", false, short = "a", help = "count all that happens on all CPUs" },
-  { "cpu", short = "C", value = "CPUS", help = "count all that happens on these CPUs, as 0,2-3" },
-  { "cgroup", short = "G", value = "NAME", help = "count the tasks of these cgroups, each apart (a,b)" },
-  { "per-cpu", false, short = "A", help = "each CPU apart" },
-  { "per-core", false, help = "each core apart" },
-  { "per-die", false, help = "each die apart" },
-  { "per-socket", false, help = "each socket apart" },
-  { "per-node", false, help = "each NUMA node apart" },
-  { "per-thread", false, help = "each thread of -p or -t apart" },
+  { "pid", short = "p", value = "PID", help = "count these processes with all their threads, e.g. 1,2" },
+  { "tid", short = "t", value = "TID", help = "count these threads only, e.g. 1,2" },
+  { "all-cpus", false, short = "a", help = "count everything on all CPUs" },
+  { "cpu", short = "C", value = "CPUS", help = "count everything on these CPUs, e.g. 0,2-3" },
+  { "cgroup", short = "G", value = "NAME",
+    help = "count the tasks of these cgroups, each separately, e.g. a,b" },
+  { "per-cpu", false, short = "A", help = "each CPU separately" },
+  { "per-core", false, help = "each core separately" },
+  { "per-die", false, help = "each die separately" },
+  { "per-socket", false, help = "each socket separately" },
+  { "per-node", false, help = "each NUMA node separately" },
+  { "per-thread", false, help = "each thread of -p or -t separately" },
 }
 
 --- A script's own options with those of targets after them.

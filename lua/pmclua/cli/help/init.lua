@@ -90,7 +90,7 @@ function M.explanation(option)
   local default = option[2]
   if type(default) == "table" then default = #default > 0 and table.concat(default, ",") or nil end
   if default then words[#words + 1] = ("(default: %s)"):format(tostring(default)) end
-  if option.many then words[#words + 1] = "(several are possible)" end
+  if option.many then words[#words + 1] = "(may be repeated)" end
   return table.concat(words, " ")
 end
 
