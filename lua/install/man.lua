@@ -113,7 +113,7 @@ Results go to standard output, everything else to standard error.
 
 What a script may say, every function, workload and key of an experiment, is in `SCRIPTING.md` in the folder
 `share/doc/pmclua` of where pmclua is installed; `READING.md` there explains the words of reports, `TRAPS.md`
-what counters do that one does not expect, `CI.md` gates in continuous integration.]]
+how counters mislead, `CI.md` gates in continuous integration.]]
 
 --- pmclua(1).
 ---@param scripts install.Script[]
