@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
--- What does a branch cost that the processor cannot predict?
+-- What does an unpredictable branch cost?
 --
--- method: the same loop over the same bytes, sorted (the branch is taken in one long run) and as they
---   came (taken by chance); the sorted ones are the baseline. The extra column is the cost of one byte.
+-- method: runs the same loop over the same bytes, once sorted (the branch goes one way for a long time,
+--   then the other) and once in random order. The sorted bytes are the baseline. The extra column is the
+--   cost of one byte.
 -- usage: pmclua branches [--set n=1024,32768]
 -- example:
 --   pmclua branches --repetitions 10
@@ -12,9 +13,10 @@
 --        n     sorted  ±        /byte   unsorted  ±        /byte  ratio  verdict
 --    1,024    1.64 µs  13 %   1.60 ns    1.56 µs  7.3 %  1.52 ns  0.954  undecided
 --   32,768   37.63 µs  8.9 %  1.15 ns   237.6 µs  3.7 %  7.25 ns  6.338  SLOWER
--- reading: `instructions` are nearly the same; what the unsorted loop costs more is misprediction: the
---   difference in cycles, divided by the difference in branch-misses, is the cost of one.
--- caveats: with few bytes a processor learns the order by heart, and the difference vanishes: see n=1024.
+-- reading: both loops execute nearly the same `instructions`; the extra cost of the unsorted loop is
+--   misprediction. The difference in cycles divided by the difference in branch-misses is the cost of one.
+-- caveats: with few bytes, the processor learns the pattern by heart and the difference vanishes: see
+--   n=1024.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
--- What does a load cost, by the size of what is walked through?
+-- What does a load cost, by the size of the working set?
 --
--- method: dependent loads in random order through a working set, one cache line apart; each load waits
---   for the one before it, so the cost of an iteration is the latency of wherever the data lies.
+-- method: follows a chain of dependent loads in random order through a working set, one cache line apart.
+--   Each load waits for the one before it, so an iteration costs the latency of wherever the data lies.
 -- usage: pmclua caches [--set bytes=16384,1048576]
 -- example:
 --   pmclua caches --repetitions 10 --set bytes=16384,1048576
@@ -12,8 +12,10 @@
 --    bytes   median  95 % interval         shape   quality
 --   16 KiB  1.77 ns  1.70 … 1.82           ▅▁▆▃█   noisy
 --    1 MiB  8.51 ns  8.04 … 10.24          █▅▅▁▅   noisy
--- reading: steps in the cost are the sizes of the caches: each level's latency is the plateau before a step.
--- caveats: beyond the TLB's reach its misses are in the cost too (see pmclua tlb); huge pages move that step.
+-- reading: the cost rises in steps at the sizes of the caches; the plateau before a step is the latency
+--   of that level.
+-- caveats: beyond the reach of the TLB its misses are part of the cost (see pmclua tlb); huge pages move
+--   that step.
 
 local pmc = require "pmclua"
 

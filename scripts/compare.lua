@@ -1,10 +1,10 @@
 #!/usr/bin/env pmclua
 -- Which of these commands costs less, and is the difference real?
 --
--- method: the commands run interleaved in randomised blocks, so that what drifts falls on all of them
---   alike; each is compared with the first by the ratio within a block, with its interval and a verdict
---   against a margin. With files of stored results instead of commands, these are compared, the first is
---   the baseline.
+-- method: runs the commands interleaved, in randomised blocks, so that drift affects all of them alike.
+--   Each command is compared with the first: the ratio within a block, its interval, and a verdict against
+--   a margin. If stored results are given instead of commands, they are compared, with the first as
+--   baseline.
 -- usage: pmclua compare [OPTIONS] 'COMMAND A' 'COMMAND B' ...
 --        pmclua compare [OPTIONS] A.jsonl B.jsonl ...
 -- example:
@@ -21,12 +21,14 @@
 --   branches                 –         –      –  <not supported>: this virtual …
 --   branch-misses            –         –      –  <not supported>: this virtual …
 --   * primary; the others corrected for 4 comparisons
--- reading: `same` is within the margin, `undecided` needs more repetitions or a quieter machine; only the
---   primary event's interval (marked *) is uncorrected. --limit 'task_clock <= +3%' exits 3 where a command (or
---   file) is beyond that of the first, and 77 where that cannot be said, as `pmclua gate` does.
--- caveats: commands are split into words without a shell; --shell has them run by /bin/sh. A command
---   compared with itself shows how much differs by chance here. Output goes to /dev/null, for which some
---   programs do less (GNU grep ends at its first match): --shell 'grep x FILE | cat' has it all written.
+-- reading: `same`: the difference is within the margin. `undecided`: more repetitions or a quieter
+--   machine are needed. Only the interval of the primary event (marked *) is uncorrected. --limit
+--   'task_clock <= +3%' exits 3 if a command (or file) exceeds the first by more, and 77 if that cannot be
+--   decided for want of counts, as `pmclua gate` does.
+-- caveats: commands are split into words without a shell; --shell runs them with /bin/sh. Comparing a
+--   command with itself shows how much chance alone makes them differ. Output goes to /dev/null, for which
+--   some programs do less work (GNU grep stops at the first match): --shell 'grep x FILE | cat' makes it
+--   write everything.
 
 local pmc = require "pmclua"
 

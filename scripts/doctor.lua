@@ -1,9 +1,10 @@
 #!/usr/bin/env pmclua
--- What can be counted here, what is in the way, are the numbers true?
+-- What can be counted here, what prevents the rest, and are the numbers true?
 --
--- method: each kind of event is tried by opening it, the counters of a PMU by filling a group; settings are
---   read from /proc and /sys. --truths does things whose counts are known (touches pages, calls functions,
---   hops between CPUs) and counts them; --overhead counts nothing, by every way in which counts are read.
+-- method: tries each kind of event by opening it, and the number of counters by filling a group; reads
+--   settings from /proc and /sys. --truths does work whose counts are known (touches pages, calls
+--   functions, moves between CPUs) and counts it; --overhead measures nothing, by each way of reading
+--   counters.
 -- usage: pmclua doctor [--truths | --overhead] [--format F]
 -- example:
 --   pmclua doctor
@@ -22,11 +23,11 @@
 --       settings are changed on the host
 --
 --   ...
--- reading: x is what cannot be counted at all, ! what makes numbers fewer or less certain, each with what to
---   do about it; "fine" is all else that was looked at. Of the truths, "true" is one that other work on the
---   machine added to, and never took from.
--- caveats: it speaks for the user who runs it. The truths take a C compiler. Exit 77 where nothing can be
---   counted, or no truth tested; 1 where a figure is wrong.
+-- reading: x: cannot be counted at all. !: makes numbers fewer or less certain. Both come with what to do
+--   about it; "fine" lists everything else that was checked. A truth that is "true" may include counts that
+--   other work on the machine added, but never lacks any.
+-- caveats: results are for the user who runs it. The truths need a C compiler. Exits 77 if nothing can be
+--   counted or no truth could be tested, 1 if a number is wrong.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
 -- Which events are there, what do they count, and do they count here?
 --
--- method: generic events come from a table, those of PMUs from sysfs, tracepoints from tracefs, the rest
---   from libpfm4. --available and --explain try each by opening it.
+-- method: lists generic events from a table, events of PMUs from sysfs, tracepoints from tracefs, and the
+--   rest from libpfm4. --available and --explain try each event by opening it.
 -- usage: pmclua events [OPTIONS] [WORD]...
 -- example:
 --   pmclua events branch miss
@@ -16,11 +16,11 @@
 --   pmclua events --encode '{cycles,instructions}'
 --     cycles        type=0 config=0x0
 --     instructions  type=0 config=0x1  in the group of cycles
--- reading: the first column is what to ask for. With words, only what has all of them in its name or
---   description is listed, the best first. Events of libpfm4 may need a unit mask behind them: search for
---   the event to see them.
--- caveats: without --available or --explain nothing is said of whether an event opens; an event that opens
---   may still be `unverified`: a raw code of which nobody knows whether the PMU has it.
+-- reading: the first column is the name to ask for. With words, only events whose name or description
+--   contains all of them are listed, best match first. Events of libpfm4 may need a unit mask: search for
+--   the event to see its masks.
+-- caveats: a plain list does not say whether an event opens; use --available or --explain. An event that
+--   opens may still be `unverified`: a raw code that nobody knows the PMU to have.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
 -- What does walking a matrix by columns cost, and starting a program?
 --
--- method: two kernels that add up the same matrix, and the command `true`, interleaved in random order.
---   Kernels are counted per walk, the command from exec to exit.
+-- method: two kernels add up the same matrix, by rows and by columns; the command `true` starts a
+--   program. They run interleaved in random order. Kernels are counted per walk, the command from exec to
+--   exit.
 -- usage: pmclua first [--repetitions N]
 -- example:
 --   pmclua first --repetitions 10
@@ -29,10 +30,10 @@
 --   ipc                      –  <not supported>: needs instructions
 --
 --   ...
--- reading: rows and columns do the same additions: where `instructions` are the same and `cycles` are not,
---   the difference is waiting for memory. `true` is what a program costs that does nothing.
--- caveats: without a PMU (most virtual machines) cycles, instructions and cache-misses are absent, with the
---   reason; times and page faults are counted all the same.
+-- reading: rows and columns do the same additions: if `instructions` agree and `cycles` do not, the
+--   difference is time spent waiting for memory. `true` is the cost of a program that does nothing.
+-- caveats: without a PMU (most virtual machines) cycles, instructions and cache-misses are absent, with
+--   the reason; times and page faults are counted all the same.
 
 local pmc = require "pmclua"
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env pmclua
--- Does a change cost more than is allowed? For continuous integration.
+-- Does a change cost more than it may? For continuous integration.
 --
--- method: each limit is checked in each cell of the new result, the last file. `instructions <= +1%` is
---   against the same cell of the baseline: it fails where the whole interval of the ratio is above, holds where
---   the whole interval is below, and is undecided between. `page_faults <= 5000` is against the median. With
---   several baseline files, or one that was merged, the interval holds how runs differ. --against OLD -- NEW
---   runs both commands, interleaved in blocks, so that what drifts falls on both: the way to gate times. Without
---   --limit the limits that the experiment declared are checked.
+-- method: checks each limit in each cell of the new result (the last file). `instructions <= +1%` is
+--   relative to the same cell of the baseline: it fails if the whole interval of the ratio is above the
+--   limit, holds if the whole interval is below, and is undecided in between. `page_faults <= 5000` is
+--   about the median. With several baseline files, or a merged one, the interval includes the differences
+--   between runs. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
+--   both: use it to gate times. Without --limit, the limits that the experiment declared are checked.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 -- example:
@@ -14,12 +14,13 @@
 --   pmclua pages --store after.jsonl
 --   pmclua gate before.jsonl after.jsonl --limit 'page_faults <= +1%'
 --   gate: all 3 limits hold
--- reading: exits 0 where no limit fails, 3 where one fails (with --strict also where one is undecided), 77
---   where one could not be checked and none fails: what was not counted, or is missing, is never a pass. 2: a
---   limit that makes no sense.
--- caveats: a baseline from another CPU, microcode or OS kernel is refused (1) unless --any-host or --any-cpu
---   is given; host names do not matter. One stored run does not show how runs differ: times are then taken to,
---   by 15 % (--run-spread). Prefer instructions to times, and --against to stored times.
+-- reading: exits 0 if no limit fails; 3 if one fails (with --strict, also if one is undecided); 77 if one
+--   could not be checked and none fails: what was not counted, or is missing, never passes; 2 if a limit
+--   makes no sense.
+-- caveats: a baseline from another CPU, microcode or Linux version is refused (exit 1) unless --any-host
+--   or --any-cpu is given; host names do not matter. A single stored run cannot show how runs differ: times
+--   are then assumed to differ by 15 % (--run-spread). Prefer instructions to times, and --against to
+--   stored times.
 
 local pmc = require "pmclua"
 

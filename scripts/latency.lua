@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
--- What is the latency of an instruction, and what its throughput?
+-- What are the latency and the throughput of an instruction?
 --
--- method: a hundred copies that wait for each other (one register), and a hundred that do not (four), in a
---   loop; per copy, through a line over several numbers of turns.
+-- method: runs a hundred copies that depend on each other (one register), and a hundred that do not (four
+--   registers), in a loop. The cost of a copy is the slope of a line over several numbers of iterations.
 -- usage: pmclua latency
 -- example:
 --   pmclua latency --repetitions 10
@@ -23,9 +23,9 @@
 --   instructions               –  <not supported>: this virtual machine has no PMU
 --
 --   ...
--- reading: the first of a pair is the latency, the second the inverse throughput, both in time, and in
---   cycles where there is a PMU.
--- caveats: x86 and Arm only; the loop's own two instructions are in it, divided by a hundred.
+-- reading: the dependent copies show the latency, the independent ones the inverse throughput: as time,
+--   and in cycles if there is a PMU.
+-- caveats: x86 and Arm only. The two instructions of the loop itself are included, divided by a hundred.
 
 local pmc = require "pmclua"
 

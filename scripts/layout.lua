@@ -1,9 +1,9 @@
 #!/usr/bin/env pmclua
 -- How much does a program's time depend on where its stack lies?
 --
--- method: the same command with environments of several sizes, which move its stack (Mytkowicz et al.,
---   "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009); no addresses are random,
---   so that nothing else differs. The command does the same work each time.
+-- method: runs the same command with environments of several sizes, which move its stack (Mytkowicz et
+--   al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). Address
+--   randomisation is off, so that nothing else differs. The command does the same work each time.
 -- usage: pmclua layout [--set environment_bytes=64,4096] [COMMAND]
 -- example:
 --   pmclua layout --repetitions 10 'ls -l /etc'
@@ -21,8 +21,9 @@
 --   verdicts: task_clock is primary; the others are corrected for 10 comparisons
 --
 --   ...
--- reading: a difference between rows is no property of the program, and an A/B comparison of two builds may
---   be just that. `layout = "randomise"` in your own experiments draws the place anew.
+-- reading: a difference between rows is not a property of the program; a comparison of two builds may
+--   show nothing but such a difference. `layout = "randomise"` in your own experiments draws the layout
+--   anew.
 -- caveats: small effects need many repetitions.
 
 local pmc = require "pmclua"

@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
 -- What does walking a matrix by columns cost, and from which size on?
 --
--- method: the same additions along the rows and down the columns of an n × n matrix of doubles, for
---   several n, interleaved; rows are the baseline. The extra column is the cost of one element.
+-- method: does the same additions along the rows and down the columns of an n × n matrix of doubles, for
+--   several n, interleaved. Rows are the baseline. The extra column is the cost of one element.
 -- usage: pmclua matrix [--set n=64,512,1024] [--repetitions N]
 -- example:
 --   pmclua matrix --set n=64,256 --repetitions 10
@@ -19,10 +19,10 @@
 --     n   rows  ±  /element   columns  ±  /element  ratio  verdict
 --    64      0  =         0         0  =         0     ±0  same
 --   256      0  =         0         0  =         0     ±0  same
--- reading: as long as the matrix fits the first cache both walks cost the same an element; beyond it,
---   each step down a column needs another cache line, and beyond the TLB's reach another page.
--- caveats: the times depend on the caches of this machine; n of a power of two makes the columns worse
---   than they need to be, as all of a column's lines fall into few sets of the cache.
+-- reading: while the matrix fits into the first-level cache, both walks cost the same per element. Beyond
+--   it, each step down a column needs another cache line, and beyond the reach of the TLB another page.
+-- caveats: the times depend on this machine's caches. Powers of two make columns worse than they need to
+--   be, because all lines of a column fall into a few sets of the cache.
 
 local pmc = require "pmclua"
 

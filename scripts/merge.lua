@@ -1,17 +1,17 @@
 #!/usr/bin/env pmclua
--- Several stored results as one: of ranks, of machines, of days.
+-- Several stored results as one: from ranks, machines or days.
 --
--- method: the repetitions are copied as they are; what told the files apart becomes a factor: rank where each
---   file has one of its own, else file, by name. With --by host the ranks of a host are one cell.
+-- method: copies the repetitions as they are. What distinguished the files becomes a factor: rank if each
+--   file has its own, else file. With --by host, the ranks of a host form one cell.
 -- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE...
 -- example:
 --   pmclua pages --store monday.jsonl
 --   pmclua pages --store tuesday.jsonl
 --   pmclua merge -o all.jsonl monday.jsonl tuesday.jsonl
 --   132 records of 2 files in all.jsonl
--- reading: the new file is a stored result as any other: `pmclua report all.jsonl`.
--- caveats: what was measured in different files was not interleaved: it is compared unpaired, and what
---   changed between the files (the machine's state, the day) is in the difference.
+-- reading: the new file is a stored result like any other: `pmclua report all.jsonl`.
+-- caveats: measurements in different files were not interleaved: they are compared unpaired, and whatever
+--   changed between the files (the machine's state, the day) is part of the difference.
 
 local pmc = require "pmclua"
 

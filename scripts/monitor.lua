@@ -1,9 +1,9 @@
 #!/usr/bin/env pmclua
 -- What happens, second by second? Counts of a command, a process, CPUs.
 --
--- method: what is counted is read at multiples of the interval by one clock, so that a late line does not
---   move the next; each line is the difference of two readings. Events that do not fit the PMU at once take
---   turns, and their numbers carry a ~.
+-- method: reads the counters at multiples of the interval, on one clock, so that a late line does not
+--   move the next. Each line is the difference between two readings. Events that do not fit on the PMU
+--   together take turns; their numbers are marked ~.
 -- usage: pmclua monitor [-I MS] [-e LIST] [-M NAME] [-- COMMAND [ARGS]]
 --        pmclua monitor [-I MS] [-e LIST] -p PID | -t TID | -C CPUS | -G NAME
 -- example:
@@ -13,11 +13,11 @@
 --      0.200 s             –                 –
 --      0.300 s             –                 –
 --      0.303 s             0                 0  (0.003 s)
--- reading: the time is that since the start, at the end of the interval. `–`: the target did not run in it, or
---   others had the counters; --format json says why. `(2 missed)`: two lines could not be written in time,
---   and this one has what happened meanwhile. The last line may be of a shorter interval.
+-- reading: the time is the end of the interval, counted from the start. `–`: the target did not run in
+--   this interval, or others held the counters; --format json says which. `(2 missed)`: two lines could not
+--   be written in time; this one includes their counts. The last line may cover a shorter interval.
 -- caveats: without a target everything is counted, which takes root or CAP_PERFMON. With a command the
---   lines go to standard error, or to -o FILE, and it exits as the command did.
+--   lines go to standard error, or to -o FILE, and pmclua exits as the command did.
 
 local pmc = require "pmclua"
 

@@ -2,7 +2,7 @@
 -- What does it cost to touch fresh memory, page by page?
 --
 -- method: a kernel maps memory, touches each page once and unmaps it, for several numbers of pages. The
---   prediction says that each touch is one page fault; the experiment fails (exit 3) where it is not.
+--   experiment predicts one page fault for each touch, and exits 3 if that does not hold.
 -- usage: pmclua pages [--set pages=1,64]
 -- example:
 --   pmclua pages --repetitions 10
@@ -21,9 +21,9 @@
 --      64  73.80 µs  1.15 µs  72.47 … 75.97  █▁▁▁▂   noisy
 --
 --   pmclua: 3 of 3 predictions hold
--- reading: page-faults are exact; the time of many pages divided by their number is the cost of one, with
---   little of the two system calls in it.
--- caveats: where huge pages are always on, many pages fault at once and the prediction fails: that is so.
+-- reading: page-faults are exact. The time of many pages divided by their number is the cost of one page,
+--   with little of the two system calls in it.
+-- caveats: where huge pages are always on, many pages fault at once, and the prediction rightly fails.
 
 local pmc = require "pmclua"
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env pmclua
 -- What does it look like? Plots of results, counts over time, calls.
 --
--- method: gnuplot draws what is stored: `distribution` every value beside quartiles and extremes, `ecdf` the
---   share of repetitions up to a value, `factor` medians with 95 % intervals against a factor, `regression`
---   counts over iterations with their line and residuals, `order` values as they came, `histogram` how often
---   each value came. Files of `pmclua monitor --json` are plotted over `time`, those of
---   `pmclua regions --json` as a `histogram` of calls: several of these in the same bins.
+-- method: gnuplot draws stored results: `distribution` (every value, quartiles, extremes), `ecdf` (share
+--   of repetitions up to a value), `factor` (medians with 95 % intervals against a factor), `regression`
+--   (counts over iterations, with their line and residuals), `order` (values in time order), `histogram`.
+--   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --json` as a
+--   `histogram` of calls, several in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
 -- example:
 --   pmclua pages --store pages.jsonl
@@ -35,10 +35,10 @@
 --               1                                10
 --                                  page-faults per iteration
 --     *** pages 1    ### pages 16    $$$ pages 64
--- reading: without -o the plot is text, for the terminal. Without a file it is of the result stored last.
---   Where cells lie far apart the axis is logarithmic.
--- caveats: needs gnuplot (gnuplot-nox will do). A chart has room for some cells only and says how many it
---   left out: --where n=512 chooses.
+-- reading: without -o the plot is text for the terminal. Without a file it shows the newest stored
+--   result. The axis is logarithmic if the cells lie far apart.
+-- caveats: needs gnuplot (gnuplot-nox is enough). A chart holds a limited number of cells and says how
+--   many it left out; --where n=512 selects.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
--- What do the calls of a function cost, in a program as it is?
+-- What do the calls of a function cost, in an unmodified program?
 --
--- method: probes at the function's entry and at each of its return instructions write a sample of all
---   counts; their difference is what that very call took. Threads, children and migrations between CPUs
+-- method: probes at the function's entry and at each of its return instructions record a sample of all
+--   counts; their difference is the cost of that very call. Threads, children and migrations between CPUs
 --   are followed (Linux 6.12 and later). The command's input and output are untouched; the report goes to
 --   standard error.
 -- usage: pmclua regions [-e LIST] -f NAME... -- COMMAND [ARGS]
@@ -16,14 +16,14 @@
 --   page-faults        23    29 %      7.67        0     22.54        23
 --
 --   ...
--- reading: `total` is of all calls with what they called, `of run` its share of the whole command, `per
---   call` the mean. Quartiles, 99 % and max are of single calls. Where several functions are named,
---   `itself` leaves out the calls of the others. Calls that no number holds are listed below the table.
--- caveats: needs root, and symbols (a name the program or its debug file has; 'lib.so:NAME' for a library).
---   A probed call takes microseconds longer, as the report says: functions of a few instructions are
---   dominated by that. `of run` is of the run without it; --subtract takes it off the other numbers, too, and
---   leaves out those that are then within what probing may differ. Exits as the command did; 125 when pmclua
---   itself failed, 126 when the command cannot be executed, 127 when there is none.
+-- reading: `total`: all calls, including what they called. `of run`: its share of the whole command. `per
+--   call`: the mean. Quartiles, 99 % and max are of single calls. If several functions are named, `itself`
+--   excludes calls to the others. Calls without numbers are listed below the table.
+-- caveats: needs root, and symbols (a name in the program or its debug file; 'lib.so:NAME' for a
+--   library). A probe adds microseconds to a call, as the report says: functions of a few instructions are
+--   dominated by that. `of run` is relative to the run without it; --subtract subtracts it from the other
+--   numbers too, and drops those that are within its uncertainty. Exits as the command did; 125 if pmclua
+--   itself failed, 126 if the command cannot be executed, 127 if there is no such command.
 
 local pmc = require "pmclua"
 

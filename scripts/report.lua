@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
--- What did an experiment find? Its stored result again, in any format.
+-- What did an experiment find? A stored result again, in any format.
 --
--- method: everything is derived from the stored repetitions, so another machine, year, baseline or metric
---   makes no difference. Several files are one result: by rank where each has one (mpirun, srun), by host
+-- method: computes everything from the stored repetitions, on any machine, with any baseline or metric,
+--   at any later time. Several files make one result: by rank if each has its own (mpirun, srun), by host
 --   with --by host, else by file, compared with the first.
 -- usage: pmclua report [FILE...] [--format F] [--output FILE]
 --        pmclua report --how [FILE]
@@ -28,9 +28,9 @@
 --   | 1 | 6.63 µs | 6.63 µs | 6.47 … 6.72 | ▂▂▅█▄ | noisy |
 --   | 16 | 32.80 µs | 2.05 µs | 32.32 … 34.14 | █▄▂▁▂ | noisy |
 --   | 64 | 101.7 µs | 1.59 µs | 100.0 … 103.8 | ▃█▇▃▄ | noisy |
--- reading: as the report of the experiment itself. Without a file it is the one stored last.
--- caveats: --prune is the only thing that deletes results: all but the newest 100 of the user's own folder
---   of results, or what --keep and --older-than say; what is being written stays.
+-- reading: as the report of the experiment itself. Without a file, the newest stored result.
+-- caveats: only --prune deletes results: all but the newest 100 in the user's own folder of results, or
+--   as --keep and --older-than say. Results that are being written stay.
 
 local pmc = require "pmclua"
 

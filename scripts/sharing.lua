@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
--- What do two threads cost each other that write to one cache line?
+-- What do two threads that write to one cache line cost each other?
 --
--- method: two threads, on two CPUs, each count up in a place of their own; the places are in one cache line
---   (8 bytes apart), in neighbouring lines, or in pages of their own (the baseline).
+-- method: two threads, on two CPUs, each increment a counter of their own. The counters lie in one cache
+--   line (8 bytes apart), in neighbouring lines, or in different pages (the baseline).
 -- usage: pmclua sharing [--set apart=8,64,4096]
 -- example:
 --   pmclua sharing --repetitions 10
@@ -18,9 +18,10 @@
 --   * primary
 --
 --   ...
--- reading: nothing is shared in any of them; what 8 bytes apart cost more is the line going to and fro. 64
---   against 128 shows whether lines are fetched in pairs.
--- caveats: on one CPU, or two threads of one core, there is little or nothing to see; --pin names other CPUs.
+-- reading: no data is shared in any case; what 8 bytes apart costs more is the line moving between the
+--   CPUs. 64 against 128 shows whether lines are fetched in pairs.
+-- caveats: on one CPU, or on two threads of one core, there is little or nothing to see; --pin chooses
+--   other CPUs.
 
 local pmc = require "pmclua"
 

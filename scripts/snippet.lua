@@ -1,9 +1,10 @@
 #!/usr/bin/env pmclua
 -- What does a line of assembly or C cost?
 --
--- method: the line stands `unroll` times in a loop that does nothing else; the loop is run with several
---   numbers of turns, and the cost of a turn is the slope of a line through the counts, so that what
---   starting and stopping costs falls into the intercept. Divided by `unroll`, it is the cost of the line.
+-- method: repeats the line `unroll` times in a loop that does nothing else, and runs the loop with
+--   several numbers of iterations. The cost of an iteration is the slope of a line through the counts, so
+--   that the cost of starting and stopping ends up in the intercept. Divided by `unroll` it is the cost of
+--   the line.
 -- usage: pmclua snippet [OPTIONS] 'ASSEMBLY'
 --        pmclua snippet [OPTIONS] -c --init 'int x = 1, y = 3' 'x *= y'
 --        pmclua snippet [OPTIONS] 'ASSEMBLY' --against 'ASSEMBLY' ...
@@ -15,11 +16,11 @@
 --   duration_time       12.96 ns    0.130 ns  9.07 … 15.66    no line, R² 0.929
 --   cycles                     –  <not supported>: this virtual machine has no PMU
 --   instructions               –  <not supported>: this virtual machine has no PMU
--- reading: the column per operation is the cost of one copy; the loop's own two instructions are in it,
---   divided by `unroll`. Of C, a note names the instructions of one copy, and '' shows the loop alone.
--- caveats: copies that depend on each other show latency, others throughput: `imul rax, rax` against
---   `imul rax, rbx; imul rcx, rbx`. C is compiled with cc -O2; what a copy computes is kept.
---   r14 (x27 on Arm) points at 64 KiB of zeroed memory.
+-- reading: the column per operation is the cost of one copy; it includes the loop's own two instructions,
+--   divided by `unroll`. For C, a note lists the instructions of one copy, and '' shows the loop alone.
+-- caveats: copies that depend on each other show latency, others throughput: compare `imul rax, rax` with
+--   `imul rax, rbx; imul rcx, rbx`. C is compiled with cc -O2; values that a copy computes are kept alive.
+--   r14 (x27 on Arm) points to 64 KiB of zeroed memory.
 
 local pmc = require "pmclua"
 

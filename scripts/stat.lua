@@ -1,9 +1,10 @@
 #!/usr/bin/env pmclua
--- What does a command cost, or a process, a CPU, a cgroup? As perf stat.
+-- What does a command, a process, a CPU or a cgroup cost? Like perf stat.
 --
--- method: the command is held until its counters are attached, then counted from exec to its end with all
---   its threads and children. Its input and output are untouched; the report goes to standard error. A
---   target (-p -t -a -C -G) is counted while the command runs, or without one until it ends or Ctrl-C.
+-- method: holds the command until its counters are attached, then counts it from exec to its end, with
+--   all its threads and children. Its input and output are untouched; the report goes to standard error. A
+--   target (-p -t -a -C -G) is counted while the command runs, or, without a command, until the target ends
+--   or Ctrl-C.
 -- usage: pmclua stat [-e LIST] [-r N] [-- COMMAND [ARGS]]
 --        pmclua stat [-e LIST] -p PID | -t TID | -a | -C CPUS | -G NAME [COMMAND]
 -- example:
@@ -12,11 +13,11 @@
 --   event          median  95 % interval         shape   quality
 --   page-faults        49  –                             one repetition
 --   task-clock   431.6 µs  –                             one repetition
--- reading: with -r the median of the runs and its 95 % interval; `exact` means that every run gave the
---   same. What could not be counted is absent, with the reason, and never 0.
--- caveats: exits as the command did (128 + n for signal n; with -r the first failing run decides), else 3
---   where a --limit fails and 77 where one could not be checked; 125 when pmclua itself failed, 126 when the
---   command cannot be executed, 127 when there is none.
+-- reading: with -r, the median of the runs and its 95 % interval; `exact` means that every run gave the
+--   same count. What could not be counted is absent, with the reason; it is never reported as 0.
+-- caveats: exits as the command did (128 + n for signal n; with -r, as the first failing run), else 3 if
+--   a --limit fails and 77 if one could not be checked; 125 if pmclua itself failed, 126 if the command
+--   cannot be executed, 127 if there is no such command.
 
 local pmc = require "pmclua"
 

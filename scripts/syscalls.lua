@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
--- What does asking the OS kernel cost: a system call, a fresh page?
+-- What do a system call and a fresh page cost?
 --
--- method: getppid, which does next to nothing, and the first touch of an anonymous page, each in a loop. The
---   predictions check that it was that many; the page's cost has 1/256 of an mmap and munmap in it.
+-- method: calls getppid, which does next to nothing, and touches an anonymous page for the first time,
+--   each in a loop. Predictions check the number of page faults. The cost of a page includes 1/256 of an
+--   mmap and a munmap.
 -- usage: pmclua syscalls
 -- example:
 --   pmclua syscalls --repetitions 10
@@ -23,9 +24,10 @@
 --   instructions:u        –  <not supported>: this virtual machine has no PMU
 --   instructions:k        –  <not supported>: this virtual machine has no PMU
 --   cycles                –  <not supported>: this virtual machine has no PMU
--- reading: the time is what one costs; on a machine with a PMU, instructions:u against instructions:k says
---   on whose side.
--- caveats: mitigations of the processor's flaws are most of a system call's cost: compare like with like.
+-- reading: the time is the cost of one. With a PMU, instructions:u and instructions:k show how much of it
+--   is spent in user space and in Linux.
+-- caveats: mitigations of processor flaws make up most of a system call's cost: compare only machines
+--   with the same settings.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
 -- What does a load cost that touches another page each time?
 --
--- method: the same number of places is walked in random order, one cache line apart or one page and a
---   line apart: as many cache lines, but as many pages too. Dependent loads, so that latency is seen.
+-- method: walks the same number of places in random order, one cache line apart, or one page and one line
+--   apart: the same number of cache lines, but many more pages. The loads are dependent, so that their
+--   latency is seen.
 -- usage: pmclua tlb [--set places=64,4096]
 -- example:
 --   pmclua tlb --repetitions 10 --set places=64,2048
@@ -12,9 +13,10 @@
 --   places     lines  ±          pages  ±      ratio  verdict
 --       64   1.91 ns  7.7 %    1.95 ns  5.9 %  1.001  undecided
 --    2,048   6.25 ns  7.4 %   17.18 ns  7.2 %  2.745  SLOWER
--- reading: where lines cost little and pages much, the difference is the TLB's miss: from how many pages on
---   is its reach.
--- caveats: 4160 bytes instead of 4096 keep the lines from falling into one set of the cache.
+-- reading: where lines are cheap and pages are not, the difference is the cost of TLB misses; the number
+--   of places at which it begins is the reach of the TLB.
+-- caveats: the distance is 4160 bytes, not 4096, so that the lines do not all fall into one set of the
+--   cache.
 
 local pmc = require "pmclua"
 

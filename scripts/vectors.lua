@@ -1,7 +1,7 @@
 #!/usr/bin/env pmclua
--- What do vectors bring, and what do they cost in precision's name?
+-- What does vectorising gain, and what precision does it cost?
 --
--- method: one dot product in C, compiled three ways: -O2 without vectors, -O3, and -O3 with the leave to
+-- method: one dot product in C, compiled three ways: -O2 without vectors, -O3, and -O3 with permission to
 --   reorder additions (-ffast-math), without which a sum of floats cannot be vectorised.
 -- usage: pmclua vectors [--set n=1024,65536]
 -- example:
@@ -25,8 +25,8 @@
 --   instructions                  –          –      –  <not supported>: this virt…
 --   duration_time/element  0.734 ns  0.0849 ns
 --   * primary
--- reading: fewer instructions an element say that vectors are used; the time says whether that helped.
--- caveats: -ffast-math changes the result's last digits.
+-- reading: fewer instructions per element show that vectors are used; the time shows whether they help.
+-- caveats: -ffast-math changes the last digits of the result.
 
 local pmc = require "pmclua"
 
