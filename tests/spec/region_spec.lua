@@ -273,7 +273,7 @@ describe("probes", function()
   local function end_runner(signal)
     local region = require "pmclua.workload.region"
     local session = require("pmclua.workload.session").new()
-    local spec = region.check({ "touch" }, error)
+    local spec = region.check { "touch" }
     local command = region.of(require("pmclua.workload").from { program "pages.c", "waits" }, spec)
     local id = session:workload(function(message) command:define(message, {}, {}) end)
     local runner_pid

@@ -5,6 +5,7 @@
 
 local dynamic = require "pmclua.event.dynamic"
 local NOT_THE_CALLS = require("pmclua.result.calls").NOT_THE_CALLS
+local parts = require "pmclua.experiment.parts"
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.base.text"
@@ -20,8 +21,8 @@ local M = {}
 local Regions = {}
 Regions.__index = Regions
 
--- Their group is led by an event of ours, and only a leader can be pinned.
-M.PINNED = "what is pinned is not counted in the calls of functions"
+--- As `target` of passes.plan: says which events cannot be counted in the calls of functions.
+M.Regions = Regions
 
 local ENTRIES = 1000             -- calls of a run that are kept where each is a value
 
@@ -30,27 +31,26 @@ local ENTRIES = 1000             -- calls of a run that are kept where each is a
 ---@return pmclua.FunctionRegions? nil: it is none
 ---@return string? why
 function M.regions(value)
-  local wrong_ones, rest, entries = {}, value, nil
+  local functions, entries, wrong_entries = value, nil, nil
   if type(value) == "table" then
-    rest, entries = {}, value.entries
-    for key, item in pairs(value) do rest[key] = item end
-    rest.entries = nil
+    entries, wrong_entries = parts.entries(value.entries)
+    functions = {}
+    for key, item in pairs(value) do functions[key] = item end
+    functions.entries = nil
   end
-  local spec = region.check(rest, function(form, ...) wrong_ones[#wrong_ones + 1] = form:format(...) end)
-  local is_count = type(entries) == "number" and entries >= 1 and entries % 1 == 0
-  if not (is_count or entries == nil or type(entries) == "boolean") then
-    wrong_ones[#wrong_ones + 1] = "regions.entries is true, or how many calls of a run are kept"
-  end
-  if #wrong_ones > 0 then return nil, table.concat(wrong_ones, "; ") end
+  local spec, mistakes = region.check(functions)
+  mistakes[#mistakes + 1] = wrong_entries
+  if #mistakes > 0 then return nil, table.concat(mistakes, "; ") end
   if entries == true then entries = ENTRIES end
   -- Otherwise nobody asks for single calls.
   spec.keep = spec.keep or entries or 0
-  return setmetatable({ kind = "functions", spec = spec, entries = entries or nil }, Regions)
+  return setmetatable({ kind = "functions", spec = spec, entries = entries }, Regions)
 end
 
 --- Where an event is tried out: on this thread, as the command's threads will open it.
 function Regions.trial(_, event)
-  if event.attr.pinned then return nil, M.PINNED end
+  -- Their group is led by an event of ours, and only a leader can be pinned.
+  if event.attr.pinned then return nil, "what is pinned is not counted in the calls of functions" end
   if dynamic.kind(event) then
     return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
   end
@@ -61,11 +61,7 @@ end
 ---@param workloads table[]
 ---@return string?
 function Regions.problem(_, workloads)
-  for _, workload in ipairs(workloads) do
-    if workload.kind ~= "command" then
-      return ("functions are followed in commands; %s is a %s"):format(workload.name, workload.kind)
-    end
-  end
+  return parts.not_a_command(workloads, "functions are followed in commands; %s is a %s")
 end
 
 ---@param regions pmclua.FunctionRegions
@@ -73,8 +69,8 @@ end
 ---@param events pmclua.Event[]
 ---@return pmclua.Following
 function M.new(regions, planned, events)
-  return setmetatable({ regions = regions, passes = planned, events = events, workloads = {}, said = {},
-    seen = {} }, Following)
+  return setmetatable({ regions = regions, passes = planned, events = events, workloads = {},
+    said = parts.remarks() }, Following)
 end
 
 --- The workload with its functions followed.
@@ -113,25 +109,20 @@ local function sum_part(calls, result)
 end
 
 -- Each kept call as a part of its own.
-local function entry_parts(result, parts)
-  local calls, width = result.regions.calls, result.regions.width
+local function entry_parts(result)
+  local calls, width, list = result.regions.calls, result.regions.width, {}
   for i = 1, calls.count do
-    local call, words = calls:at(i), {}
-    local part = record.region_part(result.regions[call.region].name, result)
-    for k = 1, width do words[k] = calls:value(i, k) end
-    part.is_entry, part.iterations, part.wall_ns = true, 1, words[DURATION]
-    part.words = is_switching(result.regions[call.region]) and {} or words_behind_duration(words)
-    parts[#parts + 1] = part
+    local its, values = result.regions[calls:at(i).region], {}
+    for column = 1, width do values[column] = calls:value(i, column) end
+    list[i] = parts.entry(its.name, result, values[DURATION],
+      is_switching(its) and {} or words_behind_duration(values))
   end
+  return list
 end
 
 -- ---- remarks -------------------------------------------------------------------------------------------
 
-local function say(self, form, ...)
-  local remark = form:format(...)
-  if not self.seen[remark] then self.said[#self.said + 1] = remark end
-  self.seen[remark] = true
-end
+local function say(self, form, ...) self.said:add(form:format(...)) end
 
 -- Whether the events, and the probes with them, were off the PMU for a while.
 local function was_kept_off(words)
@@ -175,7 +166,7 @@ function Following:around(_, fn)
   if not result.regions then return result end
   result.parts = {}
   if self.regions.entries then
-    entry_parts(result, result.parts)
+    result.parts = entry_parts(result)
   else
     for _, calls in ipairs(result.regions) do
       if calls.calls ~= 0 then table.insert(result.parts, sum_part(calls, result)) end

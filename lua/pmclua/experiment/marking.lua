@@ -4,6 +4,7 @@
 -- no counter of a PMU: others would take counters from the marks.
 
 local marks = require "pmclua.workload.marks"
+local parts = require "pmclua.experiment.parts"
 local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
 
@@ -31,12 +32,9 @@ function M.regions(value)
       return nil, said:format(tostring(key))
     end
   end
-  local entries = value.entries
-  local is_count = type(entries) == "number" and entries >= 1 and entries % 1 == 0
-  if not (is_count or entries == nil or type(entries) == "boolean") then
-    return nil, "regions.entries is true, or how many of a run are kept"
-  end
-  return setmetatable({ kind = "marks", entries = entries or nil }, Regions)
+  local entries, why = parts.entries(value.entries)
+  if why then return nil, why end
+  return setmetatable({ kind = "marks", entries = entries }, Regions)
 end
 
 --- Where an event is tried out, as for a target: on this thread, as the program's threads will open it.
@@ -54,11 +52,7 @@ end
 ---@param workloads table[]
 ---@return string?
 function Regions.problem(_, workloads)
-  for _, workload in ipairs(workloads) do
-    if workload.kind ~= "command" then
-      return ('regions = "marks" is for commands; %s is a %s'):format(workload.name, workload.kind)
-    end
-  end
+  return parts.not_a_command(workloads, 'regions = "marks" is for commands; %s is a %s')
 end
 
 ---@param regions pmclua.MarkRegions
@@ -66,7 +60,7 @@ end
 ---@param events pmclua.Event[]
 ---@return pmclua.Marking
 function M.new(regions, planned, events)
-  return setmetatable({ regions = regions, passes = planned, events = events, said = {}, seen = {},
+  return setmetatable({ regions = regions, passes = planned, events = events, said = parts.remarks(),
     table = marks.new { entries = regions.entries } }, Marking)
 end
 
@@ -106,15 +100,6 @@ local function sum_part(mark, result)
   return part
 end
 
--- Each entry of a mark as a part of its own.
-local function entry_parts(mark, result, parts)
-  for _, entry in ipairs(mark.entries) do
-    local part = record.region_part(mark.name, result)
-    part.words, part.wall_ns, part.iterations, part.is_entry = entry.words, entry.wall_ns, 1, true
-    parts[#parts + 1] = part
-  end
-end
-
 local function names_of(events, groups)
   local names = {}
   for _, group in ipairs(groups) do
@@ -135,12 +120,16 @@ function Marking:around(pass, fn)
   result.parts = {}
   for _, mark in ipairs(found) do
     if marks.has_moved(mark) then mark = { name = mark.name, slots = {}, entries = {}, ended = 0 } end
-    if self.regions.entries then entry_parts(mark, result, result.parts)
-    elseif mark.ended > 0 then result.parts[#result.parts + 1] = sum_part(mark, result) end
+    if self.regions.entries then
+      for _, entry in ipairs(mark.entries) do
+        table.insert(result.parts, parts.entry(mark.name, result, entry.wall_ns, entry.words))
+      end
+    elseif mark.ended > 0 then
+      table.insert(result.parts, sum_part(mark, result))
+    end
   end
   for _, remark in ipairs(marks.remarks(found, facts, names_of(self.events, groups))) do
-    if not self.seen[remark] then self.said[#self.said + 1] = remark end
-    self.seen[remark] = true
+    self.said:add(remark)
   end
   return result
 end

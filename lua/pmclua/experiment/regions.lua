@@ -5,7 +5,9 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local following = require "pmclua.experiment.following"
 local probing = require "pmclua.experiment.probing"
+local refused = require "pmclua.experiment.refused"
 
 local M = {}
 
@@ -18,32 +20,20 @@ M.OPTIONS = OPTIONS
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
-local function parse_events(list)
-  local event = require "pmclua.event"
-  local events = {}
-  for _, spec in ipairs(type(list) == "string" and { list } or list) do
-    local found, problem = event.parse(spec)
-    if not found then error(explain.problem { code = "EINVAL", message = explain.spec(spec, problem) }, 0) end
-    for _, item in ipairs(found) do
-      if item.attr and item.attr.pinned then
-        error(explain.problem { code = "EINVAL", event = item.name, hint = "leave the D out",
-          message = ("'%s' is pinned: %s"):format(item.name,
-            require("pmclua.experiment.following").PINNED) }, 0)
-      end
-      if not item.tool then events[#events + 1] = item end
-    end
+local OF_THE_RUN = "it is known of the whole run, and of no single call"
+
+local function parse_events(value)
+  local mistakes = {}
+  local events = require("pmclua.counting.asked").events(value, function(form, ...)
+    mistakes[#mistakes + 1] = form:format(...)
+  end)
+  if #mistakes > 0 then
+    error(explain.problem { code = "EINVAL", message = table.concat(mistakes, "\n") }, 0)
+  end
+  for _, event in ipairs(events) do
+    if event.tool then event.status, event.why = "not-counted", OF_THE_RUN end
   end
   return events
-end
-
---- Passes that hold all that can be counted; one without groups where nothing can.
-local function plan_passes(events)
-  local passes = require("pmclua.counting.passes").plan(events, "rerun")
-  for i, pass in ipairs(passes) do
-    if #pass.groups == 0 or #pass.groups[1].attrs == 0 then pass.groups = {} end
-    if i > 1 and #pass.groups == 0 then passes[i] = nil end
-  end
-  return passes
 end
 
 -- ---- running -------------------------------------------------------------------------------------------
@@ -60,18 +50,10 @@ local function columns_of(pass)
   return columns
 end
 
-local function refusal(result, pass, events)
-  if result.outcome ~= "not-counted" then return nil end
-  local failure = result.failure
-  local group = pass.groups[failure.group]
-  local index = group and group.events[failure.index]
-  failure.event = index and events[index].name
-  return explain.open(failure)
-end
-
 --- Why a run has nothing to show; nil when it has.
 local function failure(result, pass, events, workload)
-  local why = refusal(result, pass, events) or require("pmclua.workload.region").refusal(result)
+  local why = refused.problem(result, pass.groups, events)
+    or require("pmclua.workload.region").refusal(result)
   if why or result.regions then return why end
   if result.outcome == "not-started" then
     return explain.system(result.errnum, "execute", workload.argv[1])
@@ -224,10 +206,7 @@ local function workload_of(command, spec, options)
 end
 
 local function check_spec(value)
-  local mistakes = {}
-  local spec = require("pmclua.workload.region").check(value or {}, function(form, ...)
-    mistakes[#mistakes + 1] = form:format(...)
-  end)
+  local spec, mistakes = require("pmclua.workload.region").check(value or {})
   if #mistakes > 0 then explain.misuse(table.concat(mistakes, "\n"), 3) end
   return spec
 end
@@ -253,7 +232,7 @@ function M.measure(command, options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
   local events = parse_events(options.events or M.DEFAULT_EVENTS)
-  local passes = plan_passes(events)
+  local passes = require("pmclua.counting.passes").plan(events, "rerun", following.Regions)
   local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
   local session = options.session or require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"

@@ -8,6 +8,7 @@ local explain = require "pmclua.explain"
 local layout = require "pmclua.experiment.layout"
 local record = require "pmclua.experiment.record"
 local plan = require "pmclua.experiment.plan"
+local refused = require "pmclua.experiment.refused"
 
 ---@class pmclua.Run
 ---@field declaration pmclua.Declaration
@@ -160,25 +161,13 @@ local function iterations_of(self, step)
   return part * step.choice
 end
 
-local TAMPERED = "it disabled, reset, closed or replaced the counters it is counted by (by an ioctl, prctl, "
-  .. "close or dup2 on descriptors that are not its own?): what it did is not known"
-
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
 local function refusal(self, result, step)
-  if result.outcome ~= "not-counted" then return nil end
-  if result.failure.code == "EUCLEAN" then return TAMPERED end
-  local failure, groups, cell = result.failure, self.plan.passes[step.pass].groups, step.cell
-  local group = groups[failure.group]
-  failure.descriptors = 0
-  for _, its in ipairs(groups) do failure.descriptors = failure.descriptors + #its.attrs end
-  if cell.workload.thread_count then
-    failure.descriptors = failure.descriptors * math.max(1, cell.workload:thread_count(cell.levels))
-  end
-  local names = {}
-  for k, index in ipairs(group and group.events or {}) do names[k] = self.declaration.events[index].name end
-  failure.event = names[failure.index]
-  if failure.code == "E2BIG" then failure.members = names end
-  return tostring(explain.open(failure))
+  local cell = step.cell
+  local threads = cell.workload.thread_count and cell.workload:thread_count(cell.levels)
+  local pass = self.plan.passes[step.pass]
+  local problem = refused.problem(result, pass.groups, self.declaration.events, threads)
+  return problem and tostring(problem)
 end
 
 --- Raises where the script insists on reading in user space and a kernel or function was not read so.

@@ -57,16 +57,17 @@ end
 ---@field keep integer? calls kept one by one
 ---@field ring_bytes integer?
 
---- Checks what a script wrote as `regions`. Mistakes go to `wrong`, as string.format takes them.
+--- Checks what a script wrote as `regions`.
 ---@param value string|table
----@param wrong fun(form: string, ...: any)
 ---@return pmclua.RegionSpec
-function M.check(value, wrong)
+---@return string[] mistakes
+function M.check(value)
   if type(value) == "string" then value = { value } end
-  local spec = { items = {} }
+  local spec, mistakes = { items = {} }, {}
+  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   if type(value) ~= "table" then
     wrong("regions is a list of functions, not a %s", type(value))
-    return spec
+    return spec, mistakes
   end
   for key, option in pairs(value) do
     if type(key) ~= "number" then
@@ -84,7 +85,7 @@ function M.check(value, wrong)
   if stray then wrong("%s", stray) end
   for i, item in ipairs(value) do spec.items[i] = check_item(item, i, wrong) end
   if #value == 0 then wrong "regions is empty: name at least one function" end
-  return spec
+  return spec, mistakes
 end
 
 -- ---- points of two ends --------------------------------------------------------------------------------

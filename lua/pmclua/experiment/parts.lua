@@ -1,0 +1,53 @@
+--- parts.lua: what both kinds of regions of an experiment share: functions that are followed (following.lua), and
+--- marks in the program (marking.lua). Both add parts to the result of a repetition: a region's sum, or each of
+--- its entries.
+
+local record = require "pmclua.experiment.record"
+
+local M = {}
+
+--- What `entries` of a script's `regions` asks for.
+---@param value any
+---@return true|integer? entries true, or how many of a run are kept; nil: sums alone
+---@return string? why it is refused
+function M.entries(value)
+  local is_count = type(value) == "number" and value >= 1 and value % 1 == 0
+  if value == nil or is_count or type(value) == "boolean" then return value or nil end
+  return nil, "regions.entries is true, or how many of a run are kept"
+end
+
+--- Why workloads cannot have such regions, which are parts of commands; nil where all are commands.
+---@param workloads table[]
+---@param form string of the refusal, which takes the name and kind of a workload
+---@return string?
+function M.not_a_command(workloads, form)
+  for _, workload in ipairs(workloads) do
+    if workload.kind ~= "command" then return form:format(workload.name, workload.kind) end
+  end
+end
+
+--- One entry of a region as a part.
+---@param name string of the region
+---@param result table of the repetition
+---@param wall_ns number
+---@param words table enabled, running and counts, as a group is read
+function M.entry(name, result, wall_ns, words)
+  local part = record.region_part(name, result)
+  part.is_entry, part.iterations, part.wall_ns, part.words = true, 1, wall_ns, words
+  return part
+end
+
+--- Remarks in the order in which they were first made, each once.
+---@class pmclua.RegionRemarks
+local Remarks = {}
+Remarks.__index = Remarks
+
+function M.remarks() return setmetatable({ seen = {} }, Remarks) end
+
+---@param remark string
+function Remarks:add(remark)
+  if not self.seen[remark] then self[#self + 1] = remark end
+  self.seen[remark] = true
+end
+
+return M

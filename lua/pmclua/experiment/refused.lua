@@ -1,0 +1,32 @@
+--- refused.lua: why a run has no counts: what Linux refused when its events were opened.
+
+local explain = require "pmclua.explain"
+
+local M = {}
+
+local TAMPERED = "it disabled, reset, closed or replaced the counters it is counted by (by an ioctl, prctl, "
+  .. "close or dup2 on descriptors that are not its own?): what it did is not known"
+
+--- The refusal of a result that was not counted; nil where it was.
+---@param result table of Session:run
+---@param groups { attrs: table[], events: integer[] }[] of its pass
+---@param events pmclua.Event[]
+---@param threads? integer so many threads open them each; default 1
+---@return pmclua.Problem?
+function M.problem(result, groups, events, threads)
+  if result.outcome ~= "not-counted" then return nil end
+  local failure, names = result.failure, {}
+  if failure.code == "EUCLEAN" then
+    return explain.problem { code = failure.code, operation = "count", message = TAMPERED }
+  end
+  failure.descriptors = 0
+  for _, group in ipairs(groups) do failure.descriptors = failure.descriptors + #group.attrs end
+  failure.descriptors = failure.descriptors * math.max(1, threads or 1)
+  local refused = groups[failure.group]
+  for i, index in ipairs(refused and refused.events or {}) do names[i] = events[index].name end
+  failure.event = names[failure.index]
+  if failure.code == "E2BIG" then failure.members = names end
+  return explain.open(failure)
+end
+
+return M
