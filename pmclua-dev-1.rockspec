@@ -12,7 +12,7 @@ description = {
 }
 supported_platforms = { "linux" }
 -- LuaJIT, that is: its FFI is what the core is called by.
-dependencies = { "lua == 5.1", "lpeg >= 1.0", "argparse >= 0.7", "dkjson >= 2.5", "luafilesystem >= 1.8" }
+dependencies = { "lua == 5.1", "lpeg >= 1.0", "dkjson >= 2.5", "luafilesystem >= 1.8" }
 build = {
   type = "make",
   build_target = "documents",

@@ -150,6 +150,97 @@ print(opt.file, opt.again)
   end)
 end)
 
+describe("words of a command line", function()
+  local read = require("pmclua.cli.options").read
+  local declared = {
+    { "repeat", 1, type = "integer", short = "r" }, { "event", short = "e", many = true },
+    { "json", false, short = "j" }, { "dry-run", false, short = "n" }, { "set", type = "list" },
+    { "kind", choices = { "a", 2 } }, { "file", argument = true },
+    { "more", "x", argument = true, many = true },
+  }
+  local with_rest = { { "json", false, short = "j" }, { "url", short = "u" }, { "first", argument = true },
+    { "command", rest = true } }
+
+  local function given(words, options) return read(words, options, {}, { name = "test", word = "test" }) end
+
+  local function refusal(words, options)
+    local ok, why = pcall(given, words, options)
+    return not ok and tostring(why):match "^[^\n]*"
+  end
+
+  -- Ways to write an option with a value.
+  local SPELLINGS = {
+    function(words, option, value) words[#words + 1] = ("--%s=%s"):format(option[1], value) end,
+    function(words, option, value)
+      words[#words + 1], words[#words + 2] = "--" .. option[1], value
+    end,
+    function(words, option, value)
+      words[#words + 1] = "-" .. option.short
+      words[#words + 1] = value
+    end,
+    function(words, option, value) words[#words + 1] = "-" .. option.short .. value end,
+    function(words, option, value) words[#words + 1] = "-j" .. option.short .. value end,
+  }
+
+  it("give the same in each spelling and order", function()
+    local random = require("pmclua.stats").random(7)
+    for _ = 1, 300 do
+      local words, expected, is_json = {}, { file = nil, event = nil }, nil
+      for _ = 1, random:integer(6) do
+        local option, spelling = declared[random:integer(2)], random:integer(#SPELLINGS)
+        local value = tostring(random:integer(1000))
+        SPELLINGS[spelling](words, option, value)
+        is_json = is_json or spelling == 5 or nil
+        if option.many then
+          expected.event = expected.event or {}
+          table.insert(expected.event, value)
+        else
+          expected["repeat"] = tonumber(value)
+        end
+        if random:integer(3) == 1 then
+          local argument = expected.file and "b" or "a"
+          words[#words + 1] = argument
+          if argument == "a" then expected.file = "a"
+          else
+            expected.more = expected.more or {}
+            table.insert(expected.more, "b")
+          end
+        end
+      end
+      if not expected.file then words[#words + 1], expected.file = "-", "-" end
+      expected.json = is_json
+      assert.same(expected, given(words, declared), table.concat(words, " "))
+    end
+  end)
+
+  it("have the values that their options say", function()
+    assert.same({ dry_run = true, json = true, set = { "1", "2" }, kind = 2, file = "", more = { "-r" } },
+      given({ "-nj", "--set=1,2", "", "--kind", "2", "--", "-r" }, declared))
+    assert.same({ ["repeat"] = -1, file = "f" }, given({ "--repeat=-5", "f", "-r-1" }, declared))
+  end)
+
+  it("end at a command, whose options are its own, or at --", function()
+    assert.same({ json = true, url = "=x", first = "ls", command = { "-j", "--", "--help" } },
+      given({ "-j", "-u=x", "ls", "-j", "--", "--help" }, with_rest))
+    assert.same({ first = "--url", command = {} }, given({ "--", "--url" }, with_rest))
+  end)
+
+  it("that fit no option are refused, the first that is wrong", function()
+    for words, why in pairs {
+      ["f --dry_run"] = "unknown option '--dry_run', did you mean '--dry-run'?",
+      ["f -jx"] = "unknown option '-x'", ["f --json=1"] = "option '--json' does not take arguments",
+      ["f -r"] = "option '-r' requires an argument", ["f -r -n --what"] = "option '-r' requires an argument",
+      ["f --event --"] = "option '--event' requires an argument",
+      ["-j"] = "missing argument 'file'", ["f --kind=c -r x"] = "--kind: 'c' is not a or 2",
+    } do
+      local list = {}
+      for word in words:gmatch "%S+" do list[#list + 1] = word end
+      assert.equal(why, refusal(list, declared))
+    end
+    assert.equal("too many arguments", refusal({ "a", "b" }, { { "file", argument = true } }))
+  end)
+end)
+
 describe("the options of every experiment", function()
   local parse = require("pmclua.cli.experiment_options").parse
 
@@ -168,7 +259,8 @@ describe("the options of every experiment", function()
   end)
 
   it("refuse a level without a factor, and what is no option", function()
-    for _, words in ipairs { { "--set", "n" }, { "--set", "=3" }, { "--repetitons", "3" }, { "word" } } do
+    for _, words in ipairs { { "--set", "n" }, { "--set", "=3" }, { "--repetitons", "3" }, { "word" },
+      { "--store", "-", "--output", "-" } } do
       local ok, problem = pcall(parse, words)
       assert.is_false(ok)
       assert.equal(2, problem.status)

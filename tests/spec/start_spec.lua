@@ -41,7 +41,7 @@ describe("starting", function()
     assert.is_truthy(result.err:find "pmclua%.base%.text:%d+:", result.err)
   end)
 
-  it("reads plain options without argparse, and generic events without LPeg, sysfs, tracefs and libpfm4",
+  it("reads options and generic events without LPeg, sysfs, tracefs and libpfm4",
     function()
       local calls = strace { support.program, "stat", "-e", "page-faults,task-clock", "-r", "2", "--",
         "true" }
@@ -49,54 +49,9 @@ describe("starting", function()
       local counts
       calls, counts = calls:gsub("/sys/devices/system/cpu/possible", "")
       assert.is_true(counts <= 1, counts)
-      for _, word in ipairs { "argparse", "lpeg", "dkjson", "/sys/bus", "/sys/devices", "tracing", "libpfm",
+      for _, word in ipairs { "lpeg", "dkjson", "/sys/bus", "/sys/devices", "tracing", "libpfm",
         "libdw" } do
         assert.is_nil(calls:find(word, 1, true), word)
       end
     end)
-end)
-
-describe("plain options", function()
-  local options = require "pmclua.cli.options"
-  local declared = {
-    { "repeat", 1, type = "integer", short = "r" }, { "event", short = "e", many = true }, { "json", false,
-      short = "j" },
-    { "url", "http://localhost", short = "u" }, { "set", type = "list" }, { "kind", choices = { "a", "b" } },
-    { "dry-run", false }, { "first", argument = true }, { "command", rest = true },
-  }
-
-  local function outcome(words)
-    local ok, given = pcall(options.read, words, declared, {}, { name = "test", word = "test" })
-    return ok and given or tostring(given)
-  end
-
-  -- The same by argparse alone.
-  local function by_argparse(words)
-    local plain = require "pmclua.cli.options.plain"
-    local read = plain.read
-    plain.read = function() end
-    local result = outcome(words)
-    plain.read = read
-    return result
-  end
-
-  local WORDS = { "-r", "--repeat", "--repeat=3", "5", "-r5", "x", "-e", "--event", "a,b", "-j", "--json",
-    "--json=1",
-    "-je", "--url", "--url=", "--url=-", "-", "--", "--set=1,2", "--kind", "--kind=a", "c", "--dry-run",
-    "--dry_run", "--no-such", "ls", "-l", "--help-me", "", "--repeat=-1" }
-
-  for _, deed in ipairs { { "some", 1, 700 }, { "many", 5, 700 } } do
-    it(("are read as argparse reads them, in %s words at random"):format(deed[1]), function()
-      local random = require("pmclua.stats").random(8, deed[1])
-      local by_itself = 0
-      for _ = 1, deed[3] do
-        local words = {}
-        for i = 1, deed[2] + random:integer(4) - 1 do words[i] = WORDS[random:integer(#WORDS)] end
-        local mine = outcome(words)
-        assert.same(by_argparse(words), mine, table.concat(words, " "))
-        if type(mine) == "table" then by_itself = by_itself + 1 end
-      end
-      assert.is_true(by_itself > 20, tostring(by_itself))
-    end)
-  end
 end)

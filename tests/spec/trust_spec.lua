@@ -5,7 +5,7 @@ local support = require "tests.support"
 
 -- Names under which somebody could leave code for pmclua to find: modules that it needs and its own; programs that
 -- it, or the compiler, starts.
-local MODULES = { "lfs", "lpeg", "re", "dkjson", "argparse", "pmclua", "pmclua/init", "pmclua/cli" }
+local MODULES = { "lfs", "lpeg", "re", "dkjson", "pmclua", "pmclua/init", "pmclua/cli" }
 local PROGRAMS = { "cc", "gcc", "as", "ld", "collect2", "gnuplot", "ldconfig", "sh", "env" }
 
 --- A folder of code by those names, each of which writes `owned` there. With a module in C where there is a compiler.

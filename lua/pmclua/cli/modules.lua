@@ -7,7 +7,7 @@
 local M = {}
 
 -- What pmclua needs, and the Debian package of each.
-local NEEDED = { argparse = "lua-argparse", dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg" }
+local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg" }
 
 ---@class pmclua.modules.Places templates as package.path and package.cpath have them
 ---@field path string

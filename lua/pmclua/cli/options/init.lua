@@ -9,10 +9,13 @@
 --     }
 --
 -- Invariant: a word of the command line is taken by an option of the script, or by an option that all
--- experiments have, or it is an error with exit status 2. argparse is loaded only for words that are not
--- plain (options/plain.lua).
+-- experiments have, or it is an error with exit status 2. options/reader.lua reads them.
 
+local meant = require("pmclua.base.arguments").meant
 local problem = require "pmclua.base.problem"
+local reader = require "pmclua.cli.options.reader"
+
+local field_of, type_of = reader.field_of, reader.type_of
 
 local M = {}
 
@@ -39,20 +42,6 @@ local IS_KEY = { true, true }
 for _, key in ipairs(KEYS) do IS_KEY[key] = true end
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 
-local function near(word, words)
-  local nearest = require("pmclua.base.text").nearest(tostring(word), words)
-  return nearest and (", did you mean '%s'?"):format(nearest) or ""
-end
-
-local function type_of(option)
-  if option.type then return option.type end
-  if option[2] == nil then return "string" end
-  local found = type(option[2])
-  return found == "boolean" and "flag" or found == "table" and "list" or found
-end
-
-local function field_of(option) return (option[1]:gsub("-", "_")) end
-
 --- What is wrong with one declaration; nil when nothing is. `seen` gets its names.
 local function problem_of(option, seen)
   if type(option) ~= "table" or type(option[1]) ~= "string" or not option[1]:match "^%a[%w_-]*$" then
@@ -60,7 +49,7 @@ local function problem_of(option, seen)
   end
   for key in pairs(option) do
     if not IS_KEY[key] then
-      return ("option '%s' has no key '%s'%s"):format(option[1], tostring(key), near(key, KEYS))
+      return ("option '%s' has no key '%s'%s"):format(option[1], tostring(key), meant(key, KEYS))
     end
   end
   if not TYPES[type_of(option)] then
@@ -74,110 +63,7 @@ local function problem_of(option, seen)
   option.kind = type_of(option)
 end
 
--- ---- reading words ----
-
-local function converter(option)
-  local kind = type_of(option)
-  local function number(text)
-    local value = tonumber(text)
-    local finite = value and math.abs(value) < math.huge
-    if finite and (kind == "number" or value % 1 == 0) then return value end
-    return nil, ("'%s' is not a %s"):format(text, kind == "integer" and "whole number" or "number")
-  end
-  local function list(text)
-    local items = {}
-    for item in text:gmatch "[^,]+" do items[#items + 1] = item end
-    return items
-  end
-  local function text_itself(text) return text end
-  return (kind == "number" or kind == "integer") and number or kind == "list" and list or text_itself
-end
-
-local function choice(option)
-  local words = {}
-  for i, word in ipairs(option.choices) do words[i] = tostring(word) end
-  return function(text)
-    for i, word in ipairs(words) do
-      if word == text then return option.choices[i] end
-    end
-    local listed = require("pmclua.base.text").list(words, "or")
-    return nil, ("'%s' is not %s%s"):format(text, listed, near(text, words))
-  end
-end
-
-local function conversion(option)
-  local convert = option.choices and choice(option) or converter(option)
-  local name = (option.argument or option.rest) and option[1] or "--" .. option[1]
-  return function(text)
-    local value, why = convert(text)
-    if value == nil then return nil, name .. ": " .. why end
-    return value
-  end
-end
-
-local function add_argument(parser, option)
-  local required = option[2] == nil and not option.rest
-  parser:argument(option[1]):target(field_of(option)):convert(conversion(option))
-    :args(option.rest and "*" or (option.many and (required and "+" or "*")) or required and "1" or "?")
-end
-
-local function add_option(parser, option)
-  local names = (option.short and "-" .. option.short .. " " or "") .. "--" .. option[1]
-  if type_of(option) == "flag" then
-    parser:flag(names):target(field_of(option))
-  else
-    parser:option(names):target(field_of(option)):convert(conversion(option))
-      :count(option.many and "*" or "?")
-  end
-end
-
-local function new_parser(options)
-  local parser = require "argparse"("script"):add_help(false)
-  for _, option in ipairs(options) do
-    if option.argument or option.rest then add_argument(parser, option) else add_option(parser, option) end
-  end
-  return parser
-end
-
--- How options/plain.lua reads them.
-local PLAIN = {
-  field = field_of, is_flag = function(option) return type_of(option) == "flag" end,
-  converted = function(option, text) return (conversion(option)(text)) end,
-}
-
-local function takes_value(option) return option and type_of(option) ~= "flag" end
-
---- True where the value of an option is the next word: `-r 5`, `--repetitions 5`, not `-r5`.
-local function takes_next(word, by_name)
-  local long = word:match "^%-%-([^=]+)$"
-  if long then return takes_value(by_name[(long:gsub("-", "_"))]) end
-  local letters = word:match "^%-([^-].*)$" or ""
-  for k = 1, #letters do
-    if takes_value(by_name["-" .. letters:sub(k, k)]) then return k == #letters end
-  end
-  return false
-end
-
---- The words with "--" put before the first that belongs to no option, so that the options of a command
---- to run are its own: `stat -r 5 ls -l`.
-local function with_end_of_options(args, by_name)
-  local i = 1
-  while args[i] and args[i] ~= "--" and args[i]:find "^%-." do
-    i = i + (takes_next(args[i], by_name) and 2 or 1)
-  end
-  local out = { unpack(args) }
-  if args[i] and args[i] ~= "--" then table.insert(out, i, "--") end
-  return out
-end
-
---- True where the words ask for help, before any that are not the script's.
-local function wants_help(args, by_name)
-  for _, word in ipairs(args) do
-    if word == "--" then return false end
-    if word == "--help" or word == "-h" and not by_name["-h"] then return true end
-  end
-  return false
-end
+-- ---- words that are refused ----
 
 -- What one thing is called by perf stat, by hyperfine and here.
 local SYNONYMS = {
@@ -205,7 +91,7 @@ local function as_choice(word, options)
 end
 
 -- ", did you mean '--repetitions'?" for an option that there is not.
-local function meant(unknown, options)
+local function meant_option(unknown, options)
   local names, word = { "--help" }, unknown:gsub("^%-+", "")
   local chosen = as_choice(word, options)
   if chosen then return (", did you mean '%s'?"):format(chosen) end
@@ -215,7 +101,7 @@ local function meant(unknown, options)
       if synonym == option[1] then return (", did you mean '--%s'?"):format(synonym) end
     end
   end
-  return near(unknown, names)
+  return meant(unknown, names)
 end
 
 -- Whether a command is one argument.
@@ -226,11 +112,9 @@ local function takes_command(options)
   return false
 end
 
---- argparse's message with a better suggestion, and how the script is called.
-local function explain_refusal(message, options, about)
-  message = message:match "^[^\n]*"
-  local unknown = message:match "^unknown option '(.*)'$"
-  if unknown then message = message .. meant(unknown, options) end
+--- What is wrong, what may have been meant, and how the script is called.
+local function refusal(message, unknown, options, about)
+  if unknown then message = message .. meant_option(unknown, options) end
   if message == "too many arguments" and takes_command(options) then
     message = message .. ": a command and its arguments take quotes: 'ls -l'"
   end
@@ -245,31 +129,16 @@ end
 ---@param about { name: string, word: string, header?: pmclua.Header }
 ---@return table given what was given, by field; raises a usage error, or ends the script after --help
 function M.read(args, own, common, about)
-  local options, by_name, has_rest, required = { unpack(own) }, {}, false, false
+  local options = { unpack(own) }
   for _, option in ipairs(common) do options[#options + 1] = option end
-  for _, option in ipairs(options) do
-    by_name[field_of(option)] = option
-    if option.short then by_name["-" .. option.short] = option end
-    has_rest = has_rest or option.rest
-    required = required or option.argument and option[2] == nil
-  end
-  if #args == 0 and not required then return {} end
-  local words = has_rest and with_end_of_options(args, by_name) or args
-  if wants_help(words, by_name) then
+  local on = {}
+  function on.refuse(message, unknown) error(refusal(message, unknown, options, about), 0) end
+  function on.help()
     local help = require "pmclua.cli.help"
     help.write(help.script(about.name, about.header, own, common))
     error(finished(), 0)
   end
-  local given = require("pmclua.cli.options.plain").read(words, options, by_name, PLAIN)
-  if given then return given end
-  local ok
-  ok, given = new_parser(options):pparse(words)
-  if not ok then error(explain_refusal(given, options, about), 0) end
-  for _, option in ipairs(options) do
-    local field = field_of(option)
-    if option.many and #given[field] == 0 then given[field] = nil end
-  end
-  return given
+  return reader.read(args, options, on)
 end
 
 -- ---- a script's options ----
@@ -307,7 +176,7 @@ local function strict(values, declared)
   table.sort(names)
   return setmetatable(values, { __index = function(_, name)
     if declared[name] == nil then
-      local said = ("no option '%s' was declared%s"):format(tostring(name), near(name, names))
+      local said = ("no option '%s' was declared%s"):format(tostring(name), meant(name, names))
       require("pmclua.explain").misuse(said, 3)
     end
   end })
@@ -318,7 +187,7 @@ local function declaration_problem(declaration, own, script)
   if script and script.given then return "pmc.options can be called once" end
   for key in pairs(declaration) do
     if type(key) ~= "number" and key ~= "experiment" then
-      return ("pmc.options has no key '%s'%s"):format(tostring(key), near(key, { "experiment" }))
+      return ("pmc.options has no key '%s'%s"):format(tostring(key), meant(key, { "experiment" }))
     end
   end
   for _, option in ipairs(declaration) do
