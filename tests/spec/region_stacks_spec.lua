@@ -265,13 +265,25 @@ describe("a program of Go", function()
 end)
 
 describe("an experiment on a program that switches stacks", function()
-  it("has no counts of its calls, and says why", function()
+  local function measure(shape, regions)
     made.need_probes()
     local pmc = require "pmclua"
-    local result = pmc.experiment { events = made.FAULTS, regions = { "work" }, repetitions = 2, warmup = 0,
-      workloads = { pmc.command { made.program "stacks.c", "turns", "3", support.folder() .. "/times" } } }
-    local text = result:run { store = false }:report()
+    return pmc.measure(pmc.command { made.program "stacks.c", shape, "12", support.folder() .. "/times" },
+      { events = made.FAULTS, regions = regions, repetitions = 2, warmup = 0, store = false, quiet = true })
+  end
+
+  it("has no counts of its calls, and says why", function()
+    local text = measure("turns", { "work" }):report()
     assert.matches("page%-faults +– +<not counted>", text)
     assert.matches("a thread counted is not a call's", (text:gsub("%s+", " ")))
   end)
+
+  for _, entries in ipairs { false, true } do
+    local said = entries and "no calls" or "no sums"
+    it("has " .. said .. " of one thread that was followed alone, and says why", function()
+      local result = measure("main", { "work", threads = "one", entries = entries })
+      for cell in result:cells() do assert.is_nil(cell.region) end
+      assert.matches("one thread alone was followed", (result:report():gsub("%s+", " ")))
+    end)
+  end
 end)

@@ -103,6 +103,20 @@ describe("an experiment's regions", function()
     assert.equal(3, seen.outer.repetitions)
   end)
 
+  it("have the outermost of recursive calls as iterations, as their sums are of these", function()
+    local command = { program "pages.c", "recursion", "100" }
+    local result = pmc.measure(command, { regions = { "recurse" }, events = { "madvise = " .. MADVISE },
+      metrics = { "per_call = madvise / iterations" }, repetitions = 2 })
+    local of_regions = pmc.regions(command, { regions = { "recurse" }, events = { "madvise = " .. MADVISE },
+      calibrate = false }):region("recurse"):values "madvise"
+    for cell in result:cells() do
+      if cell.region then
+        assert.same({ 100, 100 }, { cell.madvise.median, cell.per_call.median })
+        assert.same({ 100, 100 }, { of_regions.sum, of_regions.mean })
+      end
+    end
+  end)
+
   it("give each call as a value where entries are asked for", function()
     local result = pmc.measure({ program "pages.c", "calls", "9" }, { regions = { "touch", entries = true },
       events = { FAULTS }, repetitions = 2, warmup = 0 })

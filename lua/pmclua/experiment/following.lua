@@ -4,7 +4,6 @@
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
 local dynamic = require "pmclua.event.dynamic"
-local NOT_THE_CALLS = require("pmclua.result.calls").NOT_THE_CALLS
 local parts = require "pmclua.experiment.parts"
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
@@ -87,92 +86,90 @@ function Following.counts_whole() return true end
 
 local DURATION = 1
 
--- A group's words as a record takes them: enabled, running, values.
-local function words_behind_duration(list)
-  local words = {}
-  for i = DURATION + 1, #list do words[i - DURATION] = list[i] end
-  return words
+-- A group's reading as a record takes it: enabled, running, counts. None where what a thread counted is not the
+-- calls'.
+local function reading_of(calls, values)
+  if calls:why_not "cpu_time" then return {} end
+  return { unpack(values, DURATION + 1) }
 end
 
--- Of calls whose stacks are not their threads' only how long each took is known: there are no words then.
-local function is_switching(calls) return calls.switching ~= 0 end
-
-local function sum_part(calls, result)
+-- A recursive call is within the outermost one, which alone is in the sum.
+local function sum_part(calls, found, result)
   local part = record.region_part(calls.name, result)
-  if is_switching(calls) then
-    part.iterations, part.wall_ns = calls.total[DURATION].n, calls.total[DURATION].sum
-    return part
+  part.words = reading_of(calls, found.outermost)
+  if calls:is_switching() then
+    part.iterations, part.wall_ns = found.total[DURATION].n, found.total[DURATION].sum
+  else
+    part.iterations, part.wall_ns = found.calls - found.nested, found.outermost[DURATION]
   end
-  part.iterations, part.wall_ns = calls.calls, calls.outermost[DURATION]
-  part.words = words_behind_duration(calls.outermost)
   return part
 end
 
 -- Each kept call as a part of its own.
-local function entry_parts(result)
-  local calls, width, list = result.regions.calls, result.regions.width, {}
-  for i = 1, calls.count do
-    local its, values = result.regions[calls:at(i).region], {}
-    for column = 1, width do values[column] = calls:value(i, column) end
-    list[i] = parts.entry(its.name, result, values[DURATION],
-      is_switching(its) and {} or words_behind_duration(values))
+local function entry_parts(regions, result)
+  local kept, width, list = result.regions.calls, result.regions.width, {}
+  for i = 1, kept.count do
+    local calls, values = regions[kept:at(i).region], {}
+    for column = 1, width do values[column] = kept:value(i, column) end
+    if not calls:why_not "duration" then
+      list[#list + 1] = parts.entry(calls.name, result, values[DURATION], reading_of(calls, values))
+    end
+  end
+  return list
+end
+
+local function sum_parts(regions, result)
+  local list = {}
+  for i, calls in ipairs(regions) do
+    local found = result.regions[i]
+    local has_numbers = found.calls ~= 0 and not calls:why_not "duration"
+    if has_numbers then list[#list + 1] = sum_part(calls, found, result) end
   end
   return list
 end
 
 -- ---- remarks -------------------------------------------------------------------------------------------
 
-local function say(self, form, ...) self.said:add(form:format(...)) end
-
--- Whether the events, and the probes with them, were off the PMU for a while.
-local function was_kept_off(words)
-  local enabled, running = tonumber(words[1]), tonumber(words[2])
-  return enabled ~= nil and running < enabled
+local function remark_on_calls(calls, found, ran, say)
+  if found.entries == 0 then
+    say(ran < 1 and "regions: %s was not seen to be called" or "regions: %s was never called", calls.name)
+  elseif found.calls == 0 then
+    say("regions: no call of %s returned: there are no numbers of it", calls.name)
+  end
+  local why = calls:why_not "duration" or calls:why_not "cpu_time"
+  if why then say("regions: %s: %s", calls.name, why) end
+  local apart = found.tails + found.unwound + found.unfinished + found.orphans + found.moved
+  if apart > 0 then say("regions: calls of %s that were left without return are not counted", calls.name) end
 end
 
-local function remark_on(self, regions, words)
+local function remark_on(regions, result, say)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
-    say(self, "regions: only the first thread of a run was followed (%s)", regions.path)
+    say("regions: only the first thread of a run was followed (%s)", regions.path)
   end
   if regions.lost ~= 0 then
-    say(self, "regions: %s lost, and the calls around them were not counted",
+    say("regions: %s lost, and the calls around them were not counted",
       text.plural(tonumber(regions.lost), "record was", "records were"))
   end
-  local never = "regions: %s was never called"
-  if was_kept_off(words) then
-    never = "regions: %s was not seen to be called"
-    say(self, "regions: another user of the PMU had its counters for a while: calls meanwhile were not seen")
+  if regions.ran < 1 then
+    say "regions: another user of the PMU had its counters for a while: calls meanwhile were not seen"
   end
-  for _, calls in ipairs(regions) do
-    if calls.entries == 0 then say(self, never, calls.name)
-    elseif calls.calls == 0 then
-      say(self, "regions: no call of %s returned: there are no numbers of it", calls.name)
-    end
-    if is_switching(calls) then say(self, "regions: %s: %s", calls.name, NOT_THE_CALLS) end
-    local apart = calls.tails + calls.unwound + calls.unfinished + calls.orphans + calls.moved
-    if apart > 0 then
-      say(self, "regions: calls of %s that were left without return are not counted", calls.name)
-    end
-  end
+  for i, calls in ipairs(regions) do remark_on_calls(calls, result.regions[i], regions.ran, say) end
 end
 
 --- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
 ---@param fn fun(): table result as a runner gives it
+---@param cell pmclua.PlannedCell
 ---@return table result
-function Following:around(_, fn)
+function Following:around(_, fn, cell)
   local result = fn()
   local problem = region.refusal(result)
   if problem then error(problem, 0) end
   if not result.regions then return result end
-  result.parts = {}
-  if self.regions.entries then
-    result.parts = entry_parts(result)
-  else
-    for _, calls in ipairs(result.regions) do
-      if calls.calls ~= 0 then table.insert(result.parts, sum_part(calls, result)) end
-    end
-  end
-  remark_on(self, result.regions, result.words)
+  local workload = self:workload(cell.workload)
+  local regions = require("pmclua.result.calls").new({ command = workload.name, events = self.events,
+    regions = workload:regions(cell.levels) }, { { result = result, columns = {} } })
+  result.parts = (self.regions.entries and entry_parts or sum_parts)(regions, result)
+  remark_on(regions, result, function(form, ...) self.said:add(form:format(...)) end)
   return result
 end
 

@@ -80,11 +80,11 @@ local function region_in(self, run) return run.regions[self.index] end
 
 -- ---- stacks that threads share -------------------------------------------------------------------------
 
-M.NOT_THE_CALLS = "stacks move between threads here, or take turns on one (coroutines, goroutines): what a "
-  .. "thread counted is not a call's"
-M.NO_TOTAL = "stacks move between threads here, or take turns on one: which calls are within others is not "
-  .. "known"
-M.NOT_FOLLOWED = "stacks move between threads here, and one thread alone was followed"
+local NOT_THE_CALLS = "stacks move between threads here, or take turns on one (coroutines, goroutines): what "
+  .. "a thread counted is not a call's"
+local NO_TOTAL = "stacks move between threads here, or take turns on one: which calls are within others is "
+  .. "not known"
+local NOT_FOLLOWED = "stacks move between threads here, and one thread alone was followed"
 
 -- Returns from calls that began where nobody looked: of a command they show that, where one thread of
 -- several was followed and nothing was lost.
@@ -97,11 +97,11 @@ end
 --- alone was followed, or what is between two points is a thread's.
 local function why_not_theirs(self, run, column, is_self)
   local found = region_in(self, run)
-  if not self.is_pair and has_come_from_elsewhere(found, run.regions) then return M.NOT_FOLLOWED end
+  if not self.is_pair and has_come_from_elsewhere(found, run.regions) then return NOT_FOLLOWED end
   if not found.switching or found.switching == 0 then return nil end
-  if run.regions.path ~= "all threads" then return M.NOT_FOLLOWED end
-  if column ~= DURATION or self.is_pair then return M.NOT_THE_CALLS end
-  return is_self and M.NO_TOTAL or nil
+  if run.regions.path ~= "all threads" then return NOT_FOLLOWED end
+  if column ~= DURATION or self.is_pair then return NOT_THE_CALLS end
+  return is_self and NO_TOTAL or nil
 end
 
 --- Whether the region's calls are in no known order of callers and callees.
@@ -115,7 +115,7 @@ end
 
 -- Durations alone are of calls: their sum would count those within others twice.
 local function durations(spread)
-  return { status = "counted", why = M.NO_TOTAL, n = spread.n, min = spread.min, max = spread.max,
+  return { status = "counted", why = NO_TOTAL, n = spread.n, min = spread.min, max = spread.max,
     mean = spread.n ~= 0 and tonumber(spread.sum) / tonumber(spread.n) or nil }
 end
 
