@@ -17,7 +17,7 @@ end
 
 -- ---- the command line ----
 
----@class pmclua.Plan what the command line asks for
+---@class pmclua.CommandLine what the command line asks for
 ---@field steps { kind: "chunk"|"module", text: string }[] -e and -l, in order
 ---@field word? string the script: a path, a name, or "-"
 ---@field args table what the script gets, with its own word at 0
@@ -50,7 +50,7 @@ end
 
 --- What the words of the command line ask for; or nil and what is wrong.
 ---@param argv string[]
----@return pmclua.Plan?, string?
+---@return pmclua.CommandLine?, string?
 local function parse(argv)
   local plan, i = { steps = {}, args = {} }, 1
   while argv[i] and argv[i]:find "^%-." do

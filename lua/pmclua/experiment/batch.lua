@@ -3,7 +3,7 @@
 -- Invariant: a batch is what its steps are, one by one and in the plan's order: of one cell and pass, with
 -- the same iterations and layout, and nothing of ours to be done between them.
 
-local plan = require "pmclua.experiment.plan"
+local planner = require "pmclua.experiment.plan"
 
 local M = {}
 
@@ -25,11 +25,11 @@ end
 
 --- The steps of a plan that are still to be done, in batches of at least one.
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
+---@param plan pmclua.Plan
 ---@param run pmclua.Run
 ---@return fun(): table[]? steps
-function M.batches(declaration, made, run)
-  local next_step = plan.steps(declaration, made, run.enough)
+function M.batches(declaration, plan, run)
+  local next_step = planner.steps(declaration, plan, run.enough)
   local most = can_batch(declaration, run) and MOST or 1
   local function next_wanted()
     local step = next_step()

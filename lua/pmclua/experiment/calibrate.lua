@@ -2,7 +2,7 @@
 --
 -- Invariant: they are counted by the same groups, read in the same way, in a runner like the kernels'.
 
-local record = require "pmclua.experiment.record"
+local records = require "pmclua.experiment.record"
 local stats = require "pmclua.stats"
 
 local M = {}
@@ -30,7 +30,7 @@ local function overhead_of(session, workload, pass, events)
   local job = { workload = workload, events = session:events(pass.groups), repetitions = REGIONS,
     in_runner = true, is_empty = true }
   session:run_each(job, function(result)
-    local counts = record.counts(result, pass)
+    local counts = records.counts(result, pass)
     for index, count in pairs(counts or {}) do
       lists[index] = lists[index] or {}
       table.insert(lists[index], tonumber(count))
@@ -45,16 +45,16 @@ end
 
 --- The overhead of each pass; nil for experiments without kernels.
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
+---@param plan pmclua.Plan
 ---@param session pmclua.Session
 ---@return (pmclua.Overhead|false)[]?
-function M.passes(declaration, made, session)
+function M.passes(declaration, plan, session)
   local has_kernel = false
   for _, workload in ipairs(declaration.workloads) do has_kernel = has_kernel or workload.in_runner end
   if not has_kernel then return nil end
   local empty = session:workload(function(message) message:text("library", ""):text("symbol", "") end)
   local overheads = {}
-  for i, pass in ipairs(made.passes) do
+  for i, pass in ipairs(plan.passes) do
     overheads[i] = #pass.groups > 0 and overhead_of(session, empty, pass, declaration.events)
   end
   session:forget(empty)

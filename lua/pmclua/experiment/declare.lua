@@ -125,7 +125,7 @@ function declare.check(spec)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.counting.needed").events(declaration, wrong)
   check_primary(declaration, wrong)
-  require("pmclua.experiment.together").check(declaration, wrong)
+  require("pmclua.experiment.conflicts").check(declaration, wrong)
   return declaration, mistakes
 end
 

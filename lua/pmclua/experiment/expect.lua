@@ -1,8 +1,8 @@
---- expect.lua: predictions of a script against what was counted, cell by cell, as records come.
+--- expect.lua: checks a script's predictions against the counts, cell by cell, as records arrive.
 
 local check = require("pmclua.base.lazy").module "pmclua.verdict.check"
-local place = require "pmclua.result.cells"
-local record = require "pmclua.experiment.record"
+local cell_key = require "pmclua.result.cell_key"
+local records = require "pmclua.experiment.record"
 local unverified = require "pmclua.event.unverified"
 
 local M = {}
@@ -10,7 +10,7 @@ local M = {}
 local Expectations = {}
 Expectations.__index = Expectations
 
---- Gathers what a declaration's predictions say of each record.
+--- Starts checking a declaration's predictions.
 ---@param declaration pmclua.Declaration
 function M.new(declaration)
   local doubtful = {}
@@ -21,27 +21,28 @@ function M.new(declaration)
     doubtful = doubtful, cells = {} }, Expectations)
 end
 
-local function new_cell(self, made)
-  local cell = { workload = made.workload, levels = made.levels, checks = {}, has_counted = {} }
+local function new_cell(self, record)
+  local cell = { workload = record.workload, levels = record.levels, checks = {}, has_counted = {} }
   for i, prediction in ipairs(self.predictions) do cell.checks[i] = check.prediction(prediction) end
   return cell
 end
 
---- Takes a record; warm-ups, parts of a repetition and what did not end well say nothing.
-function Expectations:take(made)
-  if #self.predictions == 0 or made.warmup or made.outcome ~= "done" or place.is_part(made) then return end
-  local cell = self.cells[made.cell] or new_cell(self, made)
-  self.cells[made.cell] = cell
+--- Checks a record. Warm-ups, parts of a repetition and failed repetitions are skipped.
+function Expectations:take(record)
+  if #self.predictions == 0 or record.warmup or record.outcome ~= "done" then return end
+  if cell_key.is_part(record) then return end
+  local cell = self.cells[record.cell] or new_cell(self, record)
+  self.cells[record.cell] = cell
   for i, checked in ipairs(cell.checks) do
-    checked:take(record.lookup(made, self.declaration, self.predictions[i].uses_iterations))
+    checked:take(records.lookup(record, self.declaration, self.predictions[i].uses_iterations))
   end
   for field, index in pairs(self.doubtful) do
-    local count = made.counts[index]
+    local count = record.counts[index]
     cell.has_counted[field] = cell.has_counted[field] or count ~= nil and count ~= 0
   end
 end
 
--- The first event of a prediction that nothing vouches for and that has counted nothing.
+-- The first event of a prediction that is unverified and never counted anything but 0.
 local function doubtful_in(self, prediction, cell)
   for _, name in ipairs(prediction.needs) do
     if self.doubtful[name] and not cell.has_counted[name] then return name end
@@ -55,7 +56,7 @@ local function result_of(self, checked, prediction, cell)
     reason = ("needs %s: %s"):format(name, unverified.WHY) }
 end
 
---- How each prediction fared in each cell.
+--- The outcome of each prediction in each cell.
 ---@return (pmclua.Expectation|{ cell: integer, workload: string, levels: table })[]
 function Expectations:results()
   local list, numbers = {}, {}
@@ -72,7 +73,7 @@ function Expectations:results()
   return list
 end
 
-local function place_of(result)
+local function label_of(result)
   local parts = {}
   for name, level in pairs(result.levels) do parts[#parts + 1] = ("%s=%s"):format(name, tostring(level)) end
   table.sort(parts)
@@ -81,11 +82,11 @@ end
 
 local function number(value) return value % 1 == 0 and ("%.0f"):format(value) or ("%.6g"):format(value) end
 
---- One line on a prediction.
+--- One line about a prediction.
 ---@param result table of Expectations:results
 ---@return string
 function M.line(result)
-  local head = ("expect '%s', %s: "):format(result.text, place_of(result))
+  local head = ("expect '%s', %s: "):format(result.text, label_of(result))
   if result.state == "uncountable" then return head .. "cannot be checked: " .. result.reason end
   if result.state == "pass" then return ("%sholds (%d repetitions)"):format(head, result.n) end
   local where = result.index and ("repetition %d: "):format(result.index) or "median: "

@@ -106,23 +106,23 @@ local function check_workloads(cells, session)
 end
 
 --- Where every record goes: the result, the predictions, the file, and who asked.
-local function recorder(holding, expectations, storing, each)
-  return function(made)
-    holding:add(made)
-    expectations:take(made)
-    if each then each(made) end
-    storing:add(made)
+local function recorder(into, each)
+  return function(record)
+    into.spill:add(record)
+    into.expectations:take(record)
+    if each then each(record) end
+    into.file:add(record)
   end
 end
 
 --- Takes in what a stored run has, which is whole lines once it is open to be appended to. Returns what it
 --- has done; nil without one.
-local function take_stored(stored, declaration, holding, expectations)
+local function take_stored(stored, declaration, into)
   if not stored then return nil end
   local done = require("pmclua.experiment.resume").done(declaration)
   for record in require("pmclua.store").open(stored.path).records do
-    holding:add(record)
-    expectations:take(record)
+    into.spill:add(record)
+    into.expectations:take(record)
     done:take(record)
   end
   return done
@@ -157,20 +157,20 @@ end
 -- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is
 -- run yet.
 local function plan_all(self, options, session)
-  local plan = require "pmclua.experiment.plan"
+  local planner = require "pmclua.experiment.plan"
   local resume = require("pmclua.base.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
   local stored = options.resume and require("pmclua.store").open(options.resume)
   if stored then declaration.seed = stored.header.seed end
-  local made = plan.make(declaration)
-  local header = plan.header(declaration, made)
-  if stored then made.remark = resume.check(options.resume, stored, header) end
-  check_workloads(made.cells, session)
-  add_machine_code(header, made.cells, session)
+  local plan = planner.make(declaration)
+  local header = planner.header(declaration, plan)
+  if stored then plan.remark = resume.check(options.resume, stored, header) end
+  check_workloads(plan.cells, session)
+  add_machine_code(header, plan.cells, session)
   if not declaration.regions and not declaration.target then
-    header.overhead = require("pmclua.experiment.calibrate").passes(declaration, made, session)
+    header.overhead = require("pmclua.experiment.calibrate").passes(declaration, plan, session)
   end
-  return made, header, stored
+  return plan, header, stored
 end
 
 -- The same while the runner gets ready, which is not left behind where this raises.
@@ -179,26 +179,26 @@ local function plan_beside_runner(self, options, session)
   for _, workload in ipairs(declaration.workloads) do
     if not workload.in_process and not declaration.layout then session:warm_up() end
   end
-  local ok, made, header, stored = pcall(plan_all, self, options, session)
-  if ok then return made, header, stored end
+  local ok, plan, header, stored = pcall(plan_all, self, options, session)
+  if ok then return plan, header, stored end
   if not options.session then session:close() end
-  error(made, 0)
+  error(plan, 0)         -- what was raised instead of a plan
 end
 
 -- Where everything that is found out goes: the result, the predictions, the file.
 ---@class pmclua.Gathering
 ---@field result pmclua.Result
 ---@field expectations table
----@field storing pmclua.Storing
----@field holding pmclua.Holding
+---@field file pmclua.ResultFile
+---@field spill pmclua.Spill
 ---@field done table? what a stored run has already
 
 local function gather(declaration, options, header, stored)
   local into = { result = require("pmclua.result").new(header),
     expectations = require("pmclua.experiment.expect").new(declaration),
-    storing = require("pmclua.experiment.storing").open(options, header) }
-  into.holding = require("pmclua.experiment.holding").new(into.result, into.storing, declaration.stop ~= nil)
-  into.done = take_stored(stored, declaration, into.holding, into.expectations)
+    file = require("pmclua.experiment.result_file").open(options, header) }
+  into.spill = require("pmclua.experiment.spill").new(into.result, into.file, declaration.stop ~= nil)
+  into.done = take_stored(stored, declaration, into)
   return into
 end
 
@@ -207,11 +207,11 @@ local SAID_AFTER_NS = 5e8
 local WAITING = "pmclua: interrupted: waiting for what runs to end; interrupt again to end it at once\n"
 
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
-local function run_plan(declaration, made, session, into, options)
+local function run_plan(declaration, plan, session, into, options)
   local progress = require("pmclua.experiment.progress").new(options.quiet)
   local since, said
   session.idle = function()
-    into.storing:tick()
+    into.file:tick()
     progress:tick()
     since = since or core.interrupts() == 1 and core.now_ns()
     if since and not said and core.now_ns() - since > SAID_AFTER_NS then
@@ -221,9 +221,9 @@ local function run_plan(declaration, made, session, into, options)
     end
     if declaration.target then require("pmclua.counting.target.watch").look() end
   end
-  local run = require("pmclua.experiment.run").new(declaration, made, {
-    session = session, take = recorder(into.holding, into.expectations, into.storing, options.each),
-    progress = progress, done = into.done, flush = function() into.storing:flush() end,
+  local run = require("pmclua.experiment.run").new(declaration, plan, {
+    session = session, take = recorder(into, options.each),
+    progress = progress, done = into.done, flush = function() into.file:flush() end,
     enough = stop_rule(declaration, into),
   })
   local caught = core.catch_interrupts "count"
@@ -232,19 +232,19 @@ local function run_plan(declaration, made, session, into, options)
   core.catch_interrupts(caught)
   progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
-    cut_off = run.cut_off, resumed = made.remark }
+    cut_off = run.cut_off, resumed = plan.remark }
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
 local function conclude(declaration, into, ended)
-  local result, storing = into.result, into.storing
-  storing:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted")
+  local result, file = into.result, into.file
+  file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted")
   if not ended.ok then error(ended.status, 0) end
-  into.holding:finish()
-  result.status, result.problem, result.path = ended.status, ended.problem or storing.problem, storing.path
-  result.remarks = require("pmclua.experiment.levels_used").remarks(declaration)
+  into.spill:finish()
+  result.status, result.problem, result.path = ended.status, ended.problem or file.problem, file.path
+  result.remarks = require("pmclua.experiment.factor_use").remarks(declaration)
   if ended.resumed then table.insert(result.remarks, ended.resumed) end
-  for _, remark in ipairs(ended.remarks or {}) do table.insert(result.remarks, remark) end
+  for _, remark in ipairs(ended.remarks) do table.insert(result.remarks, remark) end
   result.cut_off = ended.cut_off
   result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()
@@ -255,7 +255,7 @@ local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", se
   each = "function" }
 
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
---- result.problem. Summaries, verdicts and warnings are made of the result when they are asked for.
+--- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
 ---   each?: fun(record: table) }
 ---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
@@ -266,15 +266,15 @@ function Experiment:run(options)
   require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
   options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
-  local made, header, stored = plan_beside_runner(self, options, session)
+  local plan, header, stored = plan_beside_runner(self, options, session)
   local into = gather(self.declaration, options, header, stored)
-  local ended = run_plan(self.declaration, made, session, into, options)
+  local ended = run_plan(self.declaration, plan, session, into, options)
   if not options.session then session:close() end
   return conclude(self.declaration, into, ended)
 end
 
 --- What would run: passes, cells and their order.
----@return table made of plan.make
+---@return pmclua.Plan
 function Experiment:planned()
   is_waiting = false
   return require("pmclua.experiment.plan").make(self.declaration)

@@ -7,7 +7,14 @@ local order = require "pmclua.experiment.order"
 local passes = require "pmclua.counting.passes"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
-local plan = {}
+local M = {}
+
+--- What a declaration comes to.
+---@class pmclua.Plan
+---@field cells pmclua.PlannedCell[]
+---@field passes table[]
+---@field anchors integer[] events of every pass, by which passes are compared
+---@field runs integer at most, where a stop rule decides
 
 --- One combination of a workload and a level of each factor.
 ---@class pmclua.PlannedCell
@@ -31,7 +38,7 @@ end
 --- Every cell, in the script's order: levels first, workloads within.
 ---@param declaration pmclua.Declaration
 ---@return pmclua.PlannedCell[]
-function plan.cells(declaration)
+function M.cells(declaration)
   local cells = {}
   combinations(declaration.factors, 1, {}, function(levels)
     for _, workload in ipairs(declaration.workloads) do
@@ -55,16 +62,15 @@ end
 --- How often each cell is measured; at most, where a stop rule decides.
 ---@param declaration pmclua.Declaration
 ---@return integer
-function plan.most_repetitions(declaration)
+function M.most_repetitions(declaration)
   local rule = declaration.stop
   return rule and require("pmclua.verdict.stop").most(rule) or declaration.repetitions
 end
 
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
----@return { cells: pmclua.PlannedCell[], passes: table[], anchors: integer[], runs: integer } runs: at most, where
----   a stop rule decides
-function plan.make(declaration)
+---@return pmclua.Plan
+function M.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
     declaration.target or declaration.regions,
@@ -72,12 +78,12 @@ function plan.make(declaration)
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end
-  local cells = plan.cells(declaration)
+  local cells = M.cells(declaration)
   if #cells == 0 then
     error(explain.problem { code = "ENOCELL", operation = "plan",
       message = "there is nothing to run: where holds for no cell" }, 0)
   end
-  local runs = #cells * #list * (declaration.warmup + plan.most_repetitions(declaration))
+  local runs = #cells * #list * (declaration.warmup + M.most_repetitions(declaration))
   return { cells = cells, passes = list, anchors = anchors, runs = runs }
 end
 
@@ -85,7 +91,7 @@ end
 local FIT_COUNTS = 5
 
 --- The number of different iteration counts of a declaration: 1, or those of its fit.
-function plan.iteration_counts(declaration)
+function M.iteration_counts(declaration)
   local iterations = declaration.iterations
   if iterations == "fit" then return FIT_COUNTS end
   return type(iterations) == "table" and #iterations or 1
@@ -95,8 +101,8 @@ end
 --- random order, then again.
 ---@param declaration pmclua.Declaration
 ---@return fun(number: integer): integer
-function plan.choices(declaration)
-  local count, seed = plan.iteration_counts(declaration), declaration.seed
+function M.choices(declaration)
+  local count, seed = M.iteration_counts(declaration), declaration.seed
   if count == 1 then return function() return 1 end end
   local source, list = random.new(seed, "iterations"), {}
   return function(repetition)
@@ -113,29 +119,29 @@ end
 --- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass,
 --- and which of several iteration counts.
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
+---@param plan pmclua.Plan
 ---@param enough? fun(blocks: integer): boolean  asked after each counted block; without it the
 ---   declaration's repetitions decide
 ---@return fun(): table? next_step
-function plan.steps(declaration, made, enough)
+function M.steps(declaration, plan, enough)
   local cells = {}
-  for _, cell in ipairs(made.cells) do
-    for pass = 1, #made.passes do cells[#cells + 1] = { cell = cell, pass = pass } end
+  for _, cell in ipairs(plan.cells) do
+    for pass = 1, #plan.passes do cells[#cells + 1] = { cell = cell, pass = pass } end
   end
   enough = enough or function(blocks) return blocks >= declaration.repetitions end
   local next_block = order.blocks(#cells, declaration.seed)
-  local choice = plan.choices(declaration)
-  local block, place, number, time = {}, 0, 0, 0
+  local choice = M.choices(declaration)
+  local block, slot, number, time = {}, 0, 0, 0
   return function()
-    place = place + 1
-    if place > #block then
+    slot = slot + 1
+    if slot > #block then
       if #cells == 0 or number >= declaration.warmup and enough(number - declaration.warmup) then
         return nil
       end
-      number, block, place = number + 1, next_block(), 1
+      number, block, slot = number + 1, next_block(), 1
     end
     time = time + 1
-    local unit, is_warmup = cells[block[place]], number <= declaration.warmup
+    local unit, is_warmup = cells[block[slot]], number <= declaration.warmup
     return { cell = unit.cell, pass = unit.pass, warmup = is_warmup,
       index = is_warmup and number or number - declaration.warmup, order = time, choice = choice(number) }
   end
@@ -160,11 +166,11 @@ end
 local function formula_text(formula) return formula.formula end
 
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
-local function with_later(header, declaration, made)
+local function with_later(header, declaration, plan)
   return lazy.later(header, {
     host = function() return require("pmclua.host.machine").facts() end,
-    how = function() return require("pmclua.experiment.how").of(made) end,
-    identity = function() return require("pmclua.experiment.resume").identity(declaration, made) end,
+    how = function() return require("pmclua.experiment.provenance").of(plan) end,
+    identity = function() return require("pmclua.experiment.resume").identity(declaration, plan) end,
   })
 end
 
@@ -174,20 +180,20 @@ end
 
 --- The header of the result (store/README.md, "The header").
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
-function plan.header(declaration, made)
+---@param plan pmclua.Plan
+function M.header(declaration, plan)
   return with_later({
     name = declaration.name, question = declaration.question,
     events = map(declaration.events, plain_event),
     metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
     factors = map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
-    workloads = map(control.workloads(declaration, made.cells), function(workload)
+    workloads = map(control.workloads(declaration, plan.cells), function(workload)
       return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
     end),
-    cells = map(made.cells, function(cell) return { workload = cell.workload.name,
+    cells = map(plan.cells, function(cell) return { workload = cell.workload.name,
       levels = cell.levels } end),
-    pass_events = map(made.passes, function(pass) return pass.events end),
-    anchors = made.anchors,
+    pass_events = map(plan.passes, function(pass) return pass.events end),
+    anchors = plan.anchors,
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },
     iterations = declaration.iterations, reject_if = declaration.reject_if and declaration.reject_if.formula,
     expect = declaration.expect and map(declaration.expect, formula_text),
@@ -198,11 +204,11 @@ function plan.header(declaration, made)
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout,
-    layouts = require("pmclua.experiment.layout").draws(declaration, plan.most_repetitions(declaration)),
+    layouts = require("pmclua.experiment.layout").draws(declaration, M.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
     rank = require("pmclua.host.rank").number(), notes = declaration.notes,
-  }, declaration, made)
+  }, declaration, plan)
 end
 
-return plan
+return M

@@ -6,9 +6,9 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
-local place = require "pmclua.result.cells"
-local plan = require("pmclua.base.lazy").module "pmclua.experiment.plan"
-local record = require "pmclua.experiment.record"
+local cell_key = require "pmclua.result.cell_key"
+local planner = require("pmclua.base.lazy").module "pmclua.experiment.plan"
+local records = require "pmclua.experiment.record"
 
 local M = {}
 
@@ -34,9 +34,9 @@ end
 
 --- What makes two plans the same experiment, hashed.
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
+---@param plan pmclua.Plan
 ---@return string
-function M.identity(declaration, made)
+function M.identity(declaration, plan)
   local events, workloads, cells, passes = {}, {}, {}, {}
   for i, event in ipairs(declaration.events) do
     events[i] = { event.field, event.tool, event.opened or event.attr, event.status }
@@ -44,8 +44,8 @@ function M.identity(declaration, made)
   for i, workload in ipairs(declaration.workloads) do
     workloads[i] = { workload.name, workload.kind, workload:identity() }
   end
-  for i, cell in ipairs(made.cells) do cells[i] = { cell.workload.name, cell.levels } end
-  for i, pass in ipairs(made.passes) do passes[i] = pass.events end
+  for i, cell in ipairs(plan.cells) do cells[i] = { cell.workload.name, cell.levels } end
+  for i, pass in ipairs(plan.passes) do passes[i] = pass.events end
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
     delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,
@@ -90,7 +90,7 @@ end
 --- what differs all the same, if anything does.
 ---@return string?
 function M.check(path, stored, header)
-  local changed = require("pmclua.experiment.how").difference(stored.header.how, header.how)
+  local changed = require("pmclua.experiment.provenance").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
     local why = difference(stored.header, header) or changed
     refuse(path, "it is of another experiment" .. (why and ": " .. why or ""),
@@ -98,7 +98,7 @@ function M.check(path, stored, header)
   end
   if changed then refuse(path, changed, "one result would hold both: measure it anew") end
   check_host(path, stored.header.host or {}, header.host)
-  return require("pmclua.experiment.how").other_environment(stored.header.how, header.how)
+  return require("pmclua.experiment.provenance").other_environment(stored.header.how, header.how)
 end
 
 --- Which steps a run has done already.
@@ -114,7 +114,7 @@ Done.__index = Done
 ---@return pmclua.Done
 function M.done(declaration)
   return setmetatable({ indices = {}, iterations = {}, entries = {}, last = 0, warmup = declaration.warmup,
-    counts = plan.iteration_counts(declaration), choice = plan.choices(declaration) }, Done)
+    counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
 --- The repetitions of a cell and pass that are done, as a set.
@@ -127,21 +127,21 @@ end
 -- A part has a number of its own, and comes after its repetition.
 local function take_part(self, part)
   if not part.region then return end
-  local key = record.entry_key(part.cell, part.pass, part.warmup, part.region)
+  local key = records.entry_key(part.cell, part.pass, part.warmup, part.region)
   self.entries[key] = math.max(self.entries[key] or 0, part.index)
 end
 
 --- Notes a stored record.
----@param made table
-function Done:take(made)
-  if place.is_part(made) then return take_part(self, made) end
-  if made.outcome ~= "rejected" or not (made.why or ""):find "^reject_if" then
-    indices_of(self, made.cell, made.pass, made.warmup)[made.index] = true
+---@param record table
+function Done:take(record)
+  if cell_key.is_part(record) then return take_part(self, record) end
+  if record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if" then
+    indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
   end
-  if not made.warmup then self.last = math.max(self.last, made.index) end
-  local choice = self.choice(made.warmup and made.index or made.index + self.warmup)
-  self.iterations[made.cell] = self.iterations[made.cell]
-    or made.iterations and made.iterations / choice * self.counts
+  if not record.warmup then self.last = math.max(self.last, record.index) end
+  local choice = self.choice(record.warmup and record.index or record.index + self.warmup)
+  self.iterations[record.cell] = self.iterations[record.cell]
+    or record.iterations and record.iterations / choice * self.counts
 end
 
 --- Whether a step of the plan is done.

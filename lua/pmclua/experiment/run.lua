@@ -6,13 +6,13 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local layout = require "pmclua.experiment.layout"
-local record = require "pmclua.experiment.record"
-local plan = require "pmclua.experiment.plan"
+local planner = require "pmclua.experiment.plan"
+local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 
 ---@class pmclua.Run
 ---@field declaration pmclua.Declaration
----@field plan table
+---@field plan pmclua.Plan
 ---@field session pmclua.Session
 ---@field take fun(record: table)          gets every record
 ---@field progress? pmclua.Progress
@@ -21,31 +21,32 @@ Run.__index = Run
 
 local run = {}
 
---- What counts instead of the runner: a target, a command after a delay, or marks in the program. nil:
---- the runner counts.
-local function new_counter(declaration, made)
+--- What counts instead of the runner: a target, a command after a delay, marks in the program, the calls of
+--- functions. nil: the runner counts.
+local function new_counter(declaration, plan)
+  local passes, events = plan.passes, declaration.events
   if declaration.delay then
-    return require("pmclua.experiment.delaying").new(declaration, made.passes)
+    return require("pmclua.experiment.delayed_counter").new(declaration, passes)
   elseif declaration.target then
-    return require("pmclua.experiment.watching").new(declaration.target, made.passes, declaration.events)
+    return require("pmclua.experiment.target_counter").new(declaration.target, passes, events)
   elseif declaration.regions then
     local counter = declaration.regions.kind == "marks" and "marking" or "following"
-    return require("pmclua.experiment." .. counter).new(declaration.regions, made.passes, declaration.events)
+    return require("pmclua.experiment." .. counter).new(declaration.regions, passes, events)
   end
 end
 
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
----@param made table of plan.make
+---@param plan pmclua.Plan
 ---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), progress?: function,
 ---   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has; flush: has all
 ---   that was taken be in the file
-function run.new(declaration, made, options)
-  return setmetatable({ declaration = declaration, plan = made, session = options.session,
+function run.new(declaration, plan, options)
+  return setmetatable({ declaration = declaration, plan = plan, session = options.session,
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, made), dropped = {}, drops = {} }, Run)
+    counter = new_counter(declaration, plan), dropped = {}, drops = {}, remarks = {} }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -157,7 +158,7 @@ local function iterations_of(self, step)
   if not whole then return nil, failed end
   if declared ~= "fit" then return whole end
   -- Equal steps up to the whole: 1/5, 2/5 … of it.
-  local part = math.max(1, math.ceil(whole / plan.iteration_counts(self.declaration)))
+  local part = math.max(1, math.ceil(whole / planner.iteration_counts(self.declaration)))
   return part * step.choice
 end
 
@@ -185,7 +186,7 @@ end
 local function number_entries(self, step, result)
   for _, part in ipairs(result.parts or {}) do
     if part.is_entry then
-      local key = record.entry_key(step.cell.index, step.pass, step.warmup, part.value)
+      local key = records.entry_key(step.cell.index, step.pass, step.warmup, part.value)
       self.entries[key] = (self.entries[key] or 0) + 1
       part.index = self.entries[key]
     end
@@ -220,7 +221,7 @@ local function records_of(self, step, result)
   note_drop(self, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
-  return record.new(step, result, pass, events, why), record.parts(step, result, pass, events)
+  return records.new(step, result, pass, events, why), records.parts(step, result, pass, events)
 end
 
 --- One run of a step: its record.
@@ -241,11 +242,11 @@ local function attempt(self, step)
 end
 
 --- Hands on a record, and those of its parts, which share its fate.
-local function take(self, made, parts)
+local function take(self, record, parts)
   self.has_taken = true
-  self.take(made)
+  self.take(record)
   for _, part in ipairs(parts) do
-    part.outcome, part.why = made.outcome, made.why
+    part.outcome, part.why = record.outcome, record.why
     self.take(part)
   end
 end
@@ -253,22 +254,22 @@ end
 local MOST_TRIES = 20       -- of one repetition that reject_if keeps rejecting
 
 --- True where the script's condition says that a repetition does not count.
-local function is_rejected(self, made)
+local function is_rejected(self, record)
   local condition = self.declaration.reject_if
-  return condition and made.outcome == "done"
-    and condition.evaluate(record.lookup(made, self.declaration, true)) == true
+  return condition and record.outcome == "done"
+    and condition.evaluate(records.lookup(record, self.declaration, true)) == true
 end
 
 --- A step until it gives a record that is not rejected; rejected ones are recorded too.
 local function repeat_step(self, step)
   for try = 1, MOST_TRIES do
-    local made, parts = attempt(self, step)
-    if not is_rejected(self, made) then return made, parts end
-    made.outcome, made.why = "rejected", "reject_if: " .. self.declaration.reject_if.formula
-    take(self, made, parts)
+    local record, parts = attempt(self, step)
+    if not is_rejected(self, record) then return record, parts end
+    record.outcome, record.why = "rejected", "reject_if: " .. self.declaration.reject_if.formula
+    take(self, record, parts)
     if try == MOST_TRIES then
       error(explain.problem { code = "EREJECTED", operation = "run",
-        message = ("%s: %d repetitions in a row were rejected by '%s'"):format(made.workload, MOST_TRIES,
+        message = ("%s: %d repetitions in a row were rejected by '%s'"):format(record.workload, MOST_TRIES,
           self.declaration.reject_if.formula),
         hint = "the condition may always hold here: count once without it and look" }, 0)
     end
@@ -285,10 +286,10 @@ local function clean_up(self)
 end
 
 -- "sort, buffer = 4M": the workload and levels of a record.
-local function label_of(self, made)
-  local parts = { made.workload }
+local function label_of(self, record)
+  local parts = { record.workload }
   for _, factor in ipairs(self.declaration.factors) do
-    parts[#parts + 1] = ("%s = %s"):format(factor.name, tostring(made.levels[factor.name]))
+    parts[#parts + 1] = ("%s = %s"):format(factor.name, tostring(record.levels[factor.name]))
   end
   return table.concat(parts, ", ")
 end
@@ -297,28 +298,28 @@ local ABOUT_FAILURES = 'on_failure = "keep" counts such repetitions, "skip" leav
   .. 'stderr = "inherit" of the command shows what it says'
 
 --- What a bad repetition decides: true to go on.
-local function goes_on(self, made)
-  if not made.why then return true end
+local function goes_on(self, record)
+  if not record.why then return true end
   if self.declaration.on_failure == "stop" then
     self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
-      message = ("%s: %s"):format(label_of(self, made), made.why),
-      hint = made.outcome == "done" and ABOUT_FAILURES or nil }
+      message = ("%s: %s"):format(label_of(self, record), record.why),
+      hint = record.outcome == "done" and ABOUT_FAILURES or nil }
     return false
   end
-  if self.declaration.on_failure == "skip" or made.outcome ~= "done" then
-    made.outcome = made.outcome == "done" and "rejected" or made.outcome
+  if self.declaration.on_failure == "skip" or record.outcome ~= "done" then
+    record.outcome = record.outcome == "done" and "rejected" or record.outcome
   end
   return true
 end
 
 --- Takes what came of a step. What ends the run: "interrupted", "failed", or nil.
-local function settle(self, made, parts)
-  if made.outcome == "interrupted" then
-    self.cut_off = label_of(self, made)
+local function settle(self, record, parts)
+  if record.outcome == "interrupted" then
+    self.cut_off = label_of(self, record)
     return "interrupted"
   end
-  local go_on = goes_on(self, made)
-  take(self, made, parts)
+  local go_on = goes_on(self, record)
+  take(self, record, parts)
   return not go_on and "failed" or nil
 end
 
@@ -376,10 +377,9 @@ function Run:execute()
   local ok, status = pcall(execute, self)
   local cleaned, why = pcall(clean_up, self)
   if self.counter then
-    self.remarks = self.counter:remarks()
+    for _, remark in ipairs(self.counter:remarks()) do add_once(self.remarks, remark) end
     self.counter:close()
   end
-  self.remarks = self.remarks or #self.drops > 0 and {} or nil
   for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
   if status == INTERRUPTED then ok, status = true, "interrupted" end
   if why == INTERRUPTED then cleaned, status = true, "interrupted" end

@@ -220,7 +220,7 @@ end
 
 -- How to make it again: facts, and the texts of script and sources to unfold.
 local function made_again(result)
-  local again = require "pmclua.report.how"
+  local again = require "pmclua.report.provenance"
   local parts = { facts(again.rows(result.header)) }
   for _, stored in ipairs(again.texts(result.header)) do
     local lines = {}

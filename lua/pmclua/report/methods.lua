@@ -40,7 +40,7 @@ function Result:plot(options) return require("pmclua.report.plot").new(self, opt
 
 --- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
 ---@return string
-function Result:how() return require("pmclua.report.how").render(self.header) end
+function Result:how() return require("pmclua.report.provenance").render(self.header) end
 
 --- The comparison as tables.
 ---@param options? pmclua.ReportOptions

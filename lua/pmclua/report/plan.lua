@@ -31,14 +31,14 @@ local function groups_of(events, pass)
   return table.concat(list, " ")
 end
 
-local function add_passes(lines, declaration, made)
+local function add_passes(lines, declaration, plan)
   local events = declaration.events
-  for i, pass in ipairs(made.passes) do add(lines, ("  pass %d: "):format(i), groups_of(events, pass)) end
-  if declaration.passes == "multiplex" and #made.passes[1].groups > 1 then
+  for i, pass in ipairs(plan.passes) do add(lines, ("  pass %d: "):format(i), groups_of(events, pass)) end
+  if declaration.passes == "multiplex" and #plan.passes[1].groups > 1 then
     add(lines, "  multiplexed: ", "groups that do not fit at once take turns, and their counts are scaled")
   end
-  if #made.anchors > 0 then
-    add(lines, "  in every pass, to compare passes by: ", names(events, made.anchors))
+  if #plan.anchors > 0 then
+    add(lines, "  in every pass, to compare passes by: ", names(events, plan.anchors))
   end
 end
 
@@ -71,8 +71,8 @@ local function add_stop(lines, declaration)
   add(lines, "  stops: ", table.concat(limits, "; "))
 end
 
-local function add_cells(lines, declaration, made)
-  for _, cell in ipairs(made.cells) do
+local function add_cells(lines, declaration, plan)
+  for _, cell in ipairs(plan.cells) do
     local parts = { text.safe(cell.workload.name) }
     for _, factor in ipairs(declaration.factors) do
       parts[#parts + 1] = text.safe(("%s=%s"):format(factor.name, tostring(cell.levels[factor.name])))
@@ -82,35 +82,35 @@ local function add_cells(lines, declaration, made)
 end
 
 -- The order of the first block; a unit is a cell, or a cell in a pass.
-local function add_order(lines, declaration, made)
-  local count, units = #made.cells * #made.passes, {}
+local function add_order(lines, declaration, plan)
+  local count, units = #plan.cells * #plan.passes, {}
   if count < 2 then return end
-  local next_step = require("pmclua.experiment.plan").steps(declaration, made)
+  local next_step = require("pmclua.experiment.plan").steps(declaration, plan)
   for i = 1, count do
     local step = next_step()
-    units[i] = #made.passes > 1 and ("%d/%d"):format(step.cell.index, step.pass) or tostring(step.cell.index)
+    units[i] = #plan.passes > 1 and ("%d/%d"):format(step.cell.index, step.pass) or tostring(step.cell.index)
   end
   add(lines, "  order: ", ("randomised blocks of %d, interleaved; the first: %s %s"):format(count,
-    #made.passes > 1 and "cell/pass" or "cells", table.concat(units, " ")))
+    #plan.passes > 1 and "cell/pass" or "cells", table.concat(units, " ")))
 end
 
 --- The plan in lines.
 ---@param declaration pmclua.Declaration
----@param made table of experiment/plan.lua
+---@param plan pmclua.Plan
 ---@return string
-function M.render(declaration, made)
+function M.render(declaration, plan)
   local most = require("pmclua.experiment.plan").most_repetitions(declaration)
   local at_most = declaration.stop and "at most " or ""
   local lines = { width = math.min(WIDEST, terminal.resolve({ stream = 1 }).width) }
   add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
-    text.plural(#made.cells, "cell"), text.plural(#made.passes, "pass", "passes"), declaration.warmup,
+    text.plural(#plan.cells, "cell"), text.plural(#plan.passes, "pass", "passes"), declaration.warmup,
     at_most,
-    most, at_most, text.plural(made.runs, "run"), declaration.seed))
+    most, at_most, text.plural(plan.runs, "run"), declaration.seed))
   add_stop(lines, declaration)
-  add_passes(lines, declaration, made)
+  add_passes(lines, declaration, plan)
   add_others(lines, declaration.events)
-  add_cells(lines, declaration, made)
-  add_order(lines, declaration, made)
+  add_cells(lines, declaration, plan)
+  add_order(lines, declaration, plan)
   return terminal.spelled(table.concat(lines, "\n") .. "\n", { stream = 1 })
 end
 

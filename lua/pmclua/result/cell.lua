@@ -8,7 +8,7 @@ local values = require "pmclua.result.values"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
 local names = require "pmclua.result.names"
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
 
@@ -128,7 +128,7 @@ end
 ---@return string[]
 function M.parts(cell)
   local list = {}
-  for _, name in ipairs(place.PARTS) do
+  for _, name in ipairs(cell_key.PARTS) do
     local value = cell[name] ~= nil and tostring(cell[name])
     -- A cgroup is recorded where a thread is, and is called what it is.
     local is_cgroup = value and name == "thread" and value:find "^cgroup "

@@ -11,7 +11,7 @@ local text = require "pmclua.base.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.result.names"
 local values = require "pmclua.result.values"
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
@@ -72,13 +72,13 @@ end
 ---@param baseline table<string, any>
 function M.check_baseline(result, baseline)
   for name, wanted in pairs(baseline) do
-    local levels, found, words = known_levels(result, name), false, {}
+    local levels, found, known = known_levels(result, name), false, {}
     if not levels then
-      for _, factor in ipairs(result.header.factors) do words[#words + 1] = factor[1] end
-      refuse("factor is called", name, { "workload", unpack(words) })
+      for _, factor in ipairs(result.header.factors) do known[#known + 1] = factor[1] end
+      refuse("factor is called", name, { "workload", unpack(known) })
     end
-    for i, level in ipairs(levels) do found, words[i] = found or level == wanted, tostring(level) end
-    if not found then refuse(("%s is"):format(name), wanted, words) end
+    for i, level in ipairs(levels) do found, known[i] = found or level == wanted, tostring(level) end
+    if not found then refuse(("%s is"):format(name), wanted, known) end
   end
 end
 
@@ -96,12 +96,12 @@ local function key_of_baseline(cell, baseline)
   for name, level in pairs(cell.levels) do
     if baseline[name] == nil then levels[name] = level else levels[name] = baseline[name] end
   end
-  return place.key(baseline.workload or cell.workload, levels, cell)
+  return cell_key.of(baseline.workload or cell.workload, levels, cell)
 end
 
 local function find_pairs(result, baseline)
   local found, unpaired, regions = {}, result.header.unpaired, result.header.regions
-  local cells, controls = place.index(result)
+  local cells, controls = cell_key.index(result)
   for cell in result:cells() do
     local key = key_of_baseline(cell, baseline)
     local other = cells[key]

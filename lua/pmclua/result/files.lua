@@ -60,7 +60,8 @@ local function load_several(paths, by)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
-  result.status, result.problems = read_all(files, paths, header, maps, function(made) result:add(made) end)
+  local function take(record) result:add(record) end
+  result.status, result.problems = read_all(files, paths, header, maps, take)
   return result
 end
 
@@ -116,7 +117,7 @@ function M.merge(paths, output)
   local header, maps = merged_headers(headers, paths, paths.by)
   header.merged, header.started = { unpack(paths) }, headers[1].started
   local writer = store.create(output, header)
-  local ok, status = pcall(read_all, files, paths, header, maps, function(made) writer:add(made) end)
+  local ok, status = pcall(read_all, files, paths, header, maps, function(record) writer:add(record) end)
   if not ok then
     writer:close()
     os.remove(output)

@@ -13,7 +13,7 @@ local interval = require "pmclua.stats.interval"
 local limits_of_cells = require "pmclua.result.limits"
 local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -147,7 +147,7 @@ local function key_in_run(cell, factor)
   for name, level in pairs(cell.levels) do
     if name ~= factor then levels[name] = level end
   end
-  return place.key(cell.workload, levels, cell)
+  return cell_key.of(cell.workload, levels, cell)
 end
 
 -- The cells of a baseline as a run, or as several where it was merged of files and the new result was not.
@@ -180,7 +180,7 @@ end
 local function against_stored(result, runs)
   local list = {}
   for cell in result:cells() do
-    local key, befores = place.key(cell.workload, cell.levels, cell), {}
+    local key, befores = cell_key.of(cell.workload, cell.levels, cell), {}
     for i, run in ipairs(runs) do befores[i] = run.cells[key] or false end
     list[#list + 1] = { cell = cell, befores = befores, paired = false }
   end
@@ -199,7 +199,7 @@ end
 -- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
 local function lost_cells(result, runs)
   if result.is_chosen then return {} end
-  local here, lost, seen = place.index(result), {}, {}
+  local here, lost, seen = cell_key.index(result), {}, {}
   for _, run in ipairs(runs) do
     for _, key in ipairs(run.keys) do
       if not (here[key] or seen[key]) then lost[#lost + 1] = run.cells[key]:label() end

@@ -11,7 +11,7 @@ local explain = require "pmclua.explain"
 local columns = require "pmclua.result.columns"
 local cells = require "pmclua.result.cell"
 local names = require "pmclua.result.names"
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
 
 local M = {}
@@ -53,7 +53,7 @@ end
 ---@param record? table that says which region, thread, CPU or interval
 ---@return table part
 function Result:part(number, record)
-  local plain = not record or not place.is_part(record)
+  local plain = not record or not cell_key.is_part(record)
   local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
     tostring(record.thread), tostring(record.cpu), tostring(record.interval))
   local part = self.part_by_key[key]
@@ -148,7 +148,7 @@ end
 function Result:where(conditions)
   if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
   local list = chosen(self, conditions)
-  if #list == 0 then explain.misuse("no cell has " .. select_cells.words(conditions), 2) end
+  if #list == 0 then explain.misuse("no cell has " .. select_cells.text_of(conditions), 2) end
   local result = view(self)
   result.cell_list, result.is_chosen = adopt(result, with_controls_of(self, list)), true
   return result
@@ -206,7 +206,7 @@ function Result:values(name, conditions)
   local list = chosen(self, conditions or {})
   if #list ~= 1 then
     explain.misuse(("values are of one cell, and %d have %s"):format(#list,
-      conditions and select_cells.words(conditions) or "them: say which"), 2)
+      conditions and select_cells.text_of(conditions) or "them: say which"), 2)
   end
   return list[1]:values(name)
 end

@@ -7,7 +7,7 @@
 
 local alike = require "pmclua.result.alike"
 local layouts = require "pmclua.result.layouts"
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
 
@@ -132,7 +132,7 @@ end
 -- Adds the events of a file, by field; returns where each of its events now is. An event counts as
 -- absent only where no file could count it. shares_cells: a file before it has the same level.
 function Merging:add_events(header, name, shares_cells)
-  local events, places = self.header.events, {}
+  local events, indices = self.header.events, {}
   for i, event in ipairs(header.events) do
     local at = self.event_at[event.field]
     if not at then
@@ -147,17 +147,17 @@ function Merging:add_events(header, name, shares_cells)
     elseif not event.status then
       must_count_alike(events[at], event, name, shares_cells)
     end
-    places[i] = at
+    indices[i] = at
   end
-  return places
+  return indices
 end
 
 -- Returns where each pass of a file now is. Files that were planned alike share passes.
-function Merging:add_passes(header, places)
+function Merging:add_passes(header, indices)
   local passes, list, seen = self.header.pass_events, {}, {}
   for i, events in ipairs(header.pass_events) do
     local pass = {}
-    for k, event in ipairs(events) do pass[k] = places[event] end
+    for k, event in ipairs(events) do pass[k] = indices[event] end
     local key = table.concat(pass, ",")
     seen[key] = (seen[key] or 0) + 1
     key = ("%s/%d"):format(key, seen[key])
@@ -215,11 +215,11 @@ end
 
 -- Returns where each cell of a file now is.
 function Merging:add_cells(header, factor, level)
-  local cells, places = self.header.cells, {}
+  local cells, indices = self.header.cells, {}
   for i, cell in ipairs(header.cells) do
     local levels = copy(cell.levels)
     levels[factor] = level
-    local key = place.key(cell.workload, levels)
+    local key = cell_key.of(cell.workload, levels)
     local at = self.cell_at[key]
     if not at then
       at = #cells + 1
@@ -227,9 +227,9 @@ function Merging:add_cells(header, factor, level)
         iterations = cell.iterations or header.iterations or false }
       self.cell_at[key] = at
     end
-    places[i] = at
+    indices[i] = at
   end
-  return places
+  return indices
 end
 
 function Merging:add_metrics(header)
@@ -282,9 +282,9 @@ function M.headers(headers, paths, by)
   local taken = {}
   for k, header in ipairs(headers) do
     local level = levels[k]
-    local places = merging:add_events(header, names[k], taken[level] ~= nil)
+    local indices = merging:add_events(header, names[k], taken[level] ~= nil)
     taken[level] = taken[level] or { most = 0 }
-    maps[k] = { events = places, passes = merging:add_passes(header, places), taken = taken[level],
+    maps[k] = { events = indices, passes = merging:add_passes(header, indices), taken = taken[level],
       cells = merging:add_cells(header, factor, levels[k]) }
     for _, own in ipairs(header.factors) do merging:add_factor(own[1], own[2]) end
     merging:add_workloads(header, names[k])
@@ -300,15 +300,15 @@ end
 
 -- ---- records ---------------------------------------------------------------------------------------------
 
-local function renumbered(list, places)
+local function renumbered(list, indices)
   local out = {}
-  for event, value in pairs(list or {}) do out[places[event]] = value end
+  for event, value in pairs(list or {}) do out[indices[event]] = value end
   return out
 end
 
-local function renumber_events(counted, places)
+local function renumber_events(counted, indices)
   for _, name in ipairs { "counts", "enabled", "running" } do
-    counted[name] = renumbered(counted[name], places)
+    counted[name] = renumbered(counted[name], indices)
   end
 end
 

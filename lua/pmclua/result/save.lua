@@ -4,7 +4,7 @@
 -- record is copied. Of one that is in memory alone its columns are written; what columns do not keep is
 -- absent in the file, never made up, and `lacks` in its header names it.
 
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 local store = require "pmclua.store"
 
 local M = {}
@@ -24,15 +24,15 @@ local function flat(header)
 end
 
 -- The plan's numbers of the result's cells to those in the file: `where` may have left some out.
-local function places_of(result)
-  local places, cells = {}, {}
+local function file_numbers(result)
+  local numbers, cells = {}, {}
   for cell in result:cells(true) do
-    if not places[cell.number] then
+    if not numbers[cell.number] then
       cells[#cells + 1] = result.header.cells[cell.number]
-      places[cell.number] = #cells
+      numbers[cell.number] = #cells
     end
   end
-  return places, cells
+  return numbers, cells
 end
 
 local function header_of(result, cells)
@@ -45,37 +45,37 @@ end
 -- ---- columns to records ----------------------------------------------------------------------------------
 
 -- What was counted in a row. Of repetitions that ran throughout, times are only kept of commands.
-local function add_counts(made, block, row, tools)
-  made.counts, made.enabled, made.running = {}, {}, {}
+local function add_counts(record, block, row, tools)
+  record.counts, record.enabled, record.running = {}, {}, {}
   local own = block.resources and block.resources.enabled_ns[row]
   for event, column in pairs(block.counts) do
     local partial = block.partial[event] and block.partial[event][row]
-    made.counts[event] = column[row] or nil
-    if tools[event] then made[tools[event]] = column[row] or nil end
+    record.counts[event] = column[row] or nil
+    if tools[event] then record[tools[event]] = column[row] or nil end
     if partial then
-      made.enabled[event], made.running[event] = partial[1], partial[2]
+      record.enabled[event], record.running[event] = partial[1], partial[2]
     elseif own and not tools[event] then
-      made.enabled[event], made.running[event] = own, own
+      record.enabled[event], record.running[event] = own, own
     end
   end
 end
 
 local function record_of(block, row, tools)
-  local made = { outcome = "done", index = block.index[row], order = block.order[row],
+  local record = { outcome = "done", index = block.index[row], order = block.order[row],
     wall_ns = block.wall[row] or nil, iterations = block.iterations[row] }
   for _, name in ipairs(block.resources and RESOURCES or {}) do
-    made[name] = block.resources[name][row] or nil
+    record[name] = block.resources[name][row] or nil
   end
-  add_counts(made, block, row, tools)
-  return made
+  add_counts(record, block, row, tools)
+  return record
 end
 
 -- How a repetition ended that did not end well; kept ones are rows too.
-local function add_failure(made, failure)
+local function add_failure(record, failure)
   for name, value in pairs(failure) do
-    if name ~= "row" then made[name] = value end
+    if name ~= "row" then record[name] = value end
   end
-  return made
+  return record
 end
 
 local function failures_by_row(columns)
@@ -97,11 +97,11 @@ local function each_record(columns, tools, take)
   for _, phase in ipairs { "warmups", "passes" } do
     for pass, block in pairs(columns[phase]) do
       for row = 1, block.n do
-        local made = record_of(block, row, tools)
-        made.pass, made.warmup = pass, phase == "warmups"
+        local record = record_of(block, row, tools)
+        record.pass, record.warmup = pass, phase == "warmups"
         local failure = by_row[pass] and by_row[pass][row]
-        if failure and failure.warmup == made.warmup then add_failure(made, failure) end
-        take(made)
+        if failure and failure.warmup == record.warmup then add_failure(record, failure) end
+        take(record)
       end
     end
   end
@@ -110,22 +110,22 @@ end
 
 -- ---- writing ---------------------------------------------------------------------------------------------
 
-local function from_memory(result, places, take)
+local function from_memory(result, numbers, take)
   for _, part in ipairs(result.parts) do
-    local cell = places[part.number] and result.header.cells[part.number]
+    local cell = numbers[part.number] and result.header.cells[part.number]
     if cell then
-      each_record(part.columns, result.tools, function(made)
-        made.workload, made.levels, made.cell = cell.workload, cell.levels, places[part.number]
-        for _, name in ipairs(place.PARTS) do made[name] = part[name] end
-        take(made)
+      each_record(part.columns, result.tools, function(record)
+        record.workload, record.levels, record.cell = cell.workload, cell.levels, numbers[part.number]
+        for _, name in ipairs(cell_key.PARTS) do record[name] = part[name] end
+        take(record)
       end)
     end
   end
 end
 
-local function from_file(path, places, take)
+local function from_file(path, numbers, take)
   for record in store.open(path).records do
-    record.cell = places[record.cell]
+    record.cell = numbers[record.cell]
     if record.cell then take(record) end
   end
 end
@@ -139,13 +139,13 @@ end
 ---@param result pmclua.Result
 ---@param path string raises an error object where it is there already or cannot be written
 function M.write(result, path)
-  local places, cells = places_of(result)
+  local numbers, cells = file_numbers(result)
   local header, is_whole = header_of(result, cells), has_whole_file(result)
   header.lacks = not is_whole and LACKS or header.lacks
   local writer = store.create(path, header)
   local function take(record) writer:add(record) end
   local ok, why = pcall(function()
-    if is_whole then from_file(result.path, places, take) else from_memory(result, places, take) end
+    if is_whole then from_file(result.path, numbers, take) else from_memory(result, numbers, take) end
     writer:finish(result.status == "complete" and "complete" or "interrupted")
   end)
   if ok then return end

@@ -88,15 +88,15 @@ end
 local function said(wanted)
   if type(wanted) == "function" then return "what a function says" end
   if type(wanted) ~= "table" then return tostring(wanted) end
-  local words = {}
-  for i, one in ipairs(wanted) do words[i] = tostring(one) end
-  return text.list(words, "or")
+  local texts = {}
+  for i, one in ipairs(wanted) do texts[i] = tostring(one) end
+  return text.list(texts, "or")
 end
 
 --- The conditions in words: "workload = rows, n = >=512".
 ---@param conditions table<string, any>
 ---@return string
-function M.words(conditions)
+function M.text_of(conditions)
   local parts = {}
   for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, said(wanted)) end
   table.sort(parts)

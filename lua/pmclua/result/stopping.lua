@@ -2,7 +2,7 @@
 
 local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
 
-local place = require "pmclua.result.cells"
+local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
 
@@ -25,10 +25,10 @@ end
 local function blocks_of(result)
   local most = 0
   for _, part in ipairs(result.parts) do
-    for _, block in pairs(place.is_part(part) and {} or part.columns.passes) do
+    for _, block in pairs(cell_key.is_part(part) and {} or part.columns.passes) do
       most = math.max(most, block.index[block.n] or 0)
     end
-    for _, failure in ipairs(place.is_part(part) and {} or part.columns.failures) do
+    for _, failure in ipairs(cell_key.is_part(part) and {} or part.columns.failures) do
       if not failure.warmup then most = math.max(most, failure.index) end
     end
   end

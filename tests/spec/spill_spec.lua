@@ -3,8 +3,8 @@
 local pmc = require "pmclua"
 local made = require "tests.support.results"
 local results = require "pmclua.result"
-local holding = require "pmclua.experiment.holding"
-local storing = require "pmclua.experiment.storing"
+local spill = require "pmclua.experiment.spill"
+local result_file = require "pmclua.experiment.result_file"
 local support = require "tests.support"
 
 local FEW = 3
@@ -13,8 +13,8 @@ local FEW = 3
 local function take(count, before, is_asked)
   local header, path = made.header(), support.folder() .. "/run.jsonl"
   local result = results.new(header)
-  local file = storing.open({ store = path }, header)
-  local held = holding.new(result, file, is_asked)
+  local file = result_file.open({ store = path }, header)
+  local held = spill.new(result, file, is_asked)
   if not is_asked then held.most = FEW end
   local most = 0
   for i = 1, count do

@@ -1,8 +1,8 @@
---- how.lua: what a stored result needs to say so that its experiment can be made again, by whoever reads it.
+--- provenance.lua: everything that a stored result must contain so that others can repeat its experiment.
 --
--- Stored are the script with its arguments, and of each workload what was run: sources, compiler and flags,
--- programs and libraries by hash. Of the environment only what a script sets itself, and the few variables that
--- change what programs do. What looks like a secret is left out by its name.
+-- These are the script with its arguments, and for each workload what was run: sources, compiler and flags,
+-- hashes of programs and libraries. Of the environment it has what the script sets, and the few variables that
+-- change what programs do. Values whose names look secret are left out.
 
 local compile = require("pmclua.base.lazy").module "pmclua.workload.compile"
 local core = require "pmclua.core"
@@ -11,11 +11,11 @@ local paths = require "pmclua.host.paths"
 
 local M = {}
 
-local MOST_TEXT = 2 ^ 18            -- bytes of a source that is stored whole; of a longer one its hash is
-local MOST_HASHED = 2 ^ 26          -- bytes of a file that is hashed; of a larger one its size is said
+local MOST_TEXT = 2 ^ 18            -- bytes; of a longer source only the hash is stored
+local MOST_HASHED = 2 ^ 26          -- bytes; of a larger file only the size is stored
 
 -- Variables that change what a program does or how fast it is.
-local LOOKED_AT = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
+local VARIABLES = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
   "LC_ALL", "LANG", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMAXPROCS" }
 
 local HIDDEN = "(not stored: its name says that it is secret)"
@@ -32,7 +32,7 @@ local function is_secret(name)
   return false
 end
 
--- The words of a command line, without the values of options whose names tell of secrets.
+-- The arguments of a command line, without the values of options whose names look secret.
 local function without_secrets(list)
   local out, is_next = {}, false
   for i, word in ipairs(list or {}) do
@@ -55,7 +55,7 @@ local function read_file(path)
   return text, facts
 end
 
--- A file by its content; by its size and time where it cannot be read, or is too large.
+-- The hash of a file; its size and time if it cannot be read or is too large.
 local function identity_of(path)
   local text, facts = read_file(path)
   if text then return core.hash(text) end
@@ -71,15 +71,15 @@ local describe = {}
 function describe.command(command, levels)
   local words = require "pmclua.workload.words"
   local program = command:program(levels)
-  local made = { argv = without_secrets(words.fill_all(command.argv, levels)), program = program,
+  local facts = { argv = without_secrets(words.fill_all(command.argv, levels)), program = program,
     program_hash = program and identity_of(program), cwd = command.cwd and words.fill(command.cwd, levels),
     stdin = command.stdin and words.fill(command.stdin, levels), shell = command.shell }
   for name, value in pairs(command.env or {}) do
-    made.env = made.env or {}
-    made.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
+    facts.env = facts.env or {}
+    facts.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
       or words.fill(tostring(value), levels)
   end
-  return made
+  return facts
 end
 
 -- The hash of a source with all that it includes, whatever the folders are called.
@@ -89,30 +89,30 @@ local function hash_with_headers(session, unit, known)
   return known[key]
 end
 
-local function compiled(kernel, session, levels, made, known)
+local function compiled(kernel, session, levels, facts, known)
   local unit = kernel:unit(session, levels)
-  made.compiler, made.command = compile.version(session, unit), compile.words(unit)
-  made.source = kernel.source and unit.label or nil
-  made.source_text = short_text(kernel.generate and kernel.code or unit.text)
-  made.source_hash, made.included_hash = core.hash(unit.text), hash_with_headers(session, unit, known)
+  facts.compiler, facts.command = compile.version(session, unit), compile.words(unit)
+  facts.source = kernel.source and unit.label or nil
+  facts.source_text = short_text(kernel.generate and kernel.code or unit.text)
+  facts.source_hash, facts.included_hash = core.hash(unit.text), hash_with_headers(session, unit, known)
 end
 
 function describe.kernel(kernel, levels, session, known)
   local words = require "pmclua.workload.words"
-  local made = { symbol = words.fill(kernel.symbol, levels),
+  local facts = { symbol = words.fill(kernel.symbol, levels),
     threads = kernel.threads and tostring(kernel.threads),
     cpus = kernel.cpus and words.fill(kernel.cpus, levels) }
   for name, value in pairs(kernel.params or {}) do
-    made.params = made.params or {}
-    made.params[name] = words.fill(tostring(value), levels)
+    facts.params = facts.params or {}
+    facts.params[name] = words.fill(tostring(value), levels)
   end
   if kernel.library then
-    made.library = kernel:object(session, levels)
-    made.library_hash = identity_of(made.library)
+    facts.library = kernel:object(session, levels)
+    facts.library_hash = identity_of(facts.library)
   else
-    compiled(kernel, session, levels, made, known)
+    compiled(kernel, session, levels, facts, known)
   end
-  return made
+  return facts
 end
 
 describe["function"] = function(workload)
@@ -132,15 +132,15 @@ local function script_of()
 end
 
 local function environment()
-  local made
-  for _, name in ipairs(LOOKED_AT) do
+  local values
+  for _, name in ipairs(VARIABLES) do
     local value = os.getenv(name)
     if value then
-      made = made or {}
-      made[name] = value
+      values = values or {}
+      values[name] = value
     end
   end
-  return made
+  return values
 end
 
 local function label_of(levels)
@@ -150,47 +150,47 @@ local function label_of(levels)
   return table.concat(parts, " ")
 end
 
--- A text that is the same for the same facts.
+-- Equal facts have equal fingerprints.
 local function fingerprint(value)
   return require("pmclua.base.json").encode(value)
 end
 
--- What is known of a workload; where the machine refuses to say, why.
+-- The facts about a workload; if the machine withholds them, why.
 local function described(workload, levels, session, known)
-  local ok, made = pcall(describe[workload.kind], workload, levels, session, known)
-  if ok then return made end
-  if not explain.is(made) then error(made, 0) end
-  return { unknown = tostring(made) }
+  local ok, facts = pcall(describe[workload.kind], workload, levels, session, known)
+  if ok then return facts end
+  if not explain.is(facts) then error(facts, 0) end
+  return { unknown = tostring(facts) }
 end
 
--- Each workload once for all cells in which it is the same.
+-- One entry for all cells in which a workload is the same.
 local function workloads_of(cells, session)
   local list, seen, known = {}, {}, {}
   for _, cell in ipairs(cells) do
     local workload = cell.workload
-    local made = described(workload, cell.levels, session, known)
-    made.workload, made.kind = workload.name, workload.kind
-    local key = fingerprint(made)
+    local facts = described(workload, cell.levels, session, known)
+    facts.workload, facts.kind = workload.name, workload.kind
+    local key = fingerprint(facts)
     if not seen[key] then
-      made.cells = {}
-      seen[key], list[#list + 1] = made, made
+      facts.cells = {}
+      seen[key], list[#list + 1] = facts, facts
     end
     table.insert(seen[key].cells, label_of(cell.levels))
   end
   return list
 end
 
---- How the experiment of a plan is made again.
----@param made table of plan.make
+--- How the experiment of a plan can be repeated.
+---@param plan pmclua.Plan
 ---@return table store/README.md, "The header"
-function M.of(made)
+function M.of(plan)
   local session
-  for _, cell in ipairs(made.cells) do
+  for _, cell in ipairs(plan.cells) do
     if cell.workload.kind == "kernel" and not session then
       session = require("pmclua.workload.session").new()
     end
   end
-  local ok, workloads = pcall(workloads_of, made.cells, session)
+  local ok, workloads = pcall(workloads_of, plan.cells, session)
   if session then session:close() end
   if not ok then error(workloads, 0) end
   return { script = script_of(), folder = core.real_path ".", environment = environment(),
@@ -199,7 +199,7 @@ end
 
 -- ---- what differs ------------------------------------------------------------------------------------------
 
--- In the order of what explains most. Paths may differ with the folder that pmclua is run from; hashes do not.
+-- Best explanations first. Hashes, not paths: paths depend on the folder that pmclua runs in.
 local COMPARED = { { "kind", "kind" }, { "source_hash", "source" }, { "compiler", "compiler" },
   { "command", "compiler's command" }, { "included_hash", "source's headers" },
   { "library_hash", "library" }, { "symbol", "symbol" },
@@ -207,14 +207,14 @@ local COMPARED = { { "kind", "kind" }, { "source_hash", "source" }, { "compiler"
   { "program_hash", "program" }, { "cwd", "folder" },
   { "env", "environment" }, { "stdin", "standard input" } }
 
--- Folders of headers stand for what is in them.
+-- Folders of headers are left out: the hash with all headers covers them.
 local function compared(value, field)
   if field ~= "command" or type(value) ~= "table" then return value end
-  local words = {}
+  local argv = {}
   for _, word in ipairs(value) do
-    if not word:find "^%-I" then words[#words + 1] = word end
+    if not word:find "^%-I" then argv[#argv + 1] = word end
   end
-  return words
+  return argv
 end
 
 local function said(value)
@@ -223,7 +223,7 @@ local function said(value)
   return fingerprint(value)
 end
 
-local function by_place(how)
+local function by_cell(how)
   local map = {}
   for _, workload in ipairs(how.workloads or {}) do
     for _, cell in ipairs(workload.cells or {}) do map[workload.workload .. "\0" .. cell] = workload end
@@ -231,15 +231,15 @@ local function by_place(how)
   return map
 end
 
---- What differs between how two results were made, in words; nil where nothing does that is known of both.
+--- The first difference between how two results were made, as text; nil if what is known of both agrees.
 ---@param stored? table
 ---@param here table
 ---@return string?
 function M.difference(stored, here)
   if not stored then return nil end
-  local before = by_place(stored)
-  for place, workload in pairs(by_place(here)) do
-    local old = before[place]
+  local before = by_cell(stored)
+  for cell, workload in pairs(by_cell(here)) do
+    local old = before[cell]
     for _, field in ipairs(old and COMPARED or {}) do
       local was, is = compared(old[field[1]], field[1]), compared(workload[field[1]], field[1])
       if fingerprint(was or "") ~= fingerprint(is or "") then
@@ -249,14 +249,14 @@ function M.difference(stored, here)
   end
 end
 
---- Which variable that changes what programs do is another, in words; nil: none that is known of both.
+--- The first variable that differs between two results, as text; nil if none that is known of both does.
 ---@param stored? table
 ---@param here table
 ---@return string?
 function M.other_environment(stored, here)
   if not stored then return nil end
   local was, is = stored.environment or {}, here.environment or {}
-  for _, name in ipairs(LOOKED_AT) do
+  for _, name in ipairs(VARIABLES) do
     if was[name] ~= is[name] then
       local form = "resumed in another environment: %s was %s and is %s"
       return form:format(name, said(was[name]), said(is[name]))

@@ -1,4 +1,4 @@
---- how.lua: how a result's experiment is made again, as rows of what and what it is.
+--- provenance.lua: how a result's experiment is made again, as rows of what and what it is.
 
 local text = require "pmclua.base.text"
 

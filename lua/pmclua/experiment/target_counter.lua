@@ -1,24 +1,24 @@
---- watching.lua: repetitions that are counted on a target while their workload runs uncounted.
+--- target_counter.lua: counts a target during each repetition; the workload itself is not counted.
 --
--- The groups of a pass are opened at every place of the target when the pass is first run, and counted
--- only while one of its repetitions runs.
+-- The groups of a pass are opened on the whole target when the pass first runs, and count only while one of its
+-- repetitions runs.
 
 local explain = require "pmclua.explain"
 local watch = require "pmclua.counting.target.watch"
 
----@class pmclua.Watching
+---@class pmclua.TargetCounter
 ---@field target pmclua.Target
-local Watching = {}
-Watching.__index = Watching
+local TargetCounter = {}
+TargetCounter.__index = TargetCounter
 
 local M = {}
 
 ---@param target pmclua.Target
 ---@param passes { groups: table[] }[] of the plan
 ---@param events pmclua.Event[]
----@return pmclua.Watching
+---@return pmclua.TargetCounter
 function M.new(target, passes, events)
-  return setmetatable({ target = target, passes = passes, events = events, open = {} }, Watching)
+  return setmetatable({ target = target, passes = passes, events = events, open = {} }, TargetCounter)
 end
 
 local function switch(opened, method)
@@ -26,7 +26,7 @@ local function switch(opened, method)
   if not ok then error(explain.system(errnum, method, "counting " .. opened.target.name), 0) end
 end
 
--- What a part of the target did meanwhile. Of the command's own times it has no share.
+-- What one part of the target counted. It has no resource usage of the command.
 local function part_of(opened, number, result, words)
   local part = opened.parts[number]
   return { field = part.field, value = part.value, words = words, threads = 1, outcome = result.outcome,
@@ -34,15 +34,15 @@ local function part_of(opened, number, result, words)
     iterations = result.iterations }
 end
 
--- Of what is known to be incomplete nothing is a count.
+-- Counts that are known to be incomplete are dropped.
 local function forget_counts(result)
   for _, part in ipairs { result, unpack(result.parts) } do
     for i in ipairs(part.words) do part.words[i] = 0 end
   end
 end
 
---- Calls `run`, which gives a result as a runner does and calls its argument when counting shall begin;
---- puts in what was counted from then on: the sum, and each part where the target is divided.
+--- Calls `run`, which returns a result as a runner does and calls its argument when counting is to begin. Adds
+--- what was counted from then on: the sum, and each part if the target is divided.
 ---@param opened pmclua.Watch
 ---@param run fun(begin: fun()): table
 ---@return table result
@@ -69,11 +69,11 @@ function M.count(opened, run)
   return result
 end
 
---- Runs `fn`, which gives the result of one repetition, and puts in what the target counted meanwhile.
+--- Runs `fn`, which returns the result of one repetition, and adds what the target counted meanwhile.
 ---@param pass integer
 ---@param fn fun(): table result as a runner gives it
 ---@return table result
-function Watching:around(pass, fn)
+function TargetCounter:around(pass, fn)
   if not self.open[pass] then
     self.open[pass] = watch.open_planned(self.target, self.passes[pass].groups, self.events)
   end
@@ -83,26 +83,23 @@ function Watching:around(pass, fn)
   end)
 end
 
---- The workload as it is run: as it is.
-function Watching.workload(_, workload) return workload end
+--- The workload as it is run: unchanged.
+function TargetCounter.workload(_, workload) return workload end
 
---- Whether the workload itself is counted too: the target is, and not it.
-function Watching.counts_whole() return false end
+--- Whether the workload itself is counted: no, only the target is.
+function TargetCounter.counts_whole() return false end
 
---- What is to be said of the counts, once each: CPUs that went offline, threads that may be missing.
+--- Remarks on the counts: CPUs that went offline, threads that may be missing.
 ---@return string[]
-function Watching:remarks()
-  local list, seen = {}, {}
+function TargetCounter:remarks()
+  local list = {}
   for _, opened in pairs(self.open) do
-    for _, remark in ipairs(opened:remarks()) do
-      if not seen[remark] then list[#list + 1] = remark end
-      seen[remark] = true
-    end
+    for _, remark in ipairs(opened:remarks()) do list[#list + 1] = remark end
   end
   return list
 end
 
-function Watching:close()
+function TargetCounter:close()
   for _, opened in pairs(self.open) do opened:close() end
   self.open = {}
 end

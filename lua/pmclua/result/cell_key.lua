@@ -1,6 +1,6 @@
---- place.lua: which cell has a workload, levels and part of a target: what cells are found by.
+--- cell_key.lua: keys by which cells are found: of a workload, its levels, and the part of a run or target.
 --
--- Invariant: equal places have equal keys, whatever order their levels come in; a number and its text differ.
+-- Invariant: equal cells have equal keys, whatever order their levels come in; a number and its text differ.
 
 local M = {}
 
@@ -22,12 +22,12 @@ local function word(level)
   return type(level) .. ":" .. tostring(level)
 end
 
---- The key of a place.
+--- The key of a cell.
 ---@param workload string
 ---@param levels table<string, any>
 ---@param part? table that has region, thread, cpu, interval
 ---@return string
-function M.key(workload, levels, part)
+function M.of(workload, levels, part)
   local words, names = {}, {}
   for name, level in pairs(levels) do names[#names + 1] = name .. "=" .. word(level) end
   table.sort(names)
@@ -42,7 +42,7 @@ end
 function M.index(result)
   local cells, controls = {}, {}
   for cell in result:cells(true) do
-    (cell.control and controls or cells)[M.key(cell.control or cell.workload, cell.levels, cell)] = cell
+    (cell.control and controls or cells)[M.of(cell.control or cell.workload, cell.levels, cell)] = cell
   end
   return cells, controls
 end

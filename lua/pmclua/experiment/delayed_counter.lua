@@ -1,30 +1,29 @@
---- delaying.lua: commands that are counted from some time after their start on (`delay`): their warming-up
---- is left out.
+--- delayed_counter.lua: counts commands from some time after their start (`delay`): start-up is left out.
 --
--- The command is started here and not by the session, since counting begins while it runs. Of its own
--- times only those that are counted are known.
+-- Counting begins while the command runs, so it is started here and not by the session. Its resource usage is
+-- not known: only what was counted.
 
 local core = require "pmclua.core"
 local held = require "pmclua.workload.held"
 local watch = require "pmclua.counting.target.watch"
-local watching = require "pmclua.experiment.watching"
+local target_counter = require "pmclua.experiment.target_counter"
 
----@class pmclua.Delaying
-local Delaying = {}
-Delaying.__index = Delaying
+---@class pmclua.DelayedCounter
+local DelayedCounter = {}
+DelayedCounter.__index = DelayedCounter
 
 local M = {}
 
 ---@param declaration pmclua.Declaration with `delay`, seconds
 ---@param passes { groups: table[] }[] of the plan
----@return pmclua.Delaying
+---@return pmclua.DelayedCounter
 function M.new(declaration, passes)
-  return setmetatable({ declaration = declaration, passes = passes, said = {} }, Delaying)
+  return setmetatable({ declaration = declaration, passes = passes, said = {} }, DelayedCounter)
 end
 
-local SLICE_NS = 5e7        -- whether a CPU has come online is looked for this often
+local SLICE_NS = 5e7        -- how often to look for CPUs that came online
 
--- Waits until `deadline` or the command's end; why it is to be ended before, or nil.
+-- Waits until `deadline` or the command's end. Returns why the command must be ended early, or nil.
 local function wait_until(command, deadline)
   while core.now_ns() < deadline do
     local what = command:wait(math.min(SLICE_NS, deadline - core.now_ns()))
@@ -42,7 +41,7 @@ local function result_of(command, ended, start_ns)
     iterations = 1, threads = 1, words = {}, output = result.output or "", errors = result.errors or "" }
 end
 
--- The command from its release on; `begin` is called when its delay has passed.
+-- Runs the command; calls `begin` when the delay has passed.
 local function run(self, command, begin)
   local declaration, start_ns = self.declaration, nil
   local limit = declaration.timeout_ns and core.now_ns() + declaration.timeout_ns or math.huge
@@ -57,17 +56,17 @@ local function run(self, command, begin)
   return result_of(command, ended, start_ns)
 end
 
---- Runs the command of a cell and counts it, or the target, after the delay.
+--- Runs a cell's command; after the delay counts it, or the target.
 ---@param pass integer
 ---@param cell pmclua.Cell
 ---@return table result
-function Delaying:around(pass, _, cell)
+function DelayedCounter:around(pass, _, cell)
   local declaration = self.declaration
   local command = held.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
   local target = declaration.target or require("pmclua.counting.target").held(command.pid, false)
   local ok, result = pcall(function()
     local opened = watch.open_planned(target, self.passes[pass].groups, declaration.events)
-    local counted = watching.count(opened, function(begin) return run(self, command, begin) end)
+    local counted = target_counter.count(opened, function(begin) return run(self, command, begin) end)
     for _, remark in ipairs(opened:remarks()) do self.said[#self.said + 1] = remark end
     opened:close()
     return counted
@@ -80,21 +79,14 @@ function Delaying:around(pass, _, cell)
   return result
 end
 
---- The workload as the session knows it, though it is not run by it.
-function Delaying.workload(_, workload) return workload end
-function Delaying.counts_whole() return false end
+--- The workload as the session knows it, although the session does not run it.
+function DelayedCounter.workload(_, workload) return workload end
+function DelayedCounter.counts_whole() return false end
 
---- What is to be said of the counts, once each.
+--- Remarks on the counts; repetitions may give the same one.
 ---@return string[]
-function Delaying:remarks()
-  local list, seen = {}, {}
-  for _, remark in ipairs(self.said) do
-    if not seen[remark] then list[#list + 1] = remark end
-    seen[remark] = true
-  end
-  return list
-end
+function DelayedCounter:remarks() return self.said end
 
-function Delaying.close() end
+function DelayedCounter.close() end
 
 return M

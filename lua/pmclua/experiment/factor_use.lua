@@ -1,7 +1,7 @@
---- levels_used.lua: whether the {names} in workloads are factors, and whether workloads see the factors.
+--- factor_use.lua: checks that each {name} in a workload is a factor, and each factor is used.
 --
--- A name in braces that is no factor stays as it is, which is right for `awk '{print}'` and wrong for a slip of
--- the pen: it is refused where nothing else can be meant, and where it is nearly a factor's name.
+-- A name in braces that is no factor stays as it is: right for `awk '{print}'`, wrong for a typo. It is an error
+-- where braces can mean nothing else, and where the name is close to a factor's.
 
 local layout = require "pmclua.experiment.layout"
 local text = require "pmclua.base.text"
@@ -10,7 +10,7 @@ local M = {}
 
 local HOOKS = { "setup", "prepare", "conclude", "cleanup" }
 
--- The strings of a workload in which levels are filled in: those in which braces mean nothing else, and others.
+-- The fields of a workload into which levels are filled: those where braces mean nothing else, and the others.
 local STRICT = { command = { "asked", "cwd", "stdin" },
   kernel = { "source", "library", "symbol", "cc", "cpus", "threads" } }
 local OTHERS = { command = { "argv", "env" }, kernel = { "cflags", "libs", "params" } }
@@ -43,7 +43,7 @@ local function all_of(declaration)
   return list
 end
 
--- ---- names that are no factor ----------------------------------------------------------------------------
+-- ---- names that are not factors --------------------------------------------------------------------------
 
 local function no_factor(workload, name, names)
   if #names == 0 then
@@ -55,7 +55,7 @@ local function no_factor(workload, name, names)
     near and (", did you mean '%s'?"):format(near) or "; there are " .. text.list(names))
 end
 
---- Reports names in braces that should be factors and are none.
+--- Reports names in braces that should be factors but are not.
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...)
 function M.check(declaration, wrong)
@@ -77,14 +77,14 @@ function M.check(declaration, wrong)
   end
 end
 
--- ---- factors that nobody sees ----------------------------------------------------------------------------
+-- ---- factors that no workload uses -----------------------------------------------------------------------
 
 local function takes_levels(fn)
   local about = type(fn) == "function" and debug.getinfo(fn, "u")
   return about and (about.nparams > 0 or about.isvararg)
 end
 
--- Whether a kernel asks for the level by its name; where its source is not at hand, or is not all, it may.
+-- Whether a kernel may ask for the level by name: always true where its whole source is not at hand.
 local function may_ask(workload, name)
   if workload.threads == name then return true end
   local ok, identity = pcall(workload.identity, workload)
@@ -93,7 +93,7 @@ local function may_ask(workload, name)
   return source:find('"' .. name .. '"', 1, true) ~= nil
 end
 
-local function sees(workload, name)
+local function uses(workload, name)
   local found = false
   for _, fields in ipairs { STRICT, OTHERS } do
     each_name(strings_of(workload, fields[workload.kind]), function(filled)
@@ -105,14 +105,14 @@ local function sees(workload, name)
   return workload.kind == "kernel" and may_ask(workload, name)
 end
 
---- What to know of factors that make no difference to any workload: one text each.
+--- A remark on each factor that makes no difference to any workload.
 ---@param declaration pmclua.Declaration
 ---@return string[]
 function M.remarks(declaration)
   local list = {}
   for _, factor in ipairs(declaration.factors) do
     local is_used = layout.FACTORS[factor.name] ~= nil
-    for _, workload in ipairs(all_of(declaration)) do is_used = is_used or sees(workload, factor.name) end
+    for _, workload in ipairs(all_of(declaration)) do is_used = is_used or uses(workload, factor.name) end
     for _, hook in ipairs(HOOKS) do is_used = is_used or takes_levels(declaration[hook]) end
     if not is_used then list[#list + 1] = UNUSED:format(factor.name, factor.name, factor.name) end
   end

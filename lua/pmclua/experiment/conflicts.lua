@@ -1,5 +1,6 @@
---- together.lua: whether what a declaration says goes together: nothing that it asks for is left undone
---- without a word.
+--- conflicts.lua: checks a declaration for keys that exclude each other and for names that do not exist.
+--
+-- Invariant: nothing that a script asks for is ignored silently.
 
 local layout = require "pmclua.experiment.layout"
 local checking = require "pmclua.base.arguments"
@@ -91,7 +92,7 @@ local function check_formulae(declaration, wrong)
   check_names("per " .. per.name, per.metric.needs, known, wrong)
 end
 
---- Reports what does not go together.
+--- Reports every conflict.
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...) gets each mistake
 function M.check(declaration, wrong)
@@ -104,7 +105,7 @@ function M.check(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_margins(declaration, wrong)
-  require("pmclua.experiment.levels_used").check(declaration, wrong)
+  require("pmclua.experiment.factor_use").check(declaration, wrong)
   check_formulae(declaration, wrong)
 end
 

@@ -1,21 +1,21 @@
---- storing.lua: records to a result file as they come, if there is one.
+--- result_file.lua: writes records to the result file as they arrive, if there is one.
 --
--- What was measured is worth more than the file: when it cannot be written any more (a full disk), the
--- run goes on, its result is complete in memory, and `problem` says what the file lacks.
+-- The measurement is worth more than the file: if writing fails (a full disk), the run goes on, the result in
+-- memory stays complete, and `problem` says what went wrong.
 
 local core = require "pmclua.core"
 
 local M = {}
 
----@class pmclua.Storing
+---@class pmclua.ResultFile
 ---@field path? string
 ---@field problem? table error object: from here on nothing was stored
 ---@field unwritten? string what the file lacks of what was added before
-local Storing = {}
-Storing.__index = Storing
+local ResultFile = {}
+ResultFile.__index = ResultFile
 
--- In the user's folder, which may be missing or not his to write, as in many containers: nobody asked for the
--- file, so the run goes on without.
+-- The default folder may be missing or read-only, as in many containers. Nobody asked for this file, so the run
+-- goes on without it.
 local function open_unasked(header)
   local store = require "pmclua.store"
   if not store.folder() then
@@ -23,11 +23,11 @@ local function open_unasked(header)
     return nil
   end
   local name = require("pmclua.host.rank").name(header.name or "measure")
-  local ok, made = pcall(store.create_unasked, name, header)
-  if ok then return made end
+  local ok, writer = pcall(store.create_unasked, name, header)
+  if ok then return writer end
   local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that this user may "
     .. "write, or name a file with --store\n"
-  io.stderr:write(said:format(tostring(made)))
+  io.stderr:write(said:format(tostring(writer)))
 end
 
 local function open(options, header)
@@ -39,16 +39,16 @@ local function open(options, header)
   return open_unasked(header)
 end
 
---- Opens the file that options ask for: resume = a path, store = a path, false (none) or nil (the user's
---- folder). Raises where one that was asked for cannot be made.
----@return pmclua.Storing
+--- Opens the file that the options name: resume = a path, store = a path, false (none) or nil (the default
+--- folder). Raises if a file that was asked for cannot be created.
+---@return pmclua.ResultFile
 function M.open(options, header)
   local writer = open(options, header)
   local path = writer and writer.path ~= "-" and writer.path or nil
-  return setmetatable({ writer = writer, path = path }, Storing)
+  return setmetatable({ writer = writer, path = path }, ResultFile)
 end
 
---- Does something with the writer; the first failure is kept and ends the storing.
+--- Calls a method of the writer. The first failure is kept and closes the file.
 local function attempt(self, operation, ...)
   if not self.writer then return end
   local ok, why = pcall(self.writer[operation], self.writer, ...)
@@ -58,22 +58,22 @@ local function attempt(self, operation, ...)
   self.writer = nil
 end
 
---- Whether records reach a file.
-function Storing:is_open() return self.writer ~= nil end
+--- Whether records are being written to a file.
+function ResultFile:is_open() return self.writer ~= nil end
 
-function Storing:add(record)
+function ResultFile:add(record)
   attempt(self, "add", record)
   self:tick()
 end
 
---- Writes what has waited long enough.
-function Storing:tick() attempt(self, "tick", core.now_ns()) end
+--- Writes records that have been buffered long enough.
+function ResultFile:tick() attempt(self, "tick", core.now_ns()) end
 
---- Writes all, before something that may take long without a tick.
-function Storing:flush() attempt(self, "flush") end
+--- Writes everything; call it before something that may take long without a tick.
+function ResultFile:flush() attempt(self, "flush") end
 
 ---@param status "complete"|"interrupted"
-function Storing:finish(status)
+function ResultFile:finish(status)
   attempt(self, "finish", status)
   attempt(self, "close")
   self.writer = nil
