@@ -269,7 +269,8 @@ struct pmclua_result {
     uint32_t births;                       /* 1: this kernel has started threads or processes */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
-    uint32_t unseen;                       /* 1: so many were executed that not all were looked at */
+    uint32_t unseen;                       /* why it is not known whether there were such: ENOSPC: so many programs
+                                            * were executed that not all were looked at; another errno: of watching */
     uint32_t left;                         /* processes that a command left running */
     struct pmclua_drop first_left;
     struct pmclua_failure failure;
@@ -279,10 +280,12 @@ struct pmclua_result {
 
 struct pmclua_drops;
 
-/* Watches the programs that a thread and its children to come execute. -E2BIG: this machine has so many CPUs that
- * watching would cost the target too much; -errno. */
-int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid);
-/* How many programs since the last time had their events ended, and the first of them; -ENOSPC: none was seen, and
+/* Watches the programs that a thread and its children to come execute; `threads` are watched in all. -E2BIG: this
+ * machine has so many CPUs (more than 1024) that watching would cost the target too much; -errno. */
+int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid, uint32_t threads);
+/* A descriptor that poll finds ready when it is time to read, so that no record is lost. */
+int pmclua_drops_fd(const struct pmclua_drops *drops);
+/* How many programs had their events ended since it was opened, and the first of them; -ENOSPC: none was seen, and
  * not all were. */
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
 void pmclua_drops_close(struct pmclua_drops *drops);

@@ -5,17 +5,23 @@
  * to be watched: exec ends all events of the process, inherited ones too, and says nothing. An event that records
  * exec, mappings and ends shows it: an ordinary exec is followed by the mapping of the program, one that drops
  * the events by the record of an end, and by nothing more of that process.
+ *
+ * The rings are to be read while the programs run: pmclua_drops_fd says when one is half full.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pmclua.h"
 #include "ring.h"
 
-enum { RING_BYTES = 256 * 1024, CPUS_MAX = 64, RECORD_MAX = 8192 };
+/* All rings together; each no larger than RING_MAX and no smaller than RING_LEAST. */
+enum { RINGS_BYTES = 16 << 20, RING_MAX = 256 * 1024, RING_LEAST = 16 * 1024 };
+enum { CPUS_MAX = 1024, RECORD_MAX = 8192 };
 
 enum kind { EXECUTES, MAPS, ENDS };
 
@@ -31,12 +37,18 @@ struct steps {
     int is_short;                             /* some were lost, or memory was */
 };
 
-/* Between readings `steps` has the execs of whose processes nothing more is known yet. */
+/* Between readings `steps` has the execs of whose processes nothing more is known yet, and what came so late that
+ * an earlier step may not have been seen. */
 struct pmclua_drops {
-    int cpus;
-    int fd[CPUS_MAX];
-    struct ring ring[CPUS_MAX];
+    int cpus, ready;                          /* ready: an epoll descriptor of all rings */
+    size_t ring_bytes;
+    int count, is_short;                      /* since it was opened */
+    struct pmclua_drop first;
     struct steps steps;
+    struct watched {
+        int fd;
+        struct ring ring;
+    } cpu[];
 };
 
 static struct pmclua_attr attr_of_watcher(void)
@@ -44,11 +56,19 @@ static struct pmclua_attr attr_of_watcher(void)
     struct perf_event_attr event = {
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .inherit = 1,
         .exclude_kernel = 1, .exclude_hv = 1, .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1,
-        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .watermark = 1, .wakeup_watermark = RING_BYTES,
+        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+        .watermark = 1,                       /* of 0 bytes: half of the ring, however large it is */
     };
     struct pmclua_attr words = { { 0 } };
     memcpy(&words, &event, sizeof event);
     return words;
+}
+
+/* Edge-triggered: one whose events have ended would be ready for ever. */
+static int listen_to(const struct pmclua_drops *drops, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+    return epoll_ctl(drops->ready, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int open_cpu(struct pmclua_drops *drops, int pid, int cpu)
@@ -59,13 +79,10 @@ static int open_cpu(struct pmclua_drops *drops, int pid, int cpu)
         return 0;
     if (fd < 0)
         return fd;
-    int result = ring_open(&drops->ring[drops->cpus], fd, RING_BYTES);
-    if (result < 0) {
-        pmclua_close(fd);
-        return result;
-    }
-    drops->fd[drops->cpus++] = fd;
-    return 0;
+    struct watched *watched = &drops->cpu[drops->cpus++];
+    *watched = (struct watched){ .fd = fd };
+    int result = ring_open(&watched->ring, fd, drops->ring_bytes);
+    return result < 0 ? result : listen_to(drops, fd);
 }
 
 /* libc reads a file of sysfs for it; the number stays what it was at the start. */
@@ -77,15 +94,25 @@ static long cpus_that_may_be(void)
     return count;
 }
 
-int pmclua_drops_open(struct pmclua_drops **out, int32_t pid)
+static size_t ring_bytes_of(size_t rings)
+{
+    size_t bytes = RING_MAX;
+    while (bytes > RING_LEAST && bytes * rings > RINGS_BYTES)
+        bytes /= 2;
+    return bytes;
+}
+
+int pmclua_drops_open(struct pmclua_drops **out, int32_t pid, uint32_t threads)
 {
     long cpus = cpus_that_may_be();
     if (cpus < 1 || cpus > CPUS_MAX)
         return -E2BIG;                        /* each is inherited by each child: that costs the target */
-    struct pmclua_drops *drops = calloc(1, sizeof *drops);
+    struct pmclua_drops *drops = calloc(1, sizeof *drops + (size_t)cpus * sizeof *drops->cpu);
     if (!drops)
         return -ENOMEM;
-    int result = 0;
+    drops->ring_bytes = ring_bytes_of((size_t)cpus * threads);
+    drops->ready = epoll_create1(EPOLL_CLOEXEC);
+    int result = drops->ready < 0 ? -errno : 0;
     for (int cpu = 0; result == 0 && cpu < cpus; cpu++)
         result = open_cpu(drops, pid, cpu);
     if (result < 0) {
@@ -96,14 +123,19 @@ int pmclua_drops_open(struct pmclua_drops **out, int32_t pid)
     return 0;
 }
 
+int pmclua_drops_fd(const struct pmclua_drops *drops) { return drops->ready; }
+
 void pmclua_drops_close(struct pmclua_drops *drops)
 {
-    for (int i = 0; drops && i < drops->cpus; i++) {
-        ring_close(&drops->ring[i]);
-        pmclua_close(drops->fd[i]);
+    if (!drops)
+        return;
+    for (int i = 0; i < drops->cpus; i++) {
+        ring_close(&drops->cpu[i].ring);
+        pmclua_close(drops->cpu[i].fd);
     }
-    if (drops)
-        free(drops->steps.step);
+    if (drops->ready >= 0)
+        close(drops->ready);
+    free(drops->steps.step);
     free(drops);
 }
 
@@ -152,7 +184,8 @@ static void read_ring(struct steps *steps, struct ring *ring)
     int broken = 0;
     ring_look(ring);
     /* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
-    steps->is_short |= ring->limit - ring->place > ring->bytes - RECORD_MAX;
+    uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
+    steps->is_short |= ring->limit - ring->place > ring->bytes - largest;
     while ((header = ring_record(ring, &broken))) {
         take_record(steps, header);
         ring_step(ring, header);
@@ -179,32 +212,50 @@ static const struct step *next_of(const struct steps *steps, size_t at)
     return NULL;
 }
 
-/* Counts the drops, and leaves the execs that are still to be judged. */
-static int judge(struct steps *steps, struct pmclua_drop *first)
+/* Whether it may still tell something: an exec of whose process nothing more is known, or a step that is later than
+ * `known_ns`, of whose process an earlier one may come. */
+static int is_open(const struct step *step, const struct step *next, uint64_t known_ns)
 {
+    return step->time > known_ns || (step->kind == EXECUTES && (!next || next->time > known_ns));
+}
+
+/* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there. */
+static void judge(struct pmclua_drops *drops, uint64_t known_ns)
+{
+    struct steps *steps = &drops->steps;
     size_t left = 0;
-    int count = 0;
     for (size_t i = 0; i < steps->count; i++) {
-        const struct step *next = steps->step[i].kind == EXECUTES ? next_of(steps, i) : NULL;
-        if (next && next->kind == ENDS && count++ == 0) {
-            first->pid = (int32_t)steps->step[i].pid;
-            memcpy(first->name, steps->step[i].name, sizeof first->name);
+        const struct step *step = &steps->step[i], *next = step->kind == EXECUTES ? next_of(steps, i) : NULL;
+        if (is_open(step, next, known_ns)) {
+            steps->step[left++] = *step;
+        } else if (next && next->kind == ENDS && drops->count++ == 0) {
+            drops->first.pid = (int32_t)step->pid;
+            memcpy(drops->first.name, step->name, sizeof step->name);
         }
-        if (steps->step[i].kind == EXECUTES && !next)
-            steps->step[left++] = steps->step[i];
     }
     steps->count = left;
-    return count;
+}
+
+/* Has the descriptor be ready only when another ring gets half full. */
+static void hear_all(const struct pmclua_drops *drops)
+{
+    struct epoll_event events[16];
+    while (epoll_wait(drops->ready, events, 16, 0) == 16)
+        ;
 }
 
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
 {
     struct steps *steps = &drops->steps;
-    steps->is_short = 0;
+    hear_all(drops);
+    /* A ring that is read first may get an earlier step than one that is read later has. */
+    uint64_t known_ns = pmclua_now_ns();
     for (int i = 0; i < drops->cpus; i++)
-        read_ring(steps, &drops->ring[i]);
+        read_ring(steps, &drops->cpu[i].ring);
     if (steps->count)
         qsort(steps->step, steps->count, sizeof *steps->step, by_time);
-    int count = judge(steps, first);
-    return count > 0 ? count : steps->is_short ? -ENOSPC : 0;
+    judge(drops, known_ns);
+    drops->is_short |= steps->is_short;
+    *first = drops->first;
+    return drops->count > 0 ? drops->count : drops->is_short ? -ENOSPC : 0;
 }

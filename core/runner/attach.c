@@ -24,7 +24,8 @@ enum {
     AT_ONCE_NS = 250000000,        /* a window may cost the bound's share of so much time */
     LOOK_MS = 2,                   /* how often a bounded window is looked at; its cost may pass by so much */
     WAIT_MS = 100,
-    HIT_NS = 5000                  /* of a sample, where nobody measured it */
+    HIT_NS = 5000,                 /* of a sample, where nobody measured it */
+    WATCHED_MAX = 64               /* threads whose programs are watched: each takes an event and a ring on each CPU */
 };
 
 struct attachment {
@@ -41,6 +42,9 @@ struct attached {
     int is_over;                   /* the target has ended, or we are asked to stop */
     int target_ended;
     uint64_t start_ns, limit_ns, on_ns, cost_ns;     /* limit_ns: when to end; UINT64_MAX: never */
+    struct pmclua_drops *drops[WATCHED_MAX];         /* of the threads that were there at the beginning */
+    int drops_count;
+    struct pmclua_result *result;
 };
 
 /* ---- definition ---- */
@@ -108,10 +112,53 @@ static int list_threads(int pid, int **tids)
     return count;
 }
 
+/* Threads and children that start later inherit it. */
+static void watch_programs(struct attached *attached)
+{
+    int *tids, count = list_threads((int)attached->attachment->pid, &tids);
+    if (attached->attachment->regions->one_thread)
+        count = count > 0;                 /* the first, which /proc lists first */
+    int failed = count > WATCHED_MAX ? -E2BIG : 0;
+    for (int i = 0; failed == 0 && i < count; i++) {
+        int opened = pmclua_drops_open(&attached->drops[attached->drops_count], tids[i], (uint32_t)count);
+        attached->drops_count += opened == 0;
+        failed = opened == -ESRCH ? 0 : opened;
+    }
+    attached->result->unseen = (uint32_t)-failed;
+    free(tids);
+}
+
+/* What they executed that Linux does not let be followed. Records that nobody reads are lost. */
+static void look_at_programs(struct attached *attached)
+{
+    struct pmclua_result *result = attached->result;
+    result->drops = 0;
+    for (int i = 0; i < attached->drops_count; i++) {
+        struct pmclua_drop first;
+        int count = pmclua_drops_read(attached->drops[i], &first);
+        if (count > 0 && attached->attachment->regions->one_thread && first.pid != (int)attached->attachment->pid)
+            continue;                      /* it is not followed */
+        if (count > 0 && result->drops == 0)
+            result->drop = first;
+        if (count > 0)
+            result->drops += (uint32_t)count;
+        if (count < 0)
+            result->unseen = (uint32_t)-count;
+    }
+}
+
+static void forget_programs(struct attached *attached)
+{
+    look_at_programs(attached);
+    while (attached->drops_count > 0)
+        pmclua_drops_close(attached->drops[--attached->drops_count]);
+}
+
 static void look_at_target(struct attached *attached, int timeout_ms)
 {
     struct pollfd ready = { .fd = attached->ended, .events = POLLIN };
     poll(&ready, 1, timeout_ms);
+    look_at_programs(attached);
     int is_gone = attached->ended >= 0 ? (ready.revents & POLLIN) != 0
                                        : kill((int)attached->attachment->pid, 0) < 0 && errno == ESRCH;
     attached->target_ended |= is_gone;
@@ -240,7 +287,8 @@ static void add_facts(const struct attached *attached, struct answer *answer)
 void attachment_run(struct attachment *attachment, const struct event_set *set, const struct run *run,
                     struct answer *answer)
 {
-    struct attached attached = { .attachment = attachment, .set = set, .start_ns = pmclua_now_ns() };
+    struct attached attached = { .attachment = attachment, .set = set, .start_ns = pmclua_now_ns(),
+                                 .result = &answer->result };
     attached.limit_ns = run->timeout_ns ? attached.start_ns + run->timeout_ns : UINT64_MAX;
     answer->result.threads = 1;
     answer->result.start_ns = attached.start_ns;
@@ -251,11 +299,13 @@ void attachment_run(struct attachment *attachment, const struct event_set *set, 
     }
     runner_defer_termination(1);
     attached.ended = (int)syscall(SYS_pidfd_open, attachment->pid, 0);
+    watch_programs(&attached);
     if (follow_all(&attached, answer) == 0) {
         answer->result.wall_ns = pmclua_now_ns() - attached.start_ns;
         if (regions_answer(attached.follower, 0, answer) == 0)
             add_facts(&attached, answer);
     }
+    forget_programs(&attached);
     follower_free(attached.follower);
     if (attached.ended >= 0)
         close(attached.ended);

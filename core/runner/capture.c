@@ -74,11 +74,13 @@ static int has_ended(int pid)
     return info.si_pid == pid;
 }
 
-void capture_follow(struct capture captures[2], int pid)
+void capture_follow(struct capture captures[2], int pid, struct pmclua_drops *drops)
 {
-    struct pollfd ready[3];
+    struct pollfd ready[4];
+    struct pmclua_drop first;
     int ended = (int)syscall(SYS_pidfd_open, pid, 0);
     ready[2] = (struct pollfd){ .fd = ended, .events = POLLIN };
+    ready[3] = (struct pollfd){ .fd = drops ? pmclua_drops_fd(drops) : -1, .events = POLLIN };
     for (int i = 0; i < 2; i++) {
         ready[i] = (struct pollfd){ .fd = captures[i].ours, .events = POLLIN };
         if (captures[i].theirs >= 0)
@@ -86,11 +88,13 @@ void capture_follow(struct capture captures[2], int pid)
         captures[i].theirs = -1;
     }
     for (int is_over = 0; !is_over;) {
-        int count = poll(ready, 3, ended >= 0 ? -1 : PAUSE_MS);
+        int count = poll(ready, 4, ended >= 0 ? -1 : PAUSE_MS);
         is_over = count > 0 && ended >= 0 ? ready[2].revents != 0 : has_ended(pid);
         for (int i = 0; i < 2; i++)
             if (ready[i].fd >= 0 && drain(&captures[i]) < 0)
                 ready[i].fd = -1;
+        if (count > 0 && ready[3].revents)
+            pmclua_drops_read(drops, &first);
     }
     if (ended >= 0)
         close(ended);

@@ -187,7 +187,7 @@ static int wait_for(int pid, uint64_t timeout_ns, int *status, struct rusage *us
 }
 
 static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
-                     struct answer *answer)
+                     struct pmclua_drops *drops, struct answer *answer)
 {
     struct pmclua_result *result = &answer->result;
     struct rusage usage;
@@ -197,7 +197,7 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     runner_limit(run->timeout_ns);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
-    streams_follow(streams, held->pid);
+    streams_follow(streams, held->pid, drops);
     int waited = wait_for(held->pid, run->timeout_ns, &status, &usage, &end_ns);
     runner_watch(0);
     if (runner_limit_hit())
@@ -303,13 +303,22 @@ static int has_inherited(const struct event_set *set)
     return inherit != 0;
 }
 
+/* NULL, and the result says why, where the programs that it executes cannot be watched. */
+static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result)
+{
+    struct pmclua_drops *drops = NULL;
+    int opened = pmclua_drops_open(&drops, pid, 1);
+    result->unseen = opened < 0 ? (uint32_t)-opened : 0;
+    return drops;
+}
+
 /* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. */
 static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
 {
-    int count = drops ? pmclua_drops_read(drops, &result->drop) : 0;
+    int count = drops ? pmclua_drops_read(drops, &result->drop) : -(int)result->unseen;
     int matters = count > 0 && (!is_alone || result->drop.pid == pid);
     result->drops = matters ? (uint32_t)count : 0;
-    result->unseen = count == -ENOSPC && !is_alone;
+    result->unseen = count < 0 && !is_alone ? (uint32_t)-count : 0;
     pmclua_drops_close(drops);
 }
 
@@ -322,11 +331,10 @@ static void run_counted(const struct command *command, struct held *held, struct
         abandon_held(command, held, answer);
         return;
     }
-    struct pmclua_drops *drops = NULL;
     int pid = held->pid;
-    if (counters.set)
-        pmclua_drops_open(&drops, pid);        /* without it drops are only seen by the time that is missing */
-    run_held(held, !command->foreground, streams, run, answer);
+    /* Without it drops are only seen by the time that is missing. */
+    struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
+    run_held(held, !command->foreground, streams, run, drops, answer);
     uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
     take_drops(drops, !has_inherited(set), pid, &answer->result);
@@ -347,10 +355,9 @@ static void run_followed(const struct command *command, struct held *held, struc
         if (result == 0)
             answer_refuse(answer, ECANCELED, "regions: termination");
     } else {
-        struct pmclua_drops *drops = NULL;
         int pid = held->pid;
-        pmclua_drops_open(&drops, pid);
-        run_held(held, !command->foreground, streams, run, answer);
+        struct pmclua_drops *drops = watch_programs(pid, &answer->result);
+        run_held(held, !command->foreground, streams, run, drops, answer);
         end_held(command, held, answer);
         take_drops(drops, command->regions->one_thread != 0, pid, &answer->result);
     }

@@ -72,10 +72,10 @@ int streams_open(struct streams *streams, const struct stream_choice *choice, ui
     return result;
 }
 
-void streams_follow(struct streams *streams, int pid)
+void streams_follow(struct streams *streams, int pid, struct pmclua_drops *drops)
 {
-    if (streams->capture[0].ours >= 0 || streams->capture[1].ours >= 0)
-        capture_follow(streams->capture, pid);
+    if (drops || streams->capture[0].ours >= 0 || streams->capture[1].ours >= 0)
+        capture_follow(streams->capture, pid, drops);
 }
 
 void streams_take(const struct streams *streams, struct answer *answer)

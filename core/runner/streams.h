@@ -19,8 +19,8 @@ struct streams { int fd[3], owned[3]; struct capture capture[2]; };
 
 /* All of them, or -errno and none. `capture_limit` in bytes for each captured stream; 0: 16 MiB. */
 int  streams_open(struct streams *streams, const struct stream_choice *choice, uint64_t capture_limit);
-/* Reads what is captured until `pid` has ended. */
-void streams_follow(struct streams *streams, int pid);
+/* Reads what is captured, and `drops` (NULL: none), until `pid` has ended. */
+void streams_follow(struct streams *streams, int pid, struct pmclua_drops *drops);
 /* Moves what was captured to the answer. */
 void streams_take(const struct streams *streams, struct answer *answer);
 void streams_close(struct streams *streams);

@@ -66,6 +66,8 @@ local function stat(kind, how, as_user)
   return tonumber((line:match "page%-faults +([%d,]+)" or ""):gsub(",", ""), 10), made.err, line
 end
 
+local MANY = "i=0; while [ $i -lt 4000 ]; do /bin/true; i=$((i + 1)); done"
+
 local ENDED = "Linux ended the counting of '(%w+)'"
 
 describe("a command that executes a program which may not be watched", function()
@@ -98,10 +100,11 @@ describe("a command that executes a program which may not be watched", function(
 
   it("is never missed without a word, however many others are executed", function()
     local at = programs()
-    local line = ("for i in $(seq 3000); do /bin/true; done; %s/setgid 10"):format(at)
+    local line = ("%s; %s/setgid 10"):format(MANY, at)
     local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 1,
       warmup = 0, store = false, quiet = true })
-    assert.matches("setuid or setgid", (result.remarks or {})[1] or "nothing")
+    assert.matches("^Linux ended the counting of 'setgid'", (result.remarks or {})[1] or "nothing")
+    assert.equal("not-counted", result:cells()().page_faults.status)
   end)
 
   it("is no matter to a count without children", function()
@@ -118,6 +121,24 @@ describe("a command that executes a program which may not be watched", function(
     local made = support.pmclua { "regions", "-e", "page-faults", "-f", "main", "--", at .. "/plain", "10",
       "fork", at .. "/setgid", "10" }
     assert.matches("Linux ended the following of 'setgid'", (made.err:gsub("\n *", " ")))
+  end)
+
+  it("is said where the functions of a process that ran before are followed", function()
+    require("tests.support.regions").need_probes()
+    local at = programs()
+    local input = io.popen(("while read x; do %s/setgid 10; done"):format(at), "w")
+    local pid = require("pmclua.host.tasks").child_of(
+      tonumber(support.read("/proc/self/stat"):match "^%d+") or 0)
+    local out = support.folder() .. "/said"
+    os.execute(("%s regions -e page-faults -p %d -f libc.so.6:read --duration 1.5 2> %s &"):format(
+      support.quote(support.program), assert(pid), out))
+    support.await(function()
+      input:write "x\n"
+      input:flush()
+      return support.exists(out) and support.read(out):find "followed for"
+    end, "the report")
+    input:close()
+    assert.matches("Linux ended the following of 'setgid'", (support.read(out):gsub("\n *", " ")))
   end)
 
   it("is left out of an experiment's counts, once said", function()
@@ -159,6 +180,72 @@ describe("a command that executes a program which may not be watched", function(
     assert.is_nil(counts.page_faults)
     assert.equal(ended, select(2, counts:status "page-faults"))
     assert.matches("Linux ended the counting of 'setgid'", remarks[#remarks])
+  end)
+end)
+
+describe("programs that could not all be looked at", function()
+  local function measured(line)
+    return pmc.measure(pmc.command { "sh", "-c", line, name = "many" }, { events = "page-faults,user_time",
+      repetitions = 1, warmup = 0, store = false, quiet = true })
+  end
+
+  it("are none while the command runs, however many they are", function()
+    local result = measured(MANY)
+    assert.same({}, result.remarks or {})
+    assert.equal("counted", result:cells()().page_faults.status)
+  end)
+
+  it("leave their mark on the number itself", function()
+    local result = measured("kill -STOP $PPID; " .. MANY .. "; kill -CONT $PPID")    -- the runner, which would look
+    local faults = result:cells()().page_faults
+    assert.equal("unwatched", faults.status)
+    assert.equal("unwatched", faults.quality)
+    assert.is_true(faults.median > 4000)
+    assert.equal("counted", result:cells()().user_time.status)        -- it is not of an event
+    assert.matches("^not each program that many executed could be looked at", result.remarks[1])
+    assert.matches("unwatched programs", result:report())
+    assert.matches(",unwatched,", require("pmclua.report").render(result, { format = "csv" }))
+  end)
+
+  it("are said of a process whose group nobody reads, and do not occur where it is waited for", function()
+    for _, case in ipairs { { "unwatched", false }, { "counted", true } } do
+      local done = support.folder() .. "/done"
+      local input = io.popen(("read x; for k in 1 2 3 4; do %s; : > %s$k; done; read y"):format(
+        MANY:gsub("4000", "1000"), done), "w")
+      local pid = require("pmclua.host.tasks").child_of(
+        tonumber(support.read("/proc/self/stat"):match "^%d+") or 0)
+      local target = pmc.pid(assert(pid))
+      local group = pmc.group { "page-faults", target = target }
+      group:start()
+      input:write "x\n"
+      input:flush()
+      for k = 1, 4 do
+        support.await(function()
+          if case[2] then target:wait(0.05) end
+          return support.exists(done .. k)
+        end, "1000 programs")
+      end
+      local status = group:read():status "page-faults"
+      local remarks = group:remarks()
+      input:write "y\n"
+      input:close()
+      group:close()
+      assert.equal(case[1], status)
+      assert.equal(case[2] and 0 or 1, #remarks)
+    end
+  end)
+
+  it("leave their mark on what monitor counts", function()
+    local line = "p=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $p; " .. MANY
+      .. "; kill -CONT $p; sleep 0.3"
+    local made = support.pmclua { "monitor", "-e", "page-faults", "-I", "100", "-j", "-o", "-", "--",
+      "sh", "-c", line }
+    assert.equal(0, made.status, made.err)
+    local last
+    for one in made.out:gmatch "[^\n]+" do last = dkjson.decode(one) or last end
+    assert.equal("unwatched", last.events.page_faults.status)
+    assert.matches("not each program that the target executed could be looked at",
+      (made.err:gsub("\n *", " ")))
   end)
 end)
 

@@ -11,22 +11,26 @@ Drops.__index = Drops
 
 local M = {}
 
---- Watches the programs that a thread and its children to come execute; nil: this machine does not let us.
+--- Watches the programs that a thread and its children to come execute; nil and an errno's name: this machine does
+--- not let us.
 ---@param tid integer
----@return pmclua.core.Drops?
-function M.open(tid)
+---@param threads integer that are watched in all
+---@return pmclua.core.Drops?, string?
+function M.open(tid, threads)
   local place = ffi.new "struct pmclua_drops *[1]"
-  if C.pmclua_drops_open(place, tid) < 0 then return nil end
+  local opened = C.pmclua_drops_open(place, tid, threads)
+  if opened < 0 then return nil, core.errno_name(-opened) end
   return setmetatable({ handle = ffi.gc(place[0], C.pmclua_drops_close), tid = tid }, Drops)
 end
 
---- The first program since the last call whose events were ended: its name and process; nil: none.
+--- The first program whose events were ended; nil: none was seen, and an errno's name where not all were looked at.
 ---@return string? name
----@return integer? pid
+---@return string? unseen
 function Drops:read()
   local drop = ffi.new "struct pmclua_drop"
-  if not self.handle or C.pmclua_drops_read(self.handle, drop) <= 0 then return nil end
-  return ffi.string(drop.name), drop.pid
+  local count = self.handle and C.pmclua_drops_read(self.handle, drop) or 0
+  if count < 0 then return nil, core.errno_name(-count) end
+  return count > 0 and ffi.string(drop.name) or nil
 end
 
 --- Closes it; a second time does nothing.

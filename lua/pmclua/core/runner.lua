@@ -111,7 +111,7 @@ local function result_table(result)
     method = core.private_method(result.method), births = result.births ~= 0,
     left = result.left > 0 and { count = result.left, pid = result.first_left.pid,
       name = ffi.string(result.first_left.name) } or nil,
-    unseen = result.unseen ~= 0 or nil,
+    unseen = result.unseen ~= 0 and core.errno_name(result.unseen) or nil,
     dropped = result.drops > 0 and ffi.string(result.drop.name) or nil,
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",

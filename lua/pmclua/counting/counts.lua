@@ -4,6 +4,7 @@
 -- is nil with a reason, never 0; nothing changes counts.
 
 local core = require "pmclua.core"
+local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
 local known = require "pmclua.event.known"
 local unverified = require "pmclua.event.unverified"
@@ -39,20 +40,26 @@ end
 -- Of a target that executed a program which may not be watched; nil: it did not.
 local function why_dropped(counts)
   local watch = rawget(counts, GROUP).watch
-  return watch and watch.dropped.name and require("pmclua.explain.dropped").WHY or nil
+  return watch and watch.dropped.name and dropped.WHY or nil
+end
+
+-- Whether it is not known if such a program was executed.
+local function is_unwatched(counts)
+  local watch = rawget(counts, GROUP).watch
+  return watch ~= nil and watch.dropped.unseen ~= nil
 end
 
 local function why_no_time(counts)
-  local dropped = why_dropped(counts)
-  if dropped then return dropped end
+  local why = why_dropped(counts)
+  if why then return why end
   if not rawget(counts, GROUP).was_started then return "the group was not started" end
   return rawget(counts, OFFSET) == 0 and "the target did not run"
     or "nothing ran here, or it is counted elsewhere"
 end
 
 local function why_never_on(counts, place)
-  local dropped = why_dropped(counts)
-  if dropped then return dropped end
+  local why = why_dropped(counts)
+  if why then return why end
   local cpus = place.event.core_cpus
   return cpus and ("never on CPUs %s, or their counters were taken"):format(cpus)
     or "never on the PMU: another user of its counters had them"
@@ -84,7 +91,8 @@ local function why_unknown(counts, place)
 end
 
 --- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified",
---- "unsupported" or "constant-zero"; for the latter four also why.
+--- "unsupported" or "constant-zero"; for the latter four also why. Of a process "unwatched" (and why): counted, but it
+--- is not known whether each program that it executed was.
 ---@param name string
 ---@return string status, string? why
 function Counts:status(name)
@@ -99,6 +107,7 @@ function Counts:status(name)
   if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
   local why = why_unknown(self, place)
   if why then return "not-counted", why end
+  if running >= enabled and is_unwatched(self) then return dropped.UNWATCHED, dropped.WHY_UNWATCHED end
   if running >= enabled then return "counted" end
   return place.event.core_cpus and "placed" or "scaled"
 end

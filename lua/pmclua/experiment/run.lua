@@ -46,7 +46,8 @@ function run.new(declaration, plan, options)
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, plan), dropped = {}, drops = {}, remarks = {} }, Run)
+    counter = new_counter(declaration, plan), dropped = {}, unseen = {},
+    drops = {}, remarks = {} }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -200,10 +201,10 @@ local function add_once(list, item)
   list[#list + 1] = item
 end
 
-local function note_drop(self, result)
-  if result.unseen and not self.unseen then
-    self.unseen = true
-    table.insert(self.drops, require("pmclua.explain.dropped").UNSEEN)
+local function note_drop(self, result, workload)
+  if result.unseen and not self.unseen[workload.name] then
+    self.unseen[workload.name] = true
+    table.insert(self.drops, require("pmclua.explain.dropped").unseen(result.unseen, workload.name))
   end
   if result.left and not self.left then
     self.left = true                     -- once: each repetition leaves its own
@@ -218,7 +219,7 @@ end
 local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
-  note_drop(self, result)
+  note_drop(self, result, step.cell.workload)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   return records.new(step, result, pass, events, why), records.parts(step, result, pass, events)

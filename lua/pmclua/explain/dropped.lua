@@ -20,11 +20,45 @@ function M.remark(name)
     .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
 end
 
---- Where more programs were executed, or more threads came and went, than there is room to record.
-M.UNSEEN = "so many programs or threads were started that not each program could be looked at: whether Linux "
-  .. "ended the counting of one that is setuid or setgid, has capabilities or may not be read is not known"
+--- The status of a count where it is not known whether each program that was executed is in it.
+M.UNWATCHED = "unwatched"
 
---- The same where calls are followed.
+--- Why a count is `UNWATCHED`.
+M.WHY_UNWATCHED = "not each program that was executed could be looked at"
+
+local REASONS = { ENOSPC = "they were too many at once", E2BIG = "too many threads and CPUs to watch" }
+
+local function not_each(who)
+  return ("not each program that %s executed"):format(who and text.safe(who) or "the target")
+end
+
+--- The remark where it is not known whether a program was dropped.
+---@param code string the errno of watching: "ENOSPC", "E2BIG", …
+---@param who? string the workload; nil: the target
+---@return string
+function M.unseen(code, who)
+  return ("%s could be looked at (%s): whether Linux ended the counting of one that is setuid or setgid, "
+    .. "has capabilities or may not be read is not known. The counts are marked '%s'"):format(
+    not_each(who), REASONS[code] or code, M.UNWATCHED)
+end
+
+--- Whether a remark is one of `unseen`, on this workload or on a target.
+---@param remark string
+---@param who string
+---@return boolean
+function M.is_unseen(remark, who)
+  return remark:find(not_each(who), 1, true) == 1 or remark:find(not_each(), 1, true) == 1
+end
+
+--- `unseen` where calls are followed.
+---@param code string
+---@return string
+function M.unlooked(code)
+  return ("%s could be looked at (%s): whether Linux ended the following of one that is setuid or setgid, "
+    .. "has capabilities or may not be read is not known"):format(not_each "it", REASONS[code] or code)
+end
+
+--- What is said of a program that Linux dropped where calls are followed.
 ---@param name string of the program
 ---@return string
 function M.unfollowed(name)

@@ -179,6 +179,7 @@ local function wait_until(self, deadline)
   repeat
     if core.interrupts() >= enough then return "interrupted" end
     local ended = wait_slice(self, deadline - core.now_ns())
+    if self.group.watch then self.group.watch.dropped:look() end
     if ended then return ended end
   until core.now_ns() >= deadline
 end

@@ -96,7 +96,7 @@ end
 local function state_of(event, summary, value, times)
   if value == nil then return event and "not-counted" or "absent" end
   if not event then return summary.status end
-  if not times then return "counted" end
+  if not times then return summary.status == "unwatched" and summary.status or "counted" end
   return event.hybrid and "placed" or "scaled"
 end
 

@@ -255,6 +255,7 @@ local function run_notes(result)
   notes[#notes + 1] = kept_off_note(result)
   local dropped = require "pmclua.explain.dropped"
   notes[#notes + 1] = result.dropped and dropped.unfollowed(result.dropped) or nil
+  notes[#notes + 1] = result.unseen and dropped.unlooked(result.unseen) or nil
   notes[#notes + 1] = result.left and dropped.left(result.left) or nil
   if result.lost ~= 0 then
     notes[#notes + 1] = ("%s lost: the rings were full; calls around them are not counted")

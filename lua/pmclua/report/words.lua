@@ -81,6 +81,7 @@ local QUALITY = {
   placed = function(summary) return ("on its CPUs %s"):format(text.percent(summary.ran)) end,
   single = function() return "one repetition" end,
   few = function() return "too few" end,
+  unwatched = function() return "unwatched programs" end,
 }
 
 --- How far a value can be relied upon.

@@ -14,7 +14,7 @@ local M = {}
 local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
 
 ---@class pmclua.RegionValues what the calls of a region took of one event
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"unwatched"
 ---@field why string? where there is no number
 ---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
 ---@field mean number? of a call
@@ -347,7 +347,8 @@ RegionResult.__index = RegionResult
 function M.new(about, runs)
   local first = runs[1].result
   local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
-    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped, left = first.left }
+    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped,
+    unseen = first.unseen, left = first.left }
   for _, name in ipairs { "path", "samples", "lost", "threads_seen", "threads_followed" } do
     self[name] = first.regions[name]
   end

@@ -5,6 +5,7 @@
 -- the workload is a kernel; where a line was fitted, its intercept is taken off first. A metric is
 -- computed from values of one repetition.
 
+local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local known = require "pmclua.event.known"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local unverified = require "pmclua.event.unverified"
@@ -27,11 +28,21 @@ local function siblings_of(cell, event)
   return list
 end
 
+-- Whether it is not known of each program that was executed if Linux ended its counting.
+local function is_unwatched(cell, event)
+  if event.tool then return false end
+  for _, remark in ipairs(cell.result.remarks or {}) do
+    if dropped.is_unseen(remark, cell.workload) then return true end
+  end
+  return false
+end
+
 local function column_in(cell, event, pass)
   local block = cell.columns.passes[pass]
   local counts = block and block.counts[event.index]
   return counts and { block = block, counts = counts, partial = block.partial[event.index] or {},
-    siblings = siblings_of(cell, event) }
+    siblings = siblings_of(cell, event),
+    whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted" }
 end
 
 -- The pass that an event's values are of: the first that has some. Others (of anchors) tell whether the
@@ -74,7 +85,7 @@ local function whole_at(event, column, i)
   local raw = known.of(event, column.counts[i])
   if not raw and was_elsewhere(column, i) then return 0, "placed", 0 end
   if not raw then return nil end
-  local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], "counted", 1
+  local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], column.whole, 1
   if times then
     ran = tonumber(times[2]) / tonumber(times[1])
     state = event.hybrid and "placed" or "scaled"
@@ -128,7 +139,7 @@ end
 local function was_dropped(cell)
   if not cell.result.header.target then return cell.kind == "command" end
   for _, remark in ipairs(cell.result.remarks or {}) do
-    if require("pmclua.explain.dropped").is_remark(remark) then return true end
+    if dropped.is_remark(remark) then return true end
   end
   return false
 end
@@ -140,10 +151,13 @@ local function why_absent(cell, event, column)
   if column and has_counts(column) and known.why(event) then return known.why(event) end
   if not times then return "no repetition has a count of it" end
   if times[1] == 0 then
-    return was_dropped(cell) and require("pmclua.explain.dropped").WHY or NEVER_ON
+    return was_dropped(cell) and dropped.WHY or NEVER_ON
   end
   return event.hybrid and NOT_THERE or NO_ROOM
 end
+
+-- Whether a count of this status is what was read, not an estimate.
+local function is_whole(status) return status == "counted" or status == dropped.UNWATCHED end
 
 -- ---- collecting --------------------------------------------------------------------------------------
 
@@ -172,13 +186,13 @@ function Collector:finish(status, why)
   local values = { list = self.list, rows = self.rows, block = self.block, missing = self.missing,
     status = n > 0 and self.state or status }
   if n == 0 then values.why = why end
-  if n > 0 and self.state ~= "counted" then values.ran = self.ran_sum / n end
+  if n > 0 and not is_whole(self.state) then values.ran = self.ran_sum / n end
   return values
 end
 
 -- The counts themselves, where the values are these: not scaled, not in another unit, of one iteration.
 local function unchanged_counts(event, column, values, per_iteration)
-  if values.status ~= "counted" or (event.scale or 1) ~= 1 then return nil end
+  if not is_whole(values.status) or (event.scale or 1) ~= 1 then return nil end
   local raw, iterations = {}, column.block.iterations
   for k, i in ipairs(values.rows) do
     if per_iteration and iterations[i] ~= 1 then return nil end

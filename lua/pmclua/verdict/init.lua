@@ -62,7 +62,7 @@ end
 ---@param status string of the event, as in its records
 ---@param summary? pmclua.Summary absent where nothing was counted
 ---@param margin? number share; default 0.01
----@return "exact"|"stable"|"noisy"|"few"|"single"|"sampled"|"scaled"|string quality any other status is its own
+---@return "exact"|"stable"|"noisy"|"few"|"single"|"sampled"|"scaled"|"unwatched"|string quality any other status is its own
 function M.quality(status, summary, margin)
   if status ~= "counted" or not summary then return status end
   if summary.exact and not summary.is_sampled then return "exact" end

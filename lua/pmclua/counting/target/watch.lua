@@ -271,10 +271,13 @@ end
 
 local counting = {}         -- watches, as keys
 
---- Looks for CPUs that have come online, for all watches that count; to be called now and then by those who
---- wait while something is counted.
+--- Looks for CPUs that have come online, and for programs that were executed, for all watches that count; to be called
+--- now and then by those who wait while something is counted.
 function M.look()
-  for watch in pairs(counting) do look(watch) end
+  for watch in pairs(counting) do
+    look(watch)
+    watch.dropped:look()
+  end
 end
 
 -- What the CPUs that are counted went through since the start.
@@ -371,8 +374,9 @@ function Watch:remarks()
   self:offline()
   for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
   for _, heirs in ipairs(self.heirs) do list[#list + 1] = heirs:remark() end
-  local dropped = self.dropped.name
-  list[#list + 1] = dropped and require("pmclua.explain.dropped").remark(dropped) or nil
+  local name, unseen = self.dropped.name, self.dropped.unseen
+  local dropped = (name or unseen) and require "pmclua.explain.dropped"
+  list[#list + 1] = name and dropped.remark(name) or unseen and dropped.unseen(unseen) or nil
   return list
 end
 
