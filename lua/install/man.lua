@@ -8,23 +8,23 @@ local M = {}
 local EXIT = {
   { "0", "done" },
   { "1", "failed" },
-  { "2", "the command line is wrong" },
-  { "3", "a gate, or what was expected, did not hold" },
-  { "77", "nothing, or not what a gate needs, can be counted here" },
+  { "2", "the command line is not valid" },
+  { "3", "a limit or a prediction did not hold" },
+  { "77", "nothing can be counted here, or not what a limit needs" },
   { "128 + n", "ended by signal n, after reporting what was complete" },
 }
 
 local ENVIRONMENT = {
-  { "PMCLUA_PATH", "folders from / in which scripts are looked for first, with colons between" },
-  { "LUA_PATH, LUA_CPATH", "where modules are looked for that are not beside the script, as for lua(1)" },
-  { "XDG_DATA_HOME", "pmclua/scripts in it holds the user's own scripts" },
-  { "XDG_STATE_HOME", "pmclua in it holds stored results and the prompt's history" },
-  { "XDG_CACHE_HOME", "pmclua in it holds compiled kernels" },
+  { "PMCLUA_PATH", "absolute folders in which scripts are looked for first, separated by colons" },
+  { "LUA_PATH, LUA_CPATH", "where to look for modules that are not next to the script, as for lua(1)" },
+  { "XDG_DATA_HOME", "its folder pmclua/scripts holds the user's own scripts" },
+  { "XDG_STATE_HOME", "its folder pmclua holds stored results and the prompt's history" },
+  { "XDG_CACHE_HOME", "its folder pmclua holds compiled kernels" },
   { "SYSFS_PATH", "another root for what is read from /sys, as for perf" },
   { "NO_COLOR", "set to anything: no colours" },
-  { "COLUMNS", "how wide reports are" },
+  { "COLUMNS", "the width of reports" },
   { "PMCLUA_RUNNER", "another pmclua-runner" },
-  { "PMCLUA_LIB", "a folder of Lua modules that are taken instead of the built-in ones" },
+  { "PMCLUA_LIB", "a folder of Lua modules that replace the built-in ones" },
 }
 
 local function date()
@@ -104,16 +104,18 @@ function M.script(script)
 end
 
 local DESCRIPTION = [[
-Experiments with hardware performance counters on Linux, as short Lua scripts: what to count, what to run, how
-often; and an answer that says how it was obtained. A word with a `/` or ending in `.lua` is a script's path;
-any other is the name of a reusable script, looked for in the folders of `PMCLUA_PATH`, in the user's own
-scripts and in those installed. What follows the script's word belongs to the script.
+pmclua runs experiments with Linux hardware performance counters. A short Lua script says what to count and
+what to run; the report says what it cost and which differences are real.
+
+A word with a `/` or ending in `.lua` is the path of a script. Any other word is the name of a script, which
+is looked for in the folders of `PMCLUA_PATH`, in the user's own scripts and in those installed. The words
+after it belong to the script.
 
 Results go to standard output, everything else to standard error.
 
-What a script may say, every function, workload and key of an experiment, is in `SCRIPTING.md` in the folder
-`share/doc/pmclua` of where pmclua is installed; `READING.md` there explains the words of reports, `TRAPS.md`
-how counters mislead, `CI.md` gates in continuous integration.]]
+The documents are in `share/doc/pmclua` below the folder where pmclua is installed. `SCRIPTING.md` is the
+reference: every function, workload and key of an experiment. `READING.md` explains the words of reports,
+`TRAPS.md` how counters mislead, `CI.md` gates in continuous integration.]]
 
 --- pmclua(1).
 ---@param scripts install.Script[]
