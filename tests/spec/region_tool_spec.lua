@@ -187,6 +187,12 @@ describe("pmclua regions", function()
     assert.truthy(lines[4]:find "^touch,%d+,%d+,0,%d+,%d+,3$")
   end)
 
+  it("writes no name into CSV that a spreadsheet would take for a formula", function()
+    local result = pmc.regions({ program "pages.c", "calls", "1" }, { events = { FAULTS }, calibrate = false,
+      regions = { { "touch", name = "=1+1" } } })
+    assert.matches("\n'=1%+1,%d+,%d+,0,", result:calls_csv())
+  end)
+
   it("says why a function cannot be followed, and what may be done", function()
     local path = program "functions.c"
     local cases = {

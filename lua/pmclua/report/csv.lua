@@ -31,14 +31,16 @@ local function field_of(value, separator)
   return quoted(tostring(value), separator)
 end
 
--- Lines on their way to `put`, joined now and then.
 local Lines = {}
 Lines.__index = Lines
 
 local JOINED = 4096
 
-local function new_lines(put, separator)
-  return setmetatable({ put = put, separator = separator, n = 0 }, Lines)
+--- Lines that are joined before they are put.
+---@param put fun(piece: string)
+---@param separator? string default ","
+function M.lines(put, separator)
+  return setmetatable({ put = put, separator = separator or ",", n = 0 }, Lines)
 end
 
 --- Values as fields, of which each may be absent.
@@ -147,7 +149,7 @@ end
 ---@param put fun(piece: string)
 ---@param options? { separator?: string } default ","
 function M.write(result, put, options)
-  local columns, lines = columns_of(result), new_lines(put, options and options.separator or ",")
+  local columns, lines = columns_of(result), M.lines(put, options and options.separator)
   lines:add(lines:join(columns, #columns))
   for cell in result:cells(true) do
     for _, group in ipairs { result.events, result.metrics, result.per_metrics } do

@@ -3,16 +3,17 @@
 -- Invariant: what was left out of a number is said beside it: calls that were not counted, records that
 -- were lost, threads that were not followed.
 
+local bins = require "pmclua.report.bins"
 local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
+local shape = require "pmclua.report.shape"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
 
 local ABSENT = "–"
-local BARS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 
 -- ---- rows ----------------------------------------------------------------------------------------------
 
@@ -21,23 +22,13 @@ local function shown(value, about)
   return text.value(value * (about.scale or 1), about.unit)
 end
 
---- The histogram as five characters over octaves or equal steps: where calls are.
-local function shape(bars)
+local FAR = 16                   -- the largest is so many times the smallest: bins are of equal ratio
+
+--- The histogram as five characters: where calls are.
+local function shape_of(bars)
   if #bars < 2 then return "" end
   local low, high = bars[1].low, bars[#bars].high
-  local bins, most = { 0, 0, 0, 0, 0 }, 0
-  local by_octave = low > 0 and high / low > 16
-  local function place(value)
-    if by_octave then return math.log(value / low) / math.log(high / low) end
-    return (value - low) / (high - low)
-  end
-  for _, bar in ipairs(bars) do
-    local bin = math.min(#bins, 1 + math.floor(#bins * place((bar.low + bar.high) / 2)))
-    bins[bin] = bins[bin] + bar.count
-    most = math.max(most, bins[bin])
-  end
-  for i, count in ipairs(bins) do bins[i] = BARS[1 + math.floor((#BARS - 1) * count / most + 0.5)] end
-  return table.concat(bins)
+  return shape.drawn(bins.new(low, high, shape.BINS, low > 0 and high / low > FAR):counts(bars))
 end
 
 local COLUMNS = {
@@ -71,12 +62,12 @@ local function row_of(region, about, is_self)
     values.mean and mark(shown(values.mean, about)) or ABSENT,
     median and not is_exact and text.approximate(middle) or middle,
     quartiles(region, about, is_self), shown(region:quantile(about.field, 0.99, is_self), about),
-    shown(values.max, about), shape(region:histogram(about.field, is_self)) }
+    shown(values.max, about), shape_of(region:histogram(about.field, is_self)) }
 end
 
 local function rows_of(result, region)
   local rows = {}
-  for _, about in ipairs(data.names(result)) do
+  for _, about in ipairs(result:names()) do
     rows[#rows + 1] = row_of(region, about)
     local whole, own = region:values(about.field), region:values(about.field, true)
     local has_callees = whole.sum and own.sum and #result > 1 and own.sum < whole.sum
@@ -148,7 +139,7 @@ end
 local function probing_note(result, region)
   if region:is_switching() then return "the cost of probing is in these durations, and never taken off" end
   local parts, is_known = {}, false
-  for _, about in ipairs(data.names(result)) do
+  for _, about in ipairs(result:names()) do
     local values = region:values(about.field)
     local cost = values.probing
     is_known = is_known or cost ~= nil
@@ -277,7 +268,7 @@ local function thread_grid(result, region)
   end)
   local columns, abouts = { { name = "thread", align = "right" }, { name = "name" },
     { name = "calls", align = "right" } }, {}
-  for _, about in ipairs(data.names(result)) do
+  for _, about in ipairs(result:names()) do
     if about.field ~= "cpu_time" and region:values(about.field).sum then
       abouts[#abouts + 1] = about
       columns[#columns + 1] = { name = about.title, align = "right" }
@@ -326,7 +317,7 @@ local function put_region(lines, result, region, place)
   end
   for _, note in ipairs(region_notes(result, region)) do put_note(lines, note, width) end
   if place.histogram and region.calls ~= 0 then
-    put(lines, histogram.lines(region, data.about(result, place.histogram), width))
+    put(lines, histogram.lines(region, result:named(place.histogram), width))
   end
 end
 

@@ -1,41 +1,8 @@
 --- regions_data.lua: the calls of regions for programs: JSON, and CSV of single calls.
 
+local calls_of_regions = require "pmclua.result.calls"
+
 local M = {}
-
----@class pmclua.RegionName what a region has values of
----@field field string
----@field title string
----@field unit string
----@field scale number?
-
---- All that the regions of a result have values of, in the order of the report.
----@param result pmclua.RegionResult
----@return pmclua.RegionName[]
-function M.names(result)
-  local list = { { field = "duration", title = "duration", unit = "ns" },
-    { field = "cpu_time", title = "cpu time", unit = "ns" } }
-  for _, event in ipairs(result.events) do
-    list[#list + 1] = { field = event.field, title = event.name, unit = event.unit or "",
-      scale = event.scale or 1 }
-  end
-  return list
-end
-
---- The one of that name; raises where there is none.
----@param result pmclua.RegionResult
----@param name string
----@return pmclua.RegionName
-function M.about(result, name)
-  local fields = {}
-  for i, about in ipairs(M.names(result)) do
-    if about.field == name:gsub("-", "_") then return about end
-    fields[i] = about.title
-  end
-  local nearest = require("pmclua.base.text").nearest(name, fields)
-  error(require("pmclua.explain").problem { code = "ENOENT", operation = "report",
-    message = ("regions have no '%s'"):format(name), hint = nearest and ("did you mean '%s'?"):format(nearest)
-      or "there are " .. require("pmclua.base.text").list(fields) }, 0)
-end
 
 -- ---- JSON ----------------------------------------------------------------------------------------------
 
@@ -58,8 +25,8 @@ end
 
 local function json_region(result, region)
   local out = { name = region.name, notes = region.notes, events = {}, itself = {}, threads = {} }
-  for _, name in ipairs(require("pmclua.result.calls").FACTS) do out[name] = region[name] end
-  for _, about in ipairs(M.names(result)) do
+  for _, name in ipairs(calls_of_regions.FACTS) do out[name] = region[name] end
+  for _, about in ipairs(result:names()) do
     out.events[about.field] = json_values(region, about)
     out.itself[about.field] = json_values(region, about, true)
   end
@@ -86,37 +53,48 @@ end
 
 -- ---- calls one by one ----------------------------------------------------------------------------------
 
-local function csv_cell(value)
-  local cell = type(value) == "string" and value or require("pmclua.base.json").number(value)
-  return cell:find '[",\n]' and '"' .. cell:gsub('"', '""') .. '"' or cell
+local FACTS = { "region", "tid", "start_ns", "level", "duration", "cpu_time" }
+
+-- The fields of the CSV, and which column of a call each is.
+local function csv_columns(result, run)
+  local names, columns = { unpack(FACTS) }, { [5] = 1, [6] = 2 }
+  for index, event in ipairs(result.events) do
+    if run.columns[index] then
+      names[#names + 1] = event.field
+      columns[#names] = run.columns[index]
+    end
+  end
+  return names, columns
+end
+
+-- Which fields the calls of each region have.
+local function known_fields(result, names)
+  local known = {}
+  for i, region in ipairs(result) do
+    known[i] = { level = not region:is_switching() }
+    for k = 5, #names do known[i][k] = not region:why_not(names[k]) end
+  end
+  return known
 end
 
 --- The kept calls of the first pass as CSV, in the order of their ends.
 ---@param result pmclua.RegionResult
 ---@return string
 function M.calls(result)
-  local run = result.runs[1]
-  local calls, names = run.regions.calls, { "region", "tid", "start_ns", "level" }
-  local columns = { 1, 2 }
-  names[5], names[6] = "duration", "cpu_time"
-  for index, event in ipairs(result.events) do
-    if run.columns[index] then
-      columns[#columns + 1], names[#names + 1] = run.columns[index], event.field
-    end
-  end
-  local lines = { table.concat(names, ",") }
+  local run, pieces = result.runs[1], {}
+  local names, columns = csv_columns(result, run)
+  local known, calls = known_fields(result, names), run.regions.calls
+  local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
+  lines:add(lines:join(names, #names))
   for i = 1, calls.count do
     local call = calls:at(i)
-    local cells = {}
-    local region = result[call.region]
-    local level = region:is_switching() and "" or call.level
-    for k, fact in ipairs { region.name, call.tid, call.start_ns, level } do cells[k] = csv_cell(fact) end
-    for k, column in ipairs(columns) do
-      cells[#cells + 1] = region:why_not(names[4 + k]) and "" or csv_cell(calls:value(i, column))
-    end
-    lines[#lines + 1] = table.concat(cells, ",")
+    local has = known[call.region]
+    local fields = { result[call.region].name, call.tid, call.start_ns, has.level and call.level }
+    for k, column in pairs(columns) do fields[k] = has[k] and calls:value(i, column) end
+    lines:add(lines:join(fields, #names))
   end
-  return table.concat(lines, "\n") .. "\n"
+  lines:flush()
+  return table.concat(pieces)
 end
 
 return M

@@ -2,7 +2,7 @@
 
 local M = {}
 
-local BINS = 5
+M.BINS = 5
 local BARS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 
 --- Counts of the values in `bins` equal parts of their range; nil where all are one value.
@@ -12,7 +12,7 @@ local BARS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 ---@return number? low
 ---@return number? high
 function M.histogram(values, bins)
-  bins = bins or BINS
+  bins = bins or M.BINS
   local low, high = math.huge, -math.huge
   for i = 1, #values do low, high = math.min(low, values[i]), math.max(high, values[i]) end
   if low >= high then return nil end
@@ -25,16 +25,21 @@ function M.histogram(values, bins)
   return counts, low, high
 end
 
---- The histogram as bars: the fullest part is the highest. "" where all values are one.
+--- Counts as bars: the fullest part is the highest.
+---@param counts integer[]
+---@return string
+function M.drawn(counts)
+  local most, bars = math.max(unpack(counts)), {}
+  for i, count in ipairs(counts) do bars[i] = BARS[1 + math.floor((#BARS - 1) * count / most + 0.5)] end
+  return table.concat(bars)
+end
+
+--- The histogram of values as bars. "" where all values are one.
 ---@param values number[]
 ---@return string
 function M.bars(values)
   local counts = M.histogram(values)
-  if not counts then return "" end
-  local most = math.max(unpack(counts))
-  local bars = {}
-  for i, count in ipairs(counts) do bars[i] = BARS[1 + math.floor((#BARS - 1) * count / most + 0.5)] end
-  return table.concat(bars)
+  return counts and M.drawn(counts) or ""
 end
 
 return M

@@ -3,6 +3,8 @@
 -- Invariant: a number says how it was obtained: a quantile is exact where every call was kept, else it is
 -- within a bucket (1/64); what was not counted is nil and a reason.
 
+local explain = require "pmclua.explain"
+local meant = require("pmclua.base.arguments").meant
 local order = require "pmclua.stats.order"
 local signed = require("pmclua.core.regions").signed
 local spent = require "pmclua.result.spent"
@@ -57,23 +59,46 @@ M.FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orp
 
 local BUILT_IN = { duration = DURATION, cpu_time = ENABLED }
 
+---@class pmclua.RegionName what a region has values of
+---@field field string
+---@field title string
+---@field unit string
+---@field scale number?
+---@field event pmclua.Event?
+---@field index integer? of the event
+
+-- All that regions have values of, in the order of reports.
+local function names_of(events)
+  local list = { { field = "duration", title = "duration", unit = "ns" },
+    { field = "cpu_time", title = "cpu time", unit = "ns" } }
+  for index, event in ipairs(events) do
+    list[#list + 1] = { field = event.field, title = event.name, unit = event.unit or "",
+      scale = event.scale or 1, event = event, index = index }
+  end
+  return list
+end
+
+-- The one of that name; raises where there is none.
+local function named(events, name)
+  local field, titles = name:gsub("-", "_"), {}
+  for i, about in ipairs(names_of(events)) do
+    if about.field == field then return about end
+    titles[i] = about.title
+  end
+  local nearest = text.nearest(name, titles)
+  error(explain.problem { code = "ENOENT", operation = "report",
+    message = ("regions have no '%s'"):format(name),
+    hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(titles) }, 0)
+end
+
 --- The run and column of a name; nil and why there is none. Raises for a name that nothing has.
 local function column_of(self, name)
-  name = name:gsub("-", "_")
-  if BUILT_IN[name] then return self.runs[1], BUILT_IN[name], nil end
-  for index, event in ipairs(self.events) do
-    if event.field == name then
-      for _, run in ipairs(self.runs) do
-        if run.columns[index] then return run, run.columns[index], event end
-      end
-      return nil, event.why or "it was not counted", event
-    end
+  local about = named(self.events, name)
+  if BUILT_IN[about.field] then return self.runs[1], BUILT_IN[about.field], nil end
+  for _, run in ipairs(self.runs) do
+    if run.columns[about.index] then return run, run.columns[about.index], about.event end
   end
-  local names = { "duration", "cpu_time" }
-  for _, event in ipairs(self.events) do names[#names + 1] = event.field end
-  local nearest = text.nearest(name, names)
-  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
-  error(("regions have no '%s'%s"):format(name, hint), 3)
+  return nil, about.event.why or "it was not counted", about.event
 end
 
 local function region_in(self, run) return run.regions[self.index] end
@@ -402,10 +427,17 @@ function RegionResult:region(name)
     if region.name == name then return region end
     names[i] = region.name
   end
-  local nearest = text.nearest(name, names)
-  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
-  error(("no region is called '%s'%s"):format(name, hint), 2)
+  explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end
+
+--- All that its regions have values of, in the order of reports.
+---@return pmclua.RegionName[]
+function RegionResult:names() return names_of(self.events) end
+
+--- The one of that name; raises where there is none.
+---@param name string
+---@return pmclua.RegionName
+function RegionResult:named(name) return named(self.events, name) end
 
 function RegionResult:__tostring() return self:report() end
 

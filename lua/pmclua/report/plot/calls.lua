@@ -6,6 +6,7 @@
 
 local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
+local bins = require "pmclua.report.bins"
 local gnuplot = require "pmclua.report.plot.gnuplot"
 
 local M = {}
@@ -16,48 +17,30 @@ local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock =
 
 -- ---- bins ----------------------------------------------------------------------------------------------
 
--- Bins of equal width or of equal ratio that hold all bars of these lists.
+-- Bins that hold all bars of these lists.
 local function bins_of(lists)
   local low, high = math.huge, 0
   for _, bars in ipairs(lists) do
     low, high = math.min(low, bars[1].low), math.max(high, bars[#bars].high + 1)
   end
   local log = high / math.max(1, low) >= FAR
-  if log then low = math.max(1, low) end
-  return { log = log, high = high,
-    place = function(value)
-      if log then return math.log(math.max(value, low) / low) / math.log(high / low) end
-      return (value - low) / (high - low)
-    end,
-    edge = function(bin)
-      return log and low * (high / low) ^ (bin / BINS) or low + (high - low) * bin / BINS
-    end }
+  return bins.new(log and math.max(1, low) or low, high, BINS, log)
 end
 
--- The bars that a file has are finer.
-local function counts_in(bins, bars)
-  local counts = {}
-  for _, bar in ipairs(bars) do
-    local bin = math.min(BINS - 1, math.floor(BINS * bins.place((bar.low + bar.high) / 2)))
-    counts[bin] = (counts[bin] or 0) + bar.count
-  end
-  return counts
-end
-
-local function as_bars(bins, bars, divisor)
-  local counts, data = counts_in(bins, bars), {}
-  for bin = 0, BINS - 1 do
-    local from, to = bins.edge(bin) / divisor, bins.edge(bin + 1) / divisor
-    data[#data + 1] = { (from + to) / 2, counts[bin] or 0, to - from }
+local function as_bars(into, bars, divisor)
+  local data = {}
+  for bin, count in ipairs(into:counts(bars)) do
+    local from, to = into:edge(bin - 1) / divisor, into:edge(bin) / divisor
+    data[bin] = { (from + to) / 2, count, to - from }
   end
   return data
 end
 
 -- Only the outline, so that none hides another.
-local function as_steps(bins, bars, divisor)
-  local counts, data = counts_in(bins, bars), {}
-  for bin = 0, BINS - 1 do data[bin + 1] = { bins.edge(bin) / divisor, counts[bin] or 0 } end
-  data[BINS + 1] = { bins.edge(BINS) / divisor, 0 }
+local function as_steps(into, bars, divisor)
+  local data = {}
+  for bin, count in ipairs(into:counts(bars)) do data[bin] = { into:edge(bin - 1) / divisor, count } end
+  data[BINS + 1] = { into:edge(BINS) / divisor, 0 }
   return data
 end
 
@@ -108,15 +91,15 @@ end
 -- ---- the chart -----------------------------------------------------------------------------------------
 
 local function panel_of(region, name, labels)
-  local bins, series = bins_of(region.lists), {}
-  local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", bins.high)
+  local into, series = bins_of(region.lists), {}
+  local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
   for i, bars in ipairs(region.lists) do
     local file = region.files[i]
-    series[i] = #labels == 1 and { style = "bars", data = as_bars(bins, bars, scale.divisor) }
-      or { style = "steps", title = labels[file], data = as_steps(bins, bars, scale.divisor) }
+    series[i] = #labels == 1 and { style = "bars", data = as_bars(into, bars, scale.divisor) }
+      or { style = "steps", title = labels[file], data = as_steps(into, bars, scale.divisor) }
     series[i].colour = #labels > 1 and file or region.colour
   end
-  return { title = region.title, x = { label = scale.label, log = bins.log },
+  return { title = region.title, x = { label = scale.label, log = into.log },
     y = { label = "calls", low = 0, whole = true }, series = series }
 end
 
