@@ -7,7 +7,6 @@
 local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local counting = require "pmclua.counting.counts"
-local dynamic = require "pmclua.event.dynamic"
 local explain = require "pmclua.explain"
 
 local Counts, new_counts = counting.Counts, counting.new
@@ -70,143 +69,18 @@ function group.events(specs, level, target)
   return events
 end
 
--- What opening an event comes to where `target` (nil: this thread) is counted; `leader`: of its {group}.
-local function try_event(event, target, leader)
-  local where, why
-  if target then
-    where, why = target:trial(event)
-    if not where then return { status = "unsupported", why = why } end
-  end
-  return require("pmclua.event.try").event(event, where, leader and leader.attr)
-end
-
---- Fills the group's places; returns the indices of events that can be opened.
-local function place_events(self, events, target)
-  local usable = {}
-  for i, event in ipairs(events) do
-    local place = { event = event }
-    if event.tool then
-      explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 4)
-    end
-    local tried = try_event(event, target, self.list[event.leader])
-    if tried.status == "counted" then
-      usable[#usable + 1] = i
-      place.attr, place.note, event.opened = tried.attr, tried.note, tried.attr
-    else
-      place.refused = tried
-    end
-    self.list[i], self.fields[i] = place, event.field
-    self.places[event.field], self.places[event.name] = place, place
-  end
-  return usable
-end
-
-local function refuse_group(self, failure)
-  local counted = {}
-  for _, place in ipairs(self.list) do
-    if not place.refused then counted[#counted + 1] = place.event.name end
-  end
-  failure.event = counted[failure.index]
-  failure.members = counted
-  error(explain.open(failure), 0)
-end
-
--- The members `indices` have their words from `base` (from 0) on: enabled, running, values.
+-- The members of a perf group have their words from `base` (from 0) on: enabled, running, values.
 local function assign_words(self, indices, base)
   for k, index in ipairs(indices) do
     self.list[index].times, self.list[index].word = base + 1, base + 2 + k
   end
 end
 
-local function attrs_of(self, indices, inherit)
-  local attrs = {}
-  for k, index in ipairs(indices) do
-    attrs[k] = { inherit = inherit and 1 or 0 }
-    for name, value in pairs(self.list[index].attr) do attrs[k][name] = value end
-  end
-  return attrs
-end
-
-local function is_weak(events, index) return events[events[index].leader or index].weak end
-
--- A list with members of a weak {group}:W as it is where it fits the PMU, else with each of those apart.
-local function without_weak(self, events, indices, target)
-  local strong, lists = {}, {}
-  for _, index in ipairs(indices) do
-    if is_weak(events, index) then lists[#lists + 1] = { index } else strong[#strong + 1] = index end
-  end
-  local where = target and target:trial(events[indices[1]])
-  if #lists == 0 or require("pmclua.event.try").group(attrs_of(self, indices), where) then
-    return { indices }
-  end
-  if #strong > 0 then table.insert(lists, 1, strong) end
-  return lists
-end
-
--- Probes stand apart: inherited they would have the target's fork fail.
-local function without_probes(events, usable)
-  local others, probes = {}, {}
-  for _, index in ipairs(usable) do
-    table.insert(dynamic.kind(events[index]) and probes or others, index)
-  end
-  return others, probes
-end
-
--- Whether some count on one kind of core of a hybrid CPU alone.
-local function has_kinds(events)
+local function refuse_tools(events)
   for _, event in ipairs(events) do
-    if event.core_cpus then return true end
-  end
-  return false
-end
-
--- What is opened together: all, but for events that can only be opened on CPUs of their own, probes in
--- others, and weak groups that do not fit.
-local function lists_of(self, usable, events, target)
-  local others, probes = usable, {}
-  if target then others, probes = without_probes(events, usable) end
-  local lists = {}
-  local is_split = target or has_kinds(events)
-  local parts = is_split and require("pmclua.counting.target").split(events, others) or { others }
-  for _, indices in ipairs(parts) do
-    for _, list in ipairs(without_weak(self, events, indices, target)) do lists[#lists + 1] = list end
-  end
-  if #probes > 0 then lists[#lists + 1] = probes end
-  for _, index in ipairs(target and target.inherits and probes or {}) do
-    self.list[index].note = "threads and children that are yet to come are not counted"
-  end
-  return lists
-end
-
-local function groups_for(self, lists, events, pinned)
-  local targets, groups = require "pmclua.counting.target", {}
-  for i, indices in ipairs(lists) do
-    local names = {}
-    for k, index in ipairs(indices) do names[k] = events[index].name end
-    local is_inherited = not dynamic.kind(events[indices[1]])
-    groups[i] = { attrs = attrs_of(self, indices, is_inherited), indices = indices, names = names,
-      pinned = pinned, cpus = targets.cpus_for(events[indices[1]]) }
-  end
-  return groups
-end
-
-local function open_target(self, lists, events, target, pinned)
-  local groups = groups_for(self, lists, events, pinned)
-  local watch, failure = target:open(groups)
-  if not watch then error(require("pmclua.counting.target.watch").explain(failure, groups), 0) end
-  for i, its_group in ipairs(groups) do assign_words(self, its_group.indices, watch:group_offset(i)) end
-  self.handle, self.watch = watch, watch
-end
-
-local function open_here(self, usable, events, pinned, read)
-  local handle, failure = core.group(attrs_of(self, usable), { pinned = pinned, read = read })
-  if handle then
-    assign_words(self, usable, 0)
-    self.handle = handle
-  elseif failure.code == "EMFILE" then      -- a target makes room
-    open_target(self, { usable }, events, require("pmclua.counting.target").self(), pinned)
-  else
-    refuse_group(self, failure)
+    if event.tool then
+      explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 3)
+    end
   end
 end
 
@@ -238,8 +112,40 @@ local function check_spec(spec)
   check_read(spec)
 end
 
-local function new_group()
-  return setmetatable({ list = {}, fields = {}, places = {}, started = false }, Group)
+-- One perf group of this thread needs no watch, and can be read in user space. nil: there are no descriptors
+-- left, and a watch has to raise the limit.
+local function open_here(perf_group, events, spec)
+  local read = spec.read == "toggle" and "syscall" or spec.read or "auto"
+  local handle, failure = core.group(perf_group.attrs, { pinned = spec.pinned, read = read })
+  if handle or failure.code == "EMFILE" then return handle end
+  failure.group = 1
+  error(require("pmclua.counting.target.watch").explain(failure, { perf_group }, events), 0)
+end
+
+local function open_target(groups, events, spec)
+  for _, perf_group in ipairs(groups) do perf_group.pinned = spec.pinned end
+  local target = spec.target or require("pmclua.counting.target").self()
+  return require("pmclua.counting.target.watch").open_planned(target, groups, events)
+end
+
+--- A group over what is open already: events that were tried, in the perf groups that came of it.
+---@param events pmclua.Event[] with status and why where they are not counted
+---@param groups pmclua.PerfGroup[]
+---@param handle? pmclua.Watch|pmclua.core.Group nil: nothing could be opened
+---@return pmclua.Group
+function group.over(events, groups, handle)
+  local self = setmetatable({ list = {}, fields = {}, places = {}, started = false, handle = handle }, Group)
+  if handle and handle.group_offset then self.watch = handle end
+  for i, event in ipairs(events) do
+    local place = { event = event, note = event.note }
+    if event.status then place.refused = { status = event.status, why = event.why } end
+    self.list[i], self.fields[i] = place, event.field
+    self.places[event.field], self.places[event.name] = place, place
+  end
+  for i, its_group in ipairs(groups) do
+    assign_words(self, its_group.events, self.watch and self.watch:group_offset(i) or 0)
+  end
+  return self
 end
 
 --- Opens a group on this thread (or on `target`), stopped.
@@ -252,34 +158,13 @@ function group.new(spec)
   end
   check_spec(spec)
   if spec.target then spec.target:check() end
-  local self, events = new_group(), group.events(spec, 2, spec.target)
-  local usable = place_events(self, events, spec.target)
-  if #usable == 0 then return self end
-  local lists = lists_of(self, usable, events, spec.target)
-  if spec.target or #lists > 1 then
-    open_target(self, lists, events, spec.target or require("pmclua.counting.target").self(), spec.pinned)
-  else
-    open_here(self, usable, events, spec.pinned, spec.read == "toggle" and "syscall" or spec.read or "auto")
-  end
+  local events = group.events(spec, 2, spec.target)
+  refuse_tools(events)
+  local groups = require("pmclua.counting.passes").at_once(events, spec.target)
+  local handle = not spec.target and #groups == 1 and open_here(groups[1], events, spec) or nil
+  if #groups > 0 and not handle then handle = open_target(groups, events, spec) end
+  local self = group.over(events, groups, handle)
   self.read_asked = spec.read
-  return self
-end
-
---- A group over a watch that is open already, of several perf groups: those that a plan made.
----@param events pmclua.Event[] as planned: with status and why where they are not counted
----@param groups { events: integer[] }[] those that the watch was opened with: indices of its members
----@param watch? pmclua.Watch nil: nothing could be opened
----@return pmclua.Group
-function group.over(events, groups, watch)
-  local self = new_group()
-  for i, event in ipairs(events) do
-    local place = { event = event, note = event.note }
-    if event.status then place.refused = { status = event.status, why = event.why } end
-    self.list[i], self.fields[i] = place, event.field
-    self.places[event.field], self.places[event.name] = place, place
-  end
-  for i, its_group in ipairs(groups) do assign_words(self, its_group.events, watch:group_offset(i)) end
-  self.handle, self.watch = watch, watch
   return self
 end
 

@@ -110,12 +110,12 @@ local function group_of(events, indices, inherit)
   return { attrs = attrs, events = indices, cpus = cpus }
 end
 
--- What has to stand in a perf group of its own: probes that are not inherited; events of a
+-- What has to stand in a perf group of its own: probes that must not be inherited; events of a
 -- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be; what counts on one kind
 -- of core of a hybrid CPU. nil: all others, in one.
 local function group_key(events, index)
   local event, leader = events[index], leader_of(events, index)
-  if not event.inherited_probe and dynamic.kind(event) then return "probes" end
+  if event.is_lone_probe then return "probes" end
   local attr = events[leader].attr or event.attr
   if event.cpus or attr.pinned or attr.exclusive then return leader end
   local of_kind = event.core_cpus and event or events[leader]
@@ -125,11 +125,12 @@ end
 -- What the OS kernel reads of a group at once has 16 KiB: 681 members, or more where it says less of each.
 local MOST_TOGETHER = 600
 
--- Events that may be counted apart, in as few lists as there can be; explicit {groups} stay whole.
-local function chunks(events, indices)
+-- Events that may be counted apart, in as few lists of at most `most` as there can be; explicit {groups}
+-- stay whole.
+local function chunks(events, indices, most)
   local lists, chunk = {}, {}
   for _, item in ipairs(items_of(events, indices)) do
-    if #chunk > 0 and #chunk + #item > MOST_TOGETHER then
+    if #chunk > 0 and #chunk + #item > most then
       lists[#lists + 1], chunk = chunk, {}
     end
     for _, index in ipairs(item) do chunk[#chunk + 1] = index end
@@ -138,8 +139,8 @@ local function chunks(events, indices)
   return lists
 end
 
---- The perf groups of a pass.
-local function groups_of(events, indices)
+--- The perf groups of a pass; most: members of one.
+local function groups_of(events, indices, most)
   local shared, apart, keys, groups = {}, {}, {}, {}
   for _, index in ipairs(indices) do
     local key = group_key(events, index)
@@ -149,7 +150,9 @@ local function groups_of(events, indices)
     end
     table.insert(key and apart[key] or shared, index)
   end
-  for i, list in ipairs(chunks(events, shared)) do groups[i] = group_of(events, list, true) end
+  for i, list in ipairs(chunks(events, shared, most or MOST_TOGETHER)) do
+    groups[i] = group_of(events, list, true)
+  end
   for _, key in ipairs(keys) do
     local is_inherited = key ~= "probes" and not events[apart[key][1]].cpus
     groups[#groups + 1] = group_of(events, apart[key], is_inherited)
@@ -157,15 +160,18 @@ local function groups_of(events, indices)
   return groups
 end
 
--- Which probes the runner is to have inherited, and what is to be known of the others.
-local function decide_probes(events, usable, in_runner)
+-- Marks the probes that must not be inherited though others are: that would have the target's fork fail. The
+-- runner can have some inherited.
+local function set_probes_apart(events, usable, target, in_runner)
+  -- A target's threads are each counted from the start.
+  local left_out = target and target.ids and "threads and children that are yet to come are not counted"
+    or "threads and children not counted"
   for _, index in ipairs(usable) do
     local event = events[index]
-    if dynamic.kind(event) then
-      event.inherited_probe = in_runner and require("pmclua.event.probe").can_be_inherited(event)
-      if not event.inherited_probe then
-        event.note = (event.note and event.note .. "; " or "") .. "threads and children not counted"
-      end
+    local can_be_inherited = in_runner and require("pmclua.event.probe").can_be_inherited(event)
+    if dynamic.kind(event) and not can_be_inherited then
+      event.is_lone_probe = true
+      event.note = (event.note and event.note .. "; " or "") .. left_out
     end
   end
 end
@@ -265,16 +271,43 @@ local function list_events(pass)
   return pass
 end
 
+---@class pmclua.PerfGroup
+---@field attrs table[]
+---@field events integer[] indices of its members
+---@field cpus? integer[] where alone it can be opened
+
 ---@class pmclua.Pass
----@field groups { attrs: table[], events: integer[], cpus: integer[]? }[]
+---@field groups pmclua.PerfGroup[]
 ---@field events integer[] of all groups
 
-local function leave_children_out(list)
-  for _, pass in ipairs(list) do
-    for _, group in ipairs(pass.groups) do
-      for _, attr in ipairs(group.attrs) do attr.inherit = 0 end
-    end
+local function leave_children_out(groups)
+  for _, group in ipairs(groups) do
+    for _, attr in ipairs(group.attrs) do attr.inherit = 0 end
   end
+end
+
+--- Events that are counted at once, whether they fit the PMU or not: in one perf group, but for those that
+--- have to stand in one of their own, and for weak {groups} where all together do not fit. Fills in their
+--- statuses.
+---@param events pmclua.Event[]
+---@param target? pmclua.Target nil: this thread
+---@return pmclua.PerfGroup[] groups none where no event can be opened
+function passes.at_once(events, target)
+  local usable = passes.try_each(events, target)
+  local inherits = target ~= nil and target.inherits
+  if inherits then set_probes_apart(events, usable, target) end
+  local strong, weak = {}, {}
+  for _, index in ipairs(usable) do
+    table.insert(events[leader_of(events, index)].weak and weak or strong, index)
+  end
+  if #weak == 0 or fits(events, usable) then strong, weak = usable, {} end
+  local groups = groups_of(events, strong, math.huge)
+  for _, index in ipairs(weak) do
+    note_apart(events[index])
+    groups[#groups + 1] = groups_of(events, { index })[1]
+  end
+  if not inherits then leave_children_out(groups) end
+  return groups
 end
 
 --- Plans the passes of a list of events, whose statuses it fills in.
@@ -288,8 +321,8 @@ end
 function passes.plan(events, mode, target, options)
   options = options or {}
   local usable = passes.try_each(events, target)
-  local has_children = options.inherit ~= false and not (target and target.by_cpu)
-  if has_children then decide_probes(events, usable, options.in_runner) end
+  local has_children = options.inherit ~= false and not (target and target.inherits == false)
+  if has_children then set_probes_apart(events, usable, target, options.in_runner) end
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}
@@ -314,8 +347,10 @@ function passes.plan(events, mode, target, options)
     for i, indices in ipairs(packed) do list[i] = { groups = groups_of(events, append(indices, riders)) } end
     list[1] = list[1] or { groups = groups_of(events, riders) }
   end
-  for _, pass in ipairs(list) do list_events(pass) end
-  if options.inherit == false then leave_children_out(list) end
+  for _, pass in ipairs(list) do
+    list_events(pass)
+    if options.inherit == false then leave_children_out(pass.groups) end
+  end
   return list, anchors
 end
 

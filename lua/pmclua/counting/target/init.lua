@@ -409,24 +409,4 @@ function M.cpus_for(event)
   return list and topology.parse(list) or nil
 end
 
---- Events apart by where they can be opened together: those of an uncore PMU, or of one kind of core on a
---- hybrid machine, are groups of their own. Lists of indices, in order.
----@param events pmclua.Event[]
----@param indices integer[]
----@return integer[][]
-function M.split(events, indices)
-  local lists, by_key = {}, {}
-  for _, index in ipairs(indices) do
-    local event = events[index]
-    local where = event.cpus or event.core_cpus
-    local key = where and ("%s %s"):format(event.pmu or "", where) or ""
-    if not by_key[key] then
-      by_key[key] = {}
-      lists[#lists + 1] = by_key[key]
-    end
-    table.insert(by_key[key], index)
-  end
-  return lists
-end
-
 return M

@@ -392,26 +392,22 @@ function Watch:close()
   self.members = nil
 end
 
---- What a failure of `open` says, with the event's name.
+-- ---- of a plan ----
+
+--- What a failure to open says, with the events' names.
 ---@param failure table
----@param groups { names: string[] }[] names of the members, by group
+---@param groups pmclua.PerfGroup[]
+---@param events pmclua.Event[]
 ---@return pmclua.Problem
-function M.explain(failure, groups)
-  local names = groups[failure.group] and groups[failure.group].names
+function M.explain(failure, groups, events)
+  local names
+  for k, index in ipairs(groups[failure.group] and groups[failure.group].events or {}) do
+    names = names or {}
+    names[k] = events[index].name
+  end
   failure.members = names
   failure.event = names and names[failure.index]
   return explain.open(failure)
-end
-
--- ---- of a plan ----
-
-local function names_of(groups, events)
-  local list = {}
-  for i, group in ipairs(groups) do
-    list[i] = { names = {} }
-    for k, index in ipairs(group.events) do list[i].names[k] = events[index].name end
-  end
-  return list
 end
 
 local NOTHING_COUNTED = 77
@@ -432,14 +428,14 @@ end
 
 --- Opens groups of planned events at every place of a target. Raises a problem where that fails.
 ---@param target pmclua.Target
----@param groups { attrs: table[], events: integer[] }[]
+---@param groups pmclua.PerfGroup[]
 ---@param events pmclua.Event[]
 ---@return pmclua.Watch
 function M.open_planned(target, groups, events)
   local problem = nothing_to_count(target, events)
   if problem then error(problem, 0) end
   local opened, failure = target:open(groups)
-  if not opened then error(M.explain(failure, names_of(groups, events)), 0) end
+  if not opened then error(M.explain(failure, groups, events), 0) end
   return opened
 end
 
