@@ -289,25 +289,6 @@ describe("other refusals of perf_event_open", function()
   end)
 end)
 
-describe("states that are no errors", function()
-  local function state(times, facts) return explain.times(times, facts or {}) end
-
-  it("are said of counts that were never, or not always, on the PMU", function()
-    assert.matches("NMI watchdog", (state({ enabled = 10, running = 0 }, { nmi_watchdog = true })))
-    assert.matches("other events or another program", (state { enabled = 10, running = 0 }))
-    assert.matches("62 %% of the time", (state { enabled = 100, running = 62 }))
-    assert.matches("never enabled", (state { enabled = 0, running = 0 }))
-    assert.matches("pinned group", (state { pinned = true }))
-    assert.is_nil(state { enabled = 10, running = 10 })
-  end)
-
-  it("on hybrid machines are where the program ran, not sharing", function()
-    assert.matches("ran 40 %% of its time on CPUs of this", (state { enabled = 100, running = 40,
-                                                                     hybrid = true }))
-    assert.matches("never ran on a CPU", (state { enabled = 100, running = 0, hybrid = true }))
-  end)
-end)
-
 describe("misuse", function()
   it("points at the user's line, however deep it was noticed", function()
     local line = debug.getinfo(1, "l").currentline + 1

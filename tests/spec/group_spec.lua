@@ -58,7 +58,7 @@ describe("counts of both kinds of cores", function()
     assert.is_nil(counts.cpu_atom_cycles)
     local status, why = counts:status "cpu_atom_cycles"
     assert.equal("not-counted", status)
-    assert.match("never on CPUs 16-23, or their counters were taken", why, 1, true)
+    assert.match("not on CPUs 16-23, or the PMU had no counter free", why, 1, true)
   end)
 end)
 

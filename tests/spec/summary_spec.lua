@@ -126,7 +126,7 @@ describe("a count that did not run all the time", function()
   end)
 
   it("is not scaled where it ran on one kind of CPU only, as hybrid machines place it", function()
-    local events = { made.event("cycles", { hybrid = true }), made.event "instructions",
+    local events = { made.event("cycles", { core_cpus = "0-15" }), made.event "instructions",
       made.event "page-faults" }
     local records = made.records { { 1000 }, { 7 }, {} }
     records[1].running[1] = records[1].enabled[1] / 2
@@ -138,7 +138,7 @@ describe("a count that did not run all the time", function()
     local events = {}
     for i, name in ipairs { "cpu_atom_cycles", "cpu_core_cycles", "cpu_atom_instructions",
       "cpu_core_instructions" } do
-      events[i] = made.event(name, { hybrid = true, part_of = name:match "[^_]+$" })
+      events[i] = made.event(name, { core_cpus = "0-15", part_of = name:match "[^_]+$" })
     end
     local records = made.records { {}, { 1000, 1000, 700 }, {}, { 3000, 3000, 1400 } }
     for i, record in ipairs(records) do

@@ -6,110 +6,109 @@
 local core = require "pmclua.core"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
-local known = require "pmclua.event.known"
-local unverified = require "pmclua.event.unverified"
+local reading = require "pmclua.counting.reading"
 local text = require "pmclua.base.text"
 
 --- What a group counted: a reading since it was opened, or the difference of two.
 ---@class pmclua.Counts
 local Counts = {}
 
--- Per object: its group, its words, and where in them its part of the target begins. Numbers are out of the
--- way of the fields that an event may be called.
-local GROUP, ROOM, OFFSET = 1, 2, 3
+-- Per object: its group, the buffer of what was read, and where in it its part of the target begins. Numbers are
+-- out of the way of the fields that an event may be called.
+local GROUP, BUFFER, OFFSET = 1, 2, 3
 
-local function new_counts(group, room, offset)
-  return setmetatable({ group, room, offset or 0 }, Counts)
+local function new_counts(group, buffer, offset)
+  return setmetatable({ group, buffer, offset or 0 }, Counts)
 end
 
--- Nanoseconds enabled and running of the event at `place`, or of the first group.
-local function times_of(counts, place)
-  local room, at = rawget(counts, ROOM), rawget(counts, OFFSET) + (place and place.times or 1)
-  return core.number(room, at), core.number(room, at + 1)
+-- Nanoseconds enabled and running of the event in `slot`, or of the first group.
+local function times_of(counts, slot)
+  local buffer, at = rawget(counts, BUFFER), rawget(counts, OFFSET) + (slot and slot.times or 1)
+  return core.number(buffer, at), core.number(buffer, at + 1)
 end
 
-local function place_of(counts, name, level)
+local function slot_of(counts, name, level)
   local group = rawget(counts, GROUP)
-  local place = group.places[name] or group.places[tostring(name):gsub("-", "_")]
-  if place then return place end
+  local slot = group.places[name] or group.places[tostring(name):gsub("-", "_")]
+  if slot then return slot end
   local near = text.nearest(tostring(name), group.fields)
   explain.misuse(("this group has no event '%s'%s"):format(tostring(name),
     near and (", did you mean '%s'?"):format(near) or ""), (level or 2) + 1)
 end
 
--- Of a target that executed a program which may not be watched; nil: it did not.
-local function why_dropped(counts)
-  local watch = rawget(counts, GROUP).watch
-  return watch and watch.dropped.name and dropped.WHY or nil
+-- ---- readings --------------------------------------------------------------------------------------------
+
+-- The raw count of a slot, and its times; nothing where its event could not be opened.
+local function raw_of(counts, slot)
+  if slot.refused then return nil end
+  local raw = slot.word and core.raw(rawget(counts, BUFFER), rawget(counts, OFFSET) + slot.word)
+  return raw, times_of(counts, slot)
 end
 
--- Whether it is not known if such a program was executed.
-local function is_unwatched(counts)
-  local watch = rawget(counts, GROUP).watch
-  return watch ~= nil and watch.dropped.unseen ~= nil
+local function elsewhere_of(counts, slot)
+  local group = rawget(counts, GROUP)
+  if slot.elsewhere == nil then
+    local events = {}
+    for i, other in ipairs(group.list) do events[i] = other.event end
+    slot.elsewhere = reading.elsewhere(slot.event, events, function(i, its_counts)
+      return raw_of(its_counts, group.list[i])
+    end) or false
+  end
+  return slot.elsewhere
 end
 
-local function why_no_time(counts)
-  local why = why_dropped(counts)
-  if why then return why end
+-- Whether its 0 is no count: nothing says that the PMU has its code, and it has counted nothing so far.
+local function is_doubtful(slot, raw)
+  if slot.has_counted or not reading.is_unverified(slot.event) then return false end
+  slot.has_counted = raw ~= 0
+  return not slot.has_counted
+end
+
+-- Why nothing was enabled, as the group knows it.
+local function why_not_enabled(counts)
   if not rawget(counts, GROUP).was_started then return "the group was not started" end
   return rawget(counts, OFFSET) == 0 and "the target did not run"
     or "nothing ran here, or it is counted elsewhere"
 end
 
-local function why_never_on(counts, place)
-  local why = why_dropped(counts)
-  if why then return why end
-  local cpus = place.event.core_cpus
-  return cpus and ("never on CPUs %s, or their counters were taken"):format(cpus)
-    or "never on the PMU: another user of its counters had them"
+-- Whether it is not known if a program was executed that may not be watched.
+local function is_unwatched(counts)
+  local watch = rawget(counts, GROUP).watch
+  return watch ~= nil and watch.dropped.unseen ~= nil
 end
 
--- Whether it never ran because the thread was on the other kind of cores all the time: then 0 is its count.
-local function was_elsewhere(counts, place)
-  local word = place.event.core_cpus and place.event.part_of
-  for _, other in ipairs(word and rawget(counts, GROUP).list or {}) do
-    if other ~= place and other.event.part_of == word and not other.refused then
-      local enabled, running = times_of(counts, other)
-      if running > 0 and running >= enabled then return true end
-    end
+-- A target that executed a program which may not be watched has lost its counts.
+local function why(counts, slot, cause)
+  local watch = rawget(counts, GROUP).watch
+  local was_on = cause == "too-small" or cause == "only-zeros"
+  if watch and watch.dropped.name and not was_on then return dropped.WHY end
+  if cause == "never-enabled" then return why_not_enabled(counts) end
+  return reading.why(slot.event, cause)
+end
+
+-- Value, status, share of the time and the reason of the status.
+local function read(counts, slot)
+  if slot.refused then return nil, slot.refused.status, nil, tostring(slot.refused.why) end
+  local raw, enabled, running = raw_of(counts, slot)
+  local value, status, share, cause = reading.of(slot.event, raw, enabled, running,
+    elsewhere_of(counts, slot), counts)
+  if value and running > 0 and is_doubtful(slot, raw) then
+    value, status, cause = nil, "unverified", "only-zeros"
   end
-  return false
-end
-
--- Whether its 0 is no count: of a code that nothing vouches for, and that has counted nothing so far.
-local function is_doubtful(counts, place)
-  if place.has_counted or not unverified.is(place.event) then return false end
-  place.has_counted = core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word) ~= 0
-  return not place.has_counted
-end
-
--- Why a number is too small to be a count; nil: it is one.
-local function why_unknown(counts, place)
-  local raw = core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
-  return known.of(place.event, raw) == nil and known.why(place.event) or nil
+  if status == "counted" and is_unwatched(counts) then
+    return value, dropped.UNWATCHED, share, dropped.WHY_UNWATCHED
+  end
+  return value, status, share, cause and why(counts, slot, cause)
 end
 
 --- "counted", "scaled", "placed" (on one kind of core, whenever it ran there), "not-counted", "unverified",
---- "unsupported" or "constant-zero"; for the latter four also why. Of a process "unwatched" (and why): counted, but it
---- is not known whether each program that it executed was.
+--- "unsupported" or "constant-zero"; for the latter four also why. Of a process "unwatched" (and why): counted,
+--- but it is not known whether each program that it executed was.
 ---@param name string
 ---@return string status, string? why
 function Counts:status(name)
-  local place = place_of(self, name)
-  if place.refused then return place.refused.status, tostring(place.refused.why) end
-  local enabled, running = times_of(self, place)
-  if enabled == 0 and running == 0 then
-    return "not-counted", why_no_time(self)
-  end
-  if running == 0 and was_elsewhere(self, place) then return "placed" end
-  if running == 0 then return "not-counted", why_never_on(self, place) end
-  if is_doubtful(self, place) then return unverified.STATUS, unverified.WHY end
-  local why = why_unknown(self, place)
-  if why then return "not-counted", why end
-  if running >= enabled and is_unwatched(self) then return dropped.UNWATCHED, dropped.WHY_UNWATCHED end
-  if running >= enabled then return "counted" end
-  return place.event.core_cpus and "placed" or "scaled"
+  local _, status, _, reason = read(self, slot_of(self, name))
+  return status, reason
 end
 
 --- Nanoseconds that the group was enabled, and on the PMU: of this thread's time, or summed over the
@@ -120,47 +119,25 @@ function Counts:running_ns() return select(2, times_of(self)) end
 --- The share of the time that an event was on the PMU; nil where it was enabled at no time.
 ---@param name string
 ---@return number?
-function Counts:share(name)
-  local place = place_of(self, name)
-  local enabled, running = 0, 0
-  if not place.refused then enabled, running = times_of(self, place) end
-  return enabled > 0 and running / enabled or nil
-end
-
---- The exact count; nil and why where there is none.
-local function raw_count(counts, place)
-  if place.refused then return nil, tostring(place.refused.why) end
-  local enabled, running = times_of(counts, place)
-  if running == 0 and enabled > 0 and was_elsewhere(counts, place) then return 0ULL end
-  if running == 0 then return nil, enabled == 0 and why_no_time(counts) or why_never_on(counts, place) end
-  return core.raw(rawget(counts, ROOM), rawget(counts, OFFSET) + place.word)
-end
-
---- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
-local function estimate(counts, place)
-  local raw, why = raw_count(counts, place)
-  if not raw then return nil, why end
-  if is_doubtful(counts, place) then return nil, unverified.WHY end
-  local enabled, running = times_of(counts, place)
-  why = running > 0 and why_unknown(counts, place)
-  if why then return nil, why end
-  local is_whole = running >= enabled or place.event.core_cpus          -- of a kind of core: never scaled
-  return tonumber(raw) * (is_whole and 1 or enabled / running) * place.event.scale
-end
+function Counts:share(name) return (select(3, read(self, slot_of(self, name)))) end
 
 local RawView = {
   __index = function(view, name)
     local counts = rawget(view, GROUP)
-    return (raw_count(counts, place_of(counts, name, 3)))
+    local slot = slot_of(counts, name, 3)
+    local raw, _, running = raw_of(counts, slot)
+    if raw and running > 0 then return raw end
+    return read(counts, slot) and 0ULL or nil             -- of a kind of core where the program never was
   end,
   __newindex = function() explain.misuse("counts are not changed", 3) end,
 }
 
+-- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
 Counts.__index = function(self, name)
   local method = Counts[name]
   if method then return method end
   if name == "raw" then return setmetatable({ [GROUP] = self }, RawView) end
-  return (estimate(self, place_of(self, name, 3)))
+  return (read(self, slot_of(self, name, 3)))
 end
 
 Counts.__newindex = function() explain.misuse("counts are not changed", 3) end
@@ -177,13 +154,12 @@ Counts.__sub = function(later, earlier)
     explain.misuse("counts of two parts of a target cannot be subtracted", 2)
   end
   local enabled, running = times_of(later)
-  local is_lost = enabled == 1 and running == 0            -- core/pmclua.h
-  if enabled < times_of(earlier) and not is_lost then
+  if enabled < times_of(earlier) and not reading.is_lost(enabled, running) then
     explain.misuse("counts are subtracted from later ones: later - earlier", 2)
   end
-  local room = group.handle and group.handle:room() or group.no_room
-  if group.handle then group.handle:subtract(rawget(earlier, ROOM), rawget(later, ROOM), room) end
-  return new_counts(group, room, rawget(later, OFFSET))
+  local buffer = group.handle and group.handle:room() or group.no_room
+  if group.handle then group.handle:subtract(rawget(earlier, BUFFER), rawget(later, BUFFER), buffer) end
+  return new_counts(group, buffer, rawget(later, OFFSET))
 end
 
 --- The parts of a target that is divided (`per`), in its order: what each is called, and its counts.
@@ -194,20 +170,19 @@ function Counts:parts()
   return function()
     i = i + 1
     if parts[i] == nil then return nil end
-    return parts[i].value, new_counts(its_group, rawget(self, ROOM), its_group.watch:part_offset(i))
+    return parts[i].value, new_counts(its_group, rawget(self, BUFFER), its_group.watch:part_offset(i))
   end
 end
 
 --- One line an event, as a person reads it.
 Counts.__tostring = function(self)
   local lines = {}
-  for i, place in ipairs(rawget(self, GROUP).list) do
-    local status, why = self:status(place.event.field)
-    local value = estimate(self, place)
+  for i, slot in ipairs(rawget(self, GROUP).list) do
+    local value, status, _, reason = read(self, slot)
     local shown = value and text.count(value) or "-"
     if status == "scaled" then shown = "~" .. shown end
-    lines[i] = ("%16s  %s%s"):format(shown, text.safe(place.event.name),
-      status ~= "counted" and ("  <%s>%s"):format(status, why and ": " .. why or "") or "")
+    lines[i] = ("%16s  %s%s"):format(shown, text.safe(slot.event.name),
+      status ~= "counted" and ("  <%s>%s"):format(status, reason and ": " .. reason or "") or "")
   end
   return table.concat(lines, "\n")
 end

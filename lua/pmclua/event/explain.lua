@@ -3,7 +3,6 @@
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"
 local text = require "pmclua.base.text"
-local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
@@ -215,11 +214,11 @@ function M.event(event, leader)
   local tried = M.try(event, leader)
   local counts = describe[event.source] and describe[event.source](event)
   local reason, hint = reason_of(tried.why)
-  local is_doubtful = tried.status == "counted" and unverified.is(event)
+  local is_doubtful = tried.status == "counted" and not event.verified
   if is_doubtful then reason, hint = "it opens", "ask for it by a name that is known here, if it has one" end
   return {
     event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
-    status = is_doubtful and unverified.STATUS or tried.status, note = tried.note,
+    status = is_doubtful and "unverified" or tried.status, note = tried.note,
     why = tried.why and text.safe(tostring(tried.why)) or nil,
     reason = reason, hint = hint, opened = tried.attr,
   }

@@ -2,7 +2,7 @@
 --
 -- Linux counts the CPU time of a task to the nanosecond, but which part of it was in user space it samples
 -- at each tick: CONFIG_TICK_CPU_ACCOUNTING, and the others where no CPU is in nohz_full (cputime_adjust in
--- kernel/sched/cputime.c). What no tick met is user time. So a value below a tick says nothing (known.lua).
+-- kernel/sched/cputime.c). What no tick met is user time. So a value below a tick says nothing (counting/reading.lua).
 
 local M = {}
 

@@ -3,7 +3,7 @@
 local check = require("pmclua.base.lazy").module "pmclua.verdict.check"
 local cell_key = require "pmclua.result.cell_key"
 local records = require "pmclua.experiment.record"
-local unverified = require "pmclua.event.unverified"
+local reading = require "pmclua.counting.reading"
 
 local M = {}
 
@@ -15,7 +15,7 @@ Expectations.__index = Expectations
 function M.new(declaration)
   local doubtful = {}
   for index, event in ipairs(declaration.events) do
-    if unverified.is(event) then doubtful[event.field] = index end
+    if reading.is_unverified(event) then doubtful[event.field] = index end
   end
   return setmetatable({ predictions = declaration.expect or {}, declaration = declaration,
     doubtful = doubtful, cells = {} }, Expectations)
@@ -52,8 +52,9 @@ end
 local function result_of(self, checked, prediction, cell)
   local name = doubtful_in(self, prediction, cell)
   if not name then return checked:result() end
+  local event = self.declaration.events[self.doubtful[name]]
   return { state = "uncountable", text = prediction.formula, n = 0,
-    reason = ("needs %s: %s"):format(name, unverified.WHY) }
+    reason = ("needs %s: %s"):format(name, reading.why(event, "only-zeros")) }
 end
 
 --- The outcome of each prediction in each cell.

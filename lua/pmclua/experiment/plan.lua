@@ -153,7 +153,7 @@ local function plain_event(event)
   return { spec = event.spec, name = event.name, field = event.field, unit = event.unit, scale = event.scale,
     source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
-    verified = event.verified, hybrid = event.core_cpus and true or nil,
+    verified = event.verified, core_cpus = event.core_cpus,
     part_of = event.part_of, grain_ns = event.grain_ns }
 end
 

@@ -1,6 +1,6 @@
 --- record.lua: what a runner (or this process) answered, as the record that travels.
 
-local known = require("pmclua.base.lazy").module "pmclua.event.known"
+local reading = require("pmclua.base.lazy").module "pmclua.counting.reading"
 
 local record = {}
 
@@ -28,11 +28,19 @@ local function sum(a, b)
   return require("pmclua.core").exact((0ULL + a) + b)
 end
 
+-- A sum with a reading that is lost is lost (core/pmclua.h: pmclua_reading_add).
+local function lose(total, index)
+  total.counts[index], total.enabled[index], total.running[index] = nil, 1, 0
+end
+
 local function add_thread(total, thread, pass)
   for _, index in ipairs(pass.events) do
+    local is_lost = reading.is_lost(total.enabled[index], total.running[index])
+      or reading.is_lost(thread.enabled[index], thread.running[index])
     for _, part in ipairs { "counts", "enabled", "running" } do
       total[part][index] = sum(total[part][index], thread[part][index])
     end
+    if is_lost then lose(total, index) end
   end
 end
 
@@ -109,29 +117,17 @@ local function indices_of(events)
   return index_of
 end
 
--- Whether an event of one kind of core never ran because the program was on the others all the time: then 0
--- is its count.
-local function was_elsewhere(made, event, events)
-  if not (event.core_cpus and event.part_of) then return false end
-  for index, other in ipairs(events) do
-    local enabled, running = made.enabled[index], made.running[index]
-    local is_sibling = other ~= event and other.part_of == event.part_of
-    if is_sibling and made.counts[index] and not (enabled and running < enabled) then return true end
-  end
-  return false
+-- What needs no descriptor is a field of the record, and in a stored one only that.
+local function reading_of(made, events, index)
+  return made.counts[index] or made[events[index].tool], made.enabled[index], made.running[index]
 end
 
--- The whole count of a record, scaled where it ran part of the time; nil where it was not counted. What needs
--- no descriptor is a field of the record, and in a stored one only that.
-local function whole_count(made, index, events)
-  local event = events[index]
-  local count = known.of(event, made.counts[index] or made[event.tool])
-  if not count then return was_elsewhere(made, event, events) and 0 or nil end
-  local enabled, running = made.enabled[index], made.running[index]
-  local is_placed = event.core_cpus       -- on one kind of core: where it ran, it was counted
-  local was_shared = enabled and not is_placed and running < enabled
-  local share = was_shared and tonumber(enabled) / tonumber(running) or 1
-  return tonumber(count) * share * (event.scale or 1)
+-- The value of the whole repetition; nil where it was not counted.
+local function whole_value(made, index, events)
+  local function read(other) return reading_of(made, events, other) end
+  local elsewhere = reading.elsewhere(events[index], events, read)
+  local raw, enabled, running = read(index)
+  return (reading.of(events[index], raw, enabled, running, elsewhere))
 end
 
 --- What formulae see of one record: counts by event field, of the whole repetition or of one iteration (for
@@ -158,7 +154,7 @@ function record.lookup(made, declaration, is_whole)
       if made.levels[name] ~= nil then return made.levels[name] end
       local index, metric = index_of[name], metrics[name]
       if metric and not index then return evaluate(metric) end
-      local count = index and whole_count(made, index, declaration.events)
+      local count = index and whole_value(made, index, declaration.events)
       if not count then return nil, name .. " was not counted" end
       return count / parts
     end

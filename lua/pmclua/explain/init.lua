@@ -3,5 +3,5 @@
 
 return require("pmclua.base.lazy").fields({}, {
   ["pmclua.base.problem"] = { "problem", "is", "misuse", "usage_error" },
-  ["pmclua.explain.refusal"] = { "spec", "system", "open", "facts", "times" },
+  ["pmclua.explain.refusal"] = { "spec", "system", "open", "facts" },
 })

@@ -148,14 +148,4 @@ function M.facts()
   return facts
 end
 
---- What the times of an event say that was not, or not always, counted; nil for one that was.
----@param times { enabled: number?, running: number?, pinned: boolean?, hybrid: boolean? } ns; all absent:
----   the read gave nothing
----@param its_facts? pmclua.Facts
----@return string? sentence
----@return string? hint
-function M.times(times, its_facts)
-  return require("pmclua.explain.times")(times, its_facts or M.facts())
-end
-
 return M

@@ -15,6 +15,7 @@ local binding = require "pmclua.core.target"
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local reading = require "pmclua.counting.reading"
 local interval = require "pmclua.monitor.interval"
 local text = require "pmclua.base.text"
 
@@ -300,8 +301,8 @@ local function lost_at_exec(self)
   if cpu_ns < LONG_NS or #self.group.fields == 0 then return nil end
   local counts = self.last - self.first
   local enabled_ns, running_ns = counts:enabled_ns(), counts:running_ns()
-  local is_kept_off = enabled_ns > 0 and running_ns == 0
-  if enabled_ns >= LEAST_SHARE * cpu_ns or is_kept_off or not self.group.watch or is_dropped(self) then
+  local _, share = reading.status({}, enabled_ns, running_ns)
+  if enabled_ns >= LEAST_SHARE * cpu_ns or share == 0 or not self.group.watch or is_dropped(self) then
     return nil
   end
   return ("counting covered %s of %s of CPU time: the OS kernel dropped the events; %s"):format(
@@ -323,8 +324,8 @@ local function kept_off(self)
   local counts, names = self.last - self.first, {}
   for _, column in ipairs(self.columns) do
     local event = column.event
-    local share = event and not event.tool and not event.core_cpus and counts:share(column.field) or 1
-    if share < 1 then names[#names + 1] = text.safe(event.name) end
+    local share = event and not event.tool and counts:share(column.field)
+    if share and reading.was_kept_off(event, share) then names[#names + 1] = text.safe(event.name) end
   end
   if #names == 0 or is_dropped(self) then return nil end
   return ("%s: not on the PMU all the time: other events, or another user of its counters (another perf, an "

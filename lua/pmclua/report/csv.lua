@@ -94,14 +94,6 @@ local function pass_of(cell, block)
   end
 end
 
--- How one repetition was counted. A metric is as its summary, where it has a value.
-local function state_of(event, summary, value, times)
-  if value == nil then return event and "not-counted" or "absent" end
-  if not event then return summary.status end
-  if not times then return summary.status == "unwatched" and summary.status or "counted" end
-  return event.hybrid and "placed" or "scaled"
-end
-
 -- What all records of a cell's event end with: no reason, and the line that was fitted.
 local function end_of(lines, fit)
   return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
@@ -110,8 +102,8 @@ end
 local function number_of(value) return value and json.number(value) or "" end
 
 -- From pass to iterations, joined here: there are millions.
-local function record_of(separator, block, i, value, state, raw, times)
-  return table.concat({ number_of(block.index[i]), number_of(block.order[i]), number_of(value), state,
+local function record_of(separator, block, i, value, status, raw, times)
+  return table.concat({ number_of(block.index[i]), number_of(block.order[i]), number_of(value), status,
     number_of(raw), times and number_of(times[1]) or "", times and number_of(times[2]) or "",
     number_of(block.iterations[i]) }, separator)
 end
@@ -123,14 +115,13 @@ local function add_records(lines, start, cell, found, event, summary)
   local separator = lines.separator
   local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
   for i = 1, block.n do
-    local value
+    local value, status = nil, event and "not-counted" or "absent"
     if found.rows[k] == i then
-      value, k = found.raw and found.raw[k] or found.list[k], k + 1
+      value, status = found.raw and found.raw[k] or found.list[k], found.statuses[k] or "counted"
+      k = k + 1
     end
-    local times = partial[i]
-    local state = state_of(event, summary, value, times)
     local raw = value ~= nil and counts[i]
-    lines:add(head .. record_of(separator, block, i, value, state, raw, times) .. tail)
+    lines:add(head .. record_of(separator, block, i, value, status, raw, partial[i]) .. tail)
   end
 end
 

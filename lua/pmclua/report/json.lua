@@ -4,7 +4,7 @@
 -- depend on the data. report/README.md says what each key is.
 
 local json = require "pmclua.base.json"
-local known = require "pmclua.event.known"
+local reading = require "pmclua.counting.reading"
 
 local M = {}
 
@@ -98,7 +98,7 @@ end
 -- The counts of an event as its column in a block, those that are too little to be known left out.
 local function counts_of(event, values, n)
   local counts = {}
-  for i = 1, n do counts[i] = known.of(event, values[i]) end
+  for i = 1, n do counts[i] = reading.known(event, values[i]) end
   return column(counts, n)
 end
 

@@ -1,5 +1,7 @@
 --- times.lua: the wall and CPU times of a cell's repetitions, for formats whose subject is time.
 
+local reading = require "pmclua.counting.reading"
+
 local M = {}
 
 -- The block of the first pass: each repetition of a cell once.
@@ -49,11 +51,8 @@ function M.of(cell)
   local times = { rows = rows, block = block, memory = resource "max_rss_bytes", exit = resource "exit" }
   -- Less than the OS kernel can tell is not known.
   local function sampled(name)
-    local read, grain = resource(name), grain_of(cell, name)
-    return function(k)
-      local value = read(k)
-      return value and value >= grain and value or false
-    end
+    local read, event = resource(name), { grain_ns = grain_of(cell, name) }
+    return function(k) return reading.known(event, read(k)) or false end
   end
   local user_ns, system_ns = resource "user_ns", resource "system_ns"
   times.user, times.system = sampled "user_ns", sampled "system_ns"

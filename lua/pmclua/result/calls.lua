@@ -9,7 +9,7 @@ local order = require "pmclua.stats.order"
 local signed = require("pmclua.core.regions").signed
 local spent = require "pmclua.result.spent"
 local text = require "pmclua.base.text"
-local unverified = require "pmclua.event.unverified"
+local reading = require "pmclua.counting.reading"
 
 local M = {}
 
@@ -194,8 +194,8 @@ function RegionCalls:values(name, is_self)
   if run.ran == 0 or run.ran < 1 and region_in(self, run).entries == 0 then
     return { status = "not-counted", why = KEPT_OFF, n = 0 }
   end
-  if event and unverified.is(event) and tonumber(run.whole[column]) == 0 then
-    return { status = unverified.STATUS, why = unverified.WHY, n = 0 }
+  if event and reading.is_unverified(event) and tonumber(run.whole[column]) == 0 then
+    return { status = "unverified", why = reading.why(event, "only-zeros"), n = 0 }
   end
   local region = region_in(self, run)
   local spread = spread_of(self, run, column, is_self)

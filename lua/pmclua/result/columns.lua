@@ -5,6 +5,8 @@
 -- numbers, not tables, and what a summary does not need (times of repetitions that ran throughout) is
 -- not kept.
 
+local reading = require "pmclua.counting.reading"
+
 local M = {}
 
 ---@class pmclua.Block: repetitions of one cell in one pass
@@ -84,7 +86,7 @@ end
 local function enabled_of(record)
   local longest = false
   for event, enabled in pairs(record.enabled or {}) do
-    local is_lost = enabled == 1 and record.running[event] == 0
+    local is_lost = reading.is_lost(enabled, record.running[event])
     if not is_lost and (not longest or enabled > longest) then longest = enabled end
   end
   return longest

@@ -22,6 +22,7 @@ local LEVEL = 0.95
 ---  intercept taken off
 ---@field no_fit string? why a metric of slopes has no value
 ---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"unwatched"|"absent"
+---@field statuses table<integer, string> of single values, where they were not "counted"
 ---@field why string?
 ---@field ran number? the mean share of the time, where scaled or placed
 ---@field missing integer repetitions that have no value

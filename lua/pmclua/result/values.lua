@@ -1,31 +1,26 @@
 --- values.lua: from the columns of a cell to the values of an event or a metric.
 --
--- Invariant: raw counts are read, never changed. A value is the count times its unit's scale, times
--- enabled/running where it ran part of the time (status "scaled"), divided by the iterations where
--- the workload is a kernel; where a line was fitted, its intercept is taken off first. A metric is
--- computed from values of one repetition.
+-- Invariant: raw counts are read, never changed. A value is what counting/reading.lua makes of a count,
+-- divided by the iterations where the workload is a kernel; where a line was fitted, its intercept is taken
+-- off first. A metric is computed from values of one repetition.
 
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
-local known = require "pmclua.event.known"
+local reading = require "pmclua.counting.reading"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
-local unverified = require "pmclua.event.unverified"
 
 local M = {}
 
-local NO_ROOM = "it never ran: the PMU had no counter free for it"
-local NOT_THERE = "it never ran: not on this kind of core, or the PMU had no counter free for it"
 local NEVER_ON = "the target never ran meanwhile"
 local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 
--- Of an event of one kind of core of a hybrid CPU, those of the others that the same word stood for.
-local function siblings_of(cell, event)
-  local list = {}
-  for _, other in ipairs(event.hybrid and event.part_of and cell.result.events or {}) do
-    if other.part_of == event.part_of and other ~= event then list[#list + 1] = other end
-  end
-  return list
+-- The raw count and times of the event at `index` in a repetition of a block.
+local function reading_at(block, index, i)
+  local counts, partial = block.counts[index], block.partial[index]
+  local times = partial and partial[i]
+  if times then return counts and counts[i], times[1], times[2] end
+  return counts and counts[i]
 end
 
 -- Whether it is not known of each program that was executed if Linux ended its counting.
@@ -40,8 +35,10 @@ end
 local function column_in(cell, event, pass)
   local block = cell.columns.passes[pass]
   local counts = block and block.counts[event.index]
-  return counts and { block = block, counts = counts, partial = block.partial[event.index] or {},
-    siblings = siblings_of(cell, event),
+  if not counts then return nil end
+  local function read(index, i) return reading_at(block, index, i) end
+  return { block = block, counts = counts, partial = block.partial[event.index] or {},
+    elsewhere = reading.elsewhere(event, cell.result.events, read),
     whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted" }
 end
 
@@ -61,7 +58,7 @@ end
 
 -- Whether all that was read is 0, of a code that nothing vouches for.
 local function is_doubtful(event, column)
-  if not unverified.is(event) then return false end
+  if not reading.is_unverified(event) then return false end
   local has_zero = false
   for i = 1, column.block.n do
     local count = column.counts[i]
@@ -71,27 +68,16 @@ local function is_doubtful(event, column)
   return has_zero
 end
 
--- Whether it never ran because the program was on the other kind of cores all the time: then 0 is its count.
-local function was_elsewhere(column, i)
-  for _, other in ipairs(column.siblings) do
-    local counts, times = column.block.counts[other.index], column.block.partial[other.index]
-    if counts and counts[i] and not (times and times[i]) then return true end
+-- Gives value, status and share of the time of the whole of a repetition; without a value its cause, too.
+local function whole_reader(event, column)
+  local counts, partial, elsewhere = column.counts, column.partial, column.elsewhere
+  local whole = column.whole
+  return function(i)
+    local times = partial[i]
+    if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
+    local value, status, share, cause = reading.of(event, counts[i])
+    return value, status == "counted" and whole or status, share, cause
   end
-  return false
-end
-
--- Whole count, state and share of the time of one repetition; nil where it was not counted.
-local function whole_at(event, column, i)
-  local raw = known.of(event, column.counts[i])
-  if not raw and was_elsewhere(column, i) then return 0, "placed", 0 end
-  if not raw then return nil end
-  local value, times, state, ran = tonumber(raw) * (event.scale or 1), column.partial[i], column.whole, 1
-  if times then
-    ran = tonumber(times[2]) / tonumber(times[1])
-    state = event.hybrid and "placed" or "scaled"
-    if state == "scaled" then value = value / ran end
-  end
-  return value, state, ran
 end
 
 -- The points of a column and the line through them, made once; no line and why where there is none.
@@ -106,33 +92,22 @@ local function fit_of(cell, key, block, whole)
   return lines[block]
 end
 
--- A function that gives value, state and share of the time of a row; nil and why where the cell is fitted
--- and there is no line.
+-- The same, per iteration where the workload is a kernel; nil and why where the cell is fitted and there is no
+-- line.
 local function as_values(cell, key, block, whole)
   if cell.per ~= "iteration" then return whole end
   local fit = cell.fitted and fit_of(cell, key, block, whole)
   if fit and not fit.line then return nil, fit.why end
   local overhead, iterations = fit and fit.line.intercept or 0, block.iterations
   return function(i)
-    local value, state, ran = whole(i)
-    if value == nil then return nil end
-    return (value - overhead) / tonumber(iterations[i]), state, ran
+    local value, status, ran, cause = whole(i)
+    if value == nil then return nil, status, ran, cause end
+    return (value - overhead) / tonumber(iterations[i]), status, ran
   end, fit
-end
-
-local function whole_reader(event, column)
-  return function(i) return whole_at(event, column, i) end
 end
 
 local function value_reader(cell, event, column)
   return as_values(cell, event.field, column.block, whole_reader(event, column))
-end
-
-local function has_counts(column)
-  for i = 1, column.block.n do
-    if column.counts[i] then return true end
-  end
-  return false
 end
 
 -- A command always runs; of a target the remarks tell.
@@ -144,16 +119,14 @@ local function was_dropped(cell)
   return false
 end
 
-local function why_absent(cell, event, column)
-  if event.why and (event.status or not column) then return event.why end
-  local _, times = next(column and column.partial or {})
-  if not times and event.tool == "max_rss_bytes" then return NO_PEAK end
-  if column and has_counts(column) and known.why(event) then return known.why(event) end
-  if not times then return "no repetition has a count of it" end
-  if times[1] == 0 then
+-- Without a cause there is no repetition of it.
+local function why_absent(cell, event, cause)
+  if event.why and (event.status or not cause) then return event.why end
+  if cause == "never-enabled" then
     return was_dropped(cell) and dropped.WHY or NEVER_ON
   end
-  return event.hybrid and NOT_THERE or NO_ROOM
+  local is_peak = event.tool == "max_rss_bytes" and (not cause or cause == "no-reading")
+  return is_peak and NO_PEAK or reading.why(event, cause or "no-reading")
 end
 
 -- Whether a count of this status is what was read, not an estimate.
@@ -165,28 +138,37 @@ local Collector = {}
 Collector.__index = Collector
 
 local function collect(block)
-  return setmetatable({ list = {}, rows = {}, block = block, missing = 0, state = "counted", ran_sum = 0 },
-    Collector)
+  return setmetatable({ list = {}, rows = {}, block = block, statuses = {}, missing = 0, status = "counted",
+    ran_sum = 0 }, Collector)
 end
 
-function Collector:take(i, value, state, ran)
+function Collector:take(i, value, status, ran, cause)
   if value == nil then
-    self.missing = self.missing + 1
+    self.missing, self.cause = self.missing + 1, self.cause or cause
     return
   end
   local n = #self.list + 1
   self.list[n], self.rows[n] = value, i
-  if state ~= "counted" then self.state = state end
+  if status ~= "counted" then self.status, self.statuses[n] = status, status end
   self.ran_sum = self.ran_sum + ran
+end
+
+-- Itself, or empty where half of all may be missing because they were too small: those that are left are no fair
+-- choice of all, and the median is too small to be known as well.
+function Collector:fair(may_be_too_small)
+  if not may_be_too_small or self.missing < #self.list then return self end
+  local none = collect(self.block)
+  none.cause = self.cause
+  return none
 end
 
 -- `status` and `why` are for the case that there is no value.
 function Collector:finish(status, why)
   local n = #self.list
   local values = { list = self.list, rows = self.rows, block = self.block, missing = self.missing,
-    status = n > 0 and self.state or status }
+    statuses = self.statuses, status = n > 0 and self.status or status }
   if n == 0 then values.why = why end
-  if n > 0 and not is_whole(self.state) then values.ran = self.ran_sum / n end
+  if n > 0 and not is_whole(self.status) then values.ran = self.ran_sum / n end
   return values
 end
 
@@ -220,17 +202,16 @@ end
 function M.of_event(cell, event)
   local column = column_of(cell, event)
   if not column then
-    return collect(nil):finish(event.status or "not-counted", why_absent(cell, event, nil))
+    return collect(nil):finish(event.status or "not-counted", why_absent(cell, event))
   end
   if is_doubtful(event, column) then
-    return collect(column.block):finish(unverified.STATUS, unverified.WHY)
+    return collect(column.block):finish("unverified", reading.why(event, "only-zeros"))
   end
   local values, read, fit = collect(column.block), value_reader(cell, event, column)
   if not read then return values:finish("absent", fit) end
   for i = 1, column.block.n do values:take(i, read(i)) end
-  -- The median is too small to be known, too.
-  if known.why(event) and values.missing >= #values.list then values = collect(column.block) end
-  values = values:finish(event.status or "not-counted", why_absent(cell, event, column))
+  values = values:fair(reading.may_be_too_small(event))
+  values = values:finish(event.status or "not-counted", why_absent(cell, event, values.cause))
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
@@ -318,11 +299,12 @@ local function columns_of(cell, events)
   for i, event in ipairs(events) do
     local column = pass and column_in(cell, event, pass) or column_of(cell, event)
     if not column then
-      local why = ("needs %s: %s"):format(event.name, why_absent(cell, event, nil))
+      local why = ("needs %s: %s"):format(event.name, why_absent(cell, event))
       return nil, event.status or "not-counted", why
     end
     if is_doubtful(event, column) then
-      return nil, unverified.STATUS, ("needs %s: %s"):format(event.name, unverified.WHY)
+      local why = ("needs %s: %s"):format(event.name, reading.why(event, "only-zeros"))
+      return nil, "unverified", why
     end
     columns[i] = column
   end
@@ -381,12 +363,12 @@ local function row_lookup(cell, readers, at)
   return lookup_of(cell, function(name)
     local read = readers[name]
     if not read then return nil end
-    local value, state, ran = read(at.row)
+    local value, status, ran = read(at.row)
     if value == nil then
       at.uncounted = true
       return nil, ("needs %s, which was not counted"):format(name)
     end
-    if state ~= "counted" then at.state, at.ran = state, math.min(at.ran, ran) end
+    if status ~= "counted" then at.status, at.ran = status, math.min(at.ran, ran) end
     return value
   end)
 end
@@ -413,9 +395,9 @@ local function estimate_of(cell, metric, events, columns, base)
   return estimate
 end
 
-local function may_be_unknown(events)
+local function may_be_too_small(events)
   for _, event in ipairs(events) do
-    if known.why(event) then return true end
+    if reading.may_be_too_small(event) then return true end
   end
   return false
 end
@@ -431,13 +413,12 @@ function M.of_metric(cell, metric)
   local at, values, why = { uncounted = false }, collect(base), nil
   local lookup = row_lookup(cell, readers, at)
   for i = 1, base.n do
-    at.row, at.state, at.ran = i, "counted", 1
+    at.row, at.status, at.ran = i, "counted", 1
     local value, reason = metric.evaluate(lookup)
     why = why or reason
-    values:take(i, value, at.state, at.ran)
+    values:take(i, value, at.status, at.ran)
   end
-  -- Those repetitions that have a value are no fair choice of all.
-  if may_be_unknown(events) and values.missing >= #values.list then values = collect(base) end
+  values = values:fair(may_be_too_small(events))
   values = values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
   if cell.fitted and #values.list > 0 then
     values.estimate = estimate_of(cell, metric, events, columns, base)

@@ -1,6 +1,7 @@
 --- warnings.lua: the cells of a result as what warning.lua asks of them.
 
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local reading = require "pmclua.counting.reading"
 local stats = require "pmclua.stats"
 local warning = require "pmclua.verdict.warning"
 local names = require "pmclua.result.names"
@@ -27,14 +28,14 @@ local function overhead_of(cell, event)
   end
 end
 
--- In how many repetitions an event was enabled and never on the PMU; one of a kind of core may have been on
--- the other.
+-- In how many repetitions others had the event's counters all the time.
 local function times_kept_off(cell, event)
   local count = 0
-  for _, pass in ipairs(event and not event.hybrid and event.passes or {}) do
+  for _, pass in ipairs(event and event.passes or {}) do
     local block = cell.columns.passes[pass]
     for _, times in pairs(block and block.partial[event.index] or {}) do
-      if times[1] ~= 0 and times[2] == 0 then count = count + 1 end
+      local _, _, cause = reading.status(event, times[1], times[2])
+      if cause == "never-on" or cause == "lost" then count = count + 1 end
     end
   end
   return count

@@ -140,6 +140,13 @@ local function check_passes(header)
   end
 end
 
+-- Files of before say `hybrid = true` and not which CPUs these are.
+local function read_core_cpus(header)
+  for _, event in ipairs(header.events) do
+    if event.hybrid then event.core_cpus, event.hybrid = event.core_cpus or "", nil end
+  end
+end
+
 -- "0x…" texts of an attr back to numbers.
 local function read_attrs(header)
   for i, event in ipairs(header.events) do
@@ -188,6 +195,7 @@ function M.decode(line)
   check_baseline(header, workloads)
   check_passes(header)
   read_attrs(header)
+  read_core_cpus(header)
   return header
 end
 

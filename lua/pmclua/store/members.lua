@@ -98,6 +98,7 @@ M.event = {
   spec = text, unit = text, scale = number, source = text, pmu = text, tool = text, why = text, note = text,
   grain_ns = number,
   attr = map_of(either(number, text, flag)), brought = flag, verified = flag, hybrid = flag,
+  core_cpus = text,
   unlike = text,
 }
 

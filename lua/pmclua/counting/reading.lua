@@ -1,0 +1,156 @@
+--- reading.lua: what a reading says: the rule from a raw count and its times to a value, its status and its cause.
+--
+-- Invariant: what was not counted is nil with a cause, and never 0. A count is scaled where other events had the
+-- counters for a part of the time. An event of one kind of core of a hybrid CPU (core_cpus) never is: where the
+-- program ran on such cores, it was counted. Times are nanoseconds that the event was enabled, and of these on the
+-- PMU (running); without times a count is of all the time.
+
+local text = require("pmclua.base.lazy").module "pmclua.base.text"
+
+local M = {}
+
+---@alias pmclua.ReadingStatus "counted"|"scaled"|"placed"|"not-counted"
+---@alias pmclua.ReadingCause "never-enabled"|"lost"|"never-on"|"not-there"|"too-small"|"no-reading"|"only-zeros"
+
+-- ---- times -----------------------------------------------------------------------------------------------
+
+--- Whether a pinned group lost its place on the PMU: then nothing that it counted is known (core/pmclua.h).
+---@param enabled number? ns
+---@param running number? ns
+---@return boolean
+function M.is_lost(enabled, running) return enabled == 1 and running == 0 end
+
+local function why_never_on(event, enabled)
+  if enabled == 0 then return "never-enabled" end
+  if enabled == 1 then return "lost" end
+  return event.core_cpus and "not-there" or "never-on"
+end
+
+--- What the times of an event say of its count.
+---@param event pmclua.Event or the header's entry of one
+---@param enabled number|ffi.cdata*|nil ns
+---@param running number|ffi.cdata*|nil ns
+---@return pmclua.ReadingStatus status
+---@return number? share of the time that it was on the PMU; nil where it was never enabled
+---@return pmclua.ReadingCause? cause
+function M.status(event, enabled, running)
+  if not (enabled and running) then return "counted", 1 end
+  if running == 0 then return "not-counted", enabled > 0 and 0 or nil, why_never_on(event, enabled) end
+  if running >= enabled then return "counted", 1 end
+  return event.core_cpus and "placed" or "scaled", tonumber(running) / tonumber(enabled)
+end
+
+--- Whether other events, or another user of its counters, had them for a part of the time.
+---@param event pmclua.Event or the header's entry of one
+---@param share number of M.status
+---@return boolean
+function M.was_kept_off(event, share) return share < 1 and not event.core_cpus end
+
+-- ---- counts that are none --------------------------------------------------------------------------------
+
+-- tsc, aperf, mperf, pperf, ptsc, irperf: arch/x86/events/msr.c. Not smi, nor what is read and not counted.
+local ADVANCING_MSR = { [0] = true, true, true, true, [5] = true, [6] = true }
+
+-- Whether an event's counter advances whenever it counts at all, as that of energy or the time stamp.
+local function must_advance(event)
+  local attr = event.opened or event.attr
+  if event.tool or not attr then return false end
+  if event.unit == "Joules" then return true end
+  return event.pmu == "msr" and ADVANCING_MSR[tonumber(attr.config or 0)] == true
+end
+
+--- Whether a count of the event may be too small to be one: a time that Linux samples is not known below a tick,
+--- and a counter that must advance and stood still did not count (virtual machines show such, and do not run them).
+---@param event pmclua.Event or the header's entry of one
+---@return boolean
+function M.may_be_too_small(event) return event.grain_ns ~= nil or must_advance(event) end
+
+--- A raw count, unless it is too small to be one.
+---@param event pmclua.Event or the header's entry of one
+---@param raw number|ffi.cdata*|false|nil
+---@return number|ffi.cdata*|nil
+function M.known(event, raw)
+  if not raw then return nil end
+  if event.grain_ns then return tonumber(raw) >= event.grain_ns and raw or nil end
+  return (raw ~= 0 or not must_advance(event)) and raw or nil
+end
+
+--- Whether nothing says that the PMU has the event's code. A PMU of Arm opens a code that it lacks and counts 0:
+--- where all that was read is 0 the status is "unverified", and the cause "only-zeros". Any other count shows that
+--- the code is there, and then its zeros are counts, too.
+---@param event pmclua.Event or the header's entry of one
+---@return boolean
+function M.is_unverified(event) return event.verified == false end
+
+-- ---- readings --------------------------------------------------------------------------------------------
+
+--- The value of a reading in the event's unit, and how it was obtained.
+---@param event pmclua.Event or the header's entry of one
+---@param raw number|ffi.cdata*|false|nil
+---@param enabled number|ffi.cdata*|nil ns
+---@param running number|ffi.cdata*|nil ns
+---@param elsewhere? fun(at: any): boolean of M.elsewhere
+---@param at any which reading, as `elsewhere` takes it
+---@return number? value
+---@return pmclua.ReadingStatus status
+---@return number? share of the time that it was on the PMU
+---@return pmclua.ReadingCause? cause why there is no value
+function M.of(event, raw, enabled, running, elsewhere, at)
+  local status, share, cause = M.status(event, enabled, running)
+  if cause then
+    if cause == "not-there" and elsewhere and elsewhere(at) then return 0, "placed", 0 end
+    return nil, status, share, cause
+  end
+  if not raw then return nil, "not-counted", share, "no-reading" end
+  if not M.known(event, raw) then return nil, "not-counted", share, "too-small" end
+  local value = tonumber(raw) * (event.scale or 1)
+  return status == "scaled" and value / share or value, status, share
+end
+
+--- Of an event of one kind of core: a function that says of a reading whether the program was on the other kinds
+--- all the time, so that 0 is its count; nil for any other event.
+---@param event pmclua.Event or the header's entry of one
+---@param events table[] the list that it is of
+---@param read fun(index: integer, at: any): number?, number?, number?  raw count, enabled and running of an event
+---@return (fun(at: any): boolean)?
+function M.elsewhere(event, events, read)
+  if not (event.core_cpus and event.part_of) then return nil end
+  return function(at)
+    for index, other in ipairs(events) do
+      if other ~= event and other.part_of == event.part_of then
+        local raw, enabled, running = read(index, at)
+        if raw and M.status(other, enabled, running) == "counted" then return true end
+      end
+    end
+    return false
+  end
+end
+
+-- ---- reasons ---------------------------------------------------------------------------------------------
+
+local BELOW_TICK = "below the %s after which Linux looks whether a program is in user space"
+
+local REASONS = {
+  ["never-enabled"] = "it was never enabled: nothing that it counts ran meanwhile",
+  lost = "its pinned group lost its place on the PMU: another user of its counters had them",
+  ["never-on"] = "it never ran: the PMU had no counter free for it; another user of its counters may hold "
+    .. "them",
+  ["too-small"] = "its counter stood still: virtual machines show such counters and may not run them; a run "
+    .. "that is shorter than a step of the counter reads so, too",
+  ["no-reading"] = "no repetition has a count of it",
+  ["only-zeros"] = "it read only 0; nothing says that the PMU has this code",
+}
+
+--- Why an event has no number.
+---@param event pmclua.Event or the header's entry of one
+---@param cause pmclua.ReadingCause
+---@return string
+function M.why(event, cause)
+  if cause == "too-small" and event.grain_ns then return BELOW_TICK:format(text.time(event.grain_ns)) end
+  if cause ~= "not-there" then return REASONS[cause] end
+  -- A result of before may not say which CPUs these are.
+  local where = event.core_cpus == "" and "this kind of core" or "CPUs " .. event.core_cpus
+  return ("it never ran: not on %s, or the PMU had no counter free for it"):format(where)
+end
+
+return M
