@@ -138,24 +138,27 @@ local WAIT_S = 10 * M.slower
 ---@generic Found
 ---@param look fun(): Found? false or nil: not yet
 ---@param what string for the message where it never comes
+---@param limit_s? number default: 10, and more where everything is slower
 ---@return Found
-function M.await(look, what)
-  local deadline = os.time() + WAIT_S
+function M.await(look, what, limit_s)
+  limit_s = limit_s or WAIT_S
+  local deadline = os.time() + limit_s
   repeat
     local found = look()
     if found then return found end
     os.execute "sleep 0.005"
   until os.time() > deadline
-  error(("waited %d s for %s"):format(WAIT_S, what), 2)
+  error(("waited %d s for %s"):format(limit_s, what), 2)
 end
 
 --- Waits until a file has what a pattern finds.
 ---@param file string path
 ---@param pattern string
+---@param limit_s? number as of M.await
 ---@return string found
-function M.await_text(file, pattern)
+function M.await_text(file, pattern, limit_s)
   local function look() return M.exists(file) and M.read(file):match(pattern) end
-  return M.await(look, pattern .. " in " .. file)
+  return M.await(look, pattern .. " in " .. file, limit_s)
 end
 
 --- Waits until a process is gone.
