@@ -82,7 +82,7 @@ static struct pmclua_attr member_attr(const struct pmclua_attr *asked, int32_t i
 static int open_member(struct pmclua_group *group, const struct pmclua_attr *attr, int32_t pid, int32_t cpu)
 {
     int leader_fd = group->count == 0 ? -1 : group->fds[0];
-    int fd = pmclua_open(attr, pid, cpu, leader_fd, 0);
+    int fd = pmclua_open(attr, pid, cpu, leader_fd, group->options & PMCLUA_CGROUP ? PERF_FLAG_PID_CGROUP : 0);
     if (fd < 0)
         return fd;
     int result = pmclua_ioctl(fd, "ID", 0, &group->ids[group->count]);
@@ -99,7 +99,8 @@ static int note_pinned(struct pmclua_group *group, const struct pmclua_attr *lea
     uint64_t pinned;
     pmclua_attr_get(leader, "pinned", &pinned);
     group->is_pinned = pinned != 0;
-    return pinned && pid > 0 ? witness_open(group, leader, pid, cpu) : 0;
+    int is_task = pid > 0 && !(group->options & PMCLUA_CGROUP);
+    return pinned && is_task ? witness_open(group, leader, pid, cpu) : 0;
 }
 
 static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,

@@ -277,11 +277,11 @@ local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user"
   [C.PMCLUA_BY_TOGGLE] = "toggle" }
 
 --- The options of a group in the core's terms.
----@param options { on_exec?: boolean, pinned?: boolean, read?: string }
+---@param options { directory?: integer, on_exec?: boolean, pinned?: boolean, read?: string }
 ---@return integer flags
 function core.private_group_flags(options)
   return (options.on_exec and C.PMCLUA_ON_EXEC or 0) + (options.pinned and C.PMCLUA_PINNED or 0)
-    + READS[options.read or "syscall"]
+    + (options.directory and C.PMCLUA_CGROUP or 0) + READS[options.read or "syscall"]
 end
 
 --- "syscall", "user" or "toggle", of the core's number for it.
@@ -289,27 +289,34 @@ function core.private_method(number) return METHODS[number] end
 
 --- Opens a group, stopped. Returns it, or nil and a failure table.
 ---@param attrs table[] attr fields by ABI name (and `filter`), the leader first
----@param options? { pid?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean, read?: string }
----   read: "syscall" (default); "auto" or "user": in user space where that is possible; "toggle"
----@return pmclua.core.Group?, table?
+---@param options? { pid?: integer, directory?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean,
+---   read?: string }  directory: descriptor of a cgroup's folder, instead of a pid; read: "syscall" (default);
+---   "auto" or "user": in user space where that is possible; "toggle"
+---@return pmclua.core.Group?
+---@return table? failure with is_cgroup where it is a cgroup's
 function core.group(attrs, options)
   options = options or {}
   local list = ffi.new("struct pmclua_attr[?]", #attrs)
   for i, fields in ipairs(attrs) do fill_attr(list[i - 1], fields) end
   local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
   local flags = core.private_group_flags(options)
-  local pid, cpu = options.pid or 0, options.cpu or -1
+  local pid, cpu = options.directory or options.pid or 0, options.cpu or -1
+  local function refusal()
+    local facts = failure_table(failure)
+    if options.directory then facts.pid, facts.is_cgroup = -1, true end
+    return facts
+  end
   local result = C.pmclua_group_open(handle, list, #attrs, pid, cpu, flags, failure)
   if result < 0 then
     failure.errnum = -result
-    return nil, failure_table(failure)
+    return nil, refusal()
   end
   local group = setmetatable({ handle = ffi.gc(handle[0], C.pmclua_group_close), count = #attrs }, Group)
   for i, fields in ipairs(attrs) do
     if fields.filter and C.pmclua_group_filter(group.handle, i - 1, fields.filter, failure) < 0 then
       group:close()
       failure.pid, failure.cpu, failure.attr = pid, cpu, list[i - 1]
-      return nil, failure_table(failure)
+      return nil, refusal()
     end
   end
   return group

@@ -54,12 +54,8 @@ end
 
 local function open_group(group, place, target)
   local attrs = attrs_for(group, target.inherits)
-  if place.directory then
-    return binding.cgroup_group(attrs,
-      { directory = place.directory, cpu = place.cpu, pinned = group.pinned })
-  end
-  return core.group(attrs, { pid = place.pid, cpu = place.cpu, pinned = group.pinned,
-    on_exec = target.from_exec })
+  return core.group(attrs, { pid = place.pid, directory = place.directory, cpu = place.cpu,
+    pinned = group.pinned, on_exec = target.from_exec })
 end
 
 local function close_members(members)
