@@ -192,7 +192,7 @@ int pmclua_pause(uint64_t ns)
 static int is_sound(const struct message_header *header)
 {
     const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
-    return header->bytes == sizeof *facts + 8 * ((uint64_t)facts->words + facts->region_words) +
+    return header->bytes == sizeof *facts + 8 * ((uint64_t)facts->reading_u64s + facts->region_u64s) +
                             facts->output_bytes + facts->error_bytes;
 }
 
@@ -221,19 +221,19 @@ int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, cons
     return 1;
 }
 
-const uint64_t *pmclua_result_words(const struct pmclua_result *result)
+const uint64_t *pmclua_result_readings(const struct pmclua_result *result)
 {
     return (const uint64_t *)(result + 1);
 }
 
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result)
 {
-    return pmclua_result_words(result) + result->words;
+    return pmclua_result_readings(result) + result->reading_u64s;
 }
 
 const char *pmclua_result_text(const struct pmclua_result *result)
 {
-    return (const char *)(pmclua_result_regions(result) + result->region_words);
+    return (const char *)(pmclua_result_regions(result) + result->region_u64s);
 }
 
 enum { NOT_KNOWN = 0x7f };             /* a status that is neither an exit nor a signal's */

@@ -102,16 +102,16 @@ int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *f
 int pmclua_group_start(struct pmclua_group *group);
 int pmclua_group_stop(struct pmclua_group *group);
 /* One read of all members: out[0] enabled ns, out[1] running ns, out[2…] the values in the order asked
- * for; 2 + count words. Never reset: take two and subtract. 1: its CPU went offline, and took the group apart;
+ * for; 2 + count in all. Never reset: take two and subtract. 1: its CPU went offline, and took the group apart;
  * what it had counted by then.
  *
  * A reading is lost where the group is pinned and did not get, or did not keep, its place on the PMU: then it
  * is enabled for 1 ns and never running, and so is whatever is made of it. Such a group stays lost. */
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
 int pmclua_reading_is_lost(const uint64_t *reading);
-/* Of readings of `words` words: out = later - earlier, and sum = sum + reading. */
-void pmclua_reading_delta(const uint64_t *earlier, const uint64_t *later, uint64_t *out, int32_t words);
-void pmclua_reading_add(uint64_t *sum, const uint64_t *reading, int32_t words);
+/* Of readings of `count` u64s: out = later - earlier, and sum = sum + reading. */
+void pmclua_reading_delta(const uint64_t *earlier, const uint64_t *later, uint64_t *out, int32_t count);
+void pmclua_reading_add(uint64_t *sum, const uint64_t *reading, int32_t count);
 int32_t pmclua_group_count(const struct pmclua_group *group);
 /* One of PMCLUA_BY_*; settled when the group is first started. A group that is read in user space is read by
  * read(2) all the same whenever its pages say so. */
@@ -121,7 +121,7 @@ int32_t pmclua_group_fd(const struct pmclua_group *group, int32_t index);
 /* Closes siblings first, the leader last, and frees. NULL is allowed. */
 void pmclua_group_close(struct pmclua_group *group);
 /* Calls fn(state, iterations) between a read of each group, in order, into `before` and one of each, in
- * reverse order, into `after`: the words of all groups, one after the other. The groups must be started;
+ * reverse order, into `after`: the readings of all groups, one after the other. The groups must be started;
  * those to be toggled must not. */
 int pmclua_groups_measure(struct pmclua_group *const *groups, int32_t count, void (*fn)(void *, uint64_t),
                           void *state, uint64_t iterations, uint64_t *before, uint64_t *after);
@@ -243,17 +243,35 @@ enum pmclua_outcome {
 /* The exit status of a runner whose connection is gone: a kernel may have closed or replaced it. */
 enum { PMCLUA_CUT_OFF = 113 };
 
-/* One repetition as the runner saw it. Followed in the same message by
- *   words u64   for each thread, for each group: enabled ns, running ns, values (differences)
- *   region_words u64   a struct pmclua_regions and what follows it; none where no regions were asked for
- *   text bytes  why it was not started; or what was captured: output_bytes of standard output, then
- *               error_bytes of standard error */
+/* What was being done when a repetition could not be started. */
+enum pmclua_stage {
+    PMCLUA_STAGE_NONE = 0,
+    PMCLUA_STAGE_DEFINITION,   /* taking the definition of its workload or event set */
+    PMCLUA_STAGE_NODE,         /* binding memory to a NUMA node */
+    PMCLUA_STAGE_KERNEL,       /* loading or setting up a kernel; the text says what went wrong */
+    /* Of a command; the text is its program, its folder or its input. */
+    PMCLUA_STAGE_START, PMCLUA_STAGE_PIN, PMCLUA_STAGE_ENTER, PMCLUA_STAGE_READ, PMCLUA_STAGE_EXECUTE,
+    PMCLUA_STAGE_WAIT,
+    /* Of following regions: a file of theirs, their probes in tracefs, threads of the target, its CPUs, the number of
+     * groups, a group's leader, inheriting its events, its probes, its ring, the clock of a thread, the reader of the
+     * rings, what it read; or the runner was ended. */
+    PMCLUA_STAGE_REGION_MEMORY, PMCLUA_STAGE_REGION_FILE, PMCLUA_STAGE_REGION_DEFINITION, PMCLUA_STAGE_REGION_TARGET,
+    PMCLUA_STAGE_REGION_CPU, PMCLUA_STAGE_REGION_GROUPS, PMCLUA_STAGE_REGION_LEADER, PMCLUA_STAGE_REGION_INHERIT,
+    PMCLUA_STAGE_REGION_PROBE, PMCLUA_STAGE_REGION_RING, PMCLUA_STAGE_REGION_CLOCK, PMCLUA_STAGE_REGION_THREAD,
+    PMCLUA_STAGE_REGION_READING, PMCLUA_STAGE_REGION_TERMINATION
+};
+
 /* A process: a program whose events Linux ended when it was executed (drops.c), or that a command left running. */
 struct pmclua_drop {
     int32_t pid;
     char name[16];                         /* as ps shows it */
 };
 
+/* One repetition as the runner saw it. Followed in the same message by
+ *   reading_u64s u64   for each thread, for each group: enabled ns, running ns, values (differences)
+ *   region_u64s u64    a struct pmclua_regions and what follows it; none where no regions were asked for
+ *   text bytes         what was being done to what, where it was not started (`stage`); or what was captured:
+ *                      output_bytes of standard output, then error_bytes of standard error */
 struct pmclua_result {
     uint64_t sequence;         /* id of the RUN message */
     uint64_t start_ns;         /* CLOCK_MONOTONIC at release */
@@ -263,11 +281,11 @@ struct pmclua_result {
     uint64_t max_rss_bytes;    /* 0: not known: of kernels, and of commands below the runner's own */
     uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
     int32_t  outcome, exit_code, signal, errnum;
-    uint32_t threads, words;
+    uint32_t stage;            /* enum pmclua_stage, where it was not started */
+    uint32_t threads, reading_u64s;
     uint32_t output_bytes, error_bytes;
-    uint32_t region_words, region_path;    /* region_path: enum pmclua_region_path */
+    uint32_t region_u64s, region_path;    /* region_path: enum pmclua_region_path */
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
-    uint32_t births;                       /* 1: this kernel has started threads or processes */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
     uint32_t unseen;                       /* why it is not known whether there were such: ENOSPC: so many programs
@@ -304,7 +322,7 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
 /* Waits for a result: 1 and *result (valid until the next call), 0 when timeout_ns (-1: none) has
  * passed, -EINTR when pmclua_interrupts() grew, -EPIPE when the runner has ended, -EPROTO. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
-const uint64_t *pmclua_result_words(const struct pmclua_result *result);
+const uint64_t *pmclua_result_readings(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
 /* Sleeps, so that nothing of ours runs beside what is measured. -EINTR when pmclua_interrupts() grew. */
@@ -439,10 +457,10 @@ int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
 void pmclua_calls_pause(struct pmclua_calls *calls);
 /* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
-/* What came of it: a block of u64, freed by the caller with pmclua_calls_free_words. Calls that are still
+/* What came of it: a block of u64, freed by the caller with pmclua_calls_free_block. Calls that are still
  * open are reported as unfinished. */
-int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count);
-void pmclua_calls_free_words(uint64_t *words);
+int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **block, uint32_t *count);
+void pmclua_calls_free_block(uint64_t *block);
 
 /* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
  * callees, then itself alone) and 4 * (values + 1) sums (of outermost calls with callees; of calls that

@@ -396,7 +396,7 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *
     return 0;
 }
 
-void pmclua_calls_free_words(uint64_t *words)
+void pmclua_calls_free_block(uint64_t *block)
 {
-    free(words);
+    free(block);
 }

@@ -101,6 +101,42 @@ const char *field_text(const struct message_field *field)
     return field->bytes > 0 && text[field->bytes - 1] == '\0' ? text : NULL;
 }
 
+int message_count(const struct pmclua_message *message, uint32_t kind)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    int count = 0;
+    while (message_next(message, &offset, &field) > 0)
+        count += field.kind == kind;
+    return count;
+}
+
+char **message_texts(const struct pmclua_message *message, uint32_t kind, int *count)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    char **texts = calloc((size_t)message_count(message, kind) + 1, sizeof *texts);
+    *count = 0;
+    while (texts && message_next(message, &offset, &field) > 0) {
+        if (field.kind != kind)
+            continue;
+        const char *text = field_text(&field);
+        if (!text || !(texts[*count] = strdup(text))) {
+            texts_free(texts);
+            return NULL;
+        }
+        ++*count;
+    }
+    return texts;
+}
+
+void texts_free(char **texts)
+{
+    for (char **text = texts; text && *text; text++)
+        free(*text);
+    free(texts);
+}
+
 int message_send(int fd, const void *bytes, size_t count)
 {
     while (count > 0) {

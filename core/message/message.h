@@ -21,6 +21,12 @@ const struct message_header *message_header(const struct pmclua_message *message
 /* A field's number (-EPROTO: not 8 bytes) or text (NUL-terminated by its writer; NULL: it is not). */
 int field_u64(const struct message_field *field, uint64_t *value);
 const char *field_text(const struct message_field *field);
+/* How many fields of one kind a message has. */
+int message_count(const struct pmclua_message *message, uint32_t kind);
+/* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not
+ * text. *count gets how many. */
+char **message_texts(const struct pmclua_message *message, uint32_t kind, int *count);
+void texts_free(char **texts);
 
 /* Sends or receives a whole message, waiting as long as it takes. -EPIPE: the other end is gone. */
 int message_send(int fd, const void *bytes, size_t count);

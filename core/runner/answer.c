@@ -1,31 +1,39 @@
 /*
- * answer.c: answers under construction, and the texts of messages.
+ * answer.c: answers under construction.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runner.h"
+#include "answer.h"
 
-int answer_words(struct answer *answer, uint32_t words)
+int answer_reserve_readings(struct answer *answer, uint32_t count)
 {
-    uint64_t *room = realloc(answer->words, (words ? words : 1) * sizeof *room);
-    if (!room)
+    uint64_t *readings = realloc(answer->readings, (count ? count : 1) * sizeof *readings);
+    if (!readings)
         return -ENOMEM;
-    answer->words = room;
-    answer->result.words = words;
+    answer->readings = readings;
+    answer->result.reading_u64s = count;
     return 0;
 }
 
-void answer_refuse(struct answer *answer, int errnum, const char *why)
+void answer_refuse(struct answer *answer, int errnum, enum pmclua_stage stage, const char *subject)
 {
     free(answer->text);
-    answer->text = strdup(why);
+    answer->text = subject ? strdup(subject) : NULL;
     answer->result.outcome = PMCLUA_NOT_STARTED;
     answer->result.errnum = errnum;
-    answer->result.output_bytes = answer->text ? (uint32_t)strlen(why) : 0;
-    answer->result.error_bytes = answer->result.words = 0;
+    answer->result.stage = stage;
+    answer->result.output_bytes = answer->text ? (uint32_t)strlen(subject) : 0;
+    answer->result.error_bytes = answer->result.reading_u64s = 0;
+}
+
+void answer_not_counted(struct answer *answer, int errnum)
+{
+    answer->result.outcome = PMCLUA_NOT_COUNTED;
+    answer->result.reading_u64s = 0;
+    answer->result.failure = (struct pmclua_failure){ .errnum = errnum, .index = -1 };
 }
 
 static uint64_t nanoseconds(struct timeval time)
@@ -48,9 +56,10 @@ void answer_usage(struct answer *answer, const struct rusage *before, const stru
 int answer_send(int fd, struct answer *answer)
 {
     const struct pmclua_result *result = &answer->result;
-    size_t words = result->words * sizeof *answer->words, regions = result->region_words * sizeof *answer->regions;
+    size_t readings = result->reading_u64s * sizeof *answer->readings;
+    size_t regions = result->region_u64s * sizeof *answer->regions;
     size_t text = (size_t)result->output_bytes + result->error_bytes;
-    size_t bytes = sizeof(struct message_header) + sizeof *result + words + regions + text;
+    size_t bytes = sizeof(struct message_header) + sizeof *result + readings + regions + text;
     if (bytes > MESSAGE_MAX)
         return -EMSGSIZE;
     struct message_header header = { (uint32_t)(bytes - sizeof header), MSG_RESULT, result->sequence };
@@ -66,8 +75,8 @@ int answer_send(int fd, struct answer *answer)
     char *place = buffer;
     place = mempcpy(place, &header, sizeof header);
     place = mempcpy(place, result, sizeof *result);
-    if (words)
-        place = mempcpy(place, answer->words, words);
+    if (readings)
+        place = mempcpy(place, answer->readings, readings);
     if (regions)
         place = mempcpy(place, answer->regions, regions);
     if (text)
@@ -77,46 +86,8 @@ int answer_send(int fd, struct answer *answer)
 
 void answer_free(struct answer *answer)
 {
-    free(answer->words);
-    pmclua_calls_free_words(answer->regions);
+    free(answer->readings);
+    pmclua_calls_free_block(answer->regions);
     free(answer->text);
     *answer = (struct answer){ 0 };
-}
-
-/* ---- texts of a message ---- */
-
-int fields_count(const struct pmclua_message *message, uint32_t kind)
-{
-    struct message_field field;
-    uint32_t offset = 0;
-    int count = 0;
-    while (message_next(message, &offset, &field) > 0)
-        count += field.kind == kind;
-    return count;
-}
-
-char **texts_of(const struct pmclua_message *message, uint32_t kind, int *count)
-{
-    struct message_field field;
-    uint32_t offset = 0;
-    char **texts = calloc((size_t)fields_count(message, kind) + 1, sizeof *texts);
-    *count = 0;
-    while (texts && message_next(message, &offset, &field) > 0) {
-        if (field.kind != kind)
-            continue;
-        const char *text = field_text(&field);
-        if (!text || !(texts[*count] = strdup(text))) {
-            texts_free(texts);
-            return NULL;
-        }
-        ++*count;
-    }
-    return texts;
-}
-
-void texts_free(char **texts)
-{
-    for (char **text = texts; text && *text; text++)
-        free(*text);
-    free(texts);
 }

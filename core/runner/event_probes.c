@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runner.h"
-#include "regions.h"
+#include "child.h"
+#include "event_set.h"
+#include "probe_attrs.h"
 
 /* What an attr of a PMU of probes says. */
 struct place {
@@ -119,12 +120,12 @@ static int replace_probe(struct event_set *set, int group, int index)
         return 0;
     }
     set->probe_count++;
-    runner_defer_termination(1);
+    termination_defer(1);
     to_tracepoint(attr, place.is_return ? probe->back.id : probe->plain.id);
     return 0;
 }
 
-int events_replace_probes(struct event_set *set)
+int event_set_define_probes(struct event_set *set)
 {
     int result = 0;
     for (int i = 0; i < set->groups; i++)
@@ -133,7 +134,7 @@ int events_replace_probes(struct event_set *set)
     return result;
 }
 
-void events_remove_probes(struct event_set *set)
+void event_set_remove_probes(struct event_set *set)
 {
     int count = set->probe_count;
     for (int i = 0; i < count; i++)
@@ -142,5 +143,5 @@ void events_remove_probes(struct event_set *set)
     set->probes = NULL;
     set->probe_count = 0;
     while (count-- > 0)
-        runner_defer_termination(0);
+        termination_defer(0);
 }

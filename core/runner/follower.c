@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "regions.h"
 #include "calls/samples.h"
+#include "follower.h"
+#include "probe_counts.h"
 
 enum {
     POLL_MS = 100,                 /* a ring that is a quarter full wakes us earlier */
@@ -30,7 +32,7 @@ struct follower {
     struct pmclua_calls *calls;
     pthread_t thread;
     int stop, errnum;              /* stop: an eventfd; errnum: what ended the reading early */
-    uint64_t taken;                /* samples, in all; read by another thread, too */
+    uint64_t taken;                /* samples, in all */
     uint64_t before, lost;         /* taken before this time; records of this time that found no room */
     uint64_t threads, rings, ring_bytes;   /* threads: that were started */
     enum pmclua_region_path path;
@@ -85,7 +87,7 @@ static int take_sample(struct follower *follower, const struct perf_event_header
     int result = put_values(follower, group, sample);
     if (result < 0)
         return result;
-    __atomic_fetch_add(&follower->taken, 1, __ATOMIC_RELAXED);
+    follower->taken++;
     struct pmclua_calls_sample call = {
         .time_ns = sample->time_ns, .stack_pointer = sample->stack_pointer, .pid = sample->pid,
         .tid = sample->tid, .cpu = group->cpu < 0 ? 0 : (uint32_t)group->cpu,
@@ -269,11 +271,6 @@ int follower_start(struct follower *follower, struct probes *probes)
     return result < 0 ? result : start_thread(follower);
 }
 
-uint64_t follower_taken(const struct follower *follower)
-{
-    return __atomic_load_n(&follower->taken, __ATOMIC_RELAXED);
-}
-
 int follower_stop(struct follower *follower)
 {
     uint64_t one = 1;
@@ -327,7 +324,7 @@ static int new_calls(struct follower *follower, const struct region_set *regions
         return result;
     struct pmclua_calls_setup setup = {
         .regions = (uint32_t)regions->regions, .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
-        .values = 2 + events, .keep = most_kept(regions->keep, events), .flags = regions->flags,
+        .values = 2 + events, .keep = most_kept(regions->calls_kept, events), .flags = regions->flags,
         .names = (const char *const *)regions->names, .costs = costs,
 #if defined __x86_64__ || defined __i386__
         .return_bytes = sizeof(void *),
@@ -371,12 +368,12 @@ void follower_name(struct follower *follower, int pid, int tid)
         fclose(file);
 }
 
-int follower_finish(struct follower *follower, uint64_t **words, uint32_t *count)
+int follower_finish(struct follower *follower, uint64_t **block, uint32_t *count)
 {
-    int result = pmclua_calls_finish(follower->calls, words, count);
+    int result = pmclua_calls_finish(follower->calls, block, count);
     if (result < 0)
         return result;
-    struct pmclua_regions *header = (struct pmclua_regions *)*words;
+    struct pmclua_regions *header = (struct pmclua_regions *)*block;
     header->threads_seen = follower->threads;
     header->threads_followed = follower->path == PMCLUA_REGIONS_ALL_THREADS ? follower->threads : 0;
     header->rings = follower->rings;

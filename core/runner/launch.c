@@ -38,7 +38,7 @@ struct launch_shared {
     int gate_read, gate_write;
     sigset_t mask;                   /* for the executed program */
     volatile int errnum;             /* why it did not execute */
-    const char *volatile stage;      /* what it was about */
+    volatile enum pmclua_stage stage;    /* what it was about */
     struct timespec used;            /* CPU time before it executed */
     struct rusage before;            /* and what else it had used */
     char stack[STACK_BYTES] __attribute__((aligned(16)));
@@ -90,7 +90,7 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
 {
     const struct launch *launch = &shared->launch;
     long result = 0;
-    shared->stage = "start";
+    shared->stage = PMCLUA_STAGE_START;
     /* Whoever kills us cannot keep us from taking the command along. */
     rawcall3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
     if (launch->own_group)
@@ -103,11 +103,11 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
     if (result >= 0 && launch->fixed_addresses)
         result = fix_addresses();
     if (result >= 0 && launch->cpus) {
-        shared->stage = "pin";
+        shared->stage = PMCLUA_STAGE_PIN;
         result = rawcall3(SYS_sched_setaffinity, 0, sizeof *launch->cpus, (long)launch->cpus);
     }
     if (result >= 0 && launch->directory) {
-        shared->stage = "enter";
+        shared->stage = PMCLUA_STAGE_ENTER;
         result = rawcall3(SYS_chdir, (long)launch->directory, 0, 0);
     }
     return result;
@@ -117,7 +117,7 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
  * swallow it, on our memory. Ignored signals stay ignored. */
 UNSANITIZED static void forget_handlers(void)
 {
-    static const int caught[] = { SIGINT, SIGTERM, SIGALRM };      /* runner_signals.c */
+    static const int caught[] = { SIGINT, SIGTERM, SIGALRM };      /* child.c */
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         /* The OS kernel's struct sigaction on all our machines: the handler, and no more than three words. */
         unsigned long now[4] = { 0 }, standard[4] = { (unsigned long)SIG_DFL };
@@ -138,7 +138,7 @@ UNSANITIZED static long become(struct launch_shared *shared)
     char go;
     if (rawcall3(SYS_read, shared->gate_read, (long)&go, 1) != 1)
         return -ECANCELED;
-    shared->stage = "execute";
+    shared->stage = PMCLUA_STAGE_EXECUTE;
     forget_handlers();
     rawcall3(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&shared->used, 0);
     rawcall3(SYS_getrusage, RUSAGE_SELF, (long)&shared->before, 0);
@@ -240,7 +240,7 @@ struct rusage launch_counts_before(const struct held *held)
                             .ru_nvcsw = before->ru_nvcsw, .ru_nivcsw = before->ru_nivcsw };
 }
 
-int launch_abandon(struct held *held, const char **stage)
+int launch_abandon(struct held *held, enum pmclua_stage *stage)
 {
     kill(held->pid, SIGKILL);
     while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
@@ -248,7 +248,7 @@ int launch_abandon(struct held *held, const char **stage)
     return launch_end(held, stage);
 }
 
-int launch_end(struct held *held, const char **stage)
+int launch_end(struct held *held, enum pmclua_stage *stage)
 {
     int errnum = held->shared->errnum;
     *stage = held->shared->stage;

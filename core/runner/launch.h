@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "pmclua.h"
+
 /* What the child becomes; everything is the caller's and must live until the child was reaped. */
 struct launch {
     const char *path;                /* file to execute */
@@ -39,9 +41,9 @@ uint64_t launch_used_ns(const struct held *held);
 /* What it had of faults and switches by then, waiting for its release among them; its times are 0 here. */
 struct rusage launch_counts_before(const struct held *held);
 /* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
-int launch_abandon(struct held *held, const char **stage);
+int launch_abandon(struct held *held, enum pmclua_stage *stage);
 /* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was
- * about: "execute", "enter" (its folder), "pin", "start". Frees what held it. */
-int launch_end(struct held *held, const char **stage);
+ * about: to start, pin, enter its folder or execute. Frees what held it. */
+int launch_end(struct held *held, enum pmclua_stage *stage);
 
 #endif

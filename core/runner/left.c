@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "child.h"
+#include "left.h"
 
 enum { PIDS_MAX = 256 };
 
@@ -20,7 +21,7 @@ static int list_children(int *pids)
 {
     char path[64];
     int count = 0;
-    runner_reap_orphans();
+    child_reap_orphans();
     siginfo_t info;
     if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD)
         return 0;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "memory.h"
 
 enum { NODES = 1024, LINE_BYTES = 64 };
 

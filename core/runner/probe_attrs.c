@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "regions.h"
 #include "calls/samples.h"
+#include "probe_attrs.h"
 
 #if defined __x86_64__ || defined __i386__
 enum { STACK_POINTER = PERF_REG_X86_SP };

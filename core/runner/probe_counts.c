@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "regions.h"
+#include "probe_attrs.h"
+#include "probe_counts.h"
 
 /* ---- clocks ---- */
 
@@ -79,26 +80,26 @@ static int read_group(const struct probe_group *group, uint64_t *words, size_t s
     return got == 0 || words[0] == (uint64_t)group->members ? 0 : -EPROTO;
 }
 
-static size_t group_words(const struct probe_group *group) { return 3 + 2 * (size_t)group->members; }
+static size_t group_u64s(const struct probe_group *group) { return 3 + 2 * (size_t)group->members; }
 
-static void add_reading(const struct event_set *set, const uint64_t *read, uint64_t *words)
+static void add_reading(const struct event_set *set, const uint64_t *read, uint64_t *reading)
 {
     const uint64_t *value = read + 3 + 2;          /* after the leader's */
     for (int k = 0; set && k < set->groups; k++) {
-        words[0] += read[1];
-        words[1] += read[2];
-        words += 2;
+        reading[0] += read[1];
+        reading[1] += read[2];
+        reading += 2;
         for (int m = 0; m < set->group[k].count; m++, value += 2)
-            *words++ += *value;
+            *reading++ += *value;
     }
 }
 
-int probes_read(const struct probes *probes, uint64_t *words)
+int probes_read(const struct probes *probes, uint64_t *reading)
 {
     for (int i = 0; i < probes->groups; i++) {
         const struct probe_group *group = &probes->group[i];
-        uint64_t read[group_words(group)];
-        int result = read_group(group, read, group_words(group));
+        uint64_t read[group_u64s(group)];
+        int result = read_group(group, read, group_u64s(group));
         if (result < 0)
             return result;
         /* A CPU's group says the time there as running, and not for how long its thread ran in all. */
@@ -107,7 +108,7 @@ int probes_read(const struct probes *probes, uint64_t *words)
             read[1] = 0;
         if (probes->clock && is_first && (result = read_clock(probes, group->source, &read[1])) < 0)
             return result;
-        add_reading(probes->set, read, words);
+        add_reading(probes->set, read, reading);
     }
     return 0;
 }
@@ -117,8 +118,8 @@ uint64_t probes_written(const struct probes *probes)
     uint64_t count = 0;
     for (int i = 0; i < probes->groups; i++) {
         const struct probe_group *group = &probes->group[i];
-        uint64_t read[group_words(group)];
-        if (read_group(group, read, group_words(group)) < 0)
+        uint64_t read[group_u64s(group)];
+        if (read_group(group, read, group_u64s(group)) < 0)
             continue;
         for (int k = 0; k < group->members; k++)
             if (group->member[k].sample_type)

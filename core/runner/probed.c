@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "regions.h"
+#include "probed.h"
 
 /* In the file's pages of data: read by its functions. */
 struct code_data { uint64_t stack_pointer, link; };
@@ -105,16 +105,16 @@ static char *map_code(const char *path, size_t code_bytes, size_t data_bytes)
 
 enum { CODE_BYTES = 1, DATA_BYTES, ROUNDS, CALLS, FIRST_MARK, LAST_MARK, FIRST_FUNCTION };
 
-int probed_calls(int count, char **words)
+int probed_calls(int count, char **arguments)
 {
     if (count <= FIRST_FUNCTION)
         return 2;
     size_t number[count];
     for (int i = CODE_BYTES; i < count; i++)
-        number[i] = strtoull(words[i], NULL, 10);
+        number[i] = strtoull(arguments[i], NULL, 10);
     struct rlimit no_core = { 0, 0 };
     setrlimit(RLIMIT_CORE, &no_core);
-    char *code = map_code(words[0], number[CODE_BYTES], number[DATA_BYTES]);
+    char *code = map_code(arguments[0], number[CODE_BYTES], number[DATA_BYTES]);
     if (!code || map_any_address() < 0)
         return 1;
     struct code_data *data = (struct code_data *)(code + number[CODE_BYTES]);
@@ -126,5 +126,20 @@ int probed_calls(int count, char **words)
             call_code(code + number[LAST_MARK], data);
         }
     }
+    return 0;
+}
+
+/* ---- an empty function ---- */
+
+/* Found by its name, in lua/pmclua/experiment/regions.lua. */
+__attribute__((noinline)) void pmclua_empty_call(void)
+{
+    __asm__ volatile("nop" ::: "memory");
+}
+
+int empty_calls(unsigned long count)
+{
+    while (count-- > 0)
+        pmclua_empty_call();
     return 0;
 }

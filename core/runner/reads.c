@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "reads.h"
 
 #if defined __x86_64__
 enum { MACHINE = AUDIT_ARCH_X86_64 };

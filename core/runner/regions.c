@@ -2,118 +2,102 @@
  * regions.c: a command's regions for as long as it runs: probes on it, and a follower of its calls.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe_counts.h"
 #include "regions.h"
 
-struct following {
+struct followed_regions {
     struct probes probes;
     struct follower *follower;
     int pid;
 };
 
-void regions_refuse(struct answer *answer, int errnum, const char *why)
+void regions_refuse(struct answer *answer, int errnum, enum pmclua_stage stage)
 {
-    if (!why) {
+    if (stage == PMCLUA_STAGE_NONE)
         answer->result.outcome = PMCLUA_NOT_COUNTED;
-        return;
-    }
-    char text[64];
-    snprintf(text, sizeof text, "regions: %s", why);
-    answer_refuse(answer, errnum, text);
+    else
+        answer_refuse(answer, errnum, stage, NULL);
 }
 
-static int open_both(struct following *following, struct region_set *regions, const struct event_set *set,
-                     struct pmclua_failure *failure, const char **why)
+static int open_both(struct followed_regions *followed, struct region_set *regions, const struct event_set *set,
+                     struct pmclua_failure *failure, enum pmclua_stage *stage)
 {
-    struct probe_target target = { &following->pid, 1, PMCLUA_ON_EXEC };
-    *why = "memory";
-    int result = follower_new(&following->follower, regions, set);
+    struct probe_target target = { &followed->pid, 1, PMCLUA_ON_EXEC };
+    *stage = PMCLUA_STAGE_REGION_MEMORY;
+    int result = follower_new(&followed->follower, regions, set);
     if (result < 0)
         return result;
-    result = probes_open(&following->probes, regions, set, &target, failure, why);
+    result = probes_open(&followed->probes, regions, set, &target, failure, stage);
     if (result == 0) {
-        *why = "thread";
-        result = follower_start(following->follower, &following->probes);
+        *stage = PMCLUA_STAGE_REGION_THREAD;
+        result = follower_start(followed->follower, &followed->probes);
         if (result < 0)
-            probes_close(&following->probes);
+            probes_close(&followed->probes);
     }
     if (result < 0)
-        follower_free(following->follower);
+        follower_free(followed->follower);
     return result;
 }
 
-int regions_open(struct following **out, struct region_set *regions, const struct event_set *set, int pid,
+int regions_open(struct followed_regions **out, struct region_set *regions, const struct event_set *set, int pid,
                  struct answer *answer)
 {
-    const char *why = "memory";
-    struct following *following = calloc(1, sizeof *following);
+    enum pmclua_stage stage = PMCLUA_STAGE_REGION_MEMORY;
+    struct followed_regions *followed = calloc(1, sizeof *followed);
     int result = -ENOMEM;
-    if (following) {
-        following->pid = pid;
-        result = open_both(following, regions, set, &answer->result.failure, &why);
+    if (followed) {
+        followed->pid = pid;
+        result = open_both(followed, regions, set, &answer->result.failure, &stage);
     }
     if (result < 0) {
-        regions_refuse(answer, -result, why);
-        free(following);
+        regions_refuse(answer, -result, stage);
+        free(followed);
         return result;
     }
-    answer->result.region_path = following->probes.path;
-    *out = following;
+    answer->result.region_path = followed->probes.path;
+    *out = followed;
     return 0;
 }
 
 int regions_totals(const struct probes *probes, struct answer *answer)
 {
-    uint32_t words = probes->set ? probes->set->words : 0;
+    uint32_t count = probes->set ? probes->set->reading_u64s : 0;
     int result = 0;
-    if (!answer->words) {
-        result = answer_words(answer, words);
+    if (!answer->readings) {
+        result = answer_reserve_readings(answer, count);
         if (result == 0)
-            memset(answer->words, 0, words * sizeof *answer->words);
+            memset(answer->readings, 0, count * sizeof *answer->readings);
     }
-    return result < 0 ? result : probes_read(probes, answer->words);
+    return result < 0 ? result : probes_read(probes, answer->readings);
 }
 
 int regions_answer(struct follower *follower, int result, struct answer *answer)
 {
-    uint64_t *words = NULL;
+    uint64_t *block = NULL;
     uint32_t count = 0;
     if (result == 0)
-        result = follower_finish(follower, &words, &count);
+        result = follower_finish(follower, &block, &count);
     if (result < 0) {
-        answer_refuse(answer, -result, "regions: reading");
+        answer_refuse(answer, -result, PMCLUA_STAGE_REGION_READING, NULL);
         return result;
     }
-    answer->regions = words;
-    answer->result.region_words = count;
+    answer->regions = block;
+    answer->result.region_u64s = count;
     return 0;
 }
 
-void regions_close(struct following *following, struct answer *answer)
+void regions_close(struct followed_regions *followed, struct answer *answer)
 {
     int has_ended = answer->result.outcome != PMCLUA_NOT_STARTED;
-    probes_switch(&following->probes, 0);
-    int result = has_ended ? regions_totals(&following->probes, answer) : 0;
-    int stopped = follower_stop(following->follower);
+    probes_switch(&followed->probes, 0);
+    int result = has_ended ? regions_totals(&followed->probes, answer) : 0;
+    int stopped = follower_stop(followed->follower);
     if (has_ended)
-        regions_answer(following->follower, result < 0 ? result : stopped, answer);
-    probes_close(&following->probes);
-    follower_free(following->follower);
-    free(following);
-}
-
-/* Found by its name, in lua/pmclua/experiment/regions.lua. */
-__attribute__((noinline)) void pmclua_empty_call(void)
-{
-    __asm__ volatile("nop" ::: "memory");
-}
-
-int empty_calls(unsigned long count)
-{
-    while (count-- > 0)
-        pmclua_empty_call();
-    return 0;
+        regions_answer(followed->follower, result < 0 ? result : stopped, answer);
+    probes_close(&followed->probes);
+    follower_free(followed->follower);
+    free(followed);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "streams.h"
 
 enum { CAPTURE_DEFAULT = 16 << 20 };
@@ -23,7 +24,7 @@ static int null_device(void)
 static int open_input(const struct stream_choice *choice, struct streams *streams)
 {
     if (choice->inherit_input) {
-        streams->fd[0] = runner_standard(0);
+        streams->fd[0] = descriptors_standard(0);
         return 0;
     }
     if (!choice->input) {
@@ -38,7 +39,7 @@ static int open_output(const struct stream_choice *choice, uint64_t limit, struc
 {
     uint64_t where = choice->output[place - 1];
     if (where == PMCLUA_TO_INHERIT) {
-        streams->fd[place] = runner_standard(place);
+        streams->fd[place] = descriptors_standard(place);
         return 0;
     }
     if (where == PMCLUA_TO_CAPTURE) {

@@ -4,7 +4,7 @@
 #ifndef PMCLUA_RUNNER_STREAMS_H
 #define PMCLUA_RUNNER_STREAMS_H
 
-#include "runner.h"
+#include "answer.h"
 #include "capture.h"
 
 /* What a command's definition says. */

@@ -1,7 +1,7 @@
 /*
- * threads.c: the crew of threads and the reader of a ring, at work for TSan: no kernels, no counters.
+ * threads.c: the team of threads and the reader of a ring, at work for TSan: no kernels, no counters.
  *
- * exit: 0 when every step was done by every seat and every record was read once, in order.
+ * exit: 0 when every step was done by every thread and every record was read once, in order.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -9,31 +9,31 @@
 #include <string.h>
 
 #include "calls/ring.h"
-#include "runner/crew.h"
+#include "runner/team.h"
 
-enum { SEATS = 4, STEPS = 5000, RECORDS = 200000, RING_BYTES = 1 << 13 };
+enum { THREADS = 4, STEPS = 5000, RECORDS = 200000, RING_BYTES = 1 << 13 };
 
-/* ---- the crew ---- */
+/* ---- the team ---- */
 
-static uint64_t met[SEATS];
+static uint64_t met[THREADS];
 
-static void step(struct seat *seat, void *argument)
+static void step(struct team_thread *thread, void *argument)
 {
     uint64_t *expected = argument;
-    crew_meet(seat);
-    if (met[seat->index] == *expected)
-        met[seat->index]++;
+    team_barrier(thread);
+    if (met[thread->index] == *expected)
+        met[thread->index]++;
 }
 
-static int crew_works(void)
+static int team_works(void)
 {
-    struct crew *crew = crew_new(SEATS, NULL);
-    if (!crew)
+    struct team *team = team_new(THREADS, NULL);
+    if (!team)
         return 0;
     for (uint64_t i = 0; i < STEPS; i++)
-        crew_do(crew, step, &i);
-    crew_free(crew);
-    for (int i = 0; i < SEATS; i++)
+        team_do(team, step, &i);
+    team_free(team);
+    for (int i = 0; i < THREADS; i++)
         if (met[i] != STEPS)
             return 0;
     return 1;
@@ -90,7 +90,7 @@ static int ring_works(void)
 
 int main(void)
 {
-    int crew = crew_works(), ring = ring_works();
-    printf("crew %s, ring %s\n", crew ? "works" : "FAILS", ring ? "works" : "FAILS");
-    return crew && ring ? 0 : 1;
+    int team = team_works(), ring = ring_works();
+    printf("team %s, ring %s\n", team ? "works" : "FAILS", ring ? "works" : "FAILS");
+    return team && ring ? 0 : 1;
 }

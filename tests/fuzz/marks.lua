@@ -18,13 +18,13 @@ local function whole(layout, file)
   file:seek "set"
   ffi.copy(bytes, file:read "*a", layout.bytes)
   local words = ffi.cast("uint64_t *", bytes)
-  words[9], words[10], words[12] = 1, 2, 2 * (2 + layout.words)
+  words[9], words[10], words[12] = 1, 2, 2 * (2 + layout.reading_u64s)
   for i = 0, 1 do
     local slot = bytes + layout.slots_at + i * layout.slot_bytes
     ffi.copy(slot + 16, i == 0 and "first" or "second")
     local fields = ffi.cast("uint64_t *", slot + 80)
     fields[0], fields[1], fields[2], fields[6] = 1, 1, 1, 55
-    local entry = ffi.cast("uint64_t *", bytes + layout.log_at) + i * (2 + layout.words)
+    local entry = ffi.cast("uint64_t *", bytes + layout.log_at) + i * (2 + layout.reading_u64s)
     entry[0], entry[1] = i + 1, 55
   end
   return bytes

@@ -77,10 +77,10 @@ local function cut(words, groups, thread)
 end
 
 local function counts_of(result, groups)
-  local counts = cut(result.words, groups, 1)
+  local counts = cut(result.readings, groups, 1)
   counts.outcome, counts.failure, counts.threads = result.outcome, result.failure, {}
   counts.errnum = result.errnum
-  for thread = 1, result.threads do counts.threads[thread] = cut(result.words, groups, thread).values end
+  for thread = 1, result.threads do counts.threads[thread] = cut(result.readings, groups, thread).values end
   return counts
 end
 

@@ -129,7 +129,7 @@ describe("a probe of a function", function()
     local runner = session.new()
     local command = runner:workload(function(message) message:text("argument", path) end)
     local result = runner:run { workload = command, events = runner:events { { attrs = { attr } } } }
-    assert.equal(BY_ONE, result.words[3])
+    assert.equal(BY_ONE, result.readings[3])
     local host = runner.common.runner
     os.execute("kill -TERM " .. host:pid())
     assert.equal("EPIPE", (select(2, host:receive(20e9))))

@@ -444,7 +444,7 @@ describe("records", function()
     local big = 9223372036854775808ULL
     local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1,
       order = 1 }
-    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 2, words = { 1, 1,
+    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 2, readings = { 1, 1,
       big, 1, 1, big - 1ULL } },
       { groups = { { events = { 1 } } }, events = { 1 } }, { {} })
     assert.equal("18446744073709551615", core.decimal(made.counts[1]))
@@ -454,7 +454,7 @@ describe("records", function()
     local record = require "pmclua.experiment.record"
     local step = { cell = { index = 1, workload = { name = "w" }, levels = {} }, pass = 1, index = 1,
       order = 1 }
-    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 1, words = { 1000, 0,
+    local made = record.new(step, { outcome = "done", exit = 0, signal = 0, threads = 1, readings = { 1000, 0,
       0 } },
       { groups = { { events = { 1 } } }, events = { 1 } }, { {} })
     assert.is_nil(made.counts[1])

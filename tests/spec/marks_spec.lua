@@ -277,15 +277,15 @@ describe("marks", function()
       return ffi.string(ffi.new("uint64_t[?]", count, ...), 8 * count)
     end
     -- Two slots are taken and one is filled; of two entries the second is.
-    put(9 * 8, words(1, 2, 0, 2 * (2 + layout.words)))
+    put(9 * 8, words(1, 2, 0, 2 * (2 + layout.reading_u64s)))
     put(layout.slots_at + layout.slot_bytes, words(1, 0) .. "done" .. ("\0"):rep(60) .. words(1, 1, 1))
-    put(layout.log_at + 8 * (2 + layout.words), words(2, 55, 10, 10, 7))
+    put(layout.log_at + 8 * (2 + layout.reading_u64s), words(2, 55, 10, 10, 7))
     file:close()
     local marks = table_of_marks:read()
     table_of_marks:close()
     assert.equal(1, #marks)
     assert.same({ "done", 1 }, { marks[1].name, #marks[1].entries })
-    assert.same({ 10, 10, 7 }, marks[1].entries[1].words)
+    assert.same({ 10, 10, 7 }, marks[1].entries[1].reading)
   end)
 
   it("show what a mark itself costs", function()

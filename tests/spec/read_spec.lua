@@ -76,7 +76,7 @@ local function run(job)
 end
 
 local function faults_of(workload, events, pages)
-  return run({ workload = workload, events = events, iterations = pages }).words[3]
+  return run({ workload = workload, events = events, iterations = pages }).readings[3]
 end
 
 describe("counters of kernels", function()
@@ -104,7 +104,7 @@ describe("counters of kernels", function()
     for _ = 1, 3 do
       local result = run { workload = workload, events = events, iterations = 100 }
       assert.equal("toggle", result.method)
-      local enabled, running, faults = unpack(result.words)
+      local enabled, running, faults = unpack(result.readings)
       assert.equal(enabled, running)
       assert.is_true(enabled <= result.wall_ns)
       assert.equal(100, faults)

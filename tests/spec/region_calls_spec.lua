@@ -45,7 +45,7 @@ describe("a quantile of calls that were not kept", function()
       observed_ns = 0, calls = { values = function() return {} end } }
     return require("pmclua.result.calls").new({ command = "c", events = {},
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
-      { { result = { outcome = "done", wall_ns = 1, words = {}, regions = found }, columns = {} } })[1]
+      { { result = { outcome = "done", wall_ns = 1, readings = {}, regions = found }, columns = {} } })[1]
   end
 
   it("lies between two buckets as it would between two values", function()
@@ -65,7 +65,7 @@ describe("a region's share of the run", function()
     local event = { name = "e", field = "e" }
     local result = require("pmclua.result.calls").new({ command = "c", events = { event },
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
-      { { result = { outcome = "done", wall_ns = 400, words = { 400, 100, 10 }, regions = found },
+      { { result = { outcome = "done", wall_ns = 400, readings = { 400, 100, 10 }, regions = found },
         columns = { 4 } } })
     local values = result[1]:values "e"
     assert.same({ "scaled", 20, 0.5 }, { values.status, values.sum, values.share })

@@ -169,8 +169,8 @@ describe("the runner", function()
     for _, n in ipairs { 1, 100, 1000 } do
       local id = kernel("touch", { parameter = "n=" .. n })
       run(id, { in_runner = true })
-      assert.equal(n, run(id, { in_runner = true }).words[3])
-      assert.equal(3 * n, run(id, { in_runner = true, iterations = 3 }).words[3])
+      assert.equal(n, run(id, { in_runner = true }).readings[3])
+      assert.equal(3 * n, run(id, { in_runner = true, iterations = 3 }).readings[3])
     end
   end)
 
@@ -179,7 +179,7 @@ describe("the runner", function()
     local id, faults = kernel "empty", {}
     run(id, { in_runner = true })
     runner:run_each({ workload = id, events = events, repetitions = 100, in_runner = true },
-      function(result) faults[#faults + 1] = result.words[3] end)
+      function(result) faults[#faults + 1] = result.readings[3] end)
     assert.equal(100, #faults)
     for _, count in ipairs(faults) do assert.equal(0, count) end
   end)
@@ -188,21 +188,21 @@ describe("the runner", function()
     support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
     local id = kernel "counted"
-    for i = 1, 3 do assert.equal(i, run(id, { in_runner = true }).words[3]) end
+    for i = 1, 3 do assert.equal(i, run(id, { in_runner = true }).readings[3]) end
   end)
 
   it("counts the threads and children that a kernel starts itself (C, E)", function()
     support.need_unwatched "a watcher has page faults of its own"
     support.need(support.have "cc", "no C compiler")
-    local alone = run_kernel("touch", { parameter = "n=1" }).words[3]
+    local alone = run_kernel("touch", { parameter = "n=1" }).readings[3]
     assert.equal(1, alone)
     local id = kernel "threads"
     run(id, { in_runner = true })
     local one, three = run(id, { in_runner = true }), run(id, { in_runner = true, iterations = 3 })
     -- A thread's own stack and its first steps cost the same few faults each.
-    assert.is_true(one.words[3] >= 100 and one.words[3] < 110, one.words[3])
-    assert.equal(3 * one.words[3], three.words[3])
-    assert.is_true(run_kernel("fork_touch").words[3] >= 100)
+    assert.is_true(one.readings[3] >= 100 and one.readings[3] < 110, one.readings[3])
+    assert.equal(3 * one.readings[3], three.readings[3])
+    assert.is_true(run_kernel("fork_touch").readings[3] >= 100)
   end)
 
   it("starts several threads at a barrier, each with its own counts", function()
@@ -211,8 +211,8 @@ describe("the runner", function()
     run(id, { in_runner = true })
     local result = run(id, { in_runner = true })
     assert.equal(3, result.threads)
-    assert.equal(12, #result.words)
-    for thread = 0, 2 do assert.equal(100, result.words[thread * 4 + 3]) end
+    assert.equal(12, #result.readings)
+    for thread = 0, 2 do assert.equal(100, result.readings[thread * 4 + 3]) end
   end)
 
   it("interleaves kernels and commands without losing either's counts", function()
@@ -224,8 +224,8 @@ describe("the runner", function()
     local faults = {}
     for _ = 1, 5 do
       assert.equal("done", run(sh).outcome)
-      faults[#faults + 1] = run(touch, { in_runner = true }).words[3]
-      faults[#faults + 1] = run(threads, { in_runner = true }).words[7]
+      faults[#faults + 1] = run(touch, { in_runner = true }).readings[3]
+      faults[#faults + 1] = run(threads, { in_runner = true }).readings[7]
     end
     for i = 3, 10 do assert.equal(i % 2 == 1 and 70 or 30, faults[i]) end
   end)
@@ -242,7 +242,7 @@ describe("the runner", function()
       assert.equal(case.signal or 0, result.signal)
       if case.exit then assert.equal(case.exit, result.exit) end
       run(good, { in_runner = true })
-      assert.equal(5, run(good, { in_runner = true }).words[3])
+      assert.equal(5, run(good, { in_runner = true }).readings[3])
     end)
   end
 
@@ -253,7 +253,7 @@ describe("the runner", function()
     run(nap, { in_runner = true })
     for _ = 1, 3 do
       run(noise, { in_runner = true })
-      assert.equal(0, run(nap, { in_runner = true }).words[3])
+      assert.equal(0, run(nap, { in_runner = true }).readings[3])
     end
   end)
 
@@ -263,7 +263,7 @@ describe("the runner", function()
     run(noise, { in_runner = true })
     for _ = 1, 3 do
       run(nap, { in_runner = true })
-      assert.is_true(run(noise, { in_runner = true }).words[3] > 0)
+      assert.is_true(run(noise, { in_runner = true }).readings[3] > 0)
     end
   end)
 
@@ -274,7 +274,7 @@ describe("the runner", function()
     run(good, { in_runner = true })
     for _ = 1, 5 do
       assert.equal("done", run(forks, { in_runner = true }).outcome)
-      assert.equal(10, run(good, { in_runner = true }).words[3])
+      assert.equal(10, run(good, { in_runner = true }).readings[3])
     end
   end)
 
@@ -349,11 +349,26 @@ describe("the runner", function()
     assert.equal("done", run_kernel("empty").outcome)
   end)
 
+  it("says at which stage a command could not begin, and with which folder, input or program", function()
+    local function refused(fields, layout)
+      local result = run(runner:workload(function(message)
+        message:text("argument", fields.argument or "/bin/true")
+        if fields.directory then message:text("directory", fields.directory) end
+        if fields.stdin then message:text("stdin", fields.stdin) end
+      end), { layout = layout })
+      return { result.outcome, result.stage, core.errno_name(result.errnum), result.output }
+    end
+    assert.same({ "not-started", "enter", "ENOENT", "/no\nfolder" }, refused { directory = "/no\nfolder" })
+    assert.same({ "not-started", "read", "ENOENT", "/no/input" }, refused { stdin = "/no/input" })
+    assert.same({ "not-started", "execute", "ENOENT", "/no/program" }, refused { argument = "/no/program" })
+    assert.same({ "not-started", "node", "EINVAL", "" }, refused({}, { node = 5000 }))
+  end)
+
   it("counts a command with all its children from exec to the end", function()
     local result = run(command("sh", "-c", "true; true; exit 7"))
     assert.equal("done", result.outcome)
     assert.equal(7, result.exit)
-    assert.is_true(result.words[3] > run(command "true").words[3])
+    assert.is_true(result.readings[3] > run(command "true").readings[3])
     assert.is_true(result.wall_ns > 0)
   end)
 

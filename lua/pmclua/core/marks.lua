@@ -28,7 +28,7 @@ local function up_to(bytes, multiple) return math.ceil(bytes / multiple) * multi
 ---@class pmclua.core.MarkLayout where things are in the file
 ---@field groups integer
 ---@field events integer
----@field words integer of one reading
+---@field reading_u64s integer of one reading
 ---@field slots integer
 ---@field slot_bytes integer
 ---@field slots_at integer
@@ -43,11 +43,12 @@ local function up_to(bytes, multiple) return math.ceil(bytes / multiple) * multi
 function M.layout(groups, options)
   local events = 0
   for _, group in ipairs(groups) do events = events + #group.attrs end
-  local words = 2 * #groups + events
-  local slot_bytes = up_to(SLOT_HEAD_BYTES + 8 * math.max(1, words), 64)
+  local reading_u64s = 2 * #groups + events
+  local slot_bytes = up_to(SLOT_HEAD_BYTES + 8 * math.max(1, reading_u64s), 64)
   local slots_at = up_to(8 * HEADER_WORDS + EVENT_BYTES * events, 64)
-  local log_at, log_words = slots_at + options.slots * slot_bytes, options.log_entries * (2 + words)
-  return { groups = #groups, events = events, words = words, slots = options.slots, slot_bytes = slot_bytes,
+  local log_at, log_words = slots_at + options.slots * slot_bytes, options.log_entries * (2 + reading_u64s)
+  return { groups = #groups, events = events, reading_u64s = reading_u64s, slots = options.slots,
+    slot_bytes = slot_bytes,
     slots_at = slots_at, log_at = log_at, log_words = log_words, bytes = log_at + 8 * log_words }
 end
 
@@ -116,7 +117,7 @@ end
 -- Counts and times of a reading. The highest bit is none of a sum's.
 local function reading_of(pointer, layout)
   local words = {}
-  for i = 1, layout.words do
+  for i = 1, layout.reading_u64s do
     if pointer[i - 1] >= 2ULL ^ 63 then damaged("a count is %s", core.decimal(EXACT(pointer[i - 1]))) end
     words[i] = EXACT(pointer[i - 1])
   end
@@ -149,7 +150,7 @@ end
 ---@field too_deep integer
 ---@field uncounted integer
 ---@field wall_ns number
----@field words (number|ffi.cdata*)[]
+---@field reading (number|ffi.cdata*)[]
 
 local FIELDS = { "threads", "begun", "ended", "stray", "too_deep", "uncounted", "wall_ns" }
 
@@ -163,7 +164,7 @@ local function slot_of(bytes, at, layout)
   for i, field in ipairs(FIELDS) do
     slot[field] = number_of(words[i - 1], ("'%s' of a mark"):format(field))
   end
-  slot.words = reading_of(words + #FIELDS, layout)
+  slot.reading = reading_of(words + #FIELDS, layout)
   return slot
 end
 
@@ -182,7 +183,7 @@ end
 
 -- The entries of the log that were written to their end, in order.
 local function log_of(file, layout, facts, slots)
-  local width = 2 + layout.words
+  local width = 2 + layout.reading_u64s
   local count = math.floor(math.min(facts.log_used, layout.log_words) / width)
   if count == 0 then return {} end
   local words, list = words_at(file, layout.log_at, count * width), {}
@@ -192,7 +193,7 @@ local function log_of(file, layout, facts, slots)
     if number > 0 then
       if not slots[number] or slots[number].threads == 0 then damaged("there is no mark %d", number) end
       list[#list + 1] = { slot = number, wall_ns = number_of(at[1], "a time"),
-        words = reading_of(at + 2, layout) }
+        reading = reading_of(at + 2, layout) }
     end
   end
   return list
@@ -201,7 +202,7 @@ end
 ---@class pmclua.core.MarkTable what a program left
 ---@field facts table { processes, slots_used, lost, log_used, refused_errno, refused_event (from 1) }
 ---@field slots pmclua.core.MarkSlot[]
----@field log { slot: integer, wall_ns: number, words: (number|ffi.cdata*)[] }[] slot: from 1, one that was used
+---@field log { slot: integer, wall_ns: number, reading: (number|ffi.cdata*)[] }[] slot: from 1, one that was used
 
 --- Reads a table that a program has used; nil and what of it cannot be true.
 ---@param file file*

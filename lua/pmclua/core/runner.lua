@@ -16,6 +16,17 @@ local OUTCOMES = {
   [C.PMCLUA_MISSED] = "missed",
 }
 
+-- What was being done when a repetition could not be started: of a workload, and of following regions.
+local STAGES, REGION_STAGES = {}, {}
+for _, name in ipairs { "definition", "node", "kernel", "start", "pin", "enter", "read", "execute",
+  "wait" } do
+  STAGES[C["PMCLUA_STAGE_" .. name:upper()]] = name
+end
+for _, name in ipairs { "memory", "file", "definition", "target", "cpu", "groups", "leader", "inherit",
+  "probe", "ring", "clock", "thread", "reading", "termination" } do
+  REGION_STAGES[C["PMCLUA_STAGE_REGION_" .. name:upper()]] = name
+end
+
 --- The exit status of a runner that lost its connection.
 M.CUT_OFF = C.PMCLUA_CUT_OFF
 
@@ -95,27 +106,28 @@ function Runner:send(message)
 end
 
 local function result_table(result)
-  local words, raw = {}, C.pmclua_result_words(result)
-  for i = 1, result.words do words[i] = exact(raw[i - 1]) end
+  local readings, raw = {}, C.pmclua_result_readings(result)
+  for i = 1, result.reading_u64s do readings[i] = exact(raw[i - 1]) end
   local text = C.pmclua_result_text(result)
   local outcome = OUTCOMES[result.outcome]
   return {
     outcome = outcome, exit = result.exit_code, signal = result.signal, errnum = result.errnum,
+    stage = STAGES[result.stage], region_stage = REGION_STAGES[result.stage],
     start_ns = exact(result.start_ns), wall_ns = exact(result.wall_ns), iterations = exact(result.iterations),
     user_ns = exact(result.user_ns), system_ns = exact(result.system_ns),
     max_rss_bytes = result.max_rss_bytes > 0 and exact(result.max_rss_bytes) or nil,
     minor_faults = exact(result.minor_faults), major_faults = exact(result.major_faults),
     voluntary_switches = exact(result.voluntary_switches),
     involuntary_switches = exact(result.involuntary_switches),
-    sequence = tonumber(result.sequence), threads = result.threads, words = words,
-    method = core.private_method(result.method), births = result.births ~= 0,
+    sequence = tonumber(result.sequence), threads = result.threads, readings = readings,
+    method = core.private_method(result.method),
     left = result.left > 0 and { count = result.left, pid = result.first_left.pid,
       name = ffi.string(result.first_left.name) } or nil,
     unseen = result.unseen ~= 0 and core.errno_name(result.unseen) or nil,
     dropped = result.drops > 0 and ffi.string(result.drop.name) or nil,
     output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
-    regions = result.region_words > 0
+    regions = result.region_u64s > 0
       and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
     failure = outcome == "not-counted" and core.private_failure_table(result.failure) or nil,
   }

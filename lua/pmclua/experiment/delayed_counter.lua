@@ -38,7 +38,7 @@ local function result_of(command, ended, start_ns)
   local now = core.now_ns()
   return { outcome = ended or result.outcome, lost = result.lost, exit = result.exit, signal = result.signal,
     errnum = result.errnum or 0, start_ns = start_ns, wall_ns = start_ns and now - start_ns,
-    iterations = 1, threads = 1, words = {}, output = result.output or "", errors = result.errors or "" }
+    iterations = 1, threads = 1, readings = {}, output = result.output or "", errors = result.errors or "" }
 end
 
 -- Runs the command; calls `begin` when the delay has passed.

@@ -96,7 +96,7 @@ end
 -- A recursive call is within the outermost one, which alone is in the sum.
 local function sum_part(calls, found, result)
   local part = record.region_part(calls.name, result)
-  part.words = reading_of(calls, found.outermost)
+  part.readings = reading_of(calls, found.outermost)
   if calls:is_switching() then
     part.iterations, part.wall_ns = found.total[DURATION].n, found.total[DURATION].sum
   else

@@ -93,7 +93,7 @@ local function sum_part(mark, result)
   for _, slot in ipairs(mark.slots) do
     part.wall_ns = part.wall_ns + slot.wall_ns
     if slot.ended > slot.uncounted then
-      append(part.words, slot.words)
+      append(part.readings, slot.reading)
       part.threads = part.threads + 1
     end
   end
@@ -122,7 +122,7 @@ function Marking:around(pass, fn)
     if marks.has_moved(mark) then mark = { name = mark.name, slots = {}, entries = {}, ended = 0 } end
     if self.regions.entries then
       for _, entry in ipairs(mark.entries) do
-        table.insert(result.parts, parts.entry(mark.name, result, entry.wall_ns, entry.words))
+        table.insert(result.parts, parts.entry(mark.name, result, entry.wall_ns, entry.reading))
       end
     elseif mark.ended > 0 then
       table.insert(result.parts, sum_part(mark, result))

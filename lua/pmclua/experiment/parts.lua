@@ -30,10 +30,10 @@ end
 ---@param name string of the region
 ---@param result table of the repetition
 ---@param wall_ns number
----@param words table enabled, running and counts, as a group is read
-function M.entry(name, result, wall_ns, words)
+---@param reading table enabled, running and counts, as a group is read
+function M.entry(name, result, wall_ns, reading)
   local part = record.region_part(name, result)
-  part.is_entry, part.iterations, part.wall_ns, part.words = true, 1, wall_ns, words
+  part.is_entry, part.iterations, part.wall_ns, part.readings = true, 1, wall_ns, reading
   return part
 end
 

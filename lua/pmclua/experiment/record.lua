@@ -8,14 +8,14 @@ local COPIED = { "start_ns", "wall_ns", "iterations", "user_ns", "system_ns", "m
   "major_faults", "voluntary_switches", "involuntary_switches" }
 
 --- The readings of one thread: counts, enabled and running by event index.
-local function thread_counts(words, place, pass)
+local function thread_counts(readings, place, pass)
   local counts, enabled, running = {}, {}, {}
   for _, group in ipairs(pass.groups) do
-    local enabled_ns, running_ns = words[place], words[place + 1]
+    local enabled_ns, running_ns = readings[place], readings[place + 1]
     place = place + 2
     for _, index in ipairs(group.events) do
       enabled[index], running[index] = enabled_ns, running_ns
-      if running_ns ~= 0 then counts[index] = words[place] end
+      if running_ns ~= 0 then counts[index] = readings[place] end
       place = place + 1
     end
   end
@@ -62,8 +62,10 @@ function record.new(step, result, pass, events, why)
   }
   for _, name in ipairs(COPIED) do made[name] = result[name] end
   local threads, place = {}, 1
-  if #result.words > 0 then
-    for i = 1, math.max(1, result.threads) do threads[i], place = thread_counts(result.words, place, pass) end
+  if #result.readings > 0 then
+    for i = 1, math.max(1, result.threads) do
+      threads[i], place = thread_counts(result.readings, place, pass)
+    end
   end
   for _, thread in ipairs(threads) do add_thread(made, thread, pass) end
   if #threads > 1 then made.threads = threads end
@@ -79,8 +81,8 @@ end
 ---@param pass { groups: table[], events: integer[] }
 ---@return table<integer, number|ffi.cdata*>?
 function record.counts(result, pass)
-  if #result.words == 0 then return nil end
-  return (thread_counts(result.words, 1, pass)).counts
+  if #result.readings == 0 then return nil end
+  return (thread_counts(result.readings, 1, pass)).counts
 end
 
 --- Records of the parts of a repetition: of CPUs, threads or regions, each with the field that says which.
@@ -102,7 +104,7 @@ end
 ---@return table part
 function record.region_part(name, result)
   return { field = "region", value = name, outcome = result.outcome, exit = result.exit,
-    signal = result.signal, start_ns = result.start_ns, threads = 1, words = {} }
+    signal = result.signal, start_ns = result.start_ns, threads = 1, readings = {} }
 end
 
 --- What the entries of a region that are numbered together have in common.

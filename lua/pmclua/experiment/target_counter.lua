@@ -27,9 +27,9 @@ local function switch(opened, method)
 end
 
 -- What one part of the target counted. It has no resource usage of the command.
-local function part_of(opened, number, result, words)
+local function part_of(opened, number, result, readings)
   local part = opened.parts[number]
-  return { field = part.field, value = part.value, words = words, threads = 1, outcome = result.outcome,
+  return { field = part.field, value = part.value, readings = readings, threads = 1, outcome = result.outcome,
     exit = result.exit, signal = result.signal, start_ns = result.start_ns, wall_ns = result.wall_ns,
     iterations = result.iterations }
 end
@@ -37,7 +37,7 @@ end
 -- Counts that are known to be incomplete are dropped.
 local function forget_counts(result)
   for _, part in ipairs { result, unpack(result.parts) } do
-    for i in ipairs(part.words) do part.words[i] = 0 end
+    for i in ipairs(part.readings) do part.readings[i] = 0 end
   end
 end
 
@@ -57,13 +57,13 @@ function M.count(opened, run)
   opened:read_into(after)
   if has_begun then switch(opened, "stop") end
   if not ok then error(result, 0) end
-  result.words, result.threads, result.parts = {}, 1, {}
+  result.readings, result.threads, result.parts = {}, 1, {}
   if not has_begun then return result end
   opened:subtract(before, after, after)
-  result.words = opened:words(after, 0)
+  result.readings = opened:reading(after, 0)
   result.dropped = opened.dropped.name
   for number in ipairs(opened.parts) do
-    result.parts[number] = part_of(opened, number, result, opened:words(after, number))
+    result.parts[number] = part_of(opened, number, result, opened:reading(after, number))
   end
   if result.dropped then forget_counts(result) end
   return result

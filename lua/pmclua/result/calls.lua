@@ -385,7 +385,7 @@ function M.new(about, runs)
   for _, run in ipairs(runs) do
     self.cost_unknown = self.cost_unknown or run.cost_unknown
     run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
-    for i, word in ipairs(run.result.words) do run.whole[i + 1] = tonumber(word) end
+    for i, word in ipairs(run.result.readings) do run.whole[i + 1] = tonumber(word) end
     run.ran = run.whole[ENABLED] and share_on_pmu(run.whole) or 1
     self.ran = math.min(self.ran or 1, run.ran)
   end

@@ -134,9 +134,10 @@ function Command:define(message, levels, options)
   if options and options.pin then message:text("cpus", options.pin) end
 end
 
--- The runner's words for what could not be done, in words that say more.
+-- What the runner could not do, by its stage.
 local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs",
-  start = "start", ["wait for"] = "learn the end of" }
+  start = "start", wait = "learn the end of", node = "take memory from that NUMA node for",
+  definition = "define" }
 
 local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it "
   .. "gains rights, and the OS kernel shows nothing of such a program; make it readable, or run as root"
@@ -158,9 +159,10 @@ end
 
 --- Why a result says that the command was not started: an error object.
 function Command:refusal(result)
-  local operation, subject = result.output:match "^(.-)\n(.*)$"
-  if operation == "execute" or operation == nil then subject = self.argv[1] end
-  return explain.system(result.errnum, OPERATIONS[operation] or operation or "execute", subject)
+  local is_named = result.stage == "enter" or result.stage == "read" or result.stage == "pin"
+    or result.stage == "start"
+  return explain.system(result.errnum, OPERATIONS[result.stage] or "execute",
+    is_named and result.output or self.argv[1])
 end
 
 return command

@@ -84,7 +84,7 @@ local function method_of(open)
 end
 
 --- The differences; none (absent, not 0) where a read failed.
-local function words_of(open, is_whole)
+local function readings_of(open, is_whole)
   local words = {}
   if not is_whole then return words end
   for _, group in ipairs(open) do
@@ -109,8 +109,8 @@ function Function:measure(open, levels)
   collectgarbage "restart"
   if not ok then error(why, 0) end
   return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
-    iterations = 1, threads = 1, words = words_of(open, is_whole), method = method_of(open), output = "",
-    errors = "" }
+    iterations = 1, threads = 1, readings = readings_of(open, is_whole), method = method_of(open),
+    output = "", errors = "" }
 end
 
 function Function.close_groups(_, open)

@@ -187,6 +187,7 @@ function Kernel:complaint(result)
   elseif result.outcome == "timed-out" then return what .. " ran into its time limit"
   elseif result.outcome == "not-started" then
     return ("%s cannot be run: %s"):format(what, result.output ~= "" and result.output
+      or result.stage == "node" and "no memory from that NUMA node: " .. core.errno_text(result.errnum)
       or core.errno_text(result.errnum))
   end
 end

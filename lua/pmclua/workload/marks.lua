@@ -123,7 +123,7 @@ function M.read(file, layout, most_ns)
   for _, entry in ipairs(found.log) do table.insert(found.slots[entry.slot].mark.entries, entry) end
   local facts = found.facts
   local beyond = math.max(0, facts.log_used - layout.log_words)
-  facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.words)) or 0
+  facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.reading_u64s)) or 0
   return marks, facts
 end
 

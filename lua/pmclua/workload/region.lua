@@ -257,7 +257,7 @@ end
 ---@param result table of Session:run
 ---@return pmclua.Problem?
 function M.refusal(result)
-  local step = result.outcome == "not-started" and (result.output or ""):match "^regions: (.*)$"
+  local step = result.region_stage
   return step and require("pmclua.workload.region_refusal").problem(step, result.errnum) or nil
 end
 

@@ -154,7 +154,7 @@ local function death(self, job, outcome, kill, lost)
     lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
   end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
-  return { outcome = outcome, lost = lost, exit = exit, signal = signal, words = {}, threads = 0,
+  return { outcome = outcome, lost = lost, exit = exit, signal = signal, readings = {}, threads = 0,
     output = "", errors = "" }
 end
 

@@ -29,8 +29,8 @@ local function alone(read) return { read = read, attrs = { lab.instructions { in
 --- What the first event of the first group counts beside the kernel.
 local function overhead(read)
   local list = run("turns_2", { alone(read) }, 1)
-  for _, result in ipairs(list) do assert.equal(list[1].words[3], result.words[3]) end
-  return list[1].words[3] - 3, list[1].method
+  for _, result in ipairs(list) do assert.equal(list[1].readings[3], result.readings[3]) end
+  return list[1].readings[3] - 3, list[1].method
 end
 
 describe("in the lab, a reading in user space", function()
@@ -47,7 +47,7 @@ describe("in the lab, a reading in user space", function()
     for _, turns in ipairs { 1, 10, 1000, 100000 } do
       for _, result in ipairs(run("turns_2", { alone "user", alone "syscall" }, turns)) do
         assert.equal("syscall", result.method)         -- of both together
-        local user, system = result.words[3], result.words[6]
+        local user, system = result.readings[3], result.readings[6]
         first = first or { user = user - 2 * turns, system = system - 2 * turns }
         assert.equal(first.user, user - 2 * turns)
         assert.equal(first.system, system - 2 * turns)
@@ -61,7 +61,7 @@ describe("in the lab, a reading in user space", function()
     local fixed
     for _, turns in ipairs { 1000, 3000000 } do
       for _, result in ipairs(run("turns_7", { group }, turns)) do
-        local enabled, running, first, cycles, second, third = unpack(result.words)
+        local enabled, running, first, cycles, second, third = unpack(result.readings)
         assert.equal("user", result.method)
         assert.equal(enabled, running)
         assert.is_true(enabled <= result.wall_ns)
@@ -77,7 +77,7 @@ describe("in the lab, a reading in user space", function()
   it("costs the measured code less than a tenth of what read(2) costs it", function()
     local user, method = overhead "user"
     local both = { read = "syscall", attrs = { lab.instructions { exclude_kernel = 0 } } }
-    local system = run("turns_2", { both }, 1)[1].words[3] - 3
+    local system = run("turns_2", { both }, 1)[1].readings[3] - 3
     assert.equal("user", method)
     assert.is_true(10 * user <= system, ("%d against %d instructions"):format(user, system))
   end)
@@ -103,7 +103,7 @@ describe("in the lab, a reading in user space", function()
     for i = 1, 10 do groups[i] = alone "user" end
     for _, result in ipairs(run("turns_2", groups, turns)) do
       for i = 0, #groups - 1 do
-        local enabled, running, count = unpack(result.words, 3 * i + 1, 3 * i + 3)
+        local enabled, running, count = unpack(result.readings, 3 * i + 1, 3 * i + 3)
         assert.is_true(running <= enabled)
         if running > 0 then
           assert.is_near(1, count * enabled / running / (2 * turns), 0.05)

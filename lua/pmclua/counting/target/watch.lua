@@ -342,11 +342,11 @@ function Watch:subtract(earlier, later, out)
   end
 end
 
---- The words of a reading's part as a result has them, exact.
+--- The values of a reading's part as a result has them, exact.
 ---@param room any
 ---@param number integer 0: the sum
 ---@return (number|ffi.cdata*)[]
-function Watch:words(room, number)
+function Watch:reading(room, number)
   local list, offset = {}, self.width * number
   for i = 1, self.width do list[i] = core.word(room, offset + i) end
   return list

@@ -1,5 +1,5 @@
 /*
- * attach.c: the calls of a process that runs already, with a bound on what following them costs it.
+ * attachment.c: the calls of a process that runs already, with a bound on what following them costs it.
  *
  * Where there is a bound, probes are on in windows: a window ends when its samples have cost what may be
  * spent at once, and the next begins when the cost so far is within the bound again, taken over all the time
@@ -17,6 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attachment.h"
+#include "channel.h"
+#include "child.h"
+#include "probe_counts.h"
 #include "regions.h"
 
 enum {
@@ -162,7 +166,7 @@ static void look_at_target(struct attached *attached, int timeout_ms)
     int is_gone = attached->ended >= 0 ? (ready.revents & POLLIN) != 0
                                        : kill((int)attached->attachment->pid, 0) < 0 && errno == ESRCH;
     attached->target_ended |= is_gone;
-    attached->is_over |= is_gone || runner_is_asked() || runner_is_terminated() ||
+    attached->is_over |= is_gone || channel_has_message() || termination_waits() ||
                          pmclua_now_ns() >= attached->limit_ns;
 }
 
@@ -231,21 +235,21 @@ static int follow_open(struct attached *attached, struct probes *probes, struct 
 }
 
 /* Probes on, until something ends it. */
-static int window(struct attached *attached, struct answer *answer, const char **why)
+static int window(struct attached *attached, struct answer *answer, enum pmclua_stage *stage)
 {
     int *tids, first = (int)attached->attachment->pid, count = list_threads(first, &tids);
     struct probe_target target = { tids, count, 0 };
     if (count > 0 && attached->attachment->regions->one_thread)
         target = (struct probe_target){ &first, 1, 0 };
     struct probes probes;
-    *why = "target";
+    *stage = PMCLUA_STAGE_REGION_TARGET;
     int result = -ESRCH;
     if (count > 0)
         result = probes_open(&probes, attached->attachment->regions, attached->set, &target,
-                             &answer->result.failure, why);
+                             &answer->result.failure, stage);
     if (result == 0) {
         answer->result.region_path = probes.path;
-        *why = "thread";
+        *stage = PMCLUA_STAGE_REGION_THREAD;
         for (int i = 0; i < count; i++)
             follower_name(attached->follower, first, tids[i]);
         result = follow_open(attached, &probes, answer);
@@ -257,10 +261,10 @@ static int window(struct attached *attached, struct answer *answer, const char *
 
 static int follow_all(struct attached *attached, struct answer *answer)
 {
-    const char *why = NULL;
+    enum pmclua_stage stage = PMCLUA_STAGE_NONE;
     int result = 0, windows = 0;
     while (!attached->is_over && result == 0) {
-        result = window(attached, answer, &why);
+        result = window(attached, answer, &stage);
         /* It ended while it was not looked at. */
         if (result == -ESRCH && windows > 0) {
             attached->target_ended = attached->is_over = 1;
@@ -271,7 +275,7 @@ static int follow_all(struct attached *attached, struct answer *answer)
             wait_while_off(attached);
     }
     if (result < 0)
-        regions_refuse(answer, -result, why);
+        regions_refuse(answer, -result, stage);
     return result;
 }
 
@@ -294,10 +298,10 @@ void attachment_run(struct attachment *attachment, const struct event_set *set, 
     answer->result.start_ns = attached.start_ns;
     int result = follower_new(&attached.follower, attachment->regions, set);
     if (result < 0) {
-        regions_refuse(answer, -result, "memory");
+        regions_refuse(answer, -result, PMCLUA_STAGE_REGION_MEMORY);
         return;
     }
-    runner_defer_termination(1);
+    termination_defer(1);
     attached.ended = (int)syscall(SYS_pidfd_open, attachment->pid, 0);
     watch_programs(&attached);
     if (follow_all(&attached, answer) == 0) {
@@ -309,5 +313,5 @@ void attachment_run(struct attachment *attachment, const struct event_set *set, 
     follower_free(attached.follower);
     if (attached.ended >= 0)
         close(attached.ended);
-    runner_defer_termination(0);
+    termination_defer(0);
 }

@@ -1,14 +1,14 @@
 /*
- * keep.c: software events kept open so that others of their kind open and close quickly.
+ * event_kinds.c: software events kept open so that others of their kind open and close quickly.
  *
  * The OS kernel patches its own code when the first software event of a kind is opened and when the last one
  * is closed (24 µs together on two CPUs, measured). A set that is opened anew for each repetition would pay
  * each time: so one stopped event of each of its kinds stays open, which counts nothing. Tracepoints are their
- * set's to hold (runner_events.c): an open event of a probe keeps its definition from being removed.
+ * set's to hold (event_set.c): an open event of a probe keeps its definition from being removed.
  */
 #include <linux/perf_event.h>
 
-#include "runner.h"
+#include "event_set.h"
 
 enum { MOST = 64 };                /* kinds: descriptors are few */
 
@@ -35,7 +35,7 @@ static void keep(uint64_t config)
     pmclua_open(&attr, 0, -1, -1, 0);
 }
 
-void events_keep_quick(const struct event_set *set)
+void event_set_keep_kinds_open(const struct event_set *set)
 {
     for (int i = 0; set && i < set->groups; i++)
         for (int k = 0; k < set->group[i].count; k++) {

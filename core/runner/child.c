@@ -1,5 +1,5 @@
 /*
- * signals.c: the command that may have to be killed: at its time limit, or with the runner.
+ * child.c: the command that may have to be killed: at its time limit, or with the runner.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "channel.h"
+#include "child.h"
 
 static volatile sig_atomic_t watched, limit_hit, deferring, terminated;
 
@@ -52,23 +53,23 @@ static void on_terminate(int signal)
     if (!deferring)
         die_of(signal);
     terminated = signal;
-    runner_hear_no_more();
+    channel_hear_no_more();
     errno = errnum;
 }
 
-void runner_defer_termination(int on)
+void termination_defer(int on)
 {
     deferring += on ? 1 : -1;
     if (!deferring && terminated)
         die_of(terminated);
 }
 
-int runner_is_terminated(void) { return terminated != 0; }
+int termination_waits(void) { return terminated != 0; }
 
 /* A handler, not SIG_IGN, which executed programs would inherit. */
 static void on_interrupt(int signal) { (void)signal; }
 
-void runner_watch(int pid) { watched = pid; }
+void child_watch(int pid) { watched = pid; }
 
 static void set_timer(uint64_t ns)
 {
@@ -78,19 +79,19 @@ static void set_timer(uint64_t ns)
     setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-void runner_limit(uint64_t timeout_ns)
+void child_limit(uint64_t timeout_ns)
 {
     limit_hit = 0;
     if (timeout_ns > 0)
         set_timer(timeout_ns);
 }
 
-void runner_disarm(void) { set_timer(0); }
+void child_disarm(void) { set_timer(0); }
 
-int runner_limit_hit(void) { return limit_hit; }
+int child_hit_limit(void) { return limit_hit; }
 
 /* An interrupt from the terminal is for who asked; one that our parent ignores stays ignored. */
-void runner_catch_signals(void)
+void signals_catch(void)
 {
     struct sigaction old, interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART },
         terminate = { .sa_handler = on_terminate }, limit = { .sa_handler = on_limit, .sa_flags = SA_RESTART };
@@ -119,7 +120,7 @@ static int kill_children(void)
     return count;
 }
 
-void runner_reap_orphans(void)
+void child_reap_orphans(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
@@ -128,11 +129,11 @@ void runner_reap_orphans(void)
 enum { ROUNDS = 200 };
 
 /* The runner is its descendants' reaper: orphans become its children, round by round. */
-void runner_end_descendants(void)
+void child_end_descendants(void)
 {
     for (int round = 0; round < ROUNDS && kill_children() > 0; round++) {
-        runner_reap_orphans();
+        child_reap_orphans();
         nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
     }
-    runner_reap_orphans();
+    child_reap_orphans();
 }

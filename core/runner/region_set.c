@@ -1,5 +1,5 @@
 /*
- * points.c: regions as a message defines them: names, and the points where each begins and ends.
+ * region_set.c: regions as a message defines them: names, and the points where each begins and ends.
  *
  * Their files are opened and their probes defined by the first run that needs them, and stay until the
  * regions are freed: unregistering a tracepoint takes the OS kernel some 70 ms.
@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "regions.h"
+#include "child.h"
+#include "probe_attrs.h"
+#include "region_set.h"
 
 enum { KEEP_DEFAULT = 100000 };
 
@@ -122,7 +124,7 @@ static int take(struct region_set *set, const struct message_field *field)
     case PMCLUA_F_POINT_EVENT:  return add_event(set, field);
     case PMCLUA_F_ATTR:         return set_attr(set, field);
     case PMCLUA_F_ONE_THREAD:   return field_u64(field, &set->one_thread);
-    case PMCLUA_F_KEEP_CALLS:   return field_u64(field, &set->keep);
+    case PMCLUA_F_KEEP_CALLS:   return field_u64(field, &set->calls_kept);
     default:                    return field_u64(field, &set->ring_bytes);
     }
 }
@@ -137,7 +139,7 @@ int region_set_take(struct region_set **out, const struct message_field *field)
     if (!set)
         return -ENOMEM;
     if (!*out) {
-        set->keep = KEEP_DEFAULT;
+        set->calls_kept = KEEP_DEFAULT;
         set->held[0] = set->held[1] = -1;
     }
     *out = set;
@@ -203,11 +205,11 @@ int region_set_define(struct region_set *set)
 {
     if (set->is_defined)
         return 0;
-    runner_defer_termination(1);
+    termination_defer(1);
     int result = define_all(set);
     if (result < 0) {
         remove_probes(set);
-        runner_defer_termination(0);
+        termination_defer(0);
         return result;
     }
     set->held[0] = hold(&set->tracefs.plain);
@@ -239,5 +241,5 @@ void region_set_free(struct region_set *set)
     free(set->point);
     free(set);
     if (was_defined)
-        runner_defer_termination(0);
+        termination_defer(0);
 }

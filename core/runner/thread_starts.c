@@ -1,24 +1,25 @@
 /*
- * births.c: whether a thread has started threads or processes.
+ * thread_starts.c: whether a thread has started threads or processes.
  *
  * Counters that are read in user space are not inherited (the OS kernel refuses to map those that are), and
  * those that are inherited miss threads which were there before them. So whoever counts must know. An event
  * with attr.task has the OS kernel write a record of each new task that its thread makes into a ring, whose
  * head then moves.
  *
- * The event is a task-clock that runs all the time: it is the guard of the others, too (runner_guard.c).
+ * The event is a task-clock that runs all the time: it is the guard of the others, too (guard.c).
  */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "pmclua.h"
+#include "thread_starts.h"
 
 /* A page that tells, and one of data. Mapped to be read only, the ring is overwritten and never full. */
 static size_t ring_bytes(void) { return 2 * (size_t)sysconf(_SC_PAGESIZE); }
 
-int births_open(struct births *births)
+int thread_starts_open(struct thread_starts *starts)
 {
     struct pmclua_attr attr = { { 0 } };
     pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
@@ -26,7 +27,7 @@ int births_open(struct births *births)
     pmclua_attr_set(&attr, "read_format", PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID);
     pmclua_attr_set(&attr, "exclude_kernel", 1);
     pmclua_attr_set(&attr, "task", 1);
-    *births = (struct births){ 0 };
+    *starts = (struct thread_starts){ 0 };
     int fd = pmclua_open(&attr, 0, -1, -1, 0);
     if (fd < 0)
         return fd;
@@ -36,27 +37,27 @@ int births_open(struct births *births)
         pmclua_close(fd);
         return result;
     }
-    *births = (struct births){ .page = page, .fd = fd };
-    if (pmclua_ioctl(fd, "ID", 0, &births->id) < 0)
-        births_close(births);
+    *starts = (struct thread_starts){ .page = page, .fd = fd };
+    if (pmclua_ioctl(fd, "ID", 0, &starts->id) < 0)
+        thread_starts_close(starts);
     return 0;
 }
 
-int births_seen(struct births *births)
+int thread_starts_seen(struct thread_starts *starts)
 {
-    if (!births->page)
+    if (!starts->page)
         return 0;
-    const volatile struct perf_event_mmap_page *page = births->page;
-    uint64_t before = births->head;
-    births->head = page->data_head;
-    return births->head != before;
+    const volatile struct perf_event_mmap_page *page = starts->page;
+    uint64_t before = starts->head;
+    starts->head = page->data_head;
+    return starts->head != before;
 }
 
-void births_close(struct births *births)
+void thread_starts_close(struct thread_starts *starts)
 {
-    if (!births->page)
+    if (!starts->page)
         return;
-    munmap((void *)births->page, ring_bytes());
-    pmclua_close(births->fd);
-    *births = (struct births){ 0 };
+    munmap((void *)starts->page, ring_bytes());
+    pmclua_close(starts->fd);
+    *starts = (struct thread_starts){ 0 };
 }

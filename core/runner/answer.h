@@ -1,0 +1,30 @@
+/*
+ * answer.h: an answer under construction.
+ */
+#ifndef PMCLUA_RUNNER_ANSWER_H
+#define PMCLUA_RUNNER_ANSWER_H
+
+#include <sys/resource.h>
+
+#include "message/message.h"
+
+/* The result, and what follows it in the message. */
+struct answer {
+    struct pmclua_result result;
+    uint64_t *readings;                /* owned; result.reading_u64s of them */
+    uint64_t *regions;                 /* owned by pmclua_calls_free_block; result.region_u64s of them */
+    char *text;                        /* owned; output_bytes + error_bytes */
+};
+
+/* Allocates `count` of answer->readings; -ENOMEM. */
+int answer_reserve_readings(struct answer *answer, uint32_t count);
+/* It was not started: `stage` is what was being done, `subject` (NULL: none) to what. */
+void answer_refuse(struct answer *answer, int errnum, enum pmclua_stage stage, const char *subject);
+/* It was not counted, and no event in particular was at fault. */
+void answer_not_counted(struct answer *answer, int errnum);
+/* What was used between two readings; of peak memory the difference is not known. */
+void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after);
+int answer_send(int fd, struct answer *answer);
+void answer_free(struct answer *answer);
+
+#endif

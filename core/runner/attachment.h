@@ -1,0 +1,18 @@
+/*
+ * attachment.h: the calls of a process that runs already.
+ */
+#ifndef PMCLUA_RUNNER_ATTACHMENT_H
+#define PMCLUA_RUNNER_ATTACHMENT_H
+
+#include "answer.h"
+#include "event_set.h"
+#include "run.h"
+
+struct attachment;
+
+int  attachment_new(struct attachment **attachment, const struct pmclua_message *message);
+void attachment_run(struct attachment *attachment, const struct event_set *set, const struct run *run,
+                    struct answer *answer);
+void attachment_free(struct attachment *attachment);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * channel.c: the runner's end of the socket pair.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "channel.h"
+
+static int channel = -1;
+
+int channel_fd(void) { return channel; }
+
+int channel_open(int fd)
+{
+    if (fd <= 2 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return -1;
+    channel = fd;
+    return 0;
+}
+
+int channel_has_message(void)
+{
+    struct pollfd ready = { .fd = channel, .events = POLLIN };
+    return poll(&ready, 1, 0) > 0;
+}
+
+void channel_hear_no_more(void) { shutdown(channel, SHUT_RD); }

@@ -1,0 +1,28 @@
+/*
+ * child.h: the command that may have to be killed, at its time limit or with the runner; signals; reaping.
+ */
+#ifndef PMCLUA_RUNNER_CHILD_H
+#define PMCLUA_RUNNER_CHILD_H
+
+#include <stdint.h>
+
+/* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
+void child_watch(int pid);
+/* Arms a time limit (0: none) for the watched child; child_hit_limit says whether it struck. */
+void child_limit(uint64_t timeout_ns);
+void child_disarm(void);
+int  child_hit_limit(void);
+/* Reaps what commands left behind, as far as it has ended: the runner is its parent now. */
+void child_reap_orphans(void);
+/* Kills and reaps all descendants, orphans too. */
+void child_end_descendants(void);
+
+/* Handlers of SIGINT, SIGTERM and SIGALRM. */
+void signals_catch(void);
+/* While it is `on`, as often as it was set so, SIGTERM kills the watched child and nothing more: there is
+ * something to take away first. Afterwards the runner ends if one came. */
+void termination_defer(int on);
+/* Whether a SIGTERM waits. */
+int  termination_waits(void);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * command.h: commands: programs that are executed once a repetition.
+ */
+#ifndef PMCLUA_RUNNER_COMMAND_H
+#define PMCLUA_RUNNER_COMMAND_H
+
+#include "answer.h"
+#include "event_set.h"
+#include "region_set.h"
+#include "run.h"
+#include "streams.h"
+
+struct command {
+    char **argv, **envp;           /* envp NULL: the runner's own environment */
+    char *path;                    /* what is executed: argv[0] as found in PATH */
+    char *directory;
+    struct stream_choice streams;
+    uint64_t foreground;
+    int pinned;
+    cpu_set_t cpus;
+    struct region_set *regions;    /* NULL: none */
+};
+
+/* A new command from its message; -errno. The message is copied, nothing is run yet. */
+int  command_new(struct command **command, const struct pmclua_message *message);
+/* One repetition. */
+void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer);
+void command_free(struct command *command);
+
+#endif

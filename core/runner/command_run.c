@@ -1,0 +1,266 @@
+/*
+ * command_run.c: one repetition of a command, counted from exec to the end with all children.
+ *
+ * Hold a child, open the counters on it, release, wait, read. Nothing is allocated between release and exec.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/padding.h"
+#include "child.h"
+#include "command.h"
+#include "descriptors.h"
+#include "launch.h"
+#include "left.h"
+#include "memory.h"
+#include "regions.h"
+#include "set_counters.h"
+
+extern char **environ;
+
+static void take_status(struct pmclua_result *result, int status)
+{
+    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (result->signal)
+        result->outcome = child_hit_limit() ? PMCLUA_TIMED_OUT : PMCLUA_SIGNALLED;
+}
+
+/* Waits for the child: 0, or -errno: how it ended is not known. With a time limit it stays a zombie until
+ * the limit is disarmed, so that the limit never strikes a stranger who got its pid. */
+static int wait_for(int pid, uint64_t timeout_ns, int *status, struct rusage *usage, uint64_t *end_ns)
+{
+    int got;
+    siginfo_t info;
+    if (timeout_ns > 0) {
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+            ;
+        *end_ns = pmclua_now_ns();
+        child_disarm();
+    }
+    do
+        got = wait4(pid, status, 0, usage);
+    while (got < 0 && errno == EINTR);
+    int result = got < 0 ? -errno : 0;
+    if (timeout_ns == 0)
+        *end_ns = pmclua_now_ns();
+    return result;
+}
+
+static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
+                     struct pmclua_drops *drops, struct answer *answer)
+{
+    struct pmclua_result *result = &answer->result;
+    struct rusage usage;
+    uint64_t end_ns;
+    int status;
+    child_watch(own_group ? -held->pid : held->pid);
+    child_limit(run->timeout_ns);
+    result->start_ns = pmclua_now_ns();
+    launch_release(held);
+    streams_follow(streams, held->pid, drops);
+    int waited = wait_for(held->pid, run->timeout_ns, &status, &usage, &end_ns);
+    child_watch(0);
+    if (child_hit_limit())
+        child_end_descendants();
+    result->wall_ns = end_ns - result->start_ns;
+    if (waited < 0) {
+        answer_refuse(answer, -waited, PMCLUA_STAGE_WAIT, NULL);
+        return;
+    }
+    take_status(result, status);
+    struct rusage before = launch_counts_before(held);
+    answer_usage(answer, &before, &usage);
+    result->max_rss_bytes = memory_peak(&usage);
+}
+
+/* Executing a file that one may not read, or that gains rights, ends its events at once (the OS kernel
+ * protects what it would show): then its counts are not 0 but absent. Enabled time of a task's group is its time
+ * on CPUs (`before_ns` is what the child took before it executed), so it tells, unless the group lost its place on
+ * the PMU: 3 to 6 µs where the events were ended. A group that is not inherited is enabled while the first thread
+ * runs, whatever others used: 270 µs for the least that a program takes. */
+enum { ENDED_NS = 50000 };
+
+static int is_dropped(const struct pmclua_result *result, uint64_t before_ns, const struct set_group *group,
+                      const uint64_t *reading)
+{
+    uint64_t inherit = 0, enabled_ns = reading[0];
+    if (pmclua_reading_is_lost(reading))
+        return 0;
+    pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
+    uint64_t used_ns = result->user_ns + result->system_ns;
+    return before_ns + enabled_ns * 10 < used_ns && (inherit || enabled_ns < ENDED_NS);
+}
+
+/* A program that the command, or a child of it, executed is missing in the counts. */
+static int is_partial(const struct pmclua_result *result, const struct set_group *group, int pid)
+{
+    uint64_t inherit = 0;
+    pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
+    return result->drops > 0 && (inherit || result->drop.pid == pid);
+}
+
+static void clear_dropped(const struct event_set *set, uint64_t before_ns, int pid, struct answer *answer)
+{
+    uint64_t *reading = answer->readings;
+    for (int i = 0; i < set->groups; i++) {
+        size_t count = 2 + (size_t)set->group[i].count;
+        if (is_partial(&answer->result, &set->group[i], pid)
+            || is_dropped(&answer->result, before_ns, &set->group[i], reading)) {
+            memset(reading, 0, count * sizeof *reading);
+            answer->result.errnum = EACCES;
+        }
+        reading += count;
+    }
+}
+
+static void read_counters(struct counters *counters, uint64_t before_ns, int pid, struct answer *answer)
+{
+    uint32_t count = counters->set ? counters->set->reading_u64s : 0;
+    int result = answer_reserve_readings(answer, count);
+    if (result == 0)
+        result = counters_read(counters, answer->readings);
+    if (result < 0)
+        answer_not_counted(answer, -result);
+    else if (count)
+        clear_dropped(counters->set, before_ns, pid, answer);
+}
+
+static void refuse_start(const struct command *command, int errnum, enum pmclua_stage stage, struct answer *answer)
+{
+    answer_refuse(answer, errnum, stage, stage == PMCLUA_STAGE_ENTER ? command->directory : command->path);
+}
+
+static void end_held(const struct command *command, struct held *held, struct answer *answer)
+{
+    enum pmclua_stage stage;
+    int errnum = launch_end(held, &stage);
+    if (errnum)
+        refuse_start(command, errnum, stage, answer);
+}
+
+/* What kept the child itself from going on is the cause, where it is that which kept its events from
+ * being opened. */
+static void abandon_held(const struct command *command, struct held *held, struct answer *answer)
+{
+    enum pmclua_stage stage;
+    int errnum = launch_abandon(held, &stage);
+    if (errnum)
+        refuse_start(command, errnum, stage, answer);
+}
+
+static int has_inherited(const struct event_set *set)
+{
+    uint64_t inherit = 0;
+    for (int i = 0; set && i < set->groups && !inherit; i++)
+        pmclua_attr_get(&set->group[i].attrs[0], "inherit", &inherit);
+    return inherit != 0;
+}
+
+/* NULL, and the result says why, where the programs that it executes cannot be watched. */
+static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result)
+{
+    struct pmclua_drops *drops = NULL;
+    int opened = pmclua_drops_open(&drops, pid, 1);
+    result->unseen = opened < 0 ? (uint32_t)-opened : 0;
+    return drops;
+}
+
+/* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. */
+static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
+{
+    int count = drops ? pmclua_drops_read(drops, &result->drop) : -(int)result->unseen;
+    int matters = count > 0 && (!is_alone || result->drop.pid == pid);
+    result->drops = matters ? (uint32_t)count : 0;
+    result->unseen = count < 0 && !is_alone ? (uint32_t)-count : 0;
+    pmclua_drops_close(drops);
+}
+
+static void run_counted(const struct command *command, struct held *held, struct streams *streams,
+                        const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct counters counters;
+    if (counters_open(&counters, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        abandon_held(command, held, answer);
+        return;
+    }
+    int pid = held->pid;
+    /* Without it drops are only seen by the time that is missing. */
+    struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
+    run_held(held, !command->foreground, streams, run, drops, answer);
+    uint64_t before_ns = launch_used_ns(held);
+    end_held(command, held, answer);
+    take_drops(drops, !has_inherited(set), pid, &answer->result);
+    if (answer->result.outcome != PMCLUA_NOT_STARTED)
+        read_counters(&counters, before_ns, pid, answer);
+    counters_close(&counters);
+}
+
+/* The same with the calls of its regions. */
+static void run_followed(const struct command *command, struct held *held, struct streams *streams,
+                         const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct followed_regions *followed;
+    termination_defer(1);
+    int result = regions_open(&followed, command->regions, set, held->pid, answer);
+    if (result < 0 || termination_waits()) {
+        abandon_held(command, held, answer);
+        if (result == 0)
+            answer_refuse(answer, ECANCELED, PMCLUA_STAGE_REGION_TERMINATION, NULL);
+    } else {
+        int pid = held->pid;
+        struct pmclua_drops *drops = watch_programs(pid, &answer->result);
+        run_held(held, !command->foreground, streams, run, drops, answer);
+        end_held(command, held, answer);
+        take_drops(drops, command->regions->one_thread != 0, pid, &answer->result);
+    }
+    if (result == 0)
+        regions_close(followed, answer);
+    termination_defer(0);
+}
+
+static void launch_and_count(const struct command *command, char *const *envp, struct streams *streams,
+                             const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct launch launch = {
+        .path = command->path, .argv = command->argv, .envp = envp,
+        .directory = command->directory, .standard = { streams->fd[0], streams->fd[1], streams->fd[2] },
+        .own_group = !command->foreground, .fixed_addresses = run->fixed_addresses != 0,
+        .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
+    };
+    if (command->foreground)
+        launch.keep_count = descriptors_inherited(&launch.keep);
+    struct held held;
+    int result = launch_hold(&held, &launch);
+    if (result < 0)
+        refuse_start(command, -result, PMCLUA_STAGE_START, answer);
+    else if (command->regions)
+        run_followed(command, &held, streams, set, run, answer);
+    else
+        run_counted(command, &held, streams, set, run, answer);
+}
+
+void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct streams streams;
+    left_begin();
+    answer->result.threads = 1;
+    answer->result.iterations = run->iterations;
+    int result = streams_open(&streams, &command->streams, run->capture_limit);
+    if (result < 0) {
+        answer_refuse(answer, -result, PMCLUA_STAGE_READ,
+                      command->streams.input ? command->streams.input : "/dev/null");
+        return;
+    }
+    char *const *envp = command->envp ? command->envp : environ;
+    char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
+    launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
+    padding_free(padded);
+    left_take(&answer->result);
+    streams_take(&streams, answer);
+    streams_close(&streams);
+}

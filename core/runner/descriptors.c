@@ -1,0 +1,80 @@
+/*
+ * descriptors.c: the descriptors that the runner was started with.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "descriptors.h"
+
+enum { STANDARD_COPY = 10 };
+
+static int standard[3];
+
+int descriptors_standard(int fd) { return standard[fd]; }
+
+/* Keeps the three as given; where one is closed, /dev/null stands in, so that no descriptor of ours
+ * can become a standard one. */
+static int keep_standard(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return -1;
+        standard[fd] = fcntl(fd, F_DUPFD_CLOEXEC, STANDARD_COPY);
+        if (standard[fd] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Descriptors that pmclua's own parent left open are no business of workloads, but of a command in the
+ * foreground, which stands for one that was started without us. */
+static int *inherited;
+static int inherited_count;
+
+int descriptors_inherited(const int **list)
+{
+    *list = inherited;
+    return inherited_count;
+}
+
+static void keep_inherited(int channel)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        int fd = atoi(entry->d_name);
+        if (fd <= 2 || fd == channel || fd == dirfd(folder))
+            continue;
+        int *longer = realloc(inherited, ((size_t)inherited_count + 1) * sizeof *longer);
+        if (!longer)
+            break;
+        inherited = longer;
+        inherited[inherited_count++] = fd;
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+int descriptors_keep(int channel)
+{
+    keep_inherited(channel);
+    return keep_standard();
+}
+
+/* A kernel that writes to descriptors it does not know reaches nobody's files but its own runner's. */
+void descriptors_close(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (standard[fd] >= 0)
+            close(standard[fd]);
+        standard[fd] = -1;
+    }
+    while (inherited_count > 0)
+        close(inherited[--inherited_count]);
+    free(inherited);
+    inherited = NULL;
+}

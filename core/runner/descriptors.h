@@ -1,0 +1,16 @@
+/*
+ * descriptors.h: the descriptors that the runner was started with.
+ */
+#ifndef PMCLUA_RUNNER_DESCRIPTORS_H
+#define PMCLUA_RUNNER_DESCRIPTORS_H
+
+/* Keeps all but `channel` for commands, close-on-exec. -1: a standard one cannot be kept. */
+int  descriptors_keep(int channel);
+/* Standard descriptors as pmclua gave them (0, 1, 2). */
+int  descriptors_standard(int fd);
+/* Those that pmclua itself inherited; how many. */
+int  descriptors_inherited(const int **list);
+/* Closes them all: for a runner that runs a kernel and no commands. */
+void descriptors_close(void);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * event_set.c: event sets as messages define them.
+ *
+ * Invariant: a probe that a set defined through tracefs is taken away with the set, also when SIGTERM ends the
+ * runner.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event_set.h"
+
+static struct set_group *add_group(struct event_set *set)
+{
+    struct set_group *groups = realloc(set->group, (size_t)(set->groups + 1) * sizeof *groups);
+    if (!groups)
+        return NULL;
+    set->group = groups;
+    set->reading_u64s += 2;
+    groups[set->groups] = (struct set_group){ 0 };
+    return &groups[set->groups++];
+}
+
+static int add_attr(struct event_set *set, const struct message_field *field)
+{
+    if (set->groups == 0 || field->bytes != sizeof(struct pmclua_attr))
+        return -EPROTO;
+    struct set_group *group = &set->group[set->groups - 1];
+    struct pmclua_attr *attrs = realloc(group->attrs, (size_t)(group->count + 1) * sizeof *attrs);
+    if (!attrs)
+        return -ENOMEM;
+    group->attrs = attrs;
+    const char **filters = realloc(group->filters, (size_t)(group->count + 1) * sizeof *filters);
+    if (!filters)
+        return -ENOMEM;
+    group->filters = filters;
+    filters[group->count] = NULL;
+    memcpy(&attrs[group->count++], field->data, sizeof *attrs);
+    set->reading_u64s++;
+    return 0;
+}
+
+/* A copy of a text, kept for as long as the set; NULL: no memory. */
+static const char *keep_text(struct event_set *set, const char *text)
+{
+    char **texts = realloc(set->texts, (size_t)(set->text_count + 1) * sizeof *texts);
+    if (!texts)
+        return NULL;
+    set->texts = texts;
+    texts[set->text_count] = strdup(text);
+    return texts[set->text_count] ? texts[set->text_count++] : NULL;
+}
+
+/* A text of the attr before it: what it points to, or its filter. */
+static int add_text(struct event_set *set, const struct message_field *field)
+{
+    struct set_group *group = set->groups ? &set->group[set->groups - 1] : NULL;
+    const char *text = field_text(field);
+    if (!text || !group || group->count == 0)
+        return -EPROTO;
+    const char *copy = keep_text(set, text);
+    if (!copy)
+        return -ENOMEM;
+    if (field->kind == PMCLUA_F_ATTR_TEXT)
+        return pmclua_attr_set(&group->attrs[group->count - 1], "config1", (uintptr_t)copy);
+    group->filters[group->count - 1] = copy;
+    return 0;
+}
+
+static int add_options(struct event_set *set, const struct message_field *field)
+{
+    uint64_t options;
+    if (set->groups == 0 || field_u64(field, &options) < 0)
+        return -EPROTO;
+    set->group[set->groups - 1].options = (uint32_t)options;
+    return 0;
+}
+
+static int add_field(struct event_set *set, const struct message_field *field)
+{
+    switch (field->kind) {
+    case PMCLUA_F_GROUP:   return add_group(set) ? 0 : -ENOMEM;
+    case PMCLUA_F_ATTR:    return add_attr(set, field);
+    case PMCLUA_F_ATTR_TEXT:
+    case PMCLUA_F_FILTER:  return add_text(set, field);
+    case PMCLUA_F_OPTIONS: return add_options(set, field);
+    default:               return -EPROTO;
+    }
+}
+
+/* ---- tracepoints between repetitions ---- */
+
+/* Closing the last event of a tracepoint takes the OS kernel some 30 ms: it waits until nobody is in the
+ * tracepoint. An event that is never enabled keeps it registered for as long as the set lives. */
+static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *counted)
+{
+    uint64_t type, config;
+    pmclua_attr_get(counted, "type", &type);
+    pmclua_attr_get(counted, "config", &config);
+    if (type != PERF_TYPE_TRACEPOINT)
+        return 0;
+    int *held = realloc(set->held, (size_t)(set->held_count + 1) * sizeof *held);
+    if (!held)
+        return -ENOMEM;
+    set->held = held;
+    struct pmclua_attr attr = { { 0 } };
+    pmclua_attr_set(&attr, "type", type);
+    pmclua_attr_set(&attr, "config", config);
+    pmclua_attr_set(&attr, "disabled", 1);
+    pmclua_attr_set(&attr, "exclude_kernel", 1);      /* what an ordinary user may open */
+    int fd = pmclua_open(&attr, 0, -1, -1, 0);
+    if (fd >= 0)
+        held[set->held_count++] = fd;
+    return 0;               /* without it counting is as right, and slower */
+}
+
+static int hold_tracepoints(struct event_set *set)
+{
+    int result = 0;
+    for (int i = 0; i < set->groups; i++)
+        for (int k = 0; result == 0 && k < set->group[i].count; k++)
+            result = hold_tracepoint(set, &set->group[i].attrs[k]);
+    return result;
+}
+
+static void release_tracepoints(struct event_set *set)
+{
+    while (set->held_count > 0)
+        pmclua_close(set->held[--set->held_count]);
+    free(set->held);
+}
+
+int event_set_define(struct event_set *set, const struct pmclua_message *message)
+{
+    *set = (struct event_set){ .id = message_header(message)->id };
+    struct message_field field;
+    uint32_t offset = 0;
+    int result;
+    while ((result = message_next(message, &offset, &field)) > 0) {
+        result = add_field(set, &field);
+        if (result < 0)
+            break;
+    }
+    if (result == 0)
+        result = event_set_define_probes(set);
+    if (result == 0)
+        result = hold_tracepoints(set);
+    if (result < 0)
+        event_set_free(set);
+    return result;
+}
+
+void event_set_free(struct event_set *set)
+{
+    release_tracepoints(set);
+    event_set_remove_probes(set);
+    for (int i = 0; i < set->groups; i++) {
+        free(set->group[i].attrs);
+        free(set->group[i].filters);
+    }
+    for (int i = 0; i < set->text_count; i++)
+        free(set->texts[i]);
+    free(set->texts);
+    free(set->group);
+    *set = (struct event_set){ 0 };
+}

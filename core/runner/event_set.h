@@ -1,0 +1,39 @@
+/*
+ * event_set.h: an event set as a message defines it: groups of attrs, not open.
+ */
+#ifndef PMCLUA_RUNNER_EVENT_SET_H
+#define PMCLUA_RUNNER_EVENT_SET_H
+
+#include "message/message.h"
+#include "tracefs.h"
+
+struct event_set {
+    uint64_t id;
+    int groups;
+    struct set_group {
+        struct pmclua_attr *attrs;
+        const char **filters;          /* of each attr; NULL: none */
+        int count;
+        uint32_t options;
+    } *group;
+    char **texts;                      /* filters, and what attrs point to; owned */
+    int text_count;
+    struct tracefs_probes *probes;     /* defined for attrs of this set, for as long as it lives */
+    int probe_count;
+    int *held, held_count;             /* descriptors of events that keep tracepoints registered */
+    struct pmclua_failure refused;     /* of a probe that could not be defined; errnum 0: none */
+    uint32_t reading_u64s;             /* of one reading of all groups: sum of 2 + count */
+};
+
+/* Defines the set of a message; -errno, and it is empty. */
+int  event_set_define(struct event_set *set, const struct pmclua_message *message);
+void event_set_free(struct event_set *set);
+/* Its inherited attrs of the uprobe and kprobe PMUs become tracepoints of probes that are defined for them
+ * (event_probes.c). 0, also where Linux refuses a probe: set->refused has the refusal then. */
+int  event_set_define_probes(struct event_set *set);
+/* Takes those definitions away. */
+void event_set_remove_probes(struct event_set *set);
+/* Makes opening and closing the set's events quick from now on (event_kinds.c). */
+void event_set_keep_kinds_open(const struct event_set *set);
+
+#endif

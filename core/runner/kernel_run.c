@@ -1,0 +1,226 @@
+/*
+ * kernel_run.c: repetitions of a kernel: its calls in the hot loop, between two reads.
+ *
+ * The counters run all the time; a repetition is the difference of the read before the call and the one
+ * after it. Setup, reset and teardown are never between the two.
+ */
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "host/padding.h"
+#include "answer.h"
+#include "channel.h"
+#include "descriptors.h"
+#include "kernel.h"
+#include "memory.h"
+
+/* ---- the measured call ---- */
+
+struct measured_call { struct kernel *kernel; const struct run *run; };
+
+static int pin_seat(const struct run *run, cpu_set_t *before)
+{
+    if (!run->pinned)
+        return 0;
+    if (sched_getaffinity(0, sizeof *before, before) < 0)
+        return -errno;
+    return sched_setaffinity(0, sizeof run->cpus, &run->cpus) < 0 ? -errno : 0;
+}
+
+static void measure_step(struct team_thread *thread, void *argument)
+{
+    const struct measured_call *call = argument;
+    const struct kernel *kernel = call->kernel;
+    struct counters *counters = &thread->counters;
+    void *state = kernel->state[thread->index];
+    void (*run)(void *, uint64_t) = kernel->run;
+    uint64_t iterations = call->run->iterations;
+    if (call->run->stack_offset)
+        /* cppcheck-suppress allocaCalled */
+        pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
+    cpu_set_t affinity;
+    int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
+    if (kernel->reset) {
+        kernel->reset(state, iterations);
+        kernel_end_if_forked();           /* it would wait for threads that it has not got */
+    }
+    if (ready == 0)
+        ready = memory_cool(call->run->cold_bytes);
+    if (thread->team->count > 1)
+        team_barrier(thread);
+    guard_begin(&thread->guard, &counters->starts);
+    /* Once for nothing: the way to the counters is then as warm before the call as after it. */
+    counters_read(counters, counters->before);
+    thread->start_ns = pmclua_now_ns();
+    int result = pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, run, state,
+                                       iterations, counters->before, counters->after);
+    thread->end_ns = pmclua_now_ns();
+    guard_look(&thread->guard, &counters->starts);
+    kernel_end_if_forked();
+    if (is_pinned)
+        sched_setaffinity(0, sizeof affinity, &affinity);
+    thread->errnum = ready < 0 ? -ready : -result;
+}
+
+/* From the first thread's start to the last one's end. */
+static void take_times(struct pmclua_result *result, const struct team *team)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    for (int i = 0; i < team->count; i++) {
+        const struct team_thread *thread = &team->thread[i];
+        start = thread->start_ns < start ? thread->start_ns : start;
+        end = thread->end_ns > end ? thread->end_ns : end;
+    }
+    result->start_ns = start;
+    result->wall_ns = end - start;
+}
+
+static int take_counts(struct answer *answer, struct team *team, const struct event_set *set,
+                       uint64_t switches)
+{
+    uint32_t count = set ? set->reading_u64s : 0;
+    if (answer_reserve_readings(answer, count * (uint32_t)team->count) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < team->count; i++) {
+        struct team_thread *thread = &team->thread[i];
+        if (count && guard_is_broken(&thread->guard, &thread->counters, thread->errnum, switches))
+            return -EUCLEAN;
+        if (thread->errnum)
+            return -thread->errnum;
+        counters_difference(&thread->counters, answer->readings + (size_t)i * count);
+    }
+    return 0;
+}
+
+/* ---- threads that a kernel starts ---- */
+
+/* Whether the kernel has started threads or processes lately that its counters do not count. */
+static int misses_threads(struct kernel *kernel)
+{
+    if (!team_has_started(kernel->team))
+        return 0;
+    kernel->has_pool |= team_other_threads() > 0;
+    return kernel->team->thread[0].counters.alone;
+}
+
+/* Counters that were opened now would miss the threads that are there: only another runner gets them. */
+static void refuse_missed(struct answer *answer)
+{
+    answer->result.outcome = PMCLUA_MISSED;
+    answer->result.reading_u64s = 0;
+}
+
+/* No more with these counters: who asked takes another runner. */
+static void abandon(struct answer *answer)
+{
+    answer->result.threads = 0;
+    team_close_counters();
+}
+
+static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
+                  struct answer *answer)
+{
+    struct measured_call call = { kernel, run };
+    int result = 0;
+    int goes_on = 1;
+    uint64_t switched = 0;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    guard_switches(&switched, &before);
+    team_end_guards(kernel->team);
+    for (uint64_t i = 0; i < run->repetitions && goes_on && result == 0; i++) {
+        answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
+                                                 .threads = (uint32_t)kernel->team->count,
+                                                 .method = (uint32_t)counters_method(&kernel->team->thread[0].counters) };
+        getrusage(RUSAGE_SELF, &before);
+        team_do(kernel->team, measure_step, &call);
+        getrusage(RUSAGE_SELF, &after);
+        take_times(&answer->result, kernel->team);
+        answer_usage(answer, &before, &after);
+        uint64_t switches = guard_switches(&switched, &after);
+        if (switches > 0)
+            team_end_guards(kernel->team);
+        int counted = take_counts(answer, kernel->team, set, switches);
+        int misses = misses_threads(kernel);
+        if (misses) {
+            refuse_missed(answer);
+            return answer_send(fd, answer);
+        }
+        if (counted < 0)
+            answer_not_counted(answer, -counted);
+        goes_on = counted != -EUCLEAN && !(counted < 0 && run->stop_at_failure) && !channel_has_message();
+        if (counted == -EUCLEAN)
+            abandon(answer);
+        result = answer_send(fd, answer);
+    }
+    return result;
+}
+
+/* Everything that must be in place before the first measured call: 0, or the answer says what is not. */
+static int prepare(struct kernel *kernel, const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    uint32_t options = run->inherit ? 0 : PMCLUA_READ_USER;
+    int result = kernel_load(kernel);
+    if (result == 0 && kernel->has_pool && !team_is_counting(kernel->team, set, options)) {
+        refuse_missed(answer);
+        return -EAGAIN;
+    }
+    /* Counters before setup: threads that setup starts inherit them. */
+    const struct team_thread *failed = result == 0 ? team_open_counters(kernel->team, set, options) : NULL;
+    if (failed) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        answer->result.failure = failed->failure;
+        return -failed->errnum;
+    }
+    if (result == 0)
+        result = kernel_set_up(kernel);
+    if (result == 0 && misses_threads(kernel)) {
+        refuse_missed(answer);
+        return -EAGAIN;
+    }
+    if (result < 0)
+        answer_refuse(answer, -result, PMCLUA_STAGE_KERNEL, kernel->why);
+    return result;
+}
+
+static void silence(FILE *stream, int fd)
+{
+    fflush(stream);
+    /* cppcheck-suppress leakReturnValNotUsed -- it is `stream` */
+    if (!freopen("/dev/null", fd == 0 ? "r" : "w", stream))
+        close(fd);
+}
+
+/* Standard output and error are the caller's only for the kernels that ask for them, standard input (a script, a
+ * terminal) never. A runner has one kernel, so that this is done once; but the empty one, which needs nothing. */
+static void direct_output(const struct kernel *kernel)
+{
+    static int is_done;
+    if (is_done || !kernel->library[0])
+        return;
+    is_done = 1;
+    silence(stdin, 0);
+    if (kernel->output != PMCLUA_TO_INHERIT)
+        silence(stdout, 1);
+    if (kernel->errors != PMCLUA_TO_INHERIT)
+        silence(stderr, 2);
+    descriptors_close();
+}
+
+int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
+{
+    struct answer answer = { .result.sequence = run->id };
+    direct_output(kernel);
+    kernel_end_if_forked();           /* knows our pid from here on */
+    int result = prepare(kernel, set, run, &answer);
+    answer.result.threads = result == 0 ? (uint32_t)kernel->team->count : 0;
+    result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
+                                                 : repeat(kernel, set, run, fd, &answer);
+    answer_free(&answer);
+    return result;
+}

@@ -1,0 +1,19 @@
+/*
+ * memory.h: memory as a factor, and how much a command took.
+ */
+#ifndef PMCLUA_RUNNER_MEMORY_H
+#define PMCLUA_RUNNER_MEMORY_H
+
+#include <sys/resource.h>
+
+#include "run.h"
+
+/* Where memory comes from, for as long as a run takes. */
+int  memory_policy_set(const struct run *run);
+void memory_policy_reset(const struct run *run);
+/* Walks through `bytes` of memory that nobody measures, so that caches hold nothing else. -ENOMEM. */
+int  memory_cool(uint64_t bytes);
+/* The peak memory in bytes of a child that has ended; 0: not known, for it is not above ours. */
+uint64_t memory_peak(const struct rusage *usage);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * probe_attrs.h: the attrs of the events by which calls are followed.
+ */
+#ifndef PMCLUA_RUNNER_PROBE_ATTRS_H
+#define PMCLUA_RUNNER_PROBE_ATTRS_H
+
+#include "region_set.h"
+
+/* What all members of a group must share. */
+void attr_set_common(struct pmclua_attr *attr, int inherit);
+struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes);
+struct pmclua_attr attr_of_switches(int inherit);
+/* An event that counts nothing, of a thread and of what it starts: it is enabled for their CPU time. */
+struct pmclua_attr attr_of_clock(uint32_t options);
+struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit);
+/* A point as an event of its own. -ENOENT: the OS kernel has no uprobe PMU. */
+int  attr_of_point(const struct region_set *regions, const struct point *point, int inherit,
+                   struct pmclua_attr *attr);
+/* The numbers of the PMUs of probes; -1: there is none. */
+long long uprobe_type(void);
+long long kprobe_type(void);
+/* The config of a return probe of that PMU. */
+uint64_t return_probe_config(const char *pmu);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * probe_group.c: the events of one thread on one CPU: a leader that counts nothing, the events asked for, the
+ * probes, and the ring that they write to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "probe_attrs.h"
+#include "probe_group.h"
+
+enum {
+    RING_LARGEST = 8 << 20, RING_SMALLEST = 128 << 10,     /* bytes of one ring */
+    RINGS_TOGETHER = 64 << 20
+};
+
+int refuse_probes(const struct refusal *refusal, enum pmclua_stage stage, int result)
+{
+    *refusal->stage = stage;
+    return result;
+}
+
+static int add_member(const struct probes *probes, struct probe_group *group, const struct pmclua_attr *attr,
+                      enum member_role role, int point)
+{
+    struct member *members = realloc(group->member, ((size_t)group->members + 1) * sizeof *members);
+    if (!members)
+        return -ENOMEM;
+    group->member = members;
+    int leader = group->members > 0 ? members[0].fd : -1;
+    struct member member = { .point = point, .role = role };
+    member.fd = pmclua_open(attr, probes->target.tids[group->source], group->cpu, leader, 0);
+    if (member.fd < 0)
+        return member.fd;
+    uint64_t period = 0;
+    pmclua_attr_get(attr, "sample_period", &period);
+    if (period > 0)
+        pmclua_attr_get(attr, "sample_type", &member.sample_type);
+    members[group->members++] = member;
+    return pmclua_ioctl(member.fd, "ID", 0, &members[group->members - 1].id);
+}
+
+void probe_group_close(struct probe_group *group)
+{
+    /* Closing the leader first would set its siblings counting on their own. */
+    while (group->members > 0)
+        pmclua_close(group->member[--group->members].fd);
+    free(group->member);
+    group->member = NULL;
+}
+
+/* A CPU that is offline, or a thread that has ended meanwhile. */
+static int is_missing(int result) { return result == -ENODEV || result == -ESRCH; }
+
+static int add_event(const struct probes *probes, struct probe_group *group, int set_group, int index,
+                     const struct refusal *refusal)
+{
+    const struct set_group *asked = &probes->set->group[set_group];
+    struct pmclua_attr attr = asked->attrs[index];
+    uint64_t type = 0;
+    pmclua_attr_get(&attr, "type", &type);
+    if (probes_are_inherited(probes) && (long long)type == uprobe_type())
+        return refuse_probes(refusal, PMCLUA_STAGE_REGION_INHERIT, -EINVAL);
+    attr_set_common(&attr, probes_are_inherited(probes));
+    int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1), is_open = result >= 0;
+    if (is_open && asked->filters[index])
+        result = pmclua_ioctl(group->member[group->members - 1].fd, "SET_FILTER", 0, (void *)asked->filters[index]);
+    if (result < 0 && !is_missing(result))
+        *refusal->failure = (struct pmclua_failure){
+            .errnum = -result, .group = set_group, .index = index, .pid = probes->target.tids[group->source],
+            .cpu = group->cpu, .filter = is_open, .attr = attr };
+    return result;
+}
+
+static int add_events(const struct probes *probes, struct probe_group *group, const struct refusal *refusal)
+{
+    int result = 0;
+    for (int i = 0; probes->set && i < probes->set->groups; i++)
+        for (int k = 0; result == 0 && k < probes->set->group[i].count; k++)
+            result = add_event(probes, group, i, k, refusal);
+    return result;
+}
+
+static int add_tracepoint(const struct probes *probes, struct probe_group *group, const struct tracefs_event *event,
+                          enum member_role role)
+{
+    if (!event->is_defined)
+        return 0;
+    struct pmclua_attr attr = attr_of_tracepoint(event, probes_are_inherited(probes));
+    return add_member(probes, group, &attr, role, -1);
+}
+
+static int add_point(const struct probes *probes, struct probe_group *group, int index)
+{
+    struct pmclua_attr attr;
+    int result = attr_of_point(probes->regions, &probes->regions->point[index], probes_are_inherited(probes), &attr);
+    return result < 0 ? result : add_member(probes, group, &attr, MEMBER_POINT, index);
+}
+
+static int add_probes(const struct probes *probes, struct probe_group *group)
+{
+    int result = 0;
+    if (probes_are_inherited(probes)) {
+        struct pmclua_attr switches = attr_of_switches(1);
+        result = add_member(probes, group, &switches, MEMBER_SWITCH, -1);
+    }
+    if (result == 0 && probes->by_tracefs)
+        result = add_tracepoint(probes, group, &probes->regions->tracefs.plain, MEMBER_PLAIN);
+    if (result == 0 && probes->by_tracefs)
+        result = add_tracepoint(probes, group, &probes->regions->tracefs.back, MEMBER_BACK);
+    for (int i = 0; result == 0 && i < probes->regions->points; i++)
+        if (!probes->by_tracefs || probes->regions->point[i].file < 0)
+            result = add_point(probes, group, i);
+    return result;
+}
+
+static uint64_t ring_bytes(const struct probes *probes)
+{
+    if (probes->regions->ring_bytes)
+        return probes->regions->ring_bytes;
+    uint64_t bytes = RING_LARGEST;
+    while (bytes > RING_SMALLEST && bytes * (uint64_t)probes_ring_count(probes) > RINGS_TOGETHER)
+        bytes /= 2;
+    return bytes;
+}
+
+/* The ring of the group's CPU, which the first group there has opened; -1: none yet. */
+static int ring_of_cpu(const struct probes *probes, int cpu)
+{
+    for (int i = 0; cpu >= 0 && i < probes->rings; i++)
+        if (probes->ring_cpu[i] == cpu)
+            return i;
+    return -1;
+}
+
+/* The group's members that write, write to one ring. */
+static int add_ring(struct probes *probes, struct probe_group *group)
+{
+    int result = 0, index = ring_of_cpu(probes, group->cpu);
+    if (index < 0) {
+        result = ring_open(&probes->ring[probes->rings], group->member[0].fd, ring_bytes(probes));
+        if (result < 0)
+            return result;
+        index = probes->rings++;
+        probes->ring_cpu[index] = group->cpu;
+        probes->ring_fd[index] = group->member[0].fd;
+    }
+    group->ring = index;
+    for (int i = 0; result == 0 && i < group->members; i++)
+        if ((i == 0 || group->member[i].sample_type) && group->member[i].fd != probes->ring_fd[index])
+            result = pmclua_ioctl(group->member[i].fd, "SET_OUTPUT", (uint64_t)probes->ring_fd[index], NULL);
+    return result;
+}
+
+static int fill_group(struct probes *probes, struct probe_group *group, const struct refusal *refusal)
+{
+    struct pmclua_attr leader = attr_of_leader(probes_are_inherited(probes), probes->target.options, ring_bytes(probes));
+    int result = add_member(probes, group, &leader, MEMBER_COUNTS, -1);
+    if (result < 0)
+        return refuse_probes(refusal, PMCLUA_STAGE_REGION_LEADER, result);
+    result = add_events(probes, group, refusal);
+    if (result < 0)
+        return result;
+    result = add_probes(probes, group);
+    if (result < 0)
+        return refuse_probes(refusal, PMCLUA_STAGE_REGION_PROBE, result);
+    result = add_ring(probes, group);
+    return result < 0 ? refuse_probes(refusal, PMCLUA_STAGE_REGION_RING, result) : 0;
+}
+
+int probe_group_open(struct probes *probes, int source, int cpu, const struct refusal *refusal)
+{
+    struct probe_group *group = &probes->group[probes->groups];
+    *group = (struct probe_group){ .source = source, .cpu = cpu };
+    int result = fill_group(probes, group, refusal);
+    if (is_missing(result)) {
+        *refusal->stage = PMCLUA_STAGE_NONE;
+        probe_group_close(group);
+        return result == -ENODEV ? NO_CPU : NO_THREAD;
+    }
+    probes->groups++;
+    return result;
+}

@@ -1,0 +1,64 @@
+/*
+ * probes.h: the events that follow calls: groups of counting events and probes, and their rings.
+ */
+#ifndef PMCLUA_RUNNER_PROBES_H
+#define PMCLUA_RUNNER_PROBES_H
+
+#include "calls/ring.h"
+#include "event_set.h"
+#include "region_set.h"
+
+enum member_role { MEMBER_COUNTS, MEMBER_SWITCH, MEMBER_PLAIN, MEMBER_BACK, MEMBER_POINT };
+
+/* One event of a group. */
+struct member {
+    int fd, point;                 /* point: of MEMBER_POINT */
+    enum member_role role;
+    uint64_t id, sample_type;      /* sample_type 0: it writes no samples */
+};
+
+/* The events of one thread on one CPU (-1: on any). */
+struct probe_group {
+    int source, cpu, members, ring;    /* source: index of the thread; ring: of the one it writes to */
+    struct member *member;
+};
+
+/* Threads whose calls are followed, and with them those that they start. */
+struct probe_target {
+    const int *tids;
+    int count;
+    uint32_t options;              /* PMCLUA_ON_EXEC */
+};
+
+/* All of them: everything is open, or nothing is. */
+struct probes {
+    struct region_set *regions;
+    const struct event_set *set;   /* NULL: only durations */
+    struct probe_target target;
+    int events;                    /* of the set */
+    int *clock;                    /* by source: probe_counts.c; NULL where one thread is followed */
+    enum pmclua_region_path path;
+    int by_tracefs;                /* the places of files are tracepoints, and no events of the uprobe PMU */
+    struct probe_group *group;
+    int groups, cpus;
+    struct ring *ring;
+    int rings, *ring_cpu, *ring_fd;    /* ring_fd: of the event that has it */
+    struct id_slot { uint64_t id; int group, member; } *ids;
+    uint32_t id_mask;
+};
+
+/* Opens probes and counting events, stopped. On failure nothing is open, and either `failure` is filled
+ * (its event was refused) or *stage says what was being done. Threads that end meanwhile are left out. */
+int  probes_open(struct probes *probes, struct region_set *regions, const struct event_set *set,
+                 const struct probe_target *target, struct pmclua_failure *failure, enum pmclua_stage *stage);
+/* Whether threads and children are followed, too. */
+int  probes_are_inherited(const struct probes *probes);
+/* How many rings there will be: one a CPU, or one a thread. */
+int  probes_ring_count(const struct probes *probes);
+/* Which event wrote a record; NULL: none of ours. */
+const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group);
+/* Starts or stops counting and sampling. */
+void probes_switch(struct probes *probes, int on);
+void probes_close(struct probes *probes);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * region_set.h: regions as a message defines them: where each is entered and left.
+ */
+#ifndef PMCLUA_RUNNER_REGION_SET_H
+#define PMCLUA_RUNNER_REGION_SET_H
+
+#include "message/message.h"
+#include "tracefs.h"
+
+/* A place of a file, or an event. */
+struct point {
+    uint32_t region;
+    uint64_t kind;                 /* enum pmclua_point_kind */
+    int file;                      /* index into the set's files; -1: an event, `attr` */
+    uint64_t offset;
+    struct pmclua_attr attr;
+};
+
+struct region_set {
+    int regions, points, files;
+    char **names, **paths;
+    uint64_t *flags;
+    struct message_field *costs;   /* of each region: i64, copied; data NULL: not known */
+    struct point *point;
+    uint64_t one_thread, calls_kept, ring_bytes;
+    /* From the first run until it is freed: */
+    int *file;                     /* descriptors of the files; NULL: not open */
+    int is_defined;                /* `tracefs` has their places as tracepoints */
+    struct tracefs_probes tracefs;
+    int held[2];                   /* events that keep these tracepoints registered between runs; -1: none */
+};
+
+/* Whether a field is of regions: takes it into *set, which is made when first needed. 1: taken; 0: it is
+ * another's; -errno. */
+int  region_set_take(struct region_set **set, const struct message_field *field);
+/* Takes definitions away, too. */
+void region_set_free(struct region_set *set);
+/* Opens the files of its points, once. */
+int  region_set_open_files(struct region_set *set);
+/* Defines its places through tracefs, once; on failure none is. SIGTERM is deferred until they are freed. */
+int  region_set_define(struct region_set *set);
+
+#endif

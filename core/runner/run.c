@@ -1,0 +1,56 @@
+/*
+ * run.c: what a RUN message asks.
+ */
+#include <errno.h>
+
+#include "host/cpulist.h"
+#include "run.h"
+
+/* Where a RUN field's number goes; NULL: it has none. */
+static uint64_t *number_of(struct run *run, uint32_t kind)
+{
+    switch (kind) {
+    case PMCLUA_F_WORKLOAD:        return &run->workload;
+    case PMCLUA_F_EVENTS:          return &run->events;
+    case PMCLUA_F_ITERATIONS:      return &run->iterations;
+    case PMCLUA_F_REPETITIONS:     return &run->repetitions;
+    case PMCLUA_F_TIMEOUT:         return &run->timeout_ns;
+    case PMCLUA_F_CAPTURE_LIMIT:   return &run->capture_limit;
+    case PMCLUA_F_PADDING:         return &run->padding;
+    case PMCLUA_F_FIXED_ADDRESSES: return &run->fixed_addresses;
+    case PMCLUA_F_STACK_OFFSET:    return &run->stack_offset;
+    case PMCLUA_F_COLD_BYTES:      return &run->cold_bytes;
+    case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
+    case PMCLUA_F_NODE:            return &run->node;
+    case PMCLUA_F_INHERIT:         return &run->inherit;
+    case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;
+    default:                       return NULL;
+    }
+}
+
+static int take_field(struct run *run, const struct message_field *field)
+{
+    if (field->kind == PMCLUA_F_RUN_CPUS) {
+        const char *text = field_text(field);
+        run->pinned = 1;
+        return text ? cpulist_parse(text, &run->cpus) : -EPROTO;
+    }
+    uint64_t *number = number_of(run, field->kind);
+    if (!number || field_u64(field, number) < 0)
+        return -EPROTO;
+    if (field->kind == PMCLUA_F_NODE)
+        run->node++;
+    return 0;
+}
+
+int run_take(struct run *run, const struct pmclua_message *message)
+{
+    *run = (struct run){ .id = message_header(message)->id, .repetitions = 1 };
+    struct message_field field;
+    uint32_t offset = 0;
+    int result;
+    while ((result = message_next(message, &offset, &field)) > 0)
+        if ((result = take_field(run, &field)) < 0)
+            return result;
+    return result;
+}
