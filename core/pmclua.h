@@ -375,7 +375,7 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
 enum { PMCLUA_SIGNATURE_BYTES = 96 };
 /* What changes when the file that `path` leads to is another or is written, as text without spaces: 0; -errno. */
 int pmclua_signature(const char *path, char signature[PMCLUA_SIGNATURE_BYTES], uint32_t *mode, uint64_t *mtime_ns);
-/* Of a listing of workload/reads.lua the offset of the first line, from `from` on, that does not hold by what stat(2)
+/* Of a listing of workload/dependencies.lua the offset of the first line, from `from` on, that does not hold by what stat(2)
  * says; -1: all hold. */
 int64_t pmclua_listing_next(const char *listing, uint64_t from);
 enum { PMCLUA_PATH_BYTES = 4096 };    /* PATH_MAX */

@@ -1,5 +1,5 @@
 /*
- * listing.c: whether files are as they were when a compilation looked for them (lua/pmclua/workload/reads.lua).
+ * listing.c: whether files are as they were when a compilation looked for them (lua/pmclua/workload/dependencies.lua).
  */
 #include <errno.h>
 #include <inttypes.h>

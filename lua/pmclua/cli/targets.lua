@@ -94,21 +94,21 @@ function M.from(opt)
     refuse("--per-%s goes with -a, -C or -G", per)
   end
   if not kind then return nil end
-  local ok, made = pcall(make[kind], opt, per)
-  if ok then return made end
-  if type(made) == "table" and made.misuse then refuse("%s", made.message) end
-  error(made, 0)
+  local ok, target = pcall(make[kind], opt, per)
+  if ok then return target end
+  if type(target) == "table" and target.misuse then refuse("%s", target.message) end
+  error(target, 0)
 end
 
---- The command that words are, run as if it were started without pmclua: nothing is split, and its streams
---- are pmclua's own. nil where there are no words.
----@param words string[]
+--- A command that runs as if it were started without pmclua: nothing is split, and its streams are pmclua's own.
+--- nil if argv is empty.
+---@param argv string[]
 ---@return pmclua.Command?
-function M.command(words)
-  if #words == 0 then return nil end
-  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(words) }
+function M.command(argv)
+  if #argv == 0 then return nil end
+  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(argv) }
   -- One string alone would be split: a program's path may have blanks.
-  if #words == 1 and words[1] ~= "" then spec[1] = require("pmclua.workload.words").join(words) end
+  if #argv == 1 and argv[1] ~= "" then spec[1] = require("pmclua.workload.shellwords").join(argv) end
   return require("pmclua.workload.command").new(spec)
 end
 

@@ -133,7 +133,7 @@ function M.signature(path)
   return ffi.string(text), mode[0], tonumber(mtime[0])
 end
 
---- Of a listing (workload/reads.lua) the place of the first line, from `from` on, that does not hold by what
+--- Of a listing (workload/dependencies.lua) the place of the first line, from `from` on, that does not hold by what
 --- stat(2) says; nil: all hold.
 ---@param listing string
 ---@param from integer

@@ -32,7 +32,7 @@ end
 
 -- Every event of a list in one string that is wrong, not the first alone.
 local function say_each(spec, problem, options, wrong)
-  for _, each in ipairs(require("pmclua.event.several").of(spec, problem, options)) do
+  for _, each in ipairs(require("pmclua.event.mistakes").of(spec, problem, options)) do
     wrong("%s", explain.spec(each.spec, with_metric_hint(each.spec, each.problem)))
   end
 end

@@ -4,7 +4,7 @@
 --     e:ioctl "ENABLE"; local words = e:read(); e:close()
 
 local core = require "pmclua.core"
-local dynamic = require "pmclua.event.dynamic"
+local probe_kind = require "pmclua.event.probe_kind"
 local explain = require "pmclua.explain"
 
 local open = {}
@@ -31,7 +31,7 @@ function open.new(spec)
   for name, value in pairs(spec) do
     if TARGETS[name] then target[name] = value else fields[name] = value end
   end
-  local kind = (fields.inherit == true or fields.inherit == 1) and dynamic.kind { attr = fields }
+  local kind = (fields.inherit == true or fields.inherit == 1) and probe_kind.of { attr = fields }
   if kind then
     explain.misuse(("an event of the %s PMU must not be inherited: whoever is counted could not fork. "
       .. "Leave inherit out"):format(kind), 2)

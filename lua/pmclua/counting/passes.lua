@@ -4,7 +4,7 @@
 -- In a plan of several passes the first cycles and instructions repeat in each, as anchors; software
 -- and other events that take no counter ride along in every pass. Nothing is multiplexed, unless asked.
 
-local dynamic = require "pmclua.event.dynamic"
+local probe_kind = require "pmclua.event.probe_kind"
 local try = require "pmclua.event.try"
 
 local passes = {}
@@ -16,7 +16,7 @@ local NO_COUNTER = { msr = true, software = true, tracepoint = true }
 ---@param event pmclua.Event
 function passes.takes_no_counter(event)
   return event.attr.type == SOFTWARE or event.attr.type == TRACEPOINT or NO_COUNTER[event.pmu]
-    or dynamic.kind(event) ~= nil
+    or probe_kind.of(event) ~= nil
 end
 
 --- Generic cycles and instructions: what passes are compared by.
@@ -169,7 +169,7 @@ local function set_probes_apart(events, usable, target, in_runner)
   for _, index in ipairs(usable) do
     local event = events[index]
     local can_be_inherited = in_runner and require("pmclua.event.probe").can_be_inherited(event)
-    if dynamic.kind(event) and not can_be_inherited then
+    if probe_kind.of(event) and not can_be_inherited then
       event.is_lone_probe = true
       event.note = (event.note and event.note .. "; " or "") .. left_out
     end

@@ -8,7 +8,7 @@ local lazy = require "pmclua.base.lazy"
 local encode = lazy.module "pmclua.event.encode"
 local grammar = lazy.module "pmclua.event.grammar"
 local group = lazy.module "pmclua.event.group"
-local plain = require "pmclua.event.plain"
+local generic_list = require "pmclua.event.generic_list"
 local problem = lazy.module "pmclua.event.problem"
 
 local M = {}
@@ -77,7 +77,7 @@ end
 ---@return pmclua.Event[]? events
 ---@return pmclua.event.Problem? problem what is wrong, where, and the nearest valid word
 function M.parse(source, options)
-  local events = type(source) == "string" and plain.list(source, options)
+  local events = type(source) == "string" and generic_list.parse(source, options)
   if events then return events end
   return problem.catch(encode_entries, source, options)
 end

@@ -7,7 +7,7 @@
 -- What the OS kernel takes as a pointer, attr.uprobe_path and attr.kprobe_func, is text here.
 
 local core = require "pmclua.core"
-local dynamic = require "pmclua.event.dynamic"
+local probe_kind = require "pmclua.event.probe_kind"
 local number = require "pmclua.event.number"
 local problem = require "pmclua.event.problem"
 
@@ -104,11 +104,11 @@ local function has_place(kind, attr)
 end
 
 --- Whether the runner can have threads and children inherit this probe: events of the PMUs of probes must not
---- be inherited (dynamic.lua), so it defines such a probe through tracefs.
+--- be inherited (probe_kind.lua), so it defines such a probe through tracefs.
 ---@param event pmclua.Event
 ---@return boolean
 function M.can_be_inherited(event)
-  local kind = dynamic.kind(event)
+  local kind = probe_kind.of(event)
   if not kind or event.attr.config > RETURN or not has_place(kind, event.attr) then return false end
   local tracepoint = require "pmclua.event.tracepoint"
   local file = io.open(("%s/%s_events"):format(tracepoint.root(), kind), "r+")    -- "w" would clear it
@@ -135,7 +135,7 @@ end
 ---@return string?
 function M.caution(event)
   if event.caution then return event.caution end
-  local kind = dynamic.kind(event)
+  local kind = probe_kind.of(event)
   if not kind or not is_return_probe(event, kind) then return nil end
   return kind == "uprobe" and OF_PROGRAM or OF_LINUX
 end

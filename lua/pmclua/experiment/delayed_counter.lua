@@ -4,7 +4,7 @@
 -- not known: only what was counted.
 
 local core = require "pmclua.core"
-local held = require "pmclua.workload.held"
+local held_command = require "pmclua.workload.held_command"
 local watch = require "pmclua.counting.target.watch"
 local target_counter = require "pmclua.experiment.target_counter"
 
@@ -62,7 +62,7 @@ end
 ---@return table result
 function DelayedCounter:around(pass, _, cell)
   local declaration = self.declaration
-  local command = held.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
+  local command = held_command.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
   local target = declaration.target or require("pmclua.counting.target").held(command.pid, false)
   local ok, result = pcall(function()
     local opened = watch.open_planned(target, self.passes[pass].groups, declaration.events)

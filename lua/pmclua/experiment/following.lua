@@ -3,7 +3,7 @@
 -- The whole run is counted beside them by the same events. A region's record has the sum of a run's
 -- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
 
-local dynamic = require "pmclua.event.dynamic"
+local probe_kind = require "pmclua.event.probe_kind"
 local parts = require "pmclua.experiment.parts"
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
@@ -50,7 +50,7 @@ end
 function Regions.trial(_, event)
   -- Their group is led by an event of ours, and only a leader can be pinned.
   if event.attr.pinned then return nil, "what is pinned is not counted in the calls of functions" end
-  if dynamic.kind(event) then
+  if probe_kind.of(event) then
     return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
   end
   return { pid = 0, cpu = -1 }

@@ -69,42 +69,43 @@ local function short_text(text) return text and #text <= MOST_TEXT and text or n
 local describe = {}
 
 function describe.command(command, levels)
-  local words = require "pmclua.workload.words"
+  local shellwords = require "pmclua.workload.shellwords"
   local program = command:program(levels)
-  local facts = { argv = without_secrets(words.fill_all(command.argv, levels)), program = program,
-    program_hash = program and identity_of(program), cwd = command.cwd and words.fill(command.cwd, levels),
-    stdin = command.stdin and words.fill(command.stdin, levels), shell = command.shell }
+  local facts = { argv = without_secrets(shellwords.fill_all(command.argv, levels)), program = program,
+    program_hash = program and identity_of(program),
+    cwd = command.cwd and shellwords.fill(command.cwd, levels),
+    stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell }
   for name, value in pairs(command.env or {}) do
     facts.env = facts.env or {}
     facts.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
-      or words.fill(tostring(value), levels)
+      or shellwords.fill(tostring(value), levels)
   end
   return facts
 end
 
 -- The hash of a source with all that it includes, whatever the folders are called.
 local function hash_with_headers(session, unit, known)
-  local key = table.concat({ unit.text, unpack(compile.words(unit)) }, "\0")
+  local key = table.concat({ unit.text, unpack(compile.argv(unit)) }, "\0")
   known[key] = known[key] or core.hash((compile.ask(session, unit, { "-E", "-P" })))
   return known[key]
 end
 
 local function compiled(kernel, session, levels, facts, known)
   local unit = kernel:unit(session, levels)
-  facts.compiler, facts.command = compile.version(session, unit), compile.words(unit)
+  facts.compiler, facts.command = compile.version(session, unit), compile.argv(unit)
   facts.source = kernel.source and unit.label or nil
   facts.source_text = short_text(kernel.generate and kernel.code or unit.text)
   facts.source_hash, facts.included_hash = core.hash(unit.text), hash_with_headers(session, unit, known)
 end
 
 function describe.kernel(kernel, levels, session, known)
-  local words = require "pmclua.workload.words"
-  local facts = { symbol = words.fill(kernel.symbol, levels),
+  local shellwords = require "pmclua.workload.shellwords"
+  local facts = { symbol = shellwords.fill(kernel.symbol, levels),
     threads = kernel.threads and tostring(kernel.threads),
-    cpus = kernel.cpus and words.fill(kernel.cpus, levels) }
+    cpus = kernel.cpus and shellwords.fill(kernel.cpus, levels) }
   for name, value in pairs(kernel.params or {}) do
     facts.params = facts.params or {}
-    facts.params[name] = words.fill(tostring(value), levels)
+    facts.params[name] = shellwords.fill(tostring(value), levels)
   end
   if kernel.library then
     facts.library = kernel:object(session, levels)

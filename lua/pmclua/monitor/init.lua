@@ -126,7 +126,7 @@ local function open(self, declaration, who, inherit)
 end
 
 local function hold(self, inner, spec)
-  self.held = require("pmclua.workload.held").start(inner, { pin = spec.pin })
+  self.held = require("pmclua.workload.held_command").start(inner, { pin = spec.pin })
   if self.target then return end
   self.target = require("pmclua.counting.target").held(self.held.pid, not self.limits.delay)
 end

@@ -9,7 +9,7 @@ local UNKNOWN = "the file does not say how it was made: an older pmclua stored i
 local function words(list)
   local plain = {}
   for i, word in ipairs(list) do plain[i] = tostring(word) end
-  return require("pmclua.workload.words").join(plain)
+  return require("pmclua.workload.shellwords").join(plain)
 end
 
 local function assignments(map)

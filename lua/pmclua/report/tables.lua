@@ -162,8 +162,8 @@ local function has_sweep(result)
 end
 
 local function compared_tables(result, comparison)
-  local tables, several = {}, require "pmclua.report.several"
-  if several.fits(comparison.pairs) then return { several.table(result, comparison) } end
+  local tables, one_baseline = {}, require "pmclua.report.one_baseline"
+  if one_baseline.fits(comparison.pairs) then return { one_baseline.table(result, comparison) } end
   for i, pair in ipairs(comparison.pairs) do tables[i] = compared_table(result, comparison, pair) end
   return tables
 end

@@ -3,7 +3,7 @@
 -- Invariant: nothing passes for want of values. What was not counted, was counted otherwise, or lacks the
 -- repetitions that would decide is uncountable, with the reason.
 
-local alike = require "pmclua.result.alike"
+local comparable = require "pmclua.result.comparable"
 local check = require "pmclua.verdict.check"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
@@ -125,12 +125,12 @@ end
 
 -- Why the counts of two cells must not be compared; nil where they may be.
 local function why_unlike(limit, cell, before)
-  local ours, theirs = alike.cell(cell, before)
+  local ours, theirs = comparable.cell(cell, before)
   if not ours and cell.result.header ~= before.result.header then
-    ours, theirs = alike.mode(cell.result.header, before.result.header)
+    ours, theirs = comparable.mode(cell.result.header, before.result.header)
     for _, event in ipairs(ours and {} or values.events_needed(cell.result, limit)) do
       local other = before.result.event_by_field[event.field]
-      if other and not ours then ours, theirs = alike.event(event, other) end
+      if other and not ours then ours, theirs = comparable.event(event, other) end
     end
   end
   return differently(ours, theirs)

@@ -5,7 +5,7 @@
 -- Where files share a level (the ranks of a host), their repetitions are those of one cell. What does not
 -- mean the same in all files (a unit, what a workload's values are of) is refused.
 
-local alike = require "pmclua.result.alike"
+local comparable = require "pmclua.result.comparable"
 local layouts = require "pmclua.result.layouts"
 local cell_key = require "pmclua.result.cell_key"
 
@@ -111,7 +111,7 @@ end
 -- What one event of two files counted in each: cells of several files cannot hold both, and cells of one file
 -- each are not compared by it.
 local function note_difference(before, event, name, shares_cells)
-  local ours, theirs = alike.event(before, event)
+  local ours, theirs = comparable.event(before, event)
   if not ours then return end
   if shares_cells then
     error(("%s was counted differently, %s in %s, %s before"):format(event.name, theirs, name, ours), 0)

@@ -1,10 +1,10 @@
---- call.lua: any C function by its declaration, as a kernel that is generated around it.
+--- call.lua: generates a kernel that calls a C function, from the function's declaration.
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
 local paths = require "pmclua.host.paths"
-local words = require "pmclua.workload.words"
+local shellwords = require "pmclua.workload.shellwords"
 
 local call = {}
 
@@ -17,7 +17,7 @@ call.BUFFER = { [1] = "string", count = "number|string", fill = "string|number",
 local Buffer = {}
 Buffer.__index = Buffer
 
--- What a buffer's element i is, as a C expression; x is a running pseudo-random number (splitmix64).
+-- Element i of a buffer, as a C expression; x is the state of a pseudo-random generator (splitmix64).
 local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_random(&x)", one = "1" }
 
 --- Memory to pass to a function: `count` elements of a C type.
@@ -110,7 +110,7 @@ local MISSING = [[
 local function buffer_code(buffers)
   local allocations, fills = {}, {}
   for i, buffer in ipairs(buffers) do
-    local place = i - 1
+    local slot = i - 1
     local count = type(buffer.count) == "number" and ("%d"):format(buffer.count)
       or ('pmclua_u64(params, "%s", 0)'):format(buffer.count)
     local missing = type(buffer.count) == "string" and MISSING:format(buffer.count, buffer.count) or ""
@@ -118,18 +118,18 @@ local function buffer_code(buffers)
     s->count[%d] = %s;
     s->buffer[%d] = calloc(s->count[%d] + !s->count[%d], sizeof(%s));
     if (!s->buffer[%d]) return pmclua_fail(params, "no memory for a buffer");
-]]):format(place, count, place, place, place, buffer.type, place)
+]]):format(slot, count, slot, slot, slot, buffer.type, slot)
     fills[i] = ([[
     if (%s) for (uint64_t i = 0, n = s->count[%d]; i < n; i++) ((%s *)s->buffer[%d])[i] = (%s)(%s);
-]]):format(buffer.fresh and "1" or "all", place, buffer.type, place, buffer.type,
+]]):format(buffer.fresh and "1" or "all", slot, buffer.type, slot, buffer.type,
       FILLS[buffer.fill] or ("%.17g"):format(buffer.fill))
   end
   return table.concat(allocations), table.concat(fills)
 end
 
--- A text where the function takes a number is a mistake, whatever the compiler's own opinion.
+-- A string passed for a number is an error even if the compiler only warns.
 local function flags_of(cflags)
-  return { "-Werror=int-conversion", unpack(words.list(cflags)) }
+  return { "-Werror=int-conversion", unpack(shellwords.list(cflags)) }
 end
 
 local function library_text(library)

@@ -1,10 +1,10 @@
---- command.lua: a command as a workload: executed in the runner, counted from exec to its end with all
---- its threads and children.
+--- command.lua: a command as a workload: run by the runner, counted from exec to exit with all its threads and
+--- children.
 
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local words = require "pmclua.workload.words"
+local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Command
 ---@field name string shown
@@ -35,7 +35,7 @@ local function argv_of(list, shell)
     return { "/bin/sh", "-c", list[1] }
   end
   if #list > 1 then return list end
-  local argv, why = words.split(list[1])
+  local argv, why = shellwords.split(list[1])
   if not argv then
     explain.misuse(("the command %q has %s; say shell = true, or give a list of words"):format(list[1],
       why), 4)
@@ -43,7 +43,7 @@ local function argv_of(list, shell)
   return argv
 end
 
--- What of a command string is outside quotes, where {name} can only be a factor.
+-- The part of a command string outside quotes, where {name} can only be a factor.
 local function unquoted(text)
   return (text:gsub("\\.", " "):gsub("'[^']*'", " "):gsub('"[^"]*"', " "))
 end
@@ -79,21 +79,21 @@ function command.new(spec)
     end
   end
   if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
-  self.name = named.name or (named.shell and list[1]) or words.join(self.argv)
+  self.name = named.name or (named.shell and list[1]) or shellwords.join(self.argv)
   return setmetatable(self, Command)
 end
 
 -- ---- finding the program before anything runs ----
 
--- Whether it can be executed is for the OS kernel to say.
+-- Whether it is executable is left to Linux.
 local function exists(path) return core.stat(path) ~= nil end
 
 --- The path of the program that is executed; nil where there is none of that name.
 ---@param levels? table
 ---@return string?
 function Command:program(levels)
-  local name = words.fill(self.argv[1], levels or {})
-  local folder = self.cwd and words.fill(self.cwd, levels or {})
+  local name = shellwords.fill(self.argv[1], levels or {})
+  local folder = self.cwd and shellwords.fill(self.cwd, levels or {})
   if name:find("/", 1, true) then
     local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
     return exists(path) and path or nil
@@ -108,10 +108,10 @@ end
 --- The problem with argv[0], if it can be seen now: an error object, or nil.
 function Command:problem(levels)
   if self:program(levels) then return nil end
-  return explain.system(2, "execute", words.fill(self.argv[1], levels or {}))
+  return explain.system(2, "execute", shellwords.fill(self.argv[1], levels or {}))
 end
 
---- What makes it the same command, for resuming.
+--- What identifies it when resuming.
 function Command:identity()
   return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell }
 end
@@ -120,16 +120,16 @@ end
 
 --- Adds this command, with its levels filled in, to a definition.
 function Command:define(message, levels, options)
-  for _, word in ipairs(words.fill_all(self.argv, levels)) do message:text("argument", word) end
+  for _, word in ipairs(shellwords.fill_all(self.argv, levels)) do message:text("argument", word) end
   if self.env then
-    for _, entry in ipairs(words.environment(self.env, levels)) do message:text("environment", entry) end
+    for _, entry in ipairs(shellwords.environment(self.env, levels)) do message:text("environment", entry) end
   end
-  if self.cwd then message:text("directory", words.fill(self.cwd, levels)) end
+  if self.cwd then message:text("directory", shellwords.fill(self.cwd, levels)) end
   if self.stdin == "inherit" then message:number("inherit_stdin", 1)
-  elseif self.stdin then message:text("stdin", words.fill(self.stdin, levels)) end
+  elseif self.stdin then message:text("stdin", shellwords.fill(self.stdin, levels)) end
   message:number("output", core.OUTPUT[self.stdout or "null"])
   message:number("errors", core.OUTPUT[self.stderr or self.stdout or "null"])
-  -- In a process group of its own it would be stopped for reading from the terminal.
+  -- In a process group of its own it would be stopped when it reads from the terminal.
   if self.foreground or self.stdin == "inherit" then message:number("foreground", 1) end
   if options and options.pin then message:text("cpus", options.pin) end
 end
@@ -142,7 +142,7 @@ local OPERATIONS = { enter = "run in the folder", read = "read the input", pin =
 local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it "
   .. "gains rights, and the OS kernel shows nothing of such a program; make it readable, or run as root"
 
---- What ended a repetition, in words; nil when it went well.
+--- How a repetition failed, as text; nil if it succeeded.
 ---@param result table of Session:run
 ---@return string?
 function Command:complaint(result)

@@ -1,16 +1,16 @@
---- compile.lua: C to shared objects, cached by content.
+--- compile.lua: compiles C to shared objects and caches them.
 --
--- An entry's key is what is asked for: the compiler, flags, source, environment and working directory. Beside it
--- stands every file that the compiler, the assembler and the linker looked for, found or not (reads.lua): all are as
--- they were, or it is compiled again. Where that cannot be known an entry is never taken. The cache is a private
--- folder; an entry appears whole, by rename, or not at all.
+-- The key of an entry is the request: compiler, flags, source, environment and working directory. The entry also
+-- lists every file that the compiler, the assembler and the linker looked for, found or not (dependencies.lua): if
+-- any of them changed, the source is compiled again. An entry without a complete list is never used. The cache is
+-- a private folder; an entry appears whole, by rename, or not at all.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.host.paths"
 local tool = require "pmclua.host.tools"
-local reads = require "pmclua.workload.reads"
-local words = require "pmclua.workload.words"
+local dependencies = require "pmclua.workload.dependencies"
+local shellwords = require "pmclua.workload.shellwords"
 
 local compile = {}
 
@@ -24,14 +24,14 @@ local function read_file(path)
   return text
 end
 
---- A file of its own beside `path`, under another name. Raises an error object.
+--- Creates a temporary file beside `path`. Raises an error object.
 local function temporary_for(path)
   local temporary, _, errnum = core.make_temporary(path .. ".XXXXXX")
   return temporary or error(explain.system(errnum, "write", path), 0)
 end
 
---- Gives what was written beside `path` its name. Raises an error object, and leaves nothing.
-local function put_in_place(temporary, path)
+--- Renames a temporary file to `path`. On failure removes it and raises an error object.
+local function move_to(temporary, path)
   local ok, _, errnum = core.rename(temporary, path)
   if ok then return end
   os.remove(temporary)
@@ -51,11 +51,11 @@ local function write_private(path, text)
     os.remove(temporary)
     error(explain.system(errnum, "write", path), 0)
   end
-  put_in_place(temporary, path)
+  move_to(temporary, path)
 end
 
---- The private folder of compiled kernels. Another's, or one that others may write, is refused: what
---- is loaded from it runs as the user.
+--- The private folder of compiled kernels. A folder that belongs to others, or that others may write, is refused:
+--- what is loaded from it runs as the user.
 local function cache_folder()
   local base = paths.cache()
   local folder = base and base .. "/kernels" or ("/tmp/pmclua-%d/kernels"):format(core.uid())
@@ -73,7 +73,7 @@ end
 
 -- ---- what decides ----
 
--- The files of the user's that the compiler says it read, in make's format; nil where that is not whole.
+-- The user's files that the compiler says it read, in make's format; nil if the text is incomplete.
 local function dependencies_of(text)
   local list = text and text:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
   if not list then return nil end
@@ -84,47 +84,47 @@ local function dependencies_of(text)
   return needed
 end
 
--- What decided an object, as reads.lua lists it. Where the object is the older, the clock was set, and no time means
--- anything.
+-- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock was
+-- set and times mean nothing.
 local function list_reads(unit, source, object, list)
-  local made, written = core.stat(object), core.stat(source)
-  local is_ordered = made and written and made.mtime_ns >= written.mtime_ns
+  local built, written = core.stat(object), core.stat(source)
+  local is_ordered = built and written and built.mtime_ns >= written.mtime_ns
   local needed, text = dependencies_of(read_file(object .. ".d")), read_file(list)
-  local is_known = is_ordered and needed and text and not reads.has_time(unit.text)
+  local is_known = is_ordered and needed and text and not dependencies.has_time(unit.text)
   if not is_known then return UNKNOWN .. source .. "\n" end
   local own = { [source] = true, [object] = true, [object .. ".d"] = true, [list] = true }
-  return reads.listing(text, own, tonumber(written.mtime_ns), needed)
+  return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
--- What the end of an object's name says that it was made of, so that the list of one and the object of another, which
--- two that compile at once may leave, do not meet. `made`: the object, where that is not known.
-local function ending_of(listing, made)
-  local contents = listing:find("^" .. UNKNOWN) and read_file(made)
+-- The end of an object's name says what it was made of, so that the list of one and the object of another, which
+-- two that compile at once may leave, do not meet. `object`: its path, where that is not known.
+local function ending_of(listing, object)
+  local contents = listing:find("^" .. UNKNOWN) and read_file(object)
     or listing:gsub("file %S+ (%x%x+) ", "file %1 ")       -- a file of the same contents is the same
   return core.hash(contents):sub(1, 16)
 end
 
 local function object_of(stem, ending) return ("%s-%s.so"):format(stem, ending) end
 
---- The object of an entry that still holds; nil: there is none.
+--- The object of an entry that is still valid; nil if there is none.
 local function find_entry(stem)
   local ending, listing = (read_file(stem .. ".reads") or ""):match "^(%x+)\n(.*)$"
   local object = ending and object_of(stem, ending)
-  return object and core.signature(object) and reads.hold(listing) and object or nil
+  return object and core.signature(object) and dependencies.hold(listing) and object or nil
 end
 
 -- ---- compiling ----
 
--- What the compiler calls the place of a unit's declaration.
+-- The file name that the compiler shows for a unit's declaration.
 local DECLARED_IN = "pmclua"
 
--- A source with the declaration of what is called before it, so that the compiler refuses another.
+-- A source after the declaration of the function that is called: the compiler reports a definition that differs.
 local function text_of(unit)
   local text = ('#line 1 "%s"\n'):format(unit.label) .. unit.text
   return unit.declaration and ('#line 1 "%s"\n%s\n'):format(DECLARED_IN, unit.declaration) .. text or text
 end
 
--- What the compiler wrote, each line once: copies of a snippet have the same mistake.
+-- The compiler's messages, each line once: copies of a snippet repeat the same mistake.
 local function complaints(errors)
   local lines, seen = {}, {}
   for line in errors:gmatch "[^\n]+" do
@@ -149,11 +149,12 @@ local function failed(unit, result, cc)
   }
 end
 
--- Runs the compiler with these words; what became of it.
-local function run_words(session, argv)
+-- Runs a command; its result.
+local function run_command(session, argv)
   local id = session:workload(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
-    for _, entry in ipairs(words.environment(tool.changes(), {})) do message:text("environment", entry) end
+    local environment = shellwords.environment(tool.changes(), {})
+    for _, entry in ipairs(environment) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end)
   local result = session:run { workload = id, timeout_ns = 300e9 }
@@ -162,15 +163,16 @@ local function run_words(session, argv)
 end
 
 local function run_compiler(session, argv, unit)
-  local result = run_words(session, argv)
+  local result = run_command(session, argv)
   if result.outcome ~= "done" or result.exit ~= 0 then error(failed(unit, result, argv[1]), 0) end
   return result
 end
 
--- Runs the compiler and lists what it looks for. Where that cannot be done, as under a debugger, it runs without.
+-- Runs the compiler and lists the files that it looks for. Where that is impossible, as under a debugger, it runs
+-- without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    local result = run_words(session, reads.words(list, argv))
+    local result = run_command(session, dependencies.traced(list, argv))
     if result.outcome == "done" and result.exit == 0 then return result end
     os.remove(list)
   end
@@ -196,20 +198,20 @@ local function flags_of(unit)
   return flags
 end
 
---- The words of the compiler that compiles a unit; the first is its path, where it is found.
+--- The compiler of a unit with the options in its name; the first word is its path if it was found.
 ---@param unit { cc?: string }
 ---@return string[]
 function compile.compiler(unit)
-  local cc = words.split(unit.cc or os.getenv "CC" or "cc")
+  local cc = shellwords.split(unit.cc or os.getenv "CC" or "cc")
   if not cc or not cc[1] then cc = { "cc" } end
   if not cc[1]:find("/", 1, true) then cc[1] = tool.find(cc[1]) or cc[1] end
   return cc
 end
 
---- What is typed to compile a unit, but for the names of files.
+--- The command line that compiles a unit, without file names.
 ---@param unit table as compile.build takes it
 ---@return string[]
-function compile.words(unit)
+function compile.argv(unit)
   local list = {}
   for _, part in ipairs { compile.compiler(unit), flags_of(unit), unit.libs or {} } do
     for _, word in ipairs(part) do list[#list + 1] = word end
@@ -219,24 +221,23 @@ end
 
 local versions = {}
 
---- What the compiler of a unit calls itself: the first line of --version.
+--- The first line of the compiler's --version.
 ---@param unit table as compile.build takes it
 ---@return string? nil: it does not say
 function compile.version(session, unit)
   local cc = compile.compiler(unit)[1]
   local key = ("%s %s"):format(cc, core.signature(cc) or "?")
   if versions[key] == nil then
-    local result = run_words(session, { cc, "--version" })
+    local result = run_command(session, { cc, "--version" })
     versions[key] = result.outcome == "done" and result.output:match "^[^\n]+" or false
   end
   return versions[key] or nil
 end
 
---- What the compiler says and writes of a unit when it is given more words; nothing of it is cached, and
---- that it fails is no error.
+--- Compiles a unit with additional arguments. Nothing is cached; a failure is no error.
 ---@param unit table as compile.build takes it
----@param more string[] words after the flags: "-S"
----@return string written the file that it was to write; "" where there is none
+---@param more string[] arguments after the flags: "-S"
+---@return string written the output file; "" if there is none
 ---@return string said its messages
 function compile.ask(session, unit, more)
   local stem = temporary_for(cache_folder() .. "/question")
@@ -246,7 +247,7 @@ function compile.ask(session, unit, more)
     for _, part in ipairs { compile.compiler(unit), flags_of(unit), more, { "-o", answer, source } } do
       for _, word in ipairs(part) do argv[#argv + 1] = word end
     end
-    return run_words(session, argv)
+    return run_command(session, argv)
   end
   local ok, result = pcall(ask)
   local written = read_file(answer) or ""
@@ -265,10 +266,10 @@ function compile.build(session, unit)
   local flags = flags_of(unit)
   local libs = unit.libs or {}
   local extension = unit.extension or "c"
-  local environment = words.environment(tool.changes(), {})
+  local environment = shellwords.environment(tool.changes(), {})
   local key = core.hash(table.concat({ table.concat(cc, " "), table.concat(flags, "\0"),
     table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text,
-    reads.surroundings(environment) }, "\1"))
+    dependencies.surroundings(environment) }, "\1"))
   local stem = cache_folder() .. "/" .. key
   local known = find_entry(stem)
   if known then return known end
@@ -291,13 +292,13 @@ function compile.build(session, unit)
     error(listing, 0)
   end
   local ending = ending_of(listing, object)
-  local made = object_of(stem, ending)
-  put_in_place(object, made)
+  local path = object_of(stem, ending)
+  move_to(object, path)
   write_private(stem .. ".reads", ending .. "\n" .. listing)
-  return made
+  return path
 end
 
---- What was found of an object, kept beside it: the text that `find` gives the first time.
+--- A fact about an object, stored beside it: the text that `find` returned the first time.
 ---@param object string path that compile.build gave
 ---@param ending string
 ---@param find fun(): string

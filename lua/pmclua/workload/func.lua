@@ -1,5 +1,5 @@
---- func.lua: a Lua function as a workload. It runs in this process and is labelled so: the interpreter,
---- the JIT and the heap are in what is measured; the collector is kept out.
+--- func.lua: a Lua function as a workload. It runs in this process, and reports say so: its counts include the
+--- interpreter, the JIT and allocation; the garbage collector is stopped.
 
 local core = require "pmclua.core"
 
@@ -16,20 +16,20 @@ local func = { Function = Function }
 ---@return pmclua.Function
 function func.new(fn, name)
   local info = debug.getinfo(fn, "S")
-  local place = info.short_src:match "[^/]*$" .. ":" .. info.linedefined
-  return setmetatable({ fn = fn, name = name or "function " .. place }, Function)
+  local line = info.short_src:match "[^/]*$" .. ":" .. info.linedefined
+  return setmetatable({ fn = fn, name = name or "function " .. line }, Function)
 end
 
 function Function.problem() end
 
---- What makes it the same function, for resuming: where it stands; its upvalues are not known.
+--- What identifies it when resuming: where it is defined; upvalues are not compared.
 function Function:identity()
   local info = debug.getinfo(self.fn, "S")
   return { info.source, info.linedefined }
 end
 
--- Attrs as they are, or not inherited where the group is to be read in user space: what a function starts
--- is counted unless the script says otherwise.
+-- The attrs of a group, without inheritance where it is to be read in user space. Otherwise threads that the
+-- function starts are counted unless the script says not.
 local function attrs_of(group)
   if group.read ~= "user" then return group.attrs end
   local attrs = {}
@@ -57,7 +57,7 @@ function Function.open_groups(_, groups)
   return open
 end
 
---- True when every group could be read, and started where it is toggled.
+--- True if every group was read, and started if it is toggled.
 local function read_before(open)
   local ok = true
   for i = 1, #open do
@@ -74,7 +74,7 @@ local function read_after(open)
   return ok
 end
 
--- As the runner says it: of all groups where they are read alike.
+-- How the groups were read, as the runner says it: "syscall" unless all were read alike.
 local function method_of(open)
   local method = open[1] and open[1].handle:method()
   for _, group in ipairs(open) do
@@ -83,18 +83,18 @@ local function method_of(open)
   return method
 end
 
---- The differences; none (absent, not 0) where a read failed.
+--- The differences as u64; none (absent, not 0) where a read failed.
 local function readings_of(open, is_whole)
-  local words = {}
-  if not is_whole then return words end
+  local readings = {}
+  if not is_whole then return readings end
   for _, group in ipairs(open) do
     group.handle:subtract(group.before, group.after, group.out)
-    for i = 1, 2 + group.handle.count do words[#words + 1] = core.word(group.out, i) end
+    for i = 1, 2 + group.handle.count do readings[#readings + 1] = core.word(group.out, i) end
   end
-  return words
+  return readings
 end
 
---- One repetition: a result as a runner gives it.
+--- Runs one repetition. Returns a result as a runner does.
 ---@param open table from open_groups
 ---@param levels table
 function Function:measure(open, levels)

@@ -34,9 +34,9 @@ end
 function workload.from(value, name)
   if type(value) == "string" or (type(value) == "table" and not class_of(value)
     and type(value[1]) == "string") then
-    local ok, made = pcall(command.new, value)
-    if not ok then return nil, (tostring(type(made) == "table" and made.message or made)) end
-    value = made
+    local ok, parsed = pcall(command.new, value)
+    if not ok then return nil, (tostring(type(parsed) == "table" and parsed.message or parsed)) end
+    value = parsed
   elseif type(value) == "function" then
     value = require("pmclua.workload.func").new(value)
   elseif not class_of(value) then

@@ -1,12 +1,12 @@
---- kernel.lua: a kernel as a workload: C compiled to a shared object, or one the user built, called by
---- the runner between two reads.
+--- kernel.lua: a kernel as a workload: a function of a shared object, compiled from C or built by the user, that
+--- the runner calls between two reads.
 
 local compile = require "pmclua.workload.compile"
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.host.paths"
-local words = require "pmclua.workload.words"
+local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Kernel
 ---@field name string shown
@@ -52,7 +52,7 @@ function kernel.new(spec)
   local self = {}
   for key in pairs(OPTIONS) do self[key] = spec[key] end
   self.name = spec.name or spec.symbol
-  self.cflags, self.libs = words.list(spec.cflags), words.list(spec.libs)
+  self.cflags, self.libs = shellwords.list(spec.cflags), shellwords.list(spec.libs)
   self.folder, self.has_script = paths.script_folder or ".", paths.script_folder ~= nil
   return setmetatable(self, Kernel)
 end
@@ -60,7 +60,7 @@ end
 -- ---- the shared object ----
 
 local function source_unit(self, levels)
-  local path = paths.from(self.folder, words.fill(self.source, levels))
+  local path = paths.from(self.folder, shellwords.fill(self.source, levels))
   local file, why = io.open(path, "rb")
   if not file then
     error(explain.problem { code = "ENOENT", operation = "compile",
@@ -73,7 +73,7 @@ local function source_unit(self, levels)
   return { text = text, label = path, folder = paths.directory(path), extension = path:match "%.(%w+)$" }
 end
 
--- By extension: what makes a function one that the runner can call. Other languages have no such line.
+-- By file extension: how to declare a function with C linkage. Other languages are not checked.
 local LINKAGE = { c = "", C = 'extern "C" ', cc = 'extern "C" ', cpp = 'extern "C" ', cxx = 'extern "C" ' }
 
 local IN_C = "%%f[%%w_]void%%s+%s%%s*%%(%%s*void%%s*%%*%%s*[%%w_]*%%s*,%%s*uint64_t%%s*[%%w_]*%%s*%%)"
@@ -94,9 +94,10 @@ function Kernel:unit(session, levels)
   local unit = self.source and source_unit(self, levels)
     or { text = self.code, folder = self.folder, quoted_only = not self.has_script,
       label = (self.name:match "^[%w_.-]+$" or self.symbol) .. ".c" }
-  unit.declaration = declaration_of(words.fill(self.symbol, levels), unit)
-  unit.cc, unit.cflags = self.cc and words.fill(self.cc, levels), words.fill_all(self.cflags, levels)
-  unit.libs = words.fill_all(self.libs, levels)
+  unit.declaration = declaration_of(shellwords.fill(self.symbol, levels), unit)
+  unit.cc, unit.cflags = self.cc and shellwords.fill(self.cc, levels),
+    shellwords.fill_all(self.cflags, levels)
+  unit.libs = shellwords.fill_all(self.libs, levels)
   if self.generate then unit.text = self.generate(session, unit, levels) end
   return unit
 end
@@ -104,7 +105,7 @@ end
 --- The shared object for these levels, compiled if need be. Raises an error object.
 ---@return string path
 function Kernel:object(session, levels)
-  if self.library then return paths.from(self.folder, words.fill(self.library, levels)) end
+  if self.library then return paths.from(self.folder, shellwords.fill(self.library, levels)) end
   return compile.build(session, self:unit(session, levels))
 end
 
@@ -113,11 +114,11 @@ end
 function Kernel:machine_code(session, levels)
   return self.copies and self.copies(levels, function()
     local unit = self:unit(session, levels)
-    return require("pmclua.workload.kept").made(session, unit, compile.build(session, unit))
+    return require("pmclua.workload.snippet_c").machine_code(session, unit, compile.build(session, unit))
   end)
 end
 
---- The problem that can be seen before running: an error object, or nil. Compiles.
+--- A problem that is visible before running: an error object, or nil. Compiles.
 function Kernel:problem(levels, session)
   local ok, why = pcall(function()
     self:thread_count(levels or {})
@@ -130,7 +131,7 @@ function Kernel:problem(levels, session)
   if self.library and not core.stat(why) then return explain.system(2, "load", why) end
 end
 
---- What makes it the same kernel, for resuming: its text, not its file's name.
+--- What identifies it when resuming: its source text, not the name of the file.
 function Kernel:identity()
   local text = self.code
   if self.source and not self.source:find "{" then text = source_unit(self, {}).text end
@@ -142,7 +143,7 @@ end
 
 local function parameters(self, levels)
   local values = {}
-  for name, value in pairs(self.params or {}) do values[name] = words.fill(tostring(value), levels) end
+  for name, value in pairs(self.params or {}) do values[name] = shellwords.fill(tostring(value), levels) end
   for name, value in pairs(levels) do values[name] = tostring(value) end
   local names = {}
   for name in pairs(values) do names[#names + 1] = name end
@@ -157,7 +158,7 @@ end
 function Kernel:thread_count(levels)
   local asked = self.threads
   if asked == nil then return 0 end
-  local threads = levels[asked] or words.fill(tostring(asked), levels)
+  local threads = levels[asked] or shellwords.fill(tostring(asked), levels)
   local count = tonumber(threads)
   if count and count >= 1 and count % 1 == 0 then return count end
   error(explain.problem { code = "EINVAL", operation = "prepare",
@@ -167,14 +168,14 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", self:object(options.session, levels)):text("symbol", words.fill(self.symbol,
+  message:text("library", self:object(options.session, levels)):text("symbol", shellwords.fill(self.symbol,
     levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
   message:number("output", core.OUTPUT[self.stdout or "null"]):number("errors", core.OUTPUT[self.stderr
     or "null"])
   local cpus = self.cpus or options.pin
-  if cpus then message:text("cpus", words.fill(cpus, levels)) end
+  if cpus then message:text("cpus", shellwords.fill(cpus, levels)) end
 end
 
 --- What ended a repetition, in words; nil when it went well.

@@ -4,15 +4,15 @@ local workload = require "pmclua.workload"
 
 local M = {}
 
--- The path of one workload's program; nil and why it is not known beforehand.
+-- The path of a workload's program; nil and why it is not known in advance.
 local function program_of(item)
-  local made = workload.from(item)
-  if not made or made.kind ~= "command" then
+  local command = workload.from(item)
+  if not command or command.kind ~= "command" then
     return nil, "a symbol's address is known beforehand of commands alone: give the address"
   end
-  if made.argv[1]:find "{" then return nil, "which program runs depends on a factor: give the address" end
-  local path = made:program()
-  if not path then return nil, ("there is no program '%s'"):format(made.argv[1]) end
+  if command.argv[1]:find "{" then return nil, "which program runs depends on a factor: give the address" end
+  local path = command:program()
+  if not path then return nil, ("there is no program '%s'"):format(command.argv[1]) end
   return path
 end
 

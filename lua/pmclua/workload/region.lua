@@ -13,7 +13,7 @@ local functions = require "pmclua.workload.functions"
 local named = require "pmclua.event.functions"
 local regions = require "pmclua.core.regions"
 local text = require "pmclua.base.text"
-local words = require "pmclua.workload.words"
+local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
 
@@ -183,8 +183,8 @@ end
 --- Where the command's program is, and its folder; raises a problem where it cannot be found.
 local function program_of(command, levels)
   local path = command:program(levels)
-  if not path then error(explain.system(2, "execute", words.fill(command.argv[1], levels)), 0) end
-  return path, command.cwd and words.fill(command.cwd, levels)
+  if not path then error(explain.system(2, "execute", shellwords.fill(command.argv[1], levels)), 0) end
+  return path, command.cwd and shellwords.fill(command.cwd, levels)
 end
 
 ---@class pmclua.RegionCommand: pmclua.Command a command and its regions

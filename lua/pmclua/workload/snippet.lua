@@ -3,13 +3,13 @@
 -- An iteration is one turn of the loop: `unroll` copies of the snippet, and the loop's own two
 -- instructions, which more copies make small. Assembly may use every general and vector register
 -- but the stack pointer, the frame pointer and the loop's counter (r15, x28); r14 (x27) points at 64 KiB
--- of zeroed memory of its own. What keeps the work of C alive: kept.lua.
+-- of zeroed memory of its own. What keeps the work of C alive: snippet_c.lua.
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
-local kept = require("pmclua.base.lazy").module "pmclua.workload.kept"
-local words = require "pmclua.workload.words"
+local snippet_c = require("pmclua.base.lazy").module "pmclua.workload.snippet_c"
+local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
 
@@ -42,13 +42,13 @@ void snippet(void *state, uint64_t iterations)
 {
     static char memory[65536] __attribute__((aligned(4096)));
     register uint64_t counter __asm__("$counter") = iterations;
-    register char *place __asm__("$memory") = memory;
+    register char *base __asm__("$memory") = memory;
     (void)state;
     if (iterations == 0) return;
     __asm__ volatile("$before\n\t" $init "$after\n\t.balign 64\n1:\n\t$before\n\t"
       ".rept " STRING(PMCLUA_UNROLL) "\n\t"
                      $body ".endr\n\t$after\n\t$loop"
-                     : "+r"(counter), "+r"(place) : : "memory", "cc", $clobbers);
+                     : "+r"(counter), "+r"(base) : : "memory", "cc", $clobbers);
 }
 ]]
 
@@ -79,28 +79,28 @@ end
 
 local DEFAULT_UNROLL, MOST_UNROLL = 100, 100000
 
--- How often the snippet stands in the loop for these levels. Raises an error object.
+-- The number of copies in the loop for these levels. Raises an error object.
 local function copies_of(spec, levels)
-  local said = words.fill(tostring(spec.unroll or DEFAULT_UNROLL), levels)
+  local said = shellwords.fill(tostring(spec.unroll or DEFAULT_UNROLL), levels)
   local count = tonumber(said)
   if count and count >= 1 and count <= MOST_UNROLL and count % 1 == 0 then return count end
   error(explain.problem { code = "EINVAL", operation = "prepare",
     message = ("pmc.snippet: unroll is a whole number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
 end
 
--- Found once for each compiler and its flags: what the snippet needs to be kept is the same for all levels else.
+-- What keeps the snippet's work alive depends on the compiler and its flags only, so it is found once for each.
 local function generator_of(spec)
   local found = {}
   return function(session, unit, levels)
     local key = table.concat({ unit.cc or "", unpack(unit.cflags) }, "\0")
-    found[key] = found[key] or kept.find(session, unit, spec.init or "", spec.c)
-    return kept.code(spec.init or "", spec.c, copies_of(spec, levels), found[key])
+    found[key] = found[key] or snippet_c.find(session, unit, spec.init or "", spec.c)
+    return snippet_c.code(spec.init or "", spec.c, copies_of(spec, levels), found[key])
   end
 end
 
--- What is known of the machine code: assembly is its own.
+-- Facts about the machine code. Assembly needs none.
 local function copies_fact_of(spec)
-  local is_empty = kept.is_blank(spec.asm and asm_text(spec.asm) or spec.c)
+  local is_empty = snippet_c.is_blank(spec.asm and asm_text(spec.asm) or spec.c)
   return function(levels, look)
     if spec.asm and not is_empty then return nil end
     local facts = is_empty and { empty = true } or look()
@@ -122,14 +122,14 @@ function M.new(spec)
     explain.misuse('pmc.snippet needs one of asm = "add rax, rbx" and c = "x += y"', 3)
   end
   local code = spec.asm and asm_code(spec) or ("%s\n;%s"):format(spec.init or "", spec.c)
-  local cflags = { unpack(words.list(spec.cflags)) }
+  local cflags = { unpack(shellwords.list(spec.cflags)) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)
-  local made = kernel.new { name = spec.name or named(spec.asm or spec.c), code = code, symbol = "snippet",
+  local self = kernel.new { name = spec.name or named(spec.asm or spec.c), code = code, symbol = "snippet",
     cflags = cflags,
     libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
-  made.generate = spec.c and generator_of(spec) or nil
-  made.copies = copies_fact_of(spec)
-  return made
+  self.generate = spec.c and generator_of(spec) or nil
+  self.copies = copies_fact_of(spec)
+  return self
 end
 
 return M

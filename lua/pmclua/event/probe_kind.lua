@@ -1,17 +1,17 @@
---- dynamic.lua: which events are probes of the uprobe and kprobe PMUs, however they were asked for.
+--- probe_kind.lua: whether an event is a probe of the uprobe or kprobe PMU, however it was asked for.
 --
--- One rule hangs on it: such an event is never inherited. Linux looks for the text that its attr points to
--- in the memory of whoever forks, and where it is not there, fork and pthread_create fail with EFAULT.
+-- Such an event must not be inherited: on fork Linux reads the string that its attr points to from the memory of
+-- the forking process, and if it is not there, fork and pthread_create fail with EFAULT.
 
 local M = {}
 
 local KINDS = { uprobe = true, kprobe = true }
 local LAST_FIXED_TYPE = 5        -- PERF_TYPE_BREAKPOINT: the numbers of these PMUs are above
 
---- The PMU of a probe; nil: it is no probe.
+--- The PMU of a probe; nil if the event is none.
 ---@param event { attr: table?, pmu: string? } `pmu` may be nil, as for "8:0", where the type's number is known alone
 ---@return "uprobe"|"kprobe"|nil
-function M.kind(event)
+function M.of(event)
   local number = event.attr and tonumber(event.attr.type) or 0
   if number <= LAST_FIXED_TYPE then return nil end
   local name = event.pmu

@@ -1,7 +1,7 @@
---- alike.lua: whether two results counted the same thing in the same way.
+--- comparable.lua: whether two results counted the same thing in the same way.
 --
--- Invariant: counts are compared only where an event has one unit and one meaning in both: what was left out
--- (Linux, guests), how it was encoded, and what a value is of. Where they differ the reason says how.
+-- Invariant: counts are compared only if the event has the same unit and meaning in both: what was excluded (Linux,
+-- guests), how it was encoded, and what a value is of. Otherwise the reason says what differs.
 
 local core = require "pmclua.core"
 local kinds = require "pmclua.explain.kinds"
@@ -54,7 +54,7 @@ local function encoded_alike(one, other)
 end
 
 -- What a label stands for: "x = syscalls:sys_enter_read:u" is syscalls:sys_enter_read.
-local function place_of(event)
+local function location_of(event)
   local spec = (event.spec or event.name):gsub("^%s*[%w_]+%s*=%s*", "")
   return spec:match "^([^:]+:[^:]+)" or spec
 end
@@ -73,7 +73,7 @@ local MEMBERS = {
     return event.attr and not is_dynamic(event) and kinds.type_of(event.attr) or ""
   end },
   { "tracepoint", function(event)
-    return event.attr and kinds.type_of(event.attr) == TRACEPOINT and place_of(event) or ""
+    return event.attr and kinds.type_of(event.attr) == TRACEPOINT and location_of(event) or ""
   end },
 }
 

@@ -1,8 +1,8 @@
---- several.lua: all that is wrong with a list of events in one text, where its parser stops at the first.
+--- mistakes.lua: every mistake in a list of events; the parser stops at the first.
 
 local M = {}
 
--- The events of a list at commas outside of braces, slashes and brackets.
+-- Splits a list at commas outside braces, slashes and parentheses.
 local function pieces_of(source)
   local list, depth, in_terms, start = {}, 0, false, 1
   for i = 1, #source + 1 do
@@ -18,8 +18,8 @@ local function pieces_of(source)
   return list
 end
 
---- Everything that is wrong with a list that does not parse: each of its events that is none. Where they are only
---- wrong together, the one problem of the whole.
+--- The mistakes of a list that does not parse: one for each event that is wrong. If each alone is right, the problem
+--- of the whole list.
 ---@param source string
 ---@param said table what the parser said of it
 ---@param options pmclua.event.Options?

@@ -1,6 +1,6 @@
---- several.lua: cells that are all compared with one baseline, in one table: a block a quantity, a row a cell.
+--- one_baseline.lua: one table of several cells against the same baseline: a block per quantity, a row per cell.
 --
--- Invariant: it has what the tables of the single pairs would have; the baseline's value stands once.
+-- Invariant: it shows what a table for each pair would show, and the baseline's value once.
 
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -11,7 +11,7 @@ local M = {}
 
 local VERDICT_TONES = { faster = "good", slower = "bad" }
 
---- Whether pairs share their baseline, and are more than one.
+--- Whether there are several pairs, all with the same baseline.
 ---@param compared pmclua.ComparedPair[]
 ---@return boolean
 function M.fits(compared)

@@ -1,7 +1,7 @@
---- held.lua: a command that waits before it is executed, so that it can be counted from here while it runs.
+--- held_command.lua: a command that is stopped before its exec, so that this process can open events on it.
 --
--- The runner starts a shell that stops itself and, when it is let go on, becomes the command by exec:
--- events opened on it meanwhile, enabled by exec, count the command from its first instruction on.
+-- The runner starts a shell that stops itself; when continued, it becomes the command by exec. Events opened on it
+-- in between, with enable_on_exec, count the command from its first instruction.
 
 local binding = require "pmclua.core.target"
 local command = require "pmclua.workload.command"
@@ -10,7 +10,7 @@ local explain = require "pmclua.explain"
 local paths = require "pmclua.host.paths"
 local session = require("pmclua.base.lazy").module "pmclua.workload.session"
 local tasks = require "pmclua.host.tasks"
-local words = require "pmclua.workload.words"
+local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Held
 ---@field pid integer of the command
@@ -49,16 +49,16 @@ local function wait_for_stop(self)
   end
 end
 
--- Why it cannot be executed, seen beforehand: the shell would say so on the command's standard error.
+-- Why it cannot be executed, checked beforehand: otherwise the shell would report it on the command's stderr.
 local function problem_of(inner, levels)
-  local name = words.fill(inner.argv[1], levels)
+  local name = shellwords.fill(inner.argv[1], levels)
   local facts = name:find("/", 1, true) and not inner.cwd and core.stat(name)
   local mode = facts and facts.mode or 1
   local has_x = mode % 2 + math.floor(mode / 8) % 2 + math.floor(mode / 64) % 2 > 0
   return inner:problem(levels) or not has_x and explain.system(EACCES, "execute", name) or nil
 end
 
---- Starts a command and holds it. Raises a problem where it cannot be executed.
+--- Starts a command and holds it before its exec. Raises a problem if it cannot be executed.
 ---@param inner pmclua.Command
 ---@param options? { pin?: string, levels?: table<string, any> } levels: of the factors in its words
 ---@return pmclua.Held
@@ -79,13 +79,13 @@ function M.start(inner, options)
     message = ("'%s' could not be held before its start"):format(inner.name) }, 0)
 end
 
---- Lets it execute. Raises a problem where that is refused.
+--- Lets it continue. Raises a problem if that is refused.
 function Held:release()
   local ok, _, errnum = binding.continue(self.pid)
   if not ok then error(explain.system(errnum, "let go on", self.command.name), 0) end
 end
 
--- How a command ended whose runner did: that is not known, unless we were told to end both.
+-- The result of a command whose runner ended: unknown, unless we were told to end both.
 local function result_of_loss(self, why)
   local exit, signal = self.runner:finish(true)
   if core.interrupts() > 1 then
@@ -95,7 +95,7 @@ local function result_of_loss(self, why)
   return { outcome = "quit", lost = lost, exit = -1, signal = 0, errnum = 0 }
 end
 
---- Waits until it has ended, a signal comes, or `timeout_ns` has passed. "ended": `result` says how.
+--- Waits until it ends, a signal arrives, or `timeout_ns` has passed. After "ended", `result` says how.
 ---@param timeout_ns number
 ---@return "ended"|"signal"|"timeout"
 function Held:wait(timeout_ns)

@@ -1,12 +1,11 @@
---- kept.lua: what keeps the work of a C snippet alive, and what the compiler made of it.
+--- snippet_c.lua: keeps the compiler from removing the work of a C snippet; describes its machine code.
 --
--- A compiler deletes what nobody uses and folds what it knows. After each copy an empty assembly statement
--- takes every variable of the snippet and gives it back, as far as the compiler knows another value: in the
--- register that it is in, so that it costs no instruction. So `x += y` a hundred times is a hundred
--- additions, each of which waits for the one before.
+-- A compiler deletes unused values and folds constants. So after each copy an empty assembly statement claims to
+-- change every variable of the snippet, in the register that holds it, which costs no instruction. A hundred
+-- copies of `x += y` are then a hundred dependent additions.
 --
--- Which names are variables, and of which kind, the compiler is asked: each question is a line of C that
--- compiles where the answer is yes. It knows its scopes and types; a parser of our own would not.
+-- The compiler itself says which names are variables and of which kind: each question is a line of C that compiles
+-- if the answer is yes. It knows scopes and types; a parser of ours would not.
 
 local compile = require "pmclua.workload.compile"
 
@@ -262,7 +261,7 @@ end
 ---@param unit table as compile.build takes it
 ---@param object string what was built of it
 ---@return pmclua.Copies
-function M.made(session, unit, object)
+function M.machine_code(session, unit, object)
   return M.copies(compile.beside(object, "s", function()
     return (compile.ask(session, unit, { "-S" }))
   end))

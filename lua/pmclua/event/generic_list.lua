@@ -1,7 +1,7 @@
---- plain.lua: lists of generic events by their very names, which are most of what is asked for.
+--- generic_list.lua: a fast path for lists of plain generic names, the most common specs.
 --
--- Invariant: what is read here, the grammar reads the same; all else, mistakes among it, is left to it. (LPeg
--- and the grammar take 1.2 ms to load, as long as the rest of a short run.)
+-- Invariant: the grammar would read the same; everything else, mistakes included, is left to it. (LPeg and the
+-- grammar take 1.2 ms to load, as long as the rest of a short run.)
 
 local names = require "pmclua.event.names"
 local tool = require "pmclua.event.tool"
@@ -32,11 +32,11 @@ local function event_of(word, options)
   return event
 end
 
---- The events of a spec that is nothing but such names; nil for any other.
+--- The events of a spec that consists of such names only; nil for any other.
 ---@param source string
 ---@param options pmclua.event.Options?
 ---@return pmclua.Event[]?
-function M.list(source, options)
+function M.parse(source, options)
   if not source:find "^[%a_][%w_,-]*$" then return nil end
   local events = {}
   for word in (source .. ","):gmatch "([^,]*)," do

@@ -1,6 +1,6 @@
---- words.lua: command strings to argv without a shell, and factor levels into strings.
+--- shellwords.lua: splits command strings as a shell does, without a shell; fills factor levels into strings.
 
-local words = {}
+local M = {}
 
 -- What a shell would act on, outside quotes. A command that needs it is refused rather than misread.
 local SHELL_ONLY = "[|&;<>()$`*?#~\n]"
@@ -36,7 +36,7 @@ end
 ---@param text string
 ---@return string[]? argv nil: it cannot be split so
 ---@return string? why what it has that needs a shell
-function words.split(text)
+function M.split(text)
   local argv, current, i = {}, nil, 1
   while i <= #text do
     if text:match("^%s", i) then
@@ -54,14 +54,14 @@ end
 --- The words of a string, or of a list, which is taken as it is.
 ---@param value? string|string[]
 ---@return string[]
-function words.list(value)
-  if type(value) == "string" then return assert(words.split(value)) end
+function M.list(value)
+  if type(value) == "string" then return assert(M.split(value)) end
   return value or {}
 end
 
 --- argv as a person could type it.
 ---@param argv string[]
-function words.join(argv)
+function M.join(argv)
   local out = {}
   for i, word in ipairs(argv) do
     local plain = word ~= "" and not word:find("[^%w%-_./:=,+@%%{}]")
@@ -73,16 +73,16 @@ end
 --- `text` with each {name} that is a factor replaced by its level; other braces stay.
 ---@param text string
 ---@param levels table<string, any>
-function words.fill(text, levels)
+function M.fill(text, levels)
   return (text:gsub("{([%w_]+)}", function(name)
     if levels[name] ~= nil then return tostring(levels[name]) end
   end))
 end
 
 --- The same for every string of a list.
-function words.fill_all(list, levels)
+function M.fill_all(list, levels)
   local out = {}
-  for i, text in ipairs(list) do out[i] = words.fill(tostring(text), levels) end
+  for i, text in ipairs(list) do out[i] = M.fill(tostring(text), levels) end
   return out
 end
 
@@ -90,7 +90,7 @@ end
 ---@param changes table<string, string|number|false> false removes
 ---@param levels table for {name} in the values
 ---@return string[] "NAME=value"
-function words.environment(changes, levels)
+function M.environment(changes, levels)
   local list = {}
   local file = io.open("/proc/self/environ", "rb")
   local text = file and file:read "*a" or ""
@@ -103,9 +103,9 @@ function words.environment(changes, levels)
   for name in pairs(changes) do names[#names + 1] = name end
   table.sort(names)
   for _, name in ipairs(names) do
-    if changes[name] then list[#list + 1] = name .. "=" .. words.fill(tostring(changes[name]), levels) end
+    if changes[name] then list[#list + 1] = name .. "=" .. M.fill(tostring(changes[name]), levels) end
   end
   return list
 end
 
-return words
+return M
