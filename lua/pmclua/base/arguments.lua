@@ -19,8 +19,7 @@ end
 ---@param words string[]
 ---@return string
 function check.meant(word, words)
-  local near = type(word) == "string" and require("pmclua.base.text").nearest(word, words)
-  return near and (", did you mean '%s'?"):format(near) or ""
+  return type(word) == "string" and require("pmclua.base.text").meant(word, words, ", ") or ""
 end
 
 --- A value as the script has it: "20" is not 20.

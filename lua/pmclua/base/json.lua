@@ -6,6 +6,7 @@
 -- dkjson quotes the strings; its numbers keep 14 digits, hence this file.
 
 local dkjson = require "dkjson"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -25,39 +26,6 @@ local object_meta = { __jsontype = "object" }
 ---@return table map the same
 function M.object(map)
   return setmetatable(map, object_meta)
-end
-
-local CONTINUATION = "[\128-\191]"
-
--- Bytes of the valid UTF-8 sequence at `at` (Unicode 15, table 3-7); nil where there is none.
-local function sequence_length(text, at)
-  local first, second = text:byte(at, at + 1)
-  second = second or 0
-  local length
-  if first < 0x80 then return 1
-  elseif first >= 0xC2 and first <= 0xDF then length = 2
-  elseif first == 0xE0 then length = second >= 0xA0 and 3
-  elseif first == 0xED then length = second <= 0x9F and 3
-  elseif first > 0xE0 and first <= 0xEF then length = 3
-  elseif first == 0xF0 then length = second >= 0x90 and 4
-  elseif first > 0xF0 and first <= 0xF3 then length = 4
-  elseif first == 0xF4 then length = second <= 0x8F and 4
-  end
-  return length and text:find("^" .. CONTINUATION:rep(length - 1), at + 1) and length or nil
-end
-
---- `text` with each byte that is no UTF-8 replaced by U+FFFD (file names are bytes, JSON is not).
----@param text string
----@return string
-function M.utf8(text)
-  if not text:find("[\128-\255]") then return text end
-  local parts, at = {}, 1
-  while at <= #text do
-    local length = sequence_length(text, at)
-    parts[#parts + 1] = length and text:sub(at, at + length - 1) or "\239\191\189"
-    at = at + (length or 1)
-  end
-  return table.concat(parts)
 end
 
 --- The text of a number: exact for u64 and for every double. Raises where JSON has no such number.
@@ -144,11 +112,11 @@ local function encode_items(out, count, item, context, depth)
   end
   for i = 1, count do
     local value = item(i)
-    local text = number_text(value)
-    if text then
+    local written = number_text(value)
+    if written then
       if n == 0 and i > 1 then out:add(",") end
       n = n + 1
-      numbers[n] = text
+      numbers[n] = written
       if n == PIECES then join() end
     else
       join()
@@ -199,10 +167,10 @@ function encode(out, value, context, depth)
 end
 
 --- A JSON string, quotes and all.
----@param text string any bytes
+---@param value string any bytes
 ---@return string
-function M.string(text)
-  return dkjson.quotestring(M.utf8(text))
+function M.string(value)
+  return dkjson.quotestring(text.utf8(value))
 end
 
 ---@class pmclua.JsonOptions

@@ -103,6 +103,18 @@ function M.safe(s)
   return table.concat(out)
 end
 
+--- The text with each byte that is not UTF-8 replaced by U+FFFD (file names are bytes).
+---@param s string
+---@return string
+function M.utf8(s)
+  if not s:find "[\128-\255]" then return s end
+  local out = {}
+  for at, point, length in points(s) do
+    out[#out + 1] = point and s:sub(at, at + length - 1) or "\239\191\189"
+  end
+  return table.concat(out)
+end
+
 -- What the reports use beyond ASCII; nothing else of ours is.
 local IN_ASCII = {
   ["…"] = "..", ["·"] = "-", ["–"] = "-", ["±"] = "+-", ["×"] = "x", ["µ"] = "u", ["²"] = "2", ["−"] = "-",
@@ -264,6 +276,24 @@ function M.nearest(word, candidates)
   local longer = completion(word, candidates)
   local is_as_near = longer and #longer - #word <= limit + 1
   return (not best or is_as_near) and longer or best
+end
+
+--- "did you mean 'WORD'?" for the nearest of `candidates`.
+---@param word any
+---@param candidates string[]
+---@param joint? string put before it, where it goes on with a sentence
+---@return string? hint where none is near nil, or "" with a joint
+function M.meant(word, candidates, joint)
+  local near = M.nearest(tostring(word), candidates)
+  return near and ("%sdid you mean '%s'?"):format(joint or "", near) or joint and ""
+end
+
+--- The same, or what there is: "there are a, b and c".
+---@param word any
+---@param candidates string[]
+---@return string
+function M.meant_or_all(word, candidates)
+  return M.meant(word, candidates) or "there are " .. M.list(candidates)
 end
 
 return M

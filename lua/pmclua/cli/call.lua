@@ -26,13 +26,10 @@ end
 
 --- Runs an experiment with what its own options have left of the words.
 local function run(experiment)
-  local overrides = require("pmclua.cli.experiment_options").parse(running.script.args)
-  experiment = experiment:override(overrides)
-  experiment.declaration.name = experiment.declaration.name or running.script.name
-  if overrides.plan then return experiment:plan() end
-  local store = overrides.store
-  if overrides.no_store then store = false end
-  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+  local on_command_line = require "pmclua.cli.experiment"
+  local changed, overrides = on_command_line.override(experiment, running.script.args, running.script)
+  if overrides.plan then return changed:plan() end
+  return on_command_line.run(changed, overrides)
 end
 
 local function conclude(value)

@@ -60,26 +60,47 @@ local function exit_status(result, gating, quiet)
     or (anything_counted(result) and STATUS.done or say_nothing_counted(quiet))
 end
 
+--- An experiment as its command line changes it.
+---@param experiment pmclua.Experiment
+---@param args string[] what the script's own options have left
+---@param script? pmclua.Script
+---@return pmclua.Experiment
+---@return pmclua.Overrides
+function M.override(experiment, args, script)
+  local overrides = require("pmclua.cli.experiment_options").parse(args)
+  experiment = experiment:override(overrides)
+  experiment.declaration.name = experiment.declaration.name or script and script.name
+  return experiment, overrides
+end
+
+--- Runs an experiment, stored as its command line says.
+---@param experiment pmclua.Experiment
+---@param overrides pmclua.Overrides
+---@return pmclua.Result
+function M.run(experiment, overrides)
+  local store = overrides.store
+  if overrides.no_store then store = false end
+  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+end
+
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
 ---@param experiment pmclua.Experiment
 ---@param args string[] what the script's own options have left
 ---@return integer
 function M.main(experiment, args, script)
-  local overrides = require("pmclua.cli.experiment_options").parse(args)
-  experiment = experiment:override(overrides)
-  experiment.declaration.name = experiment.declaration.name or script and script.name
+  local overrides
+  experiment, overrides = M.override(experiment, args, script)
   if overrides.plan then
     output.write(experiment:plan())
     return STATUS.done
   end
   local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)
-  local store = overrides.store
-  if overrides.no_store then store = false end
-  local result = experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+  local result = M.run(experiment, overrides)
   local to_terminal = not overrides.output or overrides.output == "-"
   local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
   -- With --store - records go to standard output, and a report only to a file.
-  if store ~= "-" or overrides.output then
+  local is_streamed = overrides.store == "-" and not overrides.no_store
+  if not is_streamed or overrides.output then
     output.write(function(put) result:write(put, options) end, overrides.output)
   end
   return exit_status(result, gating, overrides.quiet)

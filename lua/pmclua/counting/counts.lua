@@ -31,9 +31,8 @@ local function slot_of(counts, name, level)
   local group = rawget(counts, GROUP)
   local slot = group.places[name] or group.places[tostring(name):gsub("-", "_")]
   if slot then return slot end
-  local near = text.nearest(tostring(name), group.fields)
   explain.misuse(("this group has no event '%s'%s"):format(tostring(name),
-    near and (", did you mean '%s'?"):format(near) or ""), (level or 2) + 1)
+    text.meant(name, group.fields, ", ")), (level or 2) + 1)
 end
 
 -- ---- readings --------------------------------------------------------------------------------------------

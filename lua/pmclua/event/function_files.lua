@@ -123,10 +123,8 @@ local function find_library(name, place)
   end
   local names = {}
   for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
-  local nearest = text.nearest(name, names)
   problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(place.program)),
-    nearest and ("did you mean '%s'?"):format(nearest)
-      or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
+    text.meant(name, names) or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
       or "it is linked statically; a path will do, for what it loads later")
 end
 

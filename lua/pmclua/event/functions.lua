@@ -89,10 +89,9 @@ function M.raise_unknown(list, path, name, file_given, place)
       ("name both: '%s:%s'"):format(other, name))
   end
   if bare ~= name then raise_other_parameters(list:match(bare), shown, name) end
-  local nearest, similar = text.nearest(bare, names), containing(names, bare)
+  local similar = containing(names, bare)
   problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
-    nearest and ("did you mean '%s'?"):format(nearest)
-      or #similar > 0 and "there is " .. text.list(similar, "or")
+    text.meant(bare, names) or #similar > 0 and "there is " .. text.list(similar, "or")
       or not inlined and "without debug information (-g) it cannot be said whether it was inlined" or nil)
 end
 

@@ -37,8 +37,7 @@ end
 
 local function missing(name, path, names)
   if #names == 0 then return file_name(path) .. " has no symbols: it was stripped" end
-  local near = text.nearest(name, names)
-  local hint = near and ("; did you mean '%s'?"):format(near) or ""
+  local hint = text.meant(name, names, "; ")
   return ("%s has no variable or function '%s'%s"):format(file_name(path), text.safe(name), hint)
 end
 

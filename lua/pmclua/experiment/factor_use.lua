@@ -50,9 +50,9 @@ local function no_factor(workload, name, names)
     local said = '%s: {%s} is no factor, and there are none: factors = { { "%s", { … } } }'
     return said:format(workload.name, name, name)
   end
-  local near = text.nearest(name, names)
+  local near = text.meant(name, names)
   return ("%s: there is no factor '%s'%s"):format(workload.name, name,
-    near and (", did you mean '%s'?"):format(near) or "; there are " .. text.list(names))
+    near and ", " .. near or "; there are " .. text.list(names))
 end
 
 --- Reports names in braces that should be factors but are not.

@@ -31,9 +31,8 @@ local function unknown_field(filter, fields)
   for _, name in ipairs(names) do is_known[name] = true end
   for name in bare(filter):gmatch "([%a_][%w_]*)[%s.%w]*[=!<>&~]" do
     if not is_known[name] then
-      local near = text.nearest(name, names)
-      return ("the tracepoint has no field '%s'"):format(name), near and ("did you mean '%s'?"):format(near)
-        or "it has " .. table.concat(fields, ", ")
+      return ("the tracepoint has no field '%s'"):format(name),
+        text.meant(name, names) or "it has " .. table.concat(fields, ", ")
     end
   end
 end

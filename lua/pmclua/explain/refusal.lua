@@ -59,8 +59,7 @@ end
 
 local function no_such_command(name)
   if not name:find "/" then
-    local nearest = text.nearest(name, commands_in_path())
-    return "there is no such command in PATH", nearest and ("did you mean '%s'?"):format(nearest)
+    return "there is no such command in PATH", text.meant(name, commands_in_path())
   end
   if exists(name) then
     return "the program that it names as its interpreter is not there",

@@ -59,9 +59,7 @@ end
 local function check_call(source, node)
   local arity = grammar.functions[node.name]
   if not arity then
-    local nearest = text.nearest(node.name, known_functions())
-    local hint = nearest and ("did you mean '%s'?"):format(nearest)
-      or "there are " .. text.list(known_functions())
+    local hint = text.meant_or_all(node.name, known_functions())
     return grammar.error(source, node.position, ("there is no function '%s'"):format(node.name), hint)
   end
   if #node < arity[1] or #node > arity[2] then
@@ -160,8 +158,7 @@ function M.names()
 end
 
 local function unknown_name(source, name)
-  local nearest = text.nearest(name, M.names())
-  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "a metric of your own is name = formula"
+  local hint = text.meant(name, M.names()) or "a metric of your own is name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 
@@ -283,8 +280,7 @@ end
 
 local function unknown_hint(name, joined, known)
   if joined then return ("'-' is minus in a formula: write %s"):format(joined) end
-  local nearest = text.nearest(name, known)
-  return nearest and ("did you mean '%s'?"):format(nearest)
+  return text.meant(name, known)
 end
 
 --- What is wrong with the names of a formula: one error for each that is not known.

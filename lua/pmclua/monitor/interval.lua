@@ -28,9 +28,8 @@ local function field_of(name) return (tostring(name):gsub("-", "_")) end
 local function unknown(self, name, level)
   local names = {}
   for _, column in ipairs(rawget(self, MONITOR).columns) do names[#names + 1] = column.field end
-  local near = text.nearest(tostring(name), names)
   explain.misuse(("this monitor has neither event nor metric '%s'%s"):format(tostring(name),
-    near and (", did you mean '%s'?"):format(near) or ""), level + 1)
+    text.meant(name, names, ", ")), level + 1)
 end
 
 -- The value of a column, or nil and why.

@@ -21,10 +21,9 @@ local function renderer(format)
   for _, known in ipairs(FORMATS) do
     if known == format then return require("pmclua.report." .. format) end
   end
-  local nearest = text.nearest(tostring(format), FORMATS)
   error(explain.problem { code = "EFORMAT", operation = "report",
     message = ("there is no format '%s'"):format(text.safe(tostring(format))),
-    hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(FORMATS) }, 0)
+    hint = text.meant_or_all(format, FORMATS) }, 0)
 end
 
 --- Writes a result in pieces, so that a million repetitions need not be one text. Machine formats depend

@@ -85,10 +85,9 @@ local function named(events, name)
     if about.field == field then return about end
     titles[i] = about.title
   end
-  local nearest = text.nearest(name, titles)
   error(explain.problem { code = "ENOENT", operation = "report",
     message = ("regions have no '%s'"):format(name),
-    hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(titles) }, 0)
+    hint = text.meant_or_all(name, titles) }, 0)
 end
 
 --- The run and column of a name; nil and why there is none. Raises for a name that nothing has.

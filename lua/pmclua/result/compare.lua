@@ -52,9 +52,8 @@ function Comparison:__tostring() return self:report() end
 -- ---- which cell is compared with which ---------------------------------------------------------------
 
 local function refuse(what, wanted, known)
-  local nearest = text.nearest(tostring(wanted), known)
-  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(known)
-  explain.misuse(("baseline: no %s '%s': %s"):format(what, tostring(wanted), hint), 5)
+  explain.misuse(("baseline: no %s '%s': %s"):format(what, tostring(wanted),
+    text.meant_or_all(wanted, known)), 5)
 end
 
 local function known_levels(result, name)

@@ -84,9 +84,8 @@ function M.add_metric(result, source)
   local metric = variant_for(result, parsed)
   local known, missing = is_known(result, metric)
   if not known then
-    local nearest = text.nearest(missing, M.all(result))
     error(("metric '%s' needs '%s', which was not counted%s"):format(metric.name, missing,
-      nearest and (": did you mean '%s'?"):format(nearest) or ""), 0)
+      text.meant(missing, M.all(result), ": ")), 0)
   end
   local name = metric.name
   local taken = M.reserved(name) or result.event_by_field[name] and "an event has that name"
@@ -140,9 +139,7 @@ end
 function M.unknown(result, name)
   local list = M.all(result)
   for _, factor in ipairs(result.header.factors) do list[#list + 1] = factor[1] end
-  local nearest = text.nearest(tostring(name), list)
-  local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(list)
-  explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), hint), 3)
+  explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), text.meant_or_all(name, list)), 3)
 end
 
 --- Raises for a name that is no event's and no metric's.

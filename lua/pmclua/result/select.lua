@@ -53,9 +53,7 @@ local function check_names(result, conditions)
   for _, name in ipairs(names) do known[name] = true end
   for name in pairs(conditions) do
     if not known[name] then
-      local nearest = text.nearest(tostring(name), names)
-      local hint = nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(names)
-      error(("no factor is called '%s': %s"):format(tostring(name), hint), 0)
+      error(("no factor is called '%s': %s"):format(tostring(name), text.meant_or_all(name, names)), 0)
     end
   end
 end

@@ -182,8 +182,8 @@ local function topic(name)
     if entry[1] == name then return entry end
     names[i] = entry[1]
   end
-  local nearest = text.nearest(name, names)
-  local hint = nearest and (", did you mean '%s'?"):format(nearest) or "; pmc.help() lists them all"
+  local near = text.meant(name, names)
+  local hint = near and ", " .. near or "; pmc.help() lists them all"
   require("pmclua.explain").misuse(("there is no help on '%s'%s"):format(name, hint), 3)
 end
 

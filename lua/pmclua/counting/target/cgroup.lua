@@ -48,8 +48,7 @@ local function missing(mount, name)
   local folder = mount
   for part in name:gmatch "[^/]+" do
     if not is_folder(folder .. "/" .. part) then
-      local nearest = text.nearest(part, folders_in(folder))
-      return nearest and ("did you mean '%s'?"):format(nearest) or "systemd-cgls lists those of systemd"
+      return text.meant(part, folders_in(folder)) or "systemd-cgls lists those of systemd"
     end
     folder = folder .. "/" .. part
   end

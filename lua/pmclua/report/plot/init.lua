@@ -90,9 +90,8 @@ local function check(word, words, what, level)
   for _, known in ipairs(words) do
     if known == word then return end
   end
-  local nearest = text.nearest(tostring(word), words)
   explain.misuse(("there is no %s '%s': %s"):format(what, tostring(word),
-    nearest and ("did you mean '%s'?"):format(nearest) or "there are " .. text.list(words)), level)
+    text.meant_or_all(word, words)), level)
 end
 
 local LEAST = { width = 20, height = 5 }      -- pixels or characters: what is less shows nothing
