@@ -225,6 +225,8 @@ describe("a file that anyone may have written", function()
       ['"baseline":{"n":3}'] = "its baseline is of no n '3'",
       ['"baseline":"columns"'] = "its baseline is of no workload 'columns'",
       ['"events":[{"name":"a","field":"a-b"}]'] = "event 1 has a field that no formula can name",
+      ['"events":[{"name":"a","field":"a","status":"fine"}]'] = "event 1 has an unknown status",
+      ['"events":[{"name":"a","field":"a","part_of":[]}]'] = "part_of of event 1 is not",
     } do
       local line = lines_of(write(made.header(), {}))[1]
       -- The last of two members of one name is taken.

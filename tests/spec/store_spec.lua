@@ -39,6 +39,16 @@ describe("a stored record", function()
     assert.same({}, stored.problems)
   end)
 
+  it("may lack events that the plan could not count, each with its status and reason", function()
+    for _, status in ipairs { "unsupported", "constant-zero", "not-counted" } do
+      local cycles = made.event("cycles", { status = status, why = "it is never on the PMU" })
+      local header = made.header { events = { cycles, made.event "page-faults" }, pass_events = { { 2 } } }
+      local records, stored = read(write(header, { made.record { [2] = 3 } }))
+      assert.same({ status, cycles.why }, { stored.header.events[1].status, stored.header.events[1].why })
+      assert.same({ [2] = 3 }, records[1].counts)
+    end
+  end)
+
   it("keeps every u64 exactly", function()
     local values = { BIGGEST, 9007199254740993ULL, 9007199254740992 }
     local records = read(write(made.header(), { made.record(values, { start_ns = BIGGEST - 1ULL }) }))

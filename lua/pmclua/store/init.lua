@@ -1,7 +1,5 @@
---- store.lua: result files: JSON Lines, written as a run goes, read back as records.
---
--- Its rooms are in store/: encode and decode (records and lines), header, shape, writer, reader, folder.
--- README.md has the schema.
+--- store: result files: JSON Lines, written while an experiment runs and read back as records. README.md has the
+-- schema.
 
 local writer = require "pmclua.store.writer"
 local reader = require "pmclua.store.reader"

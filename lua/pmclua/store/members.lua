@@ -1,7 +1,7 @@
---- members.lua: what kind of value each member of a header has (store/README.md, "The header").
+--- members.lua: the kind of value of each member of a header (store/README.md, "The header").
 ---
---- Invariant: what is named here is of its kind or is refused, so that nobody later asks. What is not named
---- is of another version, or said of the host: it is shown and never counted with.
+--- Invariant: a member named here has its kind, or the file is refused; nobody checks it later. Any other
+--- member comes from another version, or describes the host: it is shown, and no number is computed from it.
 
 local M = {}
 
@@ -88,7 +88,7 @@ M.header = {
   margin = either(number, map_of(number)), level = share,
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
-  host = object, hosts = list_of(object), lacks = list_of(text), reject_if = text,
+  host = object, hosts = list_of(object), merged = list_of(text), lacks = list_of(text), reject_if = text,
   overhead = list_of(overhead),
   regions = members_of { kind = text, entries = flag },
   stop = members_of { interval = share, repetitions = count, seconds = number },
@@ -98,11 +98,10 @@ M.event = {
   spec = text, unit = text, scale = number, source = text, pmu = text, tool = text, why = text, note = text,
   grain_ns = number,
   attr = map_of(either(number, text, flag)), brought = flag, verified = flag, hybrid = flag,
-  core_cpus = text,
-  unlike = text,
+  core_cpus = text, part_of = text, unlike = text,
 }
 
-M.workload = { per = text }
+M.workload = { per = text, control = text }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
   text = text, empty = flag } }
