@@ -157,10 +157,31 @@ function M.offset(path, name)
   return symbol.offset
 end
 
+-- ---- where a function is left ----------------------------------------------------------------------------
+
 local NO_RETURNS = {
   ELIBACC = "finding the returns of '%s' takes Capstone, which is not installed (libcapstone4)",
-  EILSEQ = "the returns of '%s' cannot be found: Capstone 4 does not know one of its instructions",
+  ENOTSUP = "the returns of '%s' cannot be found: its machine is none that Capstone 4 knows",
+  ENODATA = "the returns of '%s' cannot be found: where it ends is not known",
+  EIO = "'%s' reaches beyond the end of its file",
+  EILSEQ = "the returns of '%s' cannot be found: Capstone 4 does not know the instruction at +0x%x",
+  ENORETURN = "'%s' has no return instruction: it never returns, or ends in a jump through a pointer",
 }
+
+--- Where a function can be left. Raises a problem where that cannot be found.
+---@param list pmclua.core.Symbols
+---@param symbol pmclua.core.Symbol
+---@param hint? string what to do instead
+---@return { offset: integer, tail: boolean }[] exits at least one
+---@return pmclua.core.Body
+function M.returns(list, symbol, hint)
+  local exits, body, unread = list:exits(symbol.index)
+  if exits and #exits > 0 then return exits, body end
+  local code = exits and "ENORETURN" or body
+  local at = code == "EILSEQ" and unread.unknown_at - symbol.address or nil
+  local form = NO_RETURNS[code] or "the returns of '%s' cannot be found"
+  problem(code, form:format(symbol.shown, at), hint)
+end
 
 --- The instructions in a file by which a function is left, those that jump to another function too.
 ---@param path string
@@ -170,13 +191,8 @@ local NO_RETURNS = {
 function M.exits(path, name)
   local ok, symbol, _, list = pcall(M.one, path .. ":" .. name, { program = path })
   if not ok then return nil, tostring(symbol) end
-  local exits, body = list:exits(symbol.index)
-  if not exits then
-    return nil, (NO_RETURNS[body] or "the returns of '%s' cannot be found"):format(symbol.shown)
-  elseif #exits == 0 then
-    return nil, ("'%s' has no return instruction: it never returns, or ends in a jump through a pointer")
-      :format(symbol.shown)
-  end
+  local found, exits, body = pcall(M.returns, list, symbol)
+  if not found then return nil, tostring(exits) end
   for _, exit in ipairs(exits) do exit.into = exit.offset - symbol.offset end
   return exits, body.jumps_out
 end

@@ -13,31 +13,8 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local function problem(code, message, hint)
-  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
-end
-
--- ---- functions that cannot be followed ------------------------------------------------------------------
-
 local PROBE_HINT = "return probes can be asked for (returns = \"probe\", --return-probes): they abort C++ "
   .. "programs that throw through the function, and miss returns beyond 64 calls within each other"
-
-local CANNOT = {
-  ELIBACC = "finding the returns of '%s' takes Capstone, which is not installed (libcapstone4)",
-  ENOTSUP = "the returns of '%s' cannot be found: its machine is none that Capstone 4 knows",
-  ENODATA = "the returns of '%s' cannot be found: where it ends is not known",
-  EIO = "'%s' reaches beyond the end of its file",
-}
-
-local function raise_no_exits(symbol, code, body)
-  if code == "EILSEQ" then
-    local where = body.unknown_at - symbol.address
-    problem(code,
-      ("the returns of '%s' cannot be found: Capstone 4 does not know the instruction at +0x%x")
-        :format(symbol.shown, where), PROBE_HINT)
-  end
-  problem(code, (CANNOT[code] or "the returns of '%s' cannot be found"):format(symbol.shown), PROBE_HINT)
-end
 
 -- ---- points --------------------------------------------------------------------------------------------
 
@@ -55,19 +32,13 @@ local function exit_points(symbol, exits, path, region)
     end
     table.insert(region.points, { kind = kind, file = path, offset = exit.offset })
   end
-  if #exits > 0 and not has_return then
+  if not has_return then
     table.insert(region.notes, "it ends in a call of another function: counted until there")
   end
 end
 
 local function add_returns(list, symbol, path, region)
-  local exits, body, facts = list:exits(symbol.index)
-  if not exits then raise_no_exits(symbol, body, facts) end
-  if #exits == 0 then
-    problem("ENORETURN",
-      ("'%s' has no return instruction: it never returns, or ends in a jump through a pointer")
-        :format(symbol.shown), PROBE_HINT)
-  end
+  local exits, body = named.returns(list, symbol, PROBE_HINT)
   exit_points(symbol, exits, path, region)
   region.loops = body.loops_to_entry
   if body.loops_to_entry and body.calls then

@@ -90,9 +90,7 @@ end
 
 -- ---- points of two ends --------------------------------------------------------------------------------
 
-local function problem(code, message, hint)
-  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
-end
+local problem = files.problem
 
 local function tracepoint(spec, kind)
   local list, why = require("pmclua.event").parse(spec)
@@ -111,11 +109,9 @@ local function is_tracepoint(spec)
 end
 
 local function returns_of(list, symbol, path, kind)
-  local exits, code = list:exits(symbol.index)
   local points = {}
-  for i, exit in ipairs(exits or {}) do points[i] = { kind = kind, file = path, offset = exit.offset } end
-  if #points == 0 then
-    problem(exits and "ENORETURN" or code, ("the returns of '%s' cannot be found"):format(symbol.shown))
+  for i, exit in ipairs((named.returns(list, symbol))) do
+    points[i] = { kind = kind, file = path, offset = exit.offset }
   end
   return points
 end
