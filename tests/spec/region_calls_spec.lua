@@ -43,7 +43,7 @@ describe("a quantile of calls that were not kept", function()
     local spread = { n = #values, min = values[1], max = values[#values], buckets = buckets }
     local found = { { total = { spread }, threads = {} }, path = "all threads", target_ended = 0,
       observed_ns = 0, calls = { values = function() return {} end } }
-    return require("pmclua.result.calls").new({ command = "c", events = {},
+    return require("pmclua.result.regions").new({ command = "c", events = {},
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
       { { result = { outcome = "done", wall_ns = 1, readings = {}, regions = found }, columns = {} } })[1]
   end
@@ -56,19 +56,44 @@ describe("a quantile of calls that were not kept", function()
   end)
 end)
 
-describe("a region's share of the run", function()
-  it("is of estimates where both were counted part of the time", function()
-    local spread = { n = 2, min = 5, max = 5, buckets = {} }
-    local region = { calls = 2, nested = 0, total = { spread, spread, spread, spread }, threads = {},
-      outermost = { 100, 100, 50, 10 } }
-    local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4 }
-    local event = { name = "e", field = "e" }
-    local result = require("pmclua.result.calls").new({ command = "c", events = { event },
+describe("what calls took of an event", function()
+  -- Two calls that took 5 each, in a run of which `readings` are enabled, running and the event's count.
+  local function region_of(event, outermost, readings)
+    local spread = { n = 2, min = 5, max = 5, sum = 10, buckets = { { low = 5, next_low = 6, count = 2 } } }
+    local region = { calls = 2, nested = 0, entries = 2, orphans = 0, threads = {}, outermost = outermost,
+      total = { spread, spread, spread, spread } }
+    local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4,
+      calls = { values = function() return {} end } }
+    event.name, event.field = "e", "e"
+    return require("pmclua.result.regions").new({ command = "c", events = { event },
       regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
-      { { result = { outcome = "done", wall_ns = 400, readings = { 400, 100, 10 }, regions = found },
-        columns = { 4 } } })
-    local values = result[1]:values "e"
+      { { result = { outcome = "done", wall_ns = 400, readings = readings, regions = found },
+        columns = { 4 } } })[1]
+  end
+
+  it("is a share of estimates where both were counted part of the time", function()
+    local values = region_of({}, { 100, 100, 50, 10 }, { 400, 100, 10 }):values "e"
     assert.same({ "scaled", 20, 0.5 }, { values.status, values.sum, values.share })
+  end)
+
+  it("is not scaled where it is of one kind of core", function()
+    local values = region_of({ core_cpus = "0-3" }, { 100, 100, 50, 10 }, { 400, 100, 10 }):values "e"
+    assert.same({ "placed", 10 }, { values.status, values.sum })
+  end)
+
+  it("has no quantiles either where the whole run's 0 is no count", function()
+    local region = region_of({ verified = false }, { 100, 100, 100, 0 }, { 400, 400, 0 })
+    assert.equal("unverified", region:values("e").status)
+    assert.is_nil(region:quantile("e", 0.5))
+    assert.same({}, region:histogram "e")
+    assert.same({}, region:list "e")
+    region = region_of({ verified = false }, { 100, 100, 100, 0 }, { 400, 400, 7 })
+    assert.same({ 0, 5 }, { region:values("e").sum, (region:quantile("e", 0.5)) })
+  end)
+
+  it("is counted where calls took no time at all", function()
+    local values = region_of({}, { 0, 0, 0, 0 }, { 400, 400, 7 }):values "e"
+    assert.same({ "counted", 0 }, { values.status, values.sum })
   end)
 end)
 

@@ -86,7 +86,7 @@ end
 -- ---- from the runner ----
 
 local U64 = 8
-local FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
+M.FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
   "unsure", "moved", "switching" }
 local SUMS = { "outermost", "tail_sums", "unsure_sums", "spent" }
 local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings",
@@ -128,7 +128,7 @@ end
 
 local function read_region(from, width)
   local raw, region = from:struct "pmclua_region", { threads = {} }
-  for _, name in ipairs(FACTS) do region[name] = exact(raw[name]) end
+  for _, name in ipairs(M.FACTS) do region[name] = exact(raw[name]) end
   region.total, region.self = read_spreads(from, width), read_spreads(from, width)
   for _, name in ipairs(SUMS) do region[name] = from:words(width) end
   return region

@@ -166,7 +166,7 @@ function Following:around(_, fn, cell)
   if problem then error(problem, 0) end
   if not result.regions then return result end
   local workload = self:workload(cell.workload)
-  local regions = require("pmclua.result.calls").new({ command = workload.name, events = self.events,
+  local regions = require("pmclua.result.regions").new({ command = workload.name, events = self.events,
     regions = workload:regions(cell.levels) }, { { result = result, columns = {} } })
   result.parts = (self.regions.entries and entry_parts or sum_parts)(regions, result)
   remark_on(regions, result, function(form, ...) self.said:add(form:format(...)) end)

@@ -179,7 +179,7 @@ local function run_all(session, workload, passes, events, options)
   options.calibrate = options.calibrate ~= false and has_probes(workload:regions {})
   local run = workload.kind == "process" and run_process or run_passes
   local runs = run(session, workload, passes, events, options)
-  local result = require("pmclua.result.calls").new({ command = workload.name,
+  local result = require("pmclua.result.regions").new({ command = workload.name,
     regions = workload:regions {}, events = events }, runs)
   result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
   if options.subtract then result:subtract() end

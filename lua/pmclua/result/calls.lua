@@ -1,19 +1,18 @@
---- calls.lua: what came of a command's regions, by names: how often each was called, and what it took.
+--- calls.lua: the calls of one region: how many there were, and what they took of each event.
 --
 -- Invariant: a number says how it was obtained: a quantile is exact where every call was kept, else it is
 -- within a bucket (1/64); what was not counted is nil and a reason.
 
 local explain = require "pmclua.explain"
-local meant = require("pmclua.base.arguments").meant
 local order = require "pmclua.stats.order"
-local signed = require("pmclua.core.regions").signed
+local reading = require "pmclua.counting.reading"
+local regions = require "pmclua.core.regions"
 local spent = require "pmclua.result.spent"
 local text = require "pmclua.base.text"
-local reading = require "pmclua.counting.reading"
 
 local M = {}
 
-local DURATION, ENABLED, RUNNING, FIRST_EVENT = 1, 2, 3, 4
+local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its events follow
 
 ---@class pmclua.RegionValues what the calls of a region took of one event
 ---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"unwatched"
@@ -52,8 +51,7 @@ local RegionCalls = {}
 RegionCalls.__index = RegionCalls
 
 --- What is said of a region's entries, in this order.
-M.FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
-  "unsure", "moved", "switching" }
+M.FACTS = regions.FACTS
 
 -- ---- which column of which pass ------------------------------------------------------------------------
 
@@ -67,8 +65,10 @@ local BUILT_IN = { duration = DURATION, cpu_time = ENABLED }
 ---@field event pmclua.Event?
 ---@field index integer? of the event
 
--- All that regions have values of, in the order of reports.
-local function names_of(events)
+--- All that regions have values of, in the order of reports.
+---@param events pmclua.Event[]
+---@return pmclua.RegionName[]
+function M.names(events)
   local list = { { field = "duration", title = "duration", unit = "ns" },
     { field = "cpu_time", title = "cpu time", unit = "ns" } }
   for index, event in ipairs(events) do
@@ -78,10 +78,13 @@ local function names_of(events)
   return list
 end
 
--- The one of that name; raises where there is none.
-local function named(events, name)
+--- The one of that name; raises where there is none.
+---@param events pmclua.Event[]
+---@param name string
+---@return pmclua.RegionName
+function M.named(events, name)
   local field, titles = name:gsub("-", "_"), {}
-  for i, about in ipairs(names_of(events)) do
+  for i, about in ipairs(M.names(events)) do
     if about.field == field then return about end
     titles[i] = about.title
   end
@@ -92,7 +95,7 @@ end
 
 --- The run and column of a name; nil and why there is none. Raises for a name that nothing has.
 local function column_of(self, name)
-  local about = named(self.events, name)
+  local about = M.named(self.events, name)
   if BUILT_IN[about.field] then return self.runs[1], BUILT_IN[about.field], nil end
   for _, run in ipairs(self.runs) do
     if run.columns[about.index] then return run, run.columns[about.index], about.event end
@@ -100,7 +103,7 @@ local function column_of(self, name)
   return nil, about.event.why or "it was not counted", about.event
 end
 
-local function region_in(self, run) return run.regions[self.index] end
+local function found_in(self, run) return run.regions[self.index] end
 
 -- ---- stacks that threads share -------------------------------------------------------------------------
 
@@ -112,15 +115,15 @@ local NOT_FOLLOWED = "stacks move between threads here, and one thread alone was
 
 -- Returns from calls that began where nobody looked: of a command they show that, where one thread of
 -- several was followed and nothing was lost.
-local function has_come_from_elsewhere(found, regions)
-  return regions.path ~= "all threads" and found.orphans ~= 0 and regions.threads_seen ~= 0
-    and regions.lost == 0 and regions.observed_ns == 0
+local function has_come_from_elsewhere(found, all)
+  return all.path ~= "all threads" and found.orphans ~= 0 and all.threads_seen ~= 0 and all.lost == 0
+    and all.observed_ns == 0
 end
 
 --- Why the calls have no such value; nil where they have. They have their durations, but where one thread
 --- alone was followed, or what is between two points is a thread's.
 local function why_not_theirs(self, run, column, is_self)
-  local found = region_in(self, run)
+  local found = found_in(self, run)
   if not self.is_pair and has_come_from_elsewhere(found, run.regions) then return NOT_FOLLOWED end
   if not found.switching or found.switching == 0 then return nil end
   if run.regions.path ~= "all threads" then return NOT_FOLLOWED end
@@ -132,7 +135,7 @@ end
 ---@return boolean
 function RegionCalls:is_switching()
   for _, run in ipairs(self.runs) do
-    if (region_in(self, run).switching or 0) ~= 0 then return true end
+    if (found_in(self, run).switching or 0) ~= 0 then return true end
   end
   return false
 end
@@ -149,36 +152,56 @@ local function column_without(self, run, column)
 end
 
 local function spread_of(self, run, column, is_self)
-  return region_in(self, run)[is_self and "self" or "total"][column_without(self, run, column)]
+  return found_in(self, run)[is_self and "self" or "total"][column_without(self, run, column)]
+end
+
+-- ---- where there is no number ----------------------------------------------------------------------------
+
+local function no_call(self, found)
+  if found.entries == 0 then return self.is_pair and "it was never begun" or "it was never called" end
+  return self.is_pair and "it never came to its end" or "no call of it returned"
+end
+
+-- Why a count of 0 of the whole run is none.
+local function zero_cause(event)
+  if reading.is_unverified(event) then return "unverified", reading.why(event, "only-zeros") end
+  if not reading.known(event, 0) then return "not-counted", reading.why(event, "too-small") end
+end
+
+-- The status of what a run has no number of, and why; nil where it may have one.
+local function absence(self, run, column, event, is_self)
+  local found = found_in(self, run)
+  -- Probes are on the PMU with the events: what they did not see may have been.
+  local is_unseen = run.ran == 0 or run.ran < 1 and found.entries == 0
+  if is_unseen then return "not-counted", reading.why(event or {}, "never-on") end
+  local status, why
+  if event and run.whole[column] == 0 then status, why = zero_cause(event) end
+  if status then return status, why end
+  why = why_not_theirs(self, run, column, is_self) or found.calls == 0 and no_call(self, found)
+  return why and "not-counted", why
+end
+
+-- The run and column that have an event's numbers; nil, a status and why where none has.
+local function counted(self, name, is_self)
+  local run, column, event = column_of(self, name)
+  if not run then return nil, event.status or "not-counted", column end
+  local status, why = absence(self, run, column, event, is_self)
+  if status then return nil, status, why end
+  return run, column, event
 end
 
 -- ---- values --------------------------------------------------------------------------------------------
 
---- How a sum over calls was counted: its share of the time on the PMU.
-local function share_on_pmu(raw)
-  local enabled, running = tonumber(raw[ENABLED]), tonumber(raw[RUNNING])
-  if enabled == 0 or running >= enabled then return 1 end
-  return running / enabled
-end
-
-local KEPT_OFF = "it never ran: the PMU had no counter free for it"     -- or for the probes beside it
-
-local function fill_sums(values, raw, column, calls, is_placed)
-  local ran = share_on_pmu(raw)
-  if column >= FIRST_EVENT and ran == 0 then
-    values.status, values.why = "not-counted", KEPT_OFF
-    return
-  end
-  local is_whole = column < FIRST_EVENT or ran == 1
-  values.status = is_whole and "counted" or is_placed and "placed" or "scaled"
-  values.ran = not is_whole and ran or nil
-  values.sum = tonumber(raw[column]) / (values.status == "scaled" and ran or 1)
+-- The sum over calls of an event, or, without one, of time. Calls that took no time were counted all of it.
+local function add_sum(values, event, sums, column, calls)
+  local status, ran, cause = "counted", 1, nil
+  local has_times = event and tonumber(sums[ENABLED]) ~= 0
+  if has_times then status, ran, cause = reading.status(event, sums[ENABLED], sums[RUNNING]) end
+  values.status, values.why = status, cause and reading.why(event, cause)
+  if cause then return end
+  values.ran = ran < 1 and ran or nil
+  values.sum = tonumber(sums[column]) / (status == "scaled" and ran or 1)
   values.mean = calls > 0 and values.sum / calls or nil
-end
-
-local function no_call(self, region)
-  if region.entries == 0 then return self.is_pair and "it was never begun" or "it was never called" end
-  return self.is_pair and "it never came to its end" or "no call of it returned"
 end
 
 --- What the calls took of an event, with their callees or by themselves.
@@ -186,32 +209,18 @@ end
 ---@param is_self? boolean without the callees that are regions, too
 ---@return pmclua.RegionValues
 function RegionCalls:values(name, is_self)
-  local run, column, event = column_of(self, name)
-  if not run then
-    return { status = event.status or "not-counted", why = column, n = 0 }
-  end
-  if run.ran == 0 or run.ran < 1 and region_in(self, run).entries == 0 then
-    return { status = "not-counted", why = KEPT_OFF, n = 0 }
-  end
-  if event and reading.is_unverified(event) and tonumber(run.whole[column]) == 0 then
-    return { status = "unverified", why = reading.why(event, "only-zeros"), n = 0 }
-  end
-  local region = region_in(self, run)
-  local spread = spread_of(self, run, column, is_self)
-  local why = why_not_theirs(self, run, column, is_self)
-  if why then return { status = "not-counted", why = why, n = 0 } end
-  if region.calls == 0 then return { status = "not-counted", why = no_call(self, region), n = 0 } end
-  if region.switching and region.switching ~= 0 then
-    return durations(spread)
-  end
+  local run, column, event = counted(self, name, is_self)
+  if not run then return { status = column, why = event, n = 0 } end
+  local found, spread = found_in(self, run), spread_of(self, run, column, is_self)
+  if found.switching and found.switching ~= 0 then return durations(spread) end
   local values = { n = spread.n, min = spread.min, max = spread.max }
-  local raw = is_self and self:self_sums(run) or region.outermost
-  local calls = region.calls - (is_self and 0 or region.nested)
-  fill_sums(values, raw, column, calls, event and event.core_cpus)
+  local sums = is_self and self:self_sums(run) or found.outermost
+  local calls = found.calls - (is_self and 0 or found.nested)
+  add_sum(values, event, sums, column, calls)
   if not values.sum then return values end
-  values.probing, values.probing_spread = spent.of_calls(self, run, raw, column, is_self)
-  if is_self and region.unsure ~= 0 then
-    values.least, values.mean = math.max(0, values.sum - tonumber(region.unsure_sums[column])), nil
+  values.probing, values.probing_spread = spent.of_calls(self, run, sums, column)
+  if is_self and found.unsure ~= 0 then
+    values.least, values.mean = math.max(0, values.sum - tonumber(found.unsure_sums[column])), nil
   -- The durations of threads overlap.
   elseif column ~= DURATION or #self.threads == 1 then
     values.share = spent.share(run, values, column)
@@ -225,8 +234,8 @@ function RegionCalls:self_sums(run)
   local sums = {}
   for column = 1, run.regions.width do
     sums[column] = 0
-    for _, thread in ipairs(region_in(self, run).threads) do
-      sums[column] = sums[column] + signed(thread.self[column])
+    for _, thread in ipairs(found_in(self, run).threads) do
+      sums[column] = sums[column] + regions.signed(thread.self[column])
     end
   end
   return sums
@@ -239,7 +248,7 @@ end
 function RegionCalls:of_thread(thread, name)
   local run, column = column_of(self, name)
   if not run or self:is_switching() then return nil end
-  for _, other in ipairs(region_in(self, run).threads) do
+  for _, other in ipairs(found_in(self, run).threads) do
     if other.tid == thread.tid and other.pid == thread.pid then return tonumber(other.outermost[column]) end
   end
 end
@@ -259,13 +268,13 @@ local function kept(self, run, column, is_self)
   return cache[key] or nil
 end
 
--- The value that stands at a whole place in order: in the middle of its bucket; exact where all values are
--- one, or the bucket has a single one.
-local function at_place(spread, place)
+-- The value of a rank, from 1: in the middle of its bucket; exact where all values are one, or the bucket has a
+-- single one.
+local function value_at(spread, rank)
   local least, most, seen = tonumber(spread.min), tonumber(spread.max), 0
   for _, bucket in ipairs(spread.buckets) do
     seen = seen + tonumber(bucket.count)
-    if seen >= place then
+    if seen >= rank then
       local low, high = tonumber(bucket.low), tonumber(bucket.next_low) - 1
       return math.max(least, math.min(most, (low + high) / 2)), least == most or low == high
     end
@@ -276,9 +285,9 @@ end
 local function from_buckets(spread, p)
   local position = p * (tonumber(spread.n) - 1) + 1
   local below = math.floor(position)
-  local value, is_exact = at_place(spread, below)
+  local value, is_exact = value_at(spread, below)
   if position == below then return value, is_exact end
-  local above, is_above_exact = at_place(spread, below + 1)
+  local above, is_above_exact = value_at(spread, below + 1)
   return value + (position - below) * (above - value), is_exact and is_above_exact
 end
 
@@ -289,8 +298,8 @@ end
 ---@return number? value
 ---@return boolean? exact false: within 1/128 of it
 function RegionCalls:quantile(name, p, is_self)
-  local run, column = column_of(self, name)
-  if not run or why_not_theirs(self, run, column, is_self) then return nil end
+  local run, column = counted(self, name, is_self)
+  if not run then return nil end
   local spread = spread_of(self, run, column, is_self)
   if spread.n == 0 then return nil end
   local list = kept(self, run, column, is_self)
@@ -306,8 +315,8 @@ end
 ---@param is_self? boolean
 ---@return number[]
 function RegionCalls:list(name, is_self)
-  local run, column = column_of(self, name)
-  if not run or why_not_theirs(self, run, column, is_self) then return {} end
+  local run, column = counted(self, name, is_self)
+  if not run then return {} end
   return run.regions.calls:values(self.index, column, is_self)
 end
 
@@ -330,8 +339,8 @@ end
 ---@param is_self? boolean
 ---@return pmclua.Bar[]
 function RegionCalls:histogram(name, is_self)
-  local run, column = column_of(self, name)
-  if not run or why_not_theirs(self, run, column, is_self) then return {} end
+  local run, column = counted(self, name, is_self)
+  if not run then return {} end
   local spread, bars = spread_of(self, run, column, is_self), {}
   for _, bucket in ipairs(spread.buckets) do
     bars[#bars + 1] = { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
@@ -340,104 +349,12 @@ function RegionCalls:histogram(name, is_self)
   return bars
 end
 
--- ---- all regions ---------------------------------------------------------------------------------------
-
----@class pmclua.RegionResult the regions of a command, each at its index
----@field command string
----@field outcome string
----@field exit integer
----@field signal integer
----@field wall_ns number
----@field path string "all threads", or why one thread alone was followed
----@field samples number
----@field lost number
----@field threads_seen number threads and children that were started
----@field events pmclua.Event[]
----@field cost_unknown? string why it is not known of some region what probing it costs
----@field observed? number of a process that ran already: the share of the time that it was followed
----@field ran number the least share of a run in which its events were on the PMU: calls at other times were not
----   seen
----@field target_ended boolean such a process ended meanwhile
----@field interrupted? integer the signal that ended it
----@field skipped pmclua.Problem[] why functions that a pattern means were left out
----@field subtracted? boolean numbers of calls are without what an empty function's are
-local RegionResult = require("pmclua.base.methods").extend({}, "pmclua.RegionResult")
-RegionResult.__index = RegionResult
-
---- The result of a command's runs, one for each pass over its events.
----@param about { command: string, regions: pmclua.Region[], events: pmclua.Event[] }
----@param runs { result: table, columns: table<integer, integer> }[]  columns: by index of the event
----@return pmclua.RegionResult
-function M.new(about, runs)
-  local first = runs[1].result
-  local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
-    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped,
-    unseen = first.unseen, left = first.left }
-  for _, name in ipairs { "path", "samples", "lost", "threads_seen", "threads_followed" } do
-    self[name] = first.regions[name]
-  end
-  self.target_ended = first.regions.target_ended ~= 0
-  self.skipped = about.regions.skipped or {}
-  if first.regions.observed_ns ~= 0 then
-    self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
-  end
-  for _, run in ipairs(runs) do
-    self.cost_unknown = self.cost_unknown or run.cost_unknown
-    run.regions, run.whole = run.result.regions, { tonumber(first.wall_ns) }
-    for i, word in ipairs(run.result.readings) do run.whole[i + 1] = tonumber(word) end
-    run.ran = run.whole[ENABLED] and share_on_pmu(run.whole) or 1
-    self.ran = math.min(self.ran or 1, run.ran)
-  end
-  for i, region in ipairs(about.regions) do
-    local calls = { index = i, name = region.name, notes = region.notes, runs = runs, events = about.events,
-      is_pair = region.points[1].kind == "from",
-      threads = first.regions[i].threads, sorted = {} }
-    for _, name in ipairs(runs[1].ran > 0 and M.FACTS or {}) do calls[name] = first.regions[i][name] end
-    self[i] = setmetatable(calls, RegionCalls)
-    if self[i]:is_switching() then calls.nested, calls.unsure = nil, nil end
-  end
-  return setmetatable(self, RegionResult)
-end
-
---- From now on numbers of calls, and their histograms, are without what probing costs; single calls stay as
---- they were counted. Nothing is done for regions of which that is not known.
-function RegionResult:subtract()
-  self.subtracted = true
-  for _, region in ipairs(self) do region.subtracted, region.sorted = true, {} end
-end
-
---- What all probes of the first run cost it; nil where that is not known.
----@param name "duration"|"cpu_time"
----@return number? cost
----@return number? spread
----@return number? whole of the run, with that
-function RegionResult:probing(name)
-  local run, column = self.runs[1], BUILT_IN[name]
-  local cost, spread = spent.of_run(run, column)
-  return cost, spread, run.whole[column]
-end
-
---- The region of that name; raises where there is none.
----@param name string
+--- A region of a result.
+---@param fields table of pmclua.RegionCalls; index, runs, events
 ---@return pmclua.RegionCalls
-function RegionResult:region(name)
-  local names = {}
-  for i, region in ipairs(self) do
-    if region.name == name then return region end
-    names[i] = region.name
-  end
-  explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
+function M.new(fields)
+  fields.sorted = {}
+  return setmetatable(fields, RegionCalls)
 end
-
---- All that its regions have values of, in the order of reports.
----@return pmclua.RegionName[]
-function RegionResult:names() return names_of(self.events) end
-
---- The one of that name; raises where there is none.
----@param name string
----@return pmclua.RegionName
-function RegionResult:named(name) return named(self.events, name) end
-
-function RegionResult:__tostring() return self:report() end
 
 return M

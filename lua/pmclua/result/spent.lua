@@ -92,8 +92,8 @@ end
 function M.share(run, values, column)
   local whole = run.whole[column]
   if not whole or whole == 0 then return nil end
-  local enabled, running = run.whole[2], run.whole[3]
-  if values.status == "scaled" and running < enabled then whole = whole / (running / enabled) end
+  local enabled = run.whole[2]
+  if values.status == "scaled" then whole = whole / run.ran end
   local cost, spread = M.of_run(run, column)
   if not cost or not values.probing then return values.sum / whole end
   if whole - cost <= SURE * spread then return nil end

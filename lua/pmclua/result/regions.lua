@@ -1,0 +1,116 @@
+--- regions.lua: what came of a command whose regions were followed: each region's calls, and what concerns them all.
+
+local calls = require "pmclua.result.calls"
+local explain = require "pmclua.explain"
+local meant = require("pmclua.base.arguments").meant
+local reading = require "pmclua.counting.reading"
+local spent = require "pmclua.result.spent"
+
+local M = {}
+
+local COLUMNS = { duration = 1, cpu_time = 2 }
+
+---@class pmclua.RegionResult the regions of a command, each at its index
+---@field command string
+---@field outcome string
+---@field exit integer
+---@field signal integer
+---@field wall_ns number
+---@field path string "all threads", or why one thread alone was followed
+---@field samples number
+---@field lost number
+---@field threads_seen number threads and children that were started
+---@field events pmclua.Event[]
+---@field cost_unknown? string why it is not known of some region what probing it costs
+---@field observed? number of a process that ran already: the share of the time that it was followed
+---@field ran number the least share of a run in which its events were on the PMU: calls at other times were not
+---   seen
+---@field target_ended boolean such a process ended meanwhile
+---@field interrupted? integer the signal that ended it
+---@field skipped pmclua.Problem[] why functions that a pattern means were left out
+---@field subtracted? boolean numbers of calls are without what an empty function's are
+local RegionResult = require("pmclua.base.methods").extend({}, "pmclua.RegionResult")
+RegionResult.__index = RegionResult
+
+-- What a run counted in all, by column of a call; and the share of its time that it was on the PMU.
+local function add_whole(run, wall_ns)
+  run.regions, run.whole = run.result.regions, { tonumber(wall_ns) }
+  for i, number in ipairs(run.result.readings) do run.whole[i + 1] = tonumber(number) end
+  local _, share = reading.status({}, run.whole[2], run.whole[3])
+  run.ran = share or 1                  -- nil: nothing of it ran at all
+end
+
+local function region_of(about, runs, index)
+  local region, found = about.regions[index], runs[1].regions[index]
+  local fields = { index = index, name = region.name, notes = region.notes, runs = runs,
+    events = about.events, is_pair = region.points[1].kind == "from", threads = found.threads }
+  for _, name in ipairs(runs[1].ran > 0 and calls.FACTS or {}) do fields[name] = found[name] end
+  local made = calls.new(fields)
+  if made:is_switching() then made.nested, made.unsure = nil, nil end
+  return made
+end
+
+--- The result of a command's runs, one for each pass over its events.
+---@param about { command: string, regions: pmclua.Region[], events: pmclua.Event[] }
+---@param runs { result: table, columns: table<integer, integer> }[]  columns: by index of the event
+---@return pmclua.RegionResult
+function M.new(about, runs)
+  local first = runs[1].result
+  local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
+    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped,
+    unseen = first.unseen, left = first.left,
+    target_ended = first.regions.target_ended ~= 0, skipped = about.regions.skipped or {}, ran = 1 }
+  for _, name in ipairs { "path", "samples", "lost", "threads_seen" } do self[name] = first.regions[name] end
+  if first.regions.observed_ns ~= 0 then
+    self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
+  end
+  for _, run in ipairs(runs) do
+    add_whole(run, first.wall_ns)
+    self.cost_unknown, self.ran = self.cost_unknown or run.cost_unknown, math.min(self.ran, run.ran)
+  end
+  for i in ipairs(about.regions) do self[i] = region_of(about, runs, i) end
+  return setmetatable(self, RegionResult)
+end
+
+--- From now on numbers of calls, and their histograms, are without what probing costs; single calls stay as
+--- they were counted. Nothing is done for regions of which that is not known.
+function RegionResult:subtract()
+  self.subtracted = true
+  for _, region in ipairs(self) do region.subtracted, region.sorted = true, {} end
+end
+
+--- What all probes of the first run cost it; nil where that is not known.
+---@param name "duration"|"cpu_time"
+---@return number? cost
+---@return number? spread
+---@return number? whole of the run, with that
+function RegionResult:probing(name)
+  local run, column = self.runs[1], COLUMNS[name]
+  local cost, spread = spent.of_run(run, column)
+  return cost, spread, run.whole[column]
+end
+
+--- The region of that name; raises where there is none.
+---@param name string
+---@return pmclua.RegionCalls
+function RegionResult:region(name)
+  local names = {}
+  for i, region in ipairs(self) do
+    if region.name == name then return region end
+    names[i] = region.name
+  end
+  explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
+end
+
+--- All that its regions have values of, in the order of reports.
+---@return pmclua.RegionName[]
+function RegionResult:names() return calls.names(self.events) end
+
+--- The one of that name; raises where there is none.
+---@param name string
+---@return pmclua.RegionName
+function RegionResult:named(name) return calls.named(self.events, name) end
+
+function RegionResult:__tostring() return self:report() end
+
+return M
