@@ -62,37 +62,29 @@ local function failure(result, pass, events, workload)
     message = ("%s: %s"):format(workload.name, workload:complaint(result) or result.outcome) }
 end
 
-local function run_pass(session, id, pass, events, workload, timeout_ns)
-  local set = #pass.groups > 0 and session:events(pass.groups) or nil
-  local result = session:run { workload = id, events = set, timeout_ns = timeout_ns }
-  local why = failure(result, pass, events, workload)
-  if why then error(why, 0) end
-  return { result = result, columns = columns_of(pass) }
-end
-
-local function with_definition(session, workload, options, run)
+-- Runs a workload once, with the events of a pass: what the runner answered.
+local function run_once(self, workload, pass, limits)
+  local session = self.session
   local id = session:workload(function(message)
-    workload:define(message, {}, { session = session, pin = options.pin })
+    workload:define(message, {}, { session = session, pin = limits.pin })
   end)
-  local ok, result = pcall(run, id)
+  local ok, result = pcall(function()
+    local set = #pass.groups > 0 and session:events(pass.groups) or nil
+    return session:run { workload = id, events = set, timeout_ns = limits.timeout_ns }
+  end)
   session:forget(id)
-  if not ok then error(result, 0) end
+  local why = not ok and result or failure(result, pass, self.events, workload)
+  if why then error(why, 0) end
   return result
 end
 
-local CALIBRATION_NS = 20e9
+local CALIBRATION = { timeout_ns = 20e9 }
 
 --- What probing costs, with the events of a pass, by region and column; and why it is not known of some.
-local function calibrate(session, workload, pass, events)
-  return probing.measure(workload:regions {}, workload.spec, function(functions)
-    return with_definition(session, functions, {}, function(id)
-      return run_pass(session, id, pass, events, functions, CALIBRATION_NS).result
-    end)
+local function calibrate(self, pass)
+  return probing.measure(self.regions, self.workload.spec, function(functions)
+    return run_once(self, functions, pass, CALIBRATION)
   end)
-end
-
-local function tell_runner(workload, costs)
-  for i, region in ipairs(workload:regions {}) do region.costs = costs[i] and probing.words(costs[i]) end
 end
 
 -- Half of what a call's probes take.
@@ -102,30 +94,30 @@ local function hit_ns_of(costs)
   return most
 end
 
-local function has_calls(run)
-  for _, region in ipairs(run.result.regions) do
+local function has_calls(found)
+  for _, region in ipairs(found) do
     if region.entries ~= 0 then return true end
   end
   return false
 end
 
---- A run for each pass. What probes cost is measured right before it and right after.
-local function run_passes(session, workload, passes, events, options)
+-- The run of a pass. What probes cost is measured right before it and right after.
+local function run_pass(self, pass)
+  local costs, unknown = {}, nil
+  if self.is_calibrated then costs, unknown = calibrate(self, pass) end
+  if self.workload.duty then self.workload.hit_ns = hit_ns_of(costs) end
+  for i, region in ipairs(self.regions) do region.costs = costs[i] and probing.words(costs[i]) end
+  local result = run_once(self, self.workload, pass, self.limits)
+  local has_drift = next(costs) and has_calls(result.regions) and core.interrupts() == 0
+  if has_drift then probing.add_drift(costs, (calibrate(self, pass))) end
+  return { result = result, columns = columns_of(pass), costs = costs, cost_unknown = unknown }
+end
+
+local function run_passes(self)
   local runs = {}
-  for i, pass in ipairs(passes) do
-    local costs, unknown = {}, nil
-    if options.calibrate then costs, unknown = calibrate(session, workload, pass, events) end
-    if workload.duty then workload.hit_ns = hit_ns_of(costs) end
-    tell_runner(workload, costs)
-    runs[i] = with_definition(session, workload, options, function(id)
-      return run_pass(session, id, pass, events, workload, options.timeout_ns)
-    end)
-    runs[i].costs, runs[i].cost_unknown = costs, unknown
-    if core.interrupts() > 0 then break end
-    if next(costs) and has_calls(runs[i]) then
-      probing.add_drift(costs, (calibrate(session, workload, pass, events)))
-    end
-    if runs[i].result.regions.target_ended ~= 0 then break end
+  for i, pass in ipairs(self.passes) do
+    runs[i] = run_pass(self, pass)
+    if core.interrupts() > 0 or runs[i].result.regions.target_ended ~= 0 then break end
   end
   return runs
 end
@@ -144,9 +136,10 @@ local function duty_of(value)
   return math.max(1, math.floor(share * MILLION))
 end
 
--- Ends the run of a process at the first interrupt: nothing else would.
-local function stop_at_interrupt(session)
-  local idle, asked = session.idle, false
+-- Has the run of a process end at the first interrupt: nothing else would.
+local function run_until_interrupt(self)
+  local session, asked = self.session, false
+  local idle = session.idle
   session.idle = function()
     if core.interrupts() > 0 and not asked then
       asked = true
@@ -154,13 +147,8 @@ local function stop_at_interrupt(session)
     end
     return idle()
   end
-  return function() session.idle = idle end
-end
-
-local function run_process(session, workload, passes, events, options)
-  local release = stop_at_interrupt(session)
-  local ok, runs = pcall(run_passes, session, workload, passes, events, options)
-  release()
+  local ok, runs = pcall(run_passes, self)
+  session.idle = idle
   if not ok then error(runs, 0) end
   return runs
 end
@@ -175,14 +163,11 @@ local function has_probes(regions)
   return false
 end
 
-local function run_all(session, workload, passes, events, options)
-  options.calibrate = options.calibrate ~= false and has_probes(workload:regions {})
-  local run = workload.kind == "process" and run_process or run_passes
-  local runs = run(session, workload, passes, events, options)
-  local result = require("pmclua.result.regions").new({ command = workload.name,
-    regions = workload:regions {}, events = events }, runs)
+local function run_all(self)
+  local runs = (self.workload.kind == "process" and run_until_interrupt or run_passes)(self)
+  local result = require("pmclua.result.regions").new({ command = self.workload.name, regions = self.regions,
+    events = self.events }, runs)
   result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
-  if options.subtract then result:subtract() end
   return result
 end
 
@@ -231,16 +216,18 @@ function M.measure(command, options)
   local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
-  local events = parse_events(options.events or M.DEFAULT_EVENTS)
+  local regions, events = workload:regions {}, parse_events(options.events or M.DEFAULT_EVENTS)
   local passes = require("pmclua.counting.passes").plan(events, "rerun", following.Regions)
   local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
   local session = options.session or require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"
-  local ok, result = pcall(run_all, session, workload, passes, events, { pin = options.pin,
-    timeout_ns = seconds and seconds * 1e9, calibrate = options.calibrate, subtract = options.subtract })
+  local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions,
+    passes = passes, events = events, is_calibrated = options.calibrate ~= false and has_probes(regions),
+    limits = { pin = options.pin, timeout_ns = seconds and seconds * 1e9 } })
   core.catch_interrupts(caught)
   if not options.session then session:close() end
   if not ok then error(result, 0) end
+  if options.subtract then result:subtract() end
   return result
 end
 
