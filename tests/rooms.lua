@@ -4,7 +4,8 @@
 --
 -- Fails where a module requires one of a later room, is missing from the map, declares a class that another
 -- declares too, or exports a function that only tests use; and where a C file includes a header of a later
--- folder. The order of rooms is that of the maps' tables: `| name | …`.
+-- folder, or a header declares a function that no other file uses. The order of rooms is that of the maps'
+-- tables: `| name | …`.
 
 local findings = {}
 local function find(form, ...) findings[#findings + 1] = form:format(...) end
@@ -118,6 +119,7 @@ end
 
 local folder_rank = order_of("core/README.md", "## Folders")
 local C = files "core -name '*.[ch]'"
+local INSTALLED = { ["core/pmclua_kernel.h"] = true, ["core/pmclua_mark.h"] = true }
 
 local function check_includes(path, text)
   local folder = path:match "^core/([%w_]+)/"
@@ -130,21 +132,35 @@ local function check_includes(path, text)
   end
 end
 
-local c_uses = {}
-local function count_c_uses(text)
-  for word in text:gmatch "pmclua_[%w_]+" do c_uses[word] = (c_uses[word] or 0) + 1 end
+-- By word, how many files have it outside of comments.
+local mentions = {}
+local function count_mentions(text)
+  local seen = {}
+  for word in text:gmatch "[%a_][%w_]*" do
+    if not seen[word] then mentions[word] = (mentions[word] or 0) + 1 end
+    seen[word] = true
+  end
 end
 
+local function without_c_comments(text) return (text:gsub("/%*.-%*/", "")) end
+
+-- A function that its header and its own file alone mention could be static, or is nobody's.
+local function check_functions(path, text)
+  for name in text:gmatch "\n%a[^\n;(){}]-([%w_]+)%([^;{}]-%)[^;{}%w]*;" do
+    if mentions[name] < 3 then find("%s: no other file uses %s", path, name) end
+  end
+end
+
+local sources = {}
 for _, path in ipairs(C) do
   local text = read(path)
   check_includes(path, text)
-  if path ~= "core/pmclua.h" then count_c_uses(text) end
+  sources[path] = without_c_comments(text)
+  count_mentions(sources[path])
 end
-for _, path in ipairs(LUA) do count_c_uses(read(path)) end
-
--- Each function is defined once: a second mention is its use.
-for name in read("core/pmclua.h"):gmatch "\n[%a][^\n;(]-(pmclua_[%w_]+)%(" do
-  if (c_uses[name] or 0) < 2 then find("core/pmclua.h: nothing but tests uses %s", name) end
+for _, path in ipairs(LUA) do count_mentions(without_comments(read(path))) end
+for _, path in ipairs(C) do
+  if path:find "^core/.*%.h$" and not INSTALLED[path] then check_functions(path, sources[path]) end
 end
 
 for _, finding in ipairs(findings) do print(finding) end

@@ -1,263 +1,14 @@
 /*
  * calls.c: calls put together from samples at the places where functions are entered and left.
  *
- * Invariants: a return ends the open call of its region that was entered with the same stack pointer in its
- * process, on whichever thread, and no other. The open calls of a thread are taken to lie on one stack,
- * deeper ones at lower stack pointers, until one returns that cannot have: then the process is known to
- * switch stacks, and of its calls only how long they took is true (spreads_add marks them). A thread's counts are the sum
- * over CPUs of what it had last on each, so that it may migrate; a call around which records were lost is
- * cut. pmclua.h says what the samples are.
+ * Invariants: a thread's counts are the sum over CPUs of what it had last on each, so that it may migrate; a call
+ * around which records were lost is cut. calls_stack.c says whose return a sample is, pmclua.h what samples are.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calls.h"
-
-enum { DEPTH_MAX = 1 << 20 };      /* open calls of a thread: deeper ones are cut */
-
-/* ---- open calls ---- */
-
-/* What a call and its callees took (`took`) is a callee's share of the one below. */
-static void share(const struct pmclua_calls *calls, const struct frame *frame, const uint64_t *took)
-{
-    if (frame->below)
-        words_add(calls, callees_of(calls, frame->below), took);
-}
-
-/* Whether no record was lost that would concern an open call's counts. */
-static int is_whole(const struct frame *frame) { return frame->cuts == frame->thread->cuts; }
-
-/* Of a call whose end was not seen only its callees' share is known. */
-static void share_callees(struct pmclua_calls *calls, struct frame *frame)
-{
-    call_settle(calls, frame->thread, frame->region, frame->outer, inner_of(calls, frame), frame->inner);
-    share(calls, frame, callees_of(calls, frame));
-}
-
-static void drop(struct pmclua_calls *calls, struct frame *frame, uint64_t *reason)
-{
-    share_callees(calls, frame);
-    if (is_whole(frame)) {
-        ++*reason;
-        frame_leave(calls, frame, reason);
-    } else {
-        calls->region[frame->region].facts.cut++;
-        frame_remove(calls, frame);
-    }
-}
-
-/* An open call was left without a return, at some time before this sample. What passed since its entry, but
- * for its callees', may be its own or its caller's. */
-static void unwind(struct pmclua_calls *calls, struct frame *frame, const struct pmclua_calls_sample *sample)
-{
-    struct frame *caller = frame->below;
-    if (caller) {
-        call_measure(calls, frame->thread, sample->time_ns - frame->start_ns, frame->words, callees_of(calls, frame));
-        words_add(calls, unsure_of(calls, caller), calls->scratch + call_words(calls));
-        caller->is_unsure = 1;
-    }
-    drop(calls, frame, &calls->region[frame->region].facts.unwound);
-}
-
-/* The thread ends, or becomes another program. */
-static void leave_all(struct pmclua_calls *calls, struct thread *thread)
-{
-    while (thread->top)
-        drop(calls, thread->top, &calls->region[thread->top->region].facts.unfinished);
-    for (uint32_t region = 0; region < calls->regions; region++) {
-        struct pair *pair = thread->pair[region];
-        if (pair && pair->is_open)
-            calls->region[region].facts.unfinished++;
-        if (pair)
-            pair->is_open = 0;
-    }
-}
-
-/* ---- stacks that threads share ---- */
-
-/* Whether stacks of the process are known to move between threads, or to take turns on one. */
-static int is_switching(const struct pmclua_calls *calls, const struct process *process, uint32_t region)
-{
-    return process->is_switching || (calls->region[region].flags & PMCLUA_REGION_SWITCHES);
-}
-
-/* Where stacks are copied, too (Go), a return without an entry is that of an open call which is elsewhere
- * now. Which one is not known: it may be any that is open, whose old place another call may return from. */
-static int is_doubtful(const struct pmclua_calls *calls, const struct frame *frame)
-{
-    return is_switching(calls, frame->process, frame->region) &&
-           (frame->is_doubtful || frame->orphans != frame->process->orphans[frame->region]);
-}
-
-/* ---- entry ---- */
-
-/* Whether the top call cannot be open any more, now that a function is entered at `stack_pointer`. Where
- * a call leaves the stack pointer alone, an equal one may be a callee's. */
-static int is_gone(const struct pmclua_calls *calls, const struct frame *top, const struct pmclua_calls_sample *sample)
-{
-    if (top->stack_pointer != sample->stack_pointer)
-        return top->stack_pointer < sample->stack_pointer;
-    return !calls->link_register || top->region == sample->region;
-}
-
-/* The call whose place on its stack one that is entered now has taken, on whichever thread: it is gone. */
-static void replace(struct pmclua_calls *calls, const struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    uint32_t region = calls->link_register ? sample->region : ANY_REGION;
-    struct frame *gone;
-    while ((gone = frame_find(calls, thread->process, region, sample->stack_pointer))) {
-        if (gone->thread)
-            unwind(calls, gone, sample);
-        else
-            frame_remove(calls, gone);
-    }
-}
-
-static int push(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    struct region *region = &calls->region[sample->region];
-    region->facts.entries++;
-    if (thread->depth >= DEPTH_MAX) {
-        region->facts.cut++;
-        return 0;
-    }
-    return frame_push(calls, thread, sample) ? 0 : -ENOMEM;
-}
-
-/* Whether an entry is but a jump to a function's first instruction, within a call of it. */
-static int is_turn(const struct pmclua_calls *calls, const struct thread *thread,
-                   const struct pmclua_calls_sample *sample)
-{
-    if (!(calls->region[sample->region].flags & PMCLUA_REGION_LOOPS))
-        return 0;
-    struct frame *frame = frame_find(calls, thread->process, sample->region, sample->stack_pointer);
-    if (!frame || frame == thread->top)
-        return frame != NULL;
-    if (frame->thread == thread || (!frame->thread && !is_switching(calls, thread->process, sample->region)))
-        return 0;
-    /* It began on another thread: is it the same call, or a new one in its place? */
-    frame->is_doubtful = 1;
-    return 1;
-}
-
-static int enter(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    if (is_turn(calls, thread, sample))
-        return 0;
-    while (thread->top && is_gone(calls, thread->top, sample))
-        unwind(calls, thread->top, sample);
-    replace(calls, thread, sample);
-    return push(calls, thread, sample);
-}
-
-/* ---- return ---- */
-
-static void end_tail(struct pmclua_calls *calls, uint32_t region)
-{
-    calls->region[region].facts.tails++;
-    words_add(calls, calls->region[region].tails, calls->scratch);
-}
-
-static int end_top(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    struct frame *top = thread->top;
-    struct region *region = &calls->region[top->region];
-    int result = 0, is_tail = sample->kind == PMCLUA_POINT_TAIL, is_kept = is_whole(top) && !is_doubtful(calls, top);
-    if (!is_kept) {
-        ++*(is_whole(top) ? &region->facts.moved : &region->facts.cut);
-        share_callees(calls, top);
-        frame_remove(calls, top);
-        return 0;
-    }
-    call_measure(calls, thread, sample->time_ns - top->start_ns, top->words, callees_of(calls, top));
-    call_measure_probes(calls, top->region);
-    if (is_tail)
-        end_tail(calls, top->region);
-    else
-        result = call_add(calls, thread, top->region, top->start_ns, top->level,
-                          top->is_unsure ? unsure_of(calls, top) : NULL);
-    if (result < 0)
-        return result;
-    if (is_tail) {
-        call_settle(calls, thread, top->region, top->outer, inner_of(calls, top), top->inner);
-    } else {
-        region->facts.nested += top->inner;
-        call_settle(calls, thread, top->region, top->outer, calls->scratch, 1);
-    }
-    share(calls, top, calls->scratch);
-    frame_remove(calls, top);
-    return 0;
-}
-
-/* Takes a call out that ends elsewhere than where it was last seen; `counted_as`: what it was said to be. */
-static void take_out(struct pmclua_calls *calls, struct frame *frame)
-{
-    if (frame->thread)
-        share_callees(calls, frame);
-    else
-        --*frame->counted_as;
-    frame_remove(calls, frame);
-}
-
-/* The end of a call on another thread than that on which it began, or of one that seemed to have been left:
- * its stack was not the thread's. How long it took is known; what it took, of which thread, is not. */
-static int end_elsewhere(struct pmclua_calls *calls, struct thread *thread, struct frame *frame,
-                         const struct pmclua_calls_sample *sample)
-{
-    struct region *region = &calls->region[frame->region];
-    if (frame->losses != calls->losses) {
-        if (frame->thread)
-            unwind(calls, frame, sample);      /* it is cut */
-        else
-            frame_remove(calls, frame);
-        return 0;
-    }
-    frame->process->is_switching = 1;
-    int is_kept = !is_doubtful(calls, frame);
-    uint64_t start_ns = frame->start_ns;
-    take_out(calls, frame);
-    if (!is_kept) {
-        region->facts.moved++;
-        return 0;
-    }
-    memset(calls->scratch, 0, 2 * (size_t)call_words(calls) * sizeof *calls->scratch);
-    calls->scratch[0] = calls->scratch[call_words(calls)] = sample->time_ns - start_ns;
-    call_measure_probes(calls, sample->region);
-    if (sample->kind == PMCLUA_POINT_TAIL) {
-        end_tail(calls, sample->region);
-        return 0;
-    }
-    int result = call_add(calls, thread, sample->region, start_ns, 0, NULL);
-    if (result == 0)
-        call_settle(calls, thread, sample->region, NULL, calls->scratch, 1);
-    return result;
-}
-
-static int leave(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    uint64_t stack_pointer = sample->stack_pointer;
-    if (sample->kind == PMCLUA_POINT_RETURN_PROBE)
-        stack_pointer -= calls->return_bytes;
-    struct frame *frame = frame_find(calls, thread->process, sample->region, stack_pointer);
-    if (!frame) {
-        calls->region[sample->region].facts.orphans++;
-        thread->process->orphans[sample->region]++;
-        return 0;
-    }
-    if (frame->thread != thread)
-        return end_elsewhere(calls, thread, frame, sample);
-    while (thread->top != frame)
-        unwind(calls, thread->top, sample);
-    return end_top(calls, thread, sample);
-}
-
-/* A function of one instruction: nothing is between its two ends. */
-static int pass(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    int result = enter(calls, thread, sample);
-    return result < 0 ? result : leave(calls, thread, sample);
-}
 
 /* ---- what comes in ---- */
 
@@ -266,15 +17,15 @@ static int begin(struct pmclua_calls *calls, struct thread *thread, const struct
 {
     thread_spend(calls, thread, sample->region, 0);
     switch (sample->kind) {
-    case PMCLUA_POINT_ENTRY: return enter(calls, thread, sample);
-    case PMCLUA_POINT_WHOLE: return pass(calls, thread, sample);
+    case PMCLUA_POINT_ENTRY: return stack_enter(calls, thread, sample);
+    case PMCLUA_POINT_WHOLE: return stack_pass(calls, thread, sample);
     default:                 return pair_from(calls, thread, sample);
     }
 }
 
 static int end(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
-    int result = sample->kind == PMCLUA_POINT_TO ? pair_to(calls, thread, sample) : leave(calls, thread, sample);
+    int result = sample->kind == PMCLUA_POINT_TO ? pair_to(calls, thread, sample) : stack_leave(calls, thread, sample);
     thread_spend(calls, thread, sample->region, 1);
     return result;
 }
@@ -335,7 +86,7 @@ int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, co
         if (thread->row[region] >= 0)
             spreads_rename_row(calls, (uint32_t)thread->row[region], thread->name);
     if (executed) {
-        leave_all(calls, thread);
+        stack_leave_all(calls, thread);
         frames_forget(calls, thread->process);
     }
     return 0;
@@ -352,7 +103,7 @@ int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid)
     struct thread *thread = thread_find(calls, tid);
     if (!thread)
         return 0;
-    leave_all(calls, thread);
+    stack_leave_all(calls, thread);
     thread_remove(calls, thread);
     return 0;
 }
@@ -402,7 +153,7 @@ int pmclua_calls_new(struct pmclua_calls **out, const struct pmclua_calls_setup 
     calls->link_register = setup->link_register;
     calls->return_bytes = setup->return_bytes;
     calls->keep = setup->keep;
-    calls->scratch = calloc(2 * (size_t)call_words(calls), sizeof *calls->scratch);
+    calls->scratch = calloc(2 * (size_t)call_u64s(calls), sizeof *calls->scratch);
     if (!calls->scratch || threads_new(calls) < 0 || frames_new(calls) < 0 || spreads_new(calls, setup) < 0) {
         pmclua_calls_free(calls);
         return -ENOMEM;

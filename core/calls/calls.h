@@ -1,6 +1,7 @@
 /*
- * calls.h: what calls.c (who called what), calls_frames.c (open calls), calls_measure.c (what each took),
- * calls_threads.c (whose counts) and calls_spreads.c (what came of it) share. Private to the core.
+ * calls.h: what calls.c (samples), calls_stack.c (who called what), calls_frames.c (open calls), calls_measure.c
+ * (what each took), calls_threads.c (whose counts), calls_spreads.c (what came of it) and calls_block.c (as one block)
+ * share. Private to the core.
  */
 #ifndef PMCLUA_CALLS_H
 #define PMCLUA_CALLS_H
@@ -26,7 +27,7 @@ struct row {
     uint64_t calls;
     int is_switching;              /* of a process whose stacks are not its threads' */
     char name[16];
-    uint64_t *sums;                /* 2 * call_words: outermost with callees, itself alone */
+    uint64_t *sums;                /* 2 * call_u64s: outermost with callees, itself alone */
 };
 
 /* What is known of one region. */
@@ -34,11 +35,11 @@ struct region {
     struct pmclua_region facts;
     uint64_t flags;
     char *name;
-    /* 2 * call_words: with callees, and itself alone. As long as no call had a callee that is a region
+    /* 2 * call_u64s: with callees, and itself alone. As long as no call had a callee that is a region
      * the second half is not filled in: it would be the first. */
     struct spread *spreads;
     int has_callees;
-    uint64_t *outermost, *tails, *unsure, *spent;      /* call_words each; spent: what its probes cost */
+    uint64_t *outermost, *tails, *unsure, *spent;      /* call_u64s each; spent: what its probes cost */
     const int64_t *cost;           /* 3 * (values + 1); NULL: not known. See pmclua_calls_setup */
 };
 
@@ -58,7 +59,7 @@ struct pmclua_calls {
     uint32_t row_count, row_size;
     uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
     uint64_t kept_count, keep;
-    uint64_t *scratch;             /* 2 * call_words */
+    uint64_t *scratch;             /* 2 * call_u64s */
 };
 
 /* ---- threads (calls_threads.c) ---- */
@@ -79,7 +80,7 @@ struct frame {
     uint64_t stack_pointer, start_ns;
     /* Counts of the thread at entry, what callees took, what inner calls took, and what passed between the
      * entry of a callee that left without return and the next sample. */
-    uint64_t words[];
+    uint64_t u64s[];
 };
 
 /* Threads that share an address space. */
@@ -135,17 +136,17 @@ int  threads_new(struct pmclua_calls *calls);
 void threads_free(struct pmclua_calls *calls);
 
 /* Words of one call: duration and values; and, where it is known, what of each is the cost of probing. */
-static inline uint32_t call_words(const struct pmclua_calls *calls) { return calls->counted + 1; }
+static inline uint32_t call_u64s(const struct pmclua_calls *calls) { return calls->counted + 1; }
 
 /* How many of these are not costs. */
-static inline uint32_t own_words(const struct pmclua_calls *calls) { return calls->values + 1; }
+static inline uint32_t own_u64s(const struct pmclua_calls *calls) { return calls->values + 1; }
 
 /* Adds what a probe of a region costs a thread: `part` is 0 at an entry, 1 at a return. */
 static inline void thread_spend(const struct pmclua_calls *calls, struct thread *thread, uint32_t region, int part)
 {
     struct region *of = &calls->region[region];
-    for (uint32_t i = 0, words = own_words(calls); of->cost && i < words; i++) {
-        uint64_t more = (uint64_t)of->cost[(size_t)part * words + i];
+    for (uint32_t i = 0, width = own_u64s(calls); of->cost && i < width; i++) {
+        uint64_t more = (uint64_t)of->cost[(size_t)part * width + i];
         thread->counts[calls->values + i] += more;
         of->spent[i] += more;
     }
@@ -153,33 +154,33 @@ static inline void thread_spend(const struct pmclua_calls *calls, struct thread 
 
 static inline uint64_t *callees_of(const struct pmclua_calls *calls, struct frame *frame)
 {
-    return frame->words + calls->counted;
+    return frame->u64s + calls->counted;
 }
 
 static inline uint64_t *inner_of(const struct pmclua_calls *calls, struct frame *frame)
 {
-    return callees_of(calls, frame) + call_words(calls);
+    return callees_of(calls, frame) + call_u64s(calls);
 }
 
 static inline uint64_t *unsure_of(const struct pmclua_calls *calls, struct frame *frame)
 {
-    return inner_of(calls, frame) + call_words(calls);
+    return inner_of(calls, frame) + call_u64s(calls);
 }
 
-static inline void words_add(const struct pmclua_calls *calls, uint64_t *to, const uint64_t *more)
+static inline void u64s_add(const struct pmclua_calls *calls, uint64_t *to, const uint64_t *more)
 {
-    for (uint32_t i = 0; i < call_words(calls); i++)
+    for (uint32_t i = 0; i < call_u64s(calls); i++)
         to[i] += more[i];
 }
 
 /* ---- calls_measure.c ---- */
 
-/* What a call took, with callees and alone, into the scratch words. */
+/* What a call took, with callees and alone, into the scratch u64s. */
 void call_measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
                   const uint64_t *before, const uint64_t *callees);
-/* What of a call in the scratch words is the cost of its own two probes. */
+/* What of a call in the scratch u64s is the cost of its own two probes. */
 void call_measure_probes(struct pmclua_calls *calls, uint32_t region);
-/* Adds the call in the scratch words. */
+/* Adds the call in the scratch u64s. */
 int  call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,
               uint64_t level, const uint64_t *unsure);
 /* `count` finished calls that took `took` belong to the open call of their region at `outer`; where there
@@ -190,6 +191,15 @@ void call_settle(struct pmclua_calls *calls, const struct thread *thread, uint32
  * most once in a thread, and nothing is a callee of it. */
 int  pair_from(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
 int  pair_to(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+
+/* ---- calls_stack.c ---- */
+
+/* A function is entered; a function returns; one with an only instruction does both. 0 or -errno. */
+int  stack_enter(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+int  stack_leave(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+int  stack_pass(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+/* The open calls of a thread that has ended, or executed, are unfinished. */
+void stack_leave_all(struct pmclua_calls *calls, struct thread *thread);
 
 /* ---- calls_frames.c ---- */
 
@@ -213,7 +223,7 @@ void frames_forget(struct pmclua_calls *calls, struct process *process);
 
 int  spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup);
 void spreads_free(struct pmclua_calls *calls);
-/* A call ended: `total` and `self` are call_words each, and `unsure` is what of `self` may be a callee's; NULL:
+/* A call ended: `total` and `self` are call_u64s each, and `unsure` is what of `self` may be a callee's; NULL:
  * nothing. `row` is this thread's of this region. */
 struct call_end {
     uint32_t region, tid, row;
@@ -222,6 +232,11 @@ struct call_end {
 };
 /* Counts it in its region's spreads and its thread's row, but for the sums of outermost calls. */
 int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);
+/* Of a region's values with callees, then itself alone: number `value` of 2 * call_u64s. */
+const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value);
+/* Where call `index` is kept: a struct pmclua_region_call and 2 * call_u64s values; kept_u64s in all. */
+uint64_t *kept_place(const struct pmclua_calls *calls, uint64_t index);
+size_t kept_u64s(const struct pmclua_calls *calls);
 /* Marks the rows of a process whose stacks are not its threads'. */
 void spreads_mark_rows(struct pmclua_calls *calls, uint32_t pid);
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t row, const char *name);

@@ -113,11 +113,11 @@ void frames_forget(struct pmclua_calls *calls, struct process *process)
 static struct frame *new_frame(struct pmclua_calls *calls)
 {
     struct frame *frame = calls->spare;
-    size_t words = calls->counted + 3 * (size_t)call_words(calls);
+    size_t width = calls->counted + 3 * (size_t)call_u64s(calls);
     if (frame)
         calls->spare = frame->chain;
     else
-        frame = malloc(sizeof *frame + words * sizeof(uint64_t));
+        frame = malloc(sizeof *frame + width * sizeof(uint64_t));
     return frame;
 }
 
@@ -131,8 +131,8 @@ struct frame *frame_push(struct pmclua_calls *calls, struct thread *thread, cons
         .region = sample->region, .level = thread->depth, .cuts = thread->cuts, .losses = calls->losses,
         .orphans = thread->process->orphans[sample->region],
         .stack_pointer = sample->stack_pointer, .start_ns = sample->time_ns };
-    memcpy(frame->words, thread->counts, calls->counted * sizeof *thread->counts);
-    memset(callees_of(calls, frame), 0, 3 * (size_t)call_words(calls) * sizeof(uint64_t));
+    memcpy(frame->u64s, thread->counts, calls->counted * sizeof *thread->counts);
+    memset(callees_of(calls, frame), 0, 3 * (size_t)call_u64s(calls) * sizeof(uint64_t));
     if (thread->top)
         thread->top->above = frame;
     thread->top = thread->open[sample->region] = frame;

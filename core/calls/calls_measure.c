@@ -14,36 +14,36 @@ void call_settle(struct pmclua_calls *calls, const struct thread *thread, uint32
 {
     if (outer) {
         outer->inner += count;
-        words_add(calls, inner_of(calls, outer), took);
+        u64s_add(calls, inner_of(calls, outer), took);
     } else if (count > 0) {
-        words_add(calls, calls->region[region].outermost, took);
-        words_add(calls, calls->rows[thread->row[region]].sums, took);
+        u64s_add(calls, calls->region[region].outermost, took);
+        u64s_add(calls, calls->rows[thread->row[region]].sums, took);
     }
 }
 
 void call_measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
                   const uint64_t *before, const uint64_t *callees)
 {
-    uint32_t words = call_words(calls);
-    uint64_t *total = calls->scratch, *self = total + words;
+    uint32_t width = call_u64s(calls);
+    uint64_t *total = calls->scratch, *self = total + width;
     total[0] = duration_ns;
-    for (uint32_t i = 1; i < words; i++)
+    for (uint32_t i = 1; i < width; i++)
         total[i] = thread->counts[i - 1] - before[i - 1];
-    for (uint32_t i = 0; i < words; i++)
+    for (uint32_t i = 0; i < width; i++)
         self[i] = callees ? total[i] - callees[i] : total[i];
     /* Times of CPUs whose clocks differ by a little. Costs may well be negative. */
-    for (uint32_t i = 0; i < own_words(calls); i++)
+    for (uint32_t i = 0; i < own_u64s(calls); i++)
         if (self[i] > total[i])
             self[i] = 0;
 }
 
 void call_measure_probes(struct pmclua_calls *calls, uint32_t region)
 {
-    uint32_t words = call_words(calls), own = own_words(calls);
+    uint32_t width = call_u64s(calls), own = own_u64s(calls);
     const int64_t *inside = calls->region[region].cost ? calls->region[region].cost + 2 * (size_t)own : NULL;
     for (uint32_t i = 0; inside && i < own; i++) {
         calls->scratch[own + i] += (uint64_t)inside[i];
-        calls->scratch[words + own + i] += (uint64_t)inside[i];
+        calls->scratch[width + own + i] += (uint64_t)inside[i];
     }
 }
 
@@ -56,7 +56,7 @@ int call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region,
     if (*row < 0)
         return *row;
     struct call_end end = { region, thread->tid, (uint32_t)*row, start_ns, level, calls->scratch,
-                            calls->scratch + call_words(calls), unsure };
+                            calls->scratch + call_u64s(calls), unsure };
     return spreads_add(calls, &end);
 }
 

@@ -101,7 +101,7 @@ int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, u
     struct row row = { .region = region, .pid = is_shared ? 0 : pid, .tid = is_shared ? 0 : tid };
     if (!is_shared)
         memcpy(row.name, name, strnlen(name, sizeof row.name - 1));
-    row.sums = calloc(2 * (size_t)call_words(calls), sizeof *row.sums);
+    row.sums = calloc(2 * (size_t)call_u64s(calls), sizeof *row.sums);
     if (!row.sums)
         return -ENOMEM;
     calls->rows[calls->row_count] = row;
@@ -110,15 +110,14 @@ int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, u
 
 /* ---- calls one by one ---- */
 
-static size_t kept_words(const struct pmclua_calls *calls)
+size_t kept_u64s(const struct pmclua_calls *calls)
 {
-    return sizeof(struct pmclua_region_call) / sizeof(uint64_t) + 2 * (size_t)call_words(calls);
+    return sizeof(struct pmclua_region_call) / sizeof(uint64_t) + 2 * (size_t)call_u64s(calls);
 }
 
-/* Where call `index` is kept: a struct pmclua_region_call and 2 * call_words values. */
-static uint64_t *kept_place(const struct pmclua_calls *calls, uint64_t index)
+uint64_t *kept_place(const struct pmclua_calls *calls, uint64_t index)
 {
-    return calls->kept[index / KEPT_CHUNK] + index % KEPT_CHUNK * kept_words(calls);
+    return calls->kept[index / KEPT_CHUNK] + index % KEPT_CHUNK * kept_u64s(calls);
 }
 
 static uint64_t kept_chunks(const struct pmclua_calls *calls)
@@ -132,13 +131,13 @@ static int keep_call(struct pmclua_calls *calls, const struct call_end *end)
     if (calls->kept_count >= calls->keep)
         return 0;
     uint64_t **chunk = &calls->kept[calls->kept_count / KEPT_CHUNK];
-    if (!*chunk && !(*chunk = malloc(KEPT_CHUNK * kept_words(calls) * sizeof **chunk)))
+    if (!*chunk && !(*chunk = malloc(KEPT_CHUNK * kept_u64s(calls) * sizeof **chunk)))
         return -ENOMEM;
     struct pmclua_region_call call = { end->region, end->tid, end->start_ns, end->level };
     uint64_t *place = kept_place(calls, calls->kept_count++), *values = place + sizeof call / sizeof *place;
     memcpy(place, &call, sizeof call);
-    memcpy(values, end->total, call_words(calls) * sizeof *values);
-    memcpy(values + call_words(calls), end->self, call_words(calls) * sizeof *values);
+    memcpy(values, end->total, call_u64s(calls) * sizeof *values);
+    memcpy(values + call_u64s(calls), end->self, call_u64s(calls) * sizeof *values);
     return 0;
 }
 
@@ -147,10 +146,10 @@ static int keep_call(struct pmclua_calls *calls, const struct call_end *end)
 /* From now on itself alone is something else than with callees. */
 static int split_spreads(struct pmclua_calls *calls, struct region *region)
 {
-    uint32_t words = call_words(calls);
-    for (uint32_t i = 0; i < words; i++) {
+    uint32_t width = call_u64s(calls);
+    for (uint32_t i = 0; i < width; i++) {
         const struct spread *from = &region->spreads[i];
-        struct spread *to = &region->spreads[words + i];
+        struct spread *to = &region->spreads[width + i];
         to->facts = from->facts;
         if (!from->buckets)
             continue;
@@ -166,7 +165,7 @@ static int split_spreads(struct pmclua_calls *calls, struct region *region)
 /* Instead of a cost, the value without it: not below 0, though the cost of one probe may be less than usual. */
 static uint64_t spread_value(const struct pmclua_calls *calls, const uint64_t *values, uint32_t i)
 {
-    uint32_t own = own_words(calls);
+    uint32_t own = own_u64s(calls);
     if (i < own)
         return values[i];
     int64_t without = (int64_t)(values[i - own] - values[i]);
@@ -175,42 +174,42 @@ static uint64_t spread_value(const struct pmclua_calls *calls, const uint64_t *v
 
 static int add_values(const struct pmclua_calls *calls, struct spread *spreads, const uint64_t *values)
 {
-    for (uint32_t i = 0; i < call_words(calls); i++)
+    for (uint32_t i = 0; i < call_u64s(calls); i++)
         if (add_value(&spreads[i], spread_value(calls, values, i)) < 0)
             return -ENOMEM;
     return 0;
 }
 
 /* The spread of a value; from values + 1 on: of itself alone. */
-static const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value)
+const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value)
 {
-    uint32_t words = call_words(calls);
-    return &region->spreads[region->has_callees || value < words ? value : value - words];
+    uint32_t width = call_u64s(calls);
+    return &region->spreads[region->has_callees || value < width ? value : value - width];
 }
 
-enum { ENABLED = 1, RUNNING = 2 };     /* places in a call's words */
+enum { ENABLED = 1, RUNNING = 2 };     /* places in a call's u64s */
 
 int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
 {
     struct region *region = &calls->region[end->region];
     struct row *row = &calls->rows[end->row];
-    uint32_t words = call_words(calls);
+    uint32_t width = call_u64s(calls);
     region->facts.calls++;
     row->calls++;
     region->facts.unsure += end->unsure != NULL;
-    for (uint32_t i = 0; i < words; i++) {
-        row->sums[words + i] += end->self[i];
+    for (uint32_t i = 0; i < width; i++) {
+        row->sums[width + i] += end->self[i];
         region->unsure[i] += end->unsure ? end->unsure[i] : 0;
     }
     if (end->total[RUNNING] < end->total[ENABLED]) {
         region->facts.partial++;
         return 0;
     }
-    int differs = end->unsure || memcmp(end->total, end->self, words * sizeof *end->total) != 0;
+    int differs = end->unsure || memcmp(end->total, end->self, width * sizeof *end->total) != 0;
     if (differs && !region->has_callees && split_spreads(calls, region) < 0)
         return -ENOMEM;
     if (add_values(calls, region->spreads, end->total) < 0 ||
-        (region->has_callees && !end->unsure && add_values(calls, region->spreads + words, end->self) < 0))
+        (region->has_callees && !end->unsure && add_values(calls, region->spreads + width, end->self) < 0))
         return -ENOMEM;
     return keep_call(calls, end);
 }
@@ -219,7 +218,7 @@ int spreads_add(struct pmclua_calls *calls, const struct call_end *end)
 
 static int copy_costs(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
 {
-    size_t bytes = 3 * (size_t)own_words(calls) * calls->regions * sizeof *calls->costs;
+    size_t bytes = 3 * (size_t)own_u64s(calls) * calls->regions * sizeof *calls->costs;
     if (!setup->costs)
         return 0;
     calls->costs = malloc(bytes);
@@ -230,7 +229,7 @@ static int copy_costs(struct pmclua_calls *calls, const struct pmclua_calls_setu
 
 int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *setup)
 {
-    uint32_t words = call_words(calls);
+    uint32_t width = call_u64s(calls);
     if (copy_costs(calls, setup) < 0)
         return -ENOMEM;
     calls->kept = calloc(kept_chunks(calls) + 1, sizeof *calls->kept);
@@ -239,15 +238,15 @@ int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *set
         struct region *region = &calls->region[i];
         region->flags = setup->flags ? setup->flags[i] : 0;
         region->name = strdup(setup->names ? setup->names[i] : "");
-        region->spreads = calloc(2 * (size_t)words, sizeof *region->spreads);
-        region->outermost = calloc(4 * (size_t)words, sizeof *region->outermost);
+        region->spreads = calloc(2 * (size_t)width, sizeof *region->spreads);
+        region->outermost = calloc(4 * (size_t)width, sizeof *region->outermost);
         if (!region->name || !region->spreads || !region->outermost)
             return -ENOMEM;
-        region->tails = region->outermost + words;
-        region->unsure = region->tails + words;
-        region->spent = region->unsure + words;
+        region->tails = region->outermost + width;
+        region->unsure = region->tails + width;
+        region->spent = region->unsure + width;
         if (calls->costs)
-            region->cost = calls->costs + 3 * (size_t)own_words(calls) * i;
+            region->cost = calls->costs + 3 * (size_t)own_u64s(calls) * i;
     }
     return calls->region ? 0 : -ENOMEM;
 }
@@ -256,7 +255,7 @@ void spreads_free(struct pmclua_calls *calls)
 {
     for (uint32_t i = 0; calls->region && i < calls->regions; i++) {
         struct region *region = &calls->region[i];
-        for (uint32_t k = 0; region->spreads && k < 2 * call_words(calls); k++)
+        for (uint32_t k = 0; region->spreads && k < 2 * call_u64s(calls); k++)
             free(region->spreads[k].buckets);
         free(region->spreads);
         free(region->outermost);
@@ -270,133 +269,4 @@ void spreads_free(struct pmclua_calls *calls)
     for (uint64_t i = 0; calls->kept && i < kept_chunks(calls); i++)
         free(calls->kept[i]);
     free(calls->kept);
-}
-
-/* ---- the block of words ---- */
-
-/* Writes, or only counts where `words` is NULL. */
-struct block { uint64_t *words; size_t used; };
-
-static void put(struct block *block, const void *bytes, size_t count)
-{
-    if (block->words && count > 0)
-        memcpy(block->words + block->used, bytes, count);
-    block->used += count / sizeof(uint64_t);
-}
-
-/* Calls of processes whose stacks are not their threads'. */
-static uint64_t count_switching(const struct pmclua_calls *calls, uint32_t region)
-{
-    if (calls->region[region].flags & PMCLUA_REGION_SWITCHES)
-        return calls->region[region].facts.calls;
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < calls->row_count; i++)
-        if (calls->rows[i].region == region && calls->rows[i].is_switching)
-            count += calls->rows[i].calls;
-    return count;
-}
-
-/* Who called whom is not known of them. */
-static void mark_switching(struct pmclua_calls *calls, uint32_t region)
-{
-    struct pmclua_region *facts = &calls->region[region].facts;
-    facts->switching = count_switching(calls, region);
-    if (facts->switching > 0)
-        facts->nested = facts->unsure = 0;
-}
-
-static void put_region(struct block *block, const struct pmclua_calls *calls, const struct region *region)
-{
-    uint32_t words = call_words(calls);
-    put(block, &region->facts, sizeof region->facts);
-    for (uint32_t i = 0; i < 2 * words; i++)
-        put(block, &spread_of(calls, region, i)->facts, sizeof(struct pmclua_spread));
-    put(block, region->outermost, 4 * (size_t)words * sizeof *region->outermost);
-}
-
-static void put_row(struct block *block, const struct pmclua_calls *calls, const struct row *row)
-{
-    struct pmclua_region_thread facts = { row->region, row->pid, row->tid, row->calls, { 0 } };
-    memcpy(facts.name, row->name, sizeof facts.name);
-    put(block, &facts, sizeof facts);
-    put(block, row->sums, 2 * (size_t)call_words(calls) * sizeof *row->sums);
-}
-
-/* Returns how many buckets have something in them. */
-static uint64_t put_buckets(struct block *block, const struct pmclua_calls *calls)
-{
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < calls->regions; i++) {
-        for (uint32_t value = 0; value < 2 * call_words(calls); value++) {
-            const uint64_t *buckets = spread_of(calls, &calls->region[i], value)->buckets;
-            for (uint32_t k = 0; buckets && k < BUCKETS; k++) {
-                if (buckets[k] == 0)
-                    continue;
-                struct pmclua_region_bucket bucket = { i, value, k, buckets[k] };
-                put(block, &bucket, sizeof bucket);
-                count++;
-            }
-        }
-    }
-    return count;
-}
-
-/* The names as one text, filled up to whole words; NULL: no memory. */
-static char *join_names(const struct pmclua_calls *calls, size_t *bytes)
-{
-    *bytes = 0;
-    for (uint32_t i = 0; i < calls->regions; i++)
-        *bytes += strlen(calls->region[i].name) + 1;
-    *bytes = (*bytes + 7) & ~(size_t)7;
-    char *names = calloc(1, *bytes + 1), *place = names;
-    for (uint32_t i = 0; names && i < calls->regions; i++)
-        place = stpcpy(place, calls->region[i].name) + 1;
-    return names;
-}
-
-static void put_all(struct block *block, const struct pmclua_calls *calls, struct pmclua_regions *header,
-                    const char *names)
-{
-    block->used = 0;
-    put(block, header, sizeof *header);
-    for (uint32_t i = 0; i < calls->regions; i++)
-        put_region(block, calls, &calls->region[i]);
-    for (uint32_t i = 0; i < calls->row_count; i++)
-        put_row(block, calls, &calls->rows[i]);
-    for (uint64_t i = 0; i < calls->kept_count; i++)
-        put(block, kept_place(calls, i), kept_words(calls) * sizeof(uint64_t));
-    header->histogram = put_buckets(block, calls);
-    put(block, names, header->name_bytes);
-}
-
-int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **words, uint32_t *count)
-{
-    pmclua_calls_pause(calls);
-    for (uint32_t i = 0; i < calls->regions; i++)
-        mark_switching(calls, i);
-    size_t name_bytes;
-    char *names = join_names(calls, &name_bytes);
-    struct pmclua_regions header = {
-        .regions = calls->regions, .values = calls->counted, .has_costs = calls->costs != NULL,
-        .threads = calls->row_count,
-        .kept = calls->kept_count, .samples = calls->samples, .lost = calls->lost,
-        .threads_seen = calls->threads_seen, .name_bytes = name_bytes };
-    struct block block = { 0 };
-    if (names)
-        put_all(&block, calls, &header, names);
-    if (names)
-        block.words = malloc(block.used * sizeof *block.words);
-    if (block.words)
-        put_all(&block, calls, &header, names);
-    free(names);
-    if (!block.words)
-        return -ENOMEM;
-    *words = block.words;
-    *count = (uint32_t)block.used;
-    return 0;
-}
-
-void pmclua_calls_free_block(uint64_t *block)
-{
-    free(block);
 }

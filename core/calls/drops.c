@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pmclua.h"
+#include "counters/attr.h"
 #include "ring.h"
 
 /* All rings together; each no larger than RING_MAX and no smaller than RING_LEAST. */
@@ -59,9 +59,7 @@ static struct pmclua_attr attr_of_watcher(void)
         .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
         .watermark = 1,                       /* of 0 bytes: half of the ring, however large it is */
     };
-    struct pmclua_attr words = { { 0 } };
-    memcpy(&words, &event, sizeof event);
-    return words;
+    return attr_of(&event);
 }
 
 /* Edge-triggered: one whose events have ended would be ready for ever. */

@@ -219,7 +219,8 @@ int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address
     return -ENXIO;
 }
 
-int symbols_name_all(struct pmclua_symbols *symbols)
+/* Fills in every symbol's spelling; -ENOMEM. */
+static int name_all(struct pmclua_symbols *symbols)
 {
     for (int32_t i = symbols->named; i < symbols->count; i++) {
         struct symbol *symbol = &symbols->symbol[i];
@@ -246,7 +247,7 @@ int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struc
 {
     if (index < 0 || index >= symbols->count)
         return -ENOENT;
-    int result = symbols_name_all(symbols);
+    int result = name_all(symbols);
     if (result < 0)
         return result;
     const struct symbol *symbol = &symbols->symbol[index];
@@ -316,7 +317,7 @@ static int is_alias(const struct pmclua_symbols *symbols, int32_t last, int32_t 
 
 int32_t pmclua_symbols_match(struct pmclua_symbols *symbols, const char *pattern, int32_t *indices, int32_t size)
 {
-    int result = symbols_name_all(symbols);
+    int result = name_all(symbols);
     if (result < 0)
         return result;
     char tail[1024], *tail_glob = strpbrk(pattern, "*?[") ? tail : NULL;

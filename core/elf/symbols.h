@@ -25,7 +25,4 @@ struct pmclua_symbols {
     int machine;                   /* EM_X86_64 … */
 };
 
-/* Fills in every symbol's spelling; -ENOMEM. */
-int symbols_name_all(struct pmclua_symbols *symbols);
-
 #endif

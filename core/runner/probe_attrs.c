@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "calls/samples.h"
+#include "counters/attr.h"
 #include "probe_attrs.h"
 
 #if defined __x86_64__ || defined __i386__
@@ -23,14 +24,6 @@ enum { STACK_POINTER = PERF_REG_RISCV_SP };
 #else
 #error "which register is the stack pointer?"
 #endif
-
-static struct pmclua_attr words_of(const struct perf_event_attr *attr)
-{
-    struct pmclua_attr words = { { 0 } };
-    _Static_assert(sizeof *attr <= sizeof words, "an attr that pmclua_attr cannot hold");
-    memcpy(&words, attr, sizeof *attr);
-    return words;
-}
 
 void attr_set_common(struct pmclua_attr *attr, int inherit)
 {
@@ -46,17 +39,17 @@ void attr_set_common(struct pmclua_attr *attr, int inherit)
 
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes)
 {
-    struct perf_event_attr attr = {
+    struct perf_event_attr event = {
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
         .sample_type = SAMPLE_BASE, .task = 1, .comm = 1, .comm_exec = 1,
         .watermark = 1, .wakeup_watermark = (uint32_t)(ring_bytes / 4),
     };
-    struct pmclua_attr words = words_of(&attr);
-    attr_set_common(&words, inherit);
-    pmclua_attr_set(&words, "disabled", 1);
-    pmclua_attr_set(&words, "enable_on_exec", (options & PMCLUA_ON_EXEC) != 0);
-    pmclua_attr_set(&words, "pinned", (options & PMCLUA_PINNED) != 0);
-    return words;
+    struct pmclua_attr attr = attr_of(&event);
+    attr_set_common(&attr, inherit);
+    pmclua_attr_set(&attr, "disabled", 1);
+    pmclua_attr_set(&attr, "enable_on_exec", (options & PMCLUA_ON_EXEC) != 0);
+    pmclua_attr_set(&attr, "pinned", (options & PMCLUA_PINNED) != 0);
+    return attr;
 }
 
 struct pmclua_attr attr_of_clock(uint32_t options)
@@ -66,7 +59,7 @@ struct pmclua_attr attr_of_clock(uint32_t options)
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, .inherit = 1, .disabled = 1,
         .enable_on_exec = (options & PMCLUA_ON_EXEC) != 0,
     };
-    return words_of(&attr);
+    return attr_of(&attr);
 }
 
 /* Makes an event write a sample each time it happens. */
@@ -111,7 +104,7 @@ uint64_t return_probe_config(const char *pmu)
 struct pmclua_attr attr_of_switches(int inherit)
 {
     struct perf_event_attr event = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-    struct pmclua_attr attr = words_of(&event);
+    struct pmclua_attr attr = attr_of(&event);
     attr_set_common(&attr, inherit);
     set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ);
     return attr;
@@ -120,7 +113,7 @@ struct pmclua_attr attr_of_switches(int inherit)
 struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit)
 {
     struct perf_event_attr tracepoint = { .type = PERF_TYPE_TRACEPOINT, .config = event->id };
-    struct pmclua_attr attr = words_of(&tracepoint);
+    struct pmclua_attr attr = attr_of(&tracepoint);
     attr_set_common(&attr, inherit);
     set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER);
     return attr;
@@ -143,7 +136,7 @@ static int uprobe_attr(const struct point *point, int file, struct pmclua_attr *
         .type = (uint32_t)type, .config1 = (uintptr_t)path, .config2 = point->offset,
         .config = point->kind == PMCLUA_POINT_RETURN_PROBE ? return_probe_config("uprobe") : 0,
     };
-    *attr = words_of(&event);
+    *attr = attr_of(&event);
     return 0;
 }
 

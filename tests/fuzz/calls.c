@@ -1,5 +1,5 @@
 /*
- * calls.c: calls put together (core/calls/calls.c) from samples in any order, of any threads, CPUs and values.
+ * calls.c: calls put together (core/calls) from samples in any order, of any threads, CPUs and values.
  *
  * What holds: an entry is in one of a region's sums at most; the block of results is as long as it says.
  */

@@ -1,5 +1,5 @@
 /*
- * lines.c: record lines (core/lines/record.c) from bytes that anyone may have written.
+ * lines.c: record lines (core/lines) from bytes that anyone may have written.
  *
  * What holds: nothing outside the buffers is touched; a line that is scanned can be written from its form
  * and values, and what is written scans to the same form and values again, as a known form too.
