@@ -15,11 +15,11 @@ local OUR_FRAMES = "\n[^\n]*pmclua[./]cli[:.].*$"
 ---@param trace string
 local function add_traceback(message, trace)
   trace = trace:gsub(OUR_FRAMES, "")
-  local lines, place = 0, nil
+  local lines, location = 0, nil
   for frame in trace:gmatch "\n%s+([^\n]*)" do
-    if not frame:find "^%[C%]" then lines, place = lines + 1, frame:match "^(.-:%d+:)" end
+    if not frame:find "^%[C%]" then lines, location = lines + 1, frame:match "^(.-:%d+:)" end
   end
-  local said = lines == 0 or lines == 1 and place and message:sub(1, #place) == place
+  local said = lines == 0 or lines == 1 and location and message:sub(1, #location) == location
   return said and message or message .. trace
 end
 

@@ -9,7 +9,7 @@ local M = {}
 -- What pmclua needs, and the Debian package of each.
 local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg" }
 
----@class pmclua.modules.Places templates as package.path and package.cpath have them
+---@class pmclua.modules.Templates as package.path and package.cpath have them
 ---@field path string
 ---@field cpath string
 
@@ -30,7 +30,7 @@ local function given(variable, default)
 end
 
 --- The folders of rocks of the PREFIX in whose bin/ pmclua is; nil where it is in another folder.
----@return pmclua.modules.Places?
+---@return pmclua.modules.Templates?
 local function beside_us()
   local prefix = (require("pmclua.core").folder() or ""):match "^(/[^;?]*)/bin$"
   return prefix and { path = ("%s/share/lua/5.1/?.lua;%s/share/lua/5.1/?/init.lua"):format(prefix, prefix),
@@ -55,26 +55,26 @@ local function load_c(name, path)
   return checked(loader, why, name, path)
 end
 
---- The loader of a module that is somewhere in `places`; nil and what was tried.
----@param places pmclua.modules.Places
-local function search(name, places)
-  local path, tried = package.searchpath(name, places.path)
+--- The loader of a module that is somewhere in `templates`; nil and what was tried.
+---@param templates pmclua.modules.Templates
+local function search(name, templates)
+  local path, tried = package.searchpath(name, templates.path)
   if path then return load_lua(name, path) end
-  local library, tried_too = package.searchpath(name, places.cpath)
+  local library, tried_too = package.searchpath(name, templates.cpath)
   if library then return load_c(name, library) end
   return nil, tried .. tried_too
 end
 
 --- For package.loaders: what pmclua itself needs is found or raises, so that no script's file of that name is
 --- taken for it.
----@param system pmclua.modules.Places
----@param user pmclua.modules.Places
+---@param system pmclua.modules.Templates
+---@param user pmclua.modules.Templates
 local function needed_loader(system, user)
   return function(name)
     if not NEEDED[name] then return nil end
     local all = ""
-    for _, places in ipairs { function() return system end, beside_us, function() return user end } do
-      local loader, tried = search(name, places() or { path = "", cpath = "" })
+    for _, templates in ipairs { function() return system end, beside_us, function() return user end } do
+      local loader, tried = search(name, templates() or { path = "", cpath = "" })
       if loader then return loader end
       all = all .. tried
     end

@@ -28,7 +28,7 @@ end
 --- One screen, of at most 80 columns.
 function Examination:__tostring() return require("pmclua.doctor.screen").examination(self) end
 
-local ROOMS = { "pmclua.doctor.rights", "pmclua.doctor.surroundings", "pmclua.doctor.tools" }
+local CHECKERS = { "pmclua.doctor.rights", "pmclua.doctor.surroundings", "pmclua.doctor.tools" }
 
 local function take(findings, name, finding)
   if not finding then return end
@@ -42,8 +42,8 @@ end
 ---@return pmclua.doctor.Finding[]
 function M.findings(machine, found)
   local findings = {}
-  for _, room in ipairs(ROOMS) do
-    for _, row in ipairs(require(room).checks) do take(findings, row.name, row.check(machine, found)) end
+  for _, module in ipairs(CHECKERS) do
+    for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(machine, found)) end
   end
   return findings
 end

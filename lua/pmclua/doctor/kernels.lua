@@ -58,8 +58,8 @@ void *stores_setup(const struct pmclua_params *params)
 }
 void stores(void *state, uint64_t iterations)
 {
-    for (volatile uint64_t *place = state; iterations--;)
-        *place = iterations;
+    for (volatile uint64_t *word = state; iterations--;)
+        *word = iterations;
 }
 
 /* ---- two CPUs ---- */

@@ -166,7 +166,7 @@ local function encode_on(one, terms, position, tree)
   elseif #terms == 0 then
     event.unit = names.unit(attr)
   end
-  probe.place(event, taken, position)
+  probe.locate(event, taken, position)
   return event
 end
 
@@ -262,7 +262,7 @@ local function name_of(event, item, modifiers)
   end
   if base then return base end
   if event.tracepoint then return letters == "" and event.tracepoint or event.tracepoint .. ":" .. letters end
-  return event.place or item.text
+  return event.own_name or item.text
 end
 
 -- Its name in formulae; and, of one of several events that a word stands for, the word as such a name.
@@ -301,7 +301,7 @@ local function finish(event, item, modifiers)
   if event.verified == nil then event.verified = true end
   event.period = event.period or settings.period
   event.percore = settings.percore or nil
-  event.settings, event.terms, event.is_alone, event.place = nil, nil, nil, nil
+  event.settings, event.terms, event.is_alone, event.own_name = nil, nil, nil, nil
   return event
 end
 

@@ -138,8 +138,9 @@ end
 
 local function probe_description(event)
   local attr = event.attr
-  local place = attr.uprobe_path or attr.kprobe_func or "the OS kernel"
-  return ("passing %s+%s%s"):format(place, hex(attr.config2 or 0), attr.config ~= 0 and ", on return" or "")
+  local location = attr.uprobe_path or attr.kprobe_func or "the OS kernel"
+  local on_return = attr.config ~= 0 and ", on return" or ""
+  return ("passing %s+%s%s"):format(location, hex(attr.config2 or 0), on_return)
 end
 
 local function tool_description(event)

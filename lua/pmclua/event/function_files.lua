@@ -101,21 +101,21 @@ local function is_called(path, name)
   return file == name or file:sub(1, #name + 1) == name .. "."
 end
 
----@class pmclua.functions.Place where a name without a file is looked for
+---@class pmclua.functions.Image the program or process whose functions are looked for
 ---@field program string path of what is executed
 ---@field pid integer? of a process that runs already
 ---@field cwd string? of the command
 
 --- Paths of the libraries that a program loads, or of all that a process has mapped.
----@param place pmclua.functions.Place
+---@param image pmclua.functions.Image
 ---@return string[]
-function M.loaded(place)
-  if place.pid then return mapped_by(place.pid) end
-  return loaded_with(place.program)
+function M.loaded(image)
+  if image.pid then return mapped_by(image.pid) end
+  return loaded_with(image.program)
 end
 
-local function find_library(name, place)
-  local lists = { M.loaded(place), place.pid and {} or known_to_loader() }
+local function find_library(name, image)
+  local lists = { M.loaded(image), image.pid and {} or known_to_loader() }
   for _, list in ipairs(lists) do
     for _, path in ipairs(list) do
       if is_called(path, name) then return path end
@@ -123,29 +123,29 @@ local function find_library(name, place)
   end
   local names = {}
   for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
-  problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(place.program)),
+  problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(image.program)),
     text.meant(name, names) or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
       or "it is linked statically; a path will do, for what it loads later")
 end
 
 -- The program's file; of a process that runs, also when it is no longer on the disk.
-local function program_file(place)
-  if not place.pid then return place.program end
-  local path = path_in(place.pid, place.program)
-  return require("lfs").attributes(path, "mode") and path or ("/proc/%d/exe"):format(place.pid)
+local function program_file(image)
+  if not image.pid then return image.program end
+  local path = path_in(image.pid, image.program)
+  return require("lfs").attributes(path, "mode") and path or ("/proc/%d/exe"):format(image.pid)
 end
 
 --- The path of the file that the part of a name before ":" means. Raises a problem.
 ---@param name string?
----@param place pmclua.functions.Place
+---@param image pmclua.functions.Image
 ---@return string
-function M.file(name, place)
-  if not name then return program_file(place) end
+function M.file(name, image)
+  if not name then return program_file(image) end
   if name:find("/", 1, true) then
-    return name:sub(1, 1) ~= "/" and place.cwd and place.cwd .. "/" .. name or name
+    return name:sub(1, 1) ~= "/" and image.cwd and image.cwd .. "/" .. name or name
   end
-  if is_called(place.program, name) then return program_file(place) end
-  return find_library(name, place)
+  if is_called(image.program, name) then return program_file(image) end
+  return find_library(name, image)
 end
 
 --- "lib.so:ns::parse" is "lib.so" and "ns::parse"; the file is nil where there is none.

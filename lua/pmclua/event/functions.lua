@@ -36,9 +36,9 @@ local function containing(names, name)
   return found
 end
 
-local function in_other_file(name, place)
-  for _, path in ipairs(files.loaded(place)) do
-    local list = path ~= place.program and symbols.open(path)
+local function in_other_file(name, image)
+  for _, path in ipairs(files.loaded(image)) do
+    local list = path ~= image.program and symbols.open(path)
     local found = list and list:match(name) or {}
     local is_there = found[1] and not found[1].imported
     if list then list:close() end
@@ -72,8 +72,8 @@ end
 ---@param path string
 ---@param name string
 ---@param file_given boolean whether the file was named, too
----@param place pmclua.functions.Place
-function M.raise_unknown(list, path, name, file_given, place)
+---@param image pmclua.functions.Image
+function M.raise_unknown(list, path, name, file_given, image)
   local shown = text.safe(path:match "[^/]*$")
   local bare = signature.name(name)
   local inlined = not name:find "[*?]" and list:inlined(bare)
@@ -83,7 +83,7 @@ function M.raise_unknown(list, path, name, file_given, place)
     problem("ENOENT", ("%s has no symbols: it was stripped"):format(shown),
       "install its debug symbols (a -dbgsym package), or build it without strip")
   end
-  local other = not file_given and in_other_file(name, place)
+  local other = not file_given and in_other_file(name, image)
   if other then
     problem("ENOENT", ("'%s' is not in %s but in a library"):format(text.safe(name), shown),
       ("name both: '%s:%s'"):format(other, name))
@@ -100,10 +100,10 @@ end
 --- Raises that a file only calls a function.
 ---@param symbol pmclua.core.Symbol
 ---@param path string
----@param place pmclua.functions.Place
-function M.raise_imported(symbol, path, place)
+---@param image pmclua.functions.Image
+function M.raise_imported(symbol, path, image)
   local shown = text.safe(path:match "[^/]*$")
-  local other = in_other_file(symbol.name, place)
+  local other = in_other_file(symbol.name, image)
   problem("ENOENT", ("%s calls '%s' but does not have it"):format(shown, symbol.shown),
     other and ("name its library, too: '%s:%s'"):format(other, symbol.name) or nil)
 end
@@ -127,21 +127,21 @@ end
 
 --- The one function that a name means, and its file. Raises a problem.
 ---@param spec string
----@param place pmclua.functions.Place
+---@param image pmclua.functions.Image
 ---@return pmclua.core.Symbol
 ---@return string path
 ---@return pmclua.core.Symbols
-function M.one(spec, place)
+function M.one(spec, image)
   local file, name = files.split(spec)
-  local path = files.file(file, place)
+  local path = files.file(file, image)
   local list = files.of_file(path)
   local found = signature.match(list, name)
-  if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, place) end
+  if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, image) end
   if #found > 1 then
     problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
       text.safe(path)), ("one of them is '%s'"):format(found[1].shown))
   end
-  if found[1].imported then M.raise_imported(found[1], path, place) end
+  if found[1].imported then M.raise_imported(found[1], path, image) end
   if found[1].indirect then M.raise_indirect(list, found[1]) end
   return found[1], path, list
 end

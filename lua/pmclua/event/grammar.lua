@@ -99,7 +99,7 @@ end
 
 local path = Cg(expect(maybe_quoted(1 - S ",{}:' \t\r\n"), "the path of a binary"), "path") *
   expect(P ":", "':' and a function")
-local place = Cg(expect(maybe_quoted(alphanumeric + S "_.$@<>~-"), "a function"), "place") *
+local location = Cg(expect(maybe_quoted(alphanumeric + S "_.$@<>~-"), "a function"), "location") *
   ("+" * Cg(expect(number, "an offset"), "offset")) ^ -1 * ("%return" * Cg(Cc "exits", "is_return")) ^ -1 *
   modifier_words
 
@@ -107,11 +107,11 @@ local function probe(prefix, pmu, inner)
   return prefix * Cg(Cc "probe", "form") * Cg(Cc(pmu), "pmu") * inner
 end
 local returning = Cg(Cc(true), "is_return")
-local probes = probe(P "uprobe:", "uprobe", path * place)
-  + probe(P "uretprobe:" * returning, "uprobe", path * place)
-  + probe(P "kprobe:", "kprobe", place)
-  + probe(P "kretprobe:" * returning, "kprobe", place)
-  + probe(#(P "/" + "./" + "../"), "uprobe", path * place)
+local probes = probe(P "uprobe:", "uprobe", path * location)
+  + probe(P "uretprobe:" * returning, "uprobe", path * location)
+  + probe(P "kprobe:", "kprobe", location)
+  + probe(P "kretprobe:" * returning, "kprobe", location)
+  + probe(#(P "/" + "./" + "../"), "uprobe", path * location)
 
 local unexpected = #P "--filter" * fail("unexpected", "a filter is written SYSTEM:NAME/filter='CONDITION'/")
   + #alphanumeric * fail("expected ',' instead of") + fail("unexpected")

@@ -48,7 +48,7 @@ function M.take(pmu, terms)
   return taken, others
 end
 
-local function set_place(attr, path, func, offset)
+local function set_location(attr, path, func, offset)
   attr.uprobe_path, attr.kprobe_func = path, func
   if offset ~= 0ULL then attr.config2 = core.exact(offset) end    -- probe_offset, kprobe_addr
 end
@@ -57,7 +57,7 @@ end
 ---@param event table changed
 ---@param taken table
 ---@param position integer of the terms
-function M.place(event, taken, position)
+function M.locate(event, taken, position)
   if not next(taken) then return end
   if event.pmu == "uprobe" and not (taken.path and taken.offset) then
     problem.raise(position, 1, "a uprobe is placed by path='FILE' and offset=NUMBER")
@@ -69,15 +69,18 @@ function M.place(event, taken, position)
     problem.raise(position, 1, "config1 and config2 are where the place of a probe is kept")
   end
   event.source = "probe"
-  set_place(event.attr, taken.path, taken.func, taken.addr or taken.offset or 0ULL)
+  set_location(event.attr, taken.path, taken.func, taken.addr or taken.offset or 0ULL)
 end
 
 local function file_offset(item, options)
-  local place = item.place
-  if number.is_number(place.text) and not place.quoted then return number.read(place, "an offset") end
+  local location = item.location
+  local is_offset = number.is_number(location.text) and not location.quoted
+  if is_offset then return number.read(location, "an offset") end
   local resolve = options and options.function_offset or require("pmclua.event.functions").offset
-  local offset, why = resolve(item.path.text, place.text)
-  if not offset then problem.at(place, "%s", why or ("there is no such function in " .. item.path.text)) end
+  local offset, why = resolve(item.path.text, location.text)
+  if not offset then
+    problem.at(location, "%s", why or ("there is no such function in " .. item.path.text))
+  end
   return 0ULL + offset
 end
 
@@ -98,7 +101,7 @@ end
 local RETURN = 1             -- attr.config of a return probe; tracefs has other words for other bits
 
 -- Whether tracefs can say where it is: a file or a function by name, or an address of Linux.
-local function has_place(kind, attr)
+local function has_location(kind, attr)
   local is_named = type(attr.uprobe_path or attr.kprobe_func) == "string"
   return is_named or kind == "kprobe" and attr.config1 == nil and attr.config2 ~= nil
 end
@@ -109,7 +112,7 @@ end
 ---@return boolean
 function M.can_be_inherited(event)
   local kind = probe_kind.of(event)
-  if not kind or event.attr.config > RETURN or not has_place(kind, event.attr) then return false end
+  if not kind or event.attr.config > RETURN or not has_location(kind, event.attr) then return false end
   local tracepoint = require "pmclua.event.tracepoint"
   local file = io.open(("%s/%s_events"):format(tracepoint.root(), kind), "r+")    -- "w" would clear it
   if file then file:close() end
@@ -158,19 +161,19 @@ end
 -- Plain probes on the instructions that leave a function: an event each.
 local function encode_exits(item, pmu, options)
   if item.offset then problem.at(item.offset, "a function's returns have no offset") end
-  local place = item.place
-  if number.is_number(place.text) and not place.quoted then
-    problem.at(place, ASK_FOR_ONE, "the returns of an address are not known: name a function")
+  local location = item.location
+  if number.is_number(location.text) and not location.quoted then
+    problem.at(location, ASK_FOR_ONE, "the returns of an address are not known: name a function")
   end
   local resolve = options and options.function_exits or require("pmclua.event.functions").exits
-  local exits, jumps_out = resolve(item.path.text, place.text)
-  if not exits then problem.at(place, ASK_FOR_ONE, jumps_out) end
+  local exits, jumps_out = resolve(item.path.text, location.text)
+  if not exits then problem.at(location, ASK_FOR_ONE, jumps_out) end
   local events, caution = {}, caution_of(exits, jumps_out)
   for i, exit in ipairs(exits) do
     local event = { source = "probe", pmu = pmu.name, attr = { type = pmu.type, config = 0 } }
     event.caution = i == 1 and caution or nil
-    set_place(event.attr, item.path.text, nil, 0ULL + exit.offset)
-    if #exits > 1 then event.place = item.text:gsub("%%return", ("+0x%x"):format(exit.into)) end
+    set_location(event.attr, item.path.text, nil, 0ULL + exit.offset)
+    if #exits > 1 then event.own_name = item.text:gsub("%%return", ("+0x%x"):format(exit.into)) end
     events[i] = event
   end
   return events
@@ -195,7 +198,7 @@ function M.encode(item, tree, options)
   }
   local offset = item.offset and number.read(item.offset, "an offset") or 0ULL
   if pmu.name == "uprobe" then offset = offset + file_offset(item, options) end
-  set_place(event.attr, item.path and item.path.text, not item.path and item.place.text or nil, offset)
+  set_location(event.attr, item.path and item.path.text, not item.path and item.location.text or nil, offset)
   return { event }, item.words[1]
 end
 

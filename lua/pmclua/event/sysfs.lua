@@ -309,16 +309,16 @@ local last_glob, last_parts
 ---@return boolean
 function M.matches(glob, text)
   if glob ~= last_glob then last_glob, last_parts = glob, glob_parts(glob) end
-  local parts, part, place = last_parts, 1, 1
+  local parts, part, at = last_parts, 1, 1
   local star, resume
-  while place <= #text do
+  while at <= #text do
     if parts[part] == STAR then
-      star, resume, part = part, place, part + 1
-    elseif parts[part] and text:find(parts[part], place) then
-      part, place = part + 1, place + 1
+      star, resume, part = part, at, part + 1
+    elseif parts[part] and text:find(parts[part], at) then
+      part, at = part + 1, at + 1
     elseif star then
       resume = resume + 1
-      part, place = star + 1, resume
+      part, at = star + 1, resume
     else
       return false
     end

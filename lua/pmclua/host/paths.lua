@@ -1,12 +1,11 @@
---- paths.lua: where pmclua's own files are, and where it keeps those of its user.
+--- paths.lua: pmclua's own files, and the folders in which it keeps its user's.
 
 local bit = require "bit"
 local core = require "pmclua.core"
 
 local paths = {}
 
---- Where the running script's sources and libraries are found; nil: the working directory. Set by
---- script.lua.
+--- The folder of the running script's sources and libraries; nil: the working directory. Set by script.lua.
 ---@type string?
 paths.script_folder = nil
 
@@ -18,7 +17,7 @@ local function first_existing(candidates)
   end
 end
 
--- Where the core is. Raises a problem where that cannot be found out.
+-- The folder of the core. Raises a problem if it cannot be found.
 local function core_folder()
   local folder, _, errnum = core.folder()
   if folder then return folder end
@@ -26,25 +25,25 @@ local function core_folder()
     operation = "find", message = "cannot find where pmclua is installed: " .. core.errno_text(errnum) }, 0)
 end
 
--- What the folder of the core is called where it was built or installed: the executable's, the library's, that
--- of LuaRocks. What comes before is the prefix.
-local PLACES_OF_CORE = { "^(.*)/bin$", "^(.*)/build$", "^(.*)/lib/pmclua$", "^(.*)/lib/[^/]+/pmclua$",
+-- Folders that the core is built in or installed to: the executable's, the library's, LuaRocks'. What precedes is the
+-- prefix.
+local CORE_FOLDERS = { "^(.*)/bin$", "^(.*)/build$", "^(.*)/lib/pmclua$", "^(.*)/lib/[^/]+/pmclua$",
   "^(.*)/lib/lua/5%.1$", "^(.*)/lib/[^/]+/lua/5%.1$" }
 
--- No folder above the prefix is looked in: it may be open to all, as /tmp is.
+-- Nothing above the prefix is searched: it may be open to all, as /tmp is.
 local function prefix()
   local folder = core_folder()
-  for _, place in ipairs(PLACES_OF_CORE) do
-    local found = folder:match(place)
+  for _, pattern in ipairs(CORE_FOLDERS) do
+    local found = folder:match(pattern)
     if found then return found end
   end
   return paths.directory(folder)
 end
 
---- The first of `places` that is there, under the prefix that pmclua was built in or installed to.
-local function installed(places)
+--- The first of these files that exists under the prefix that pmclua was built in or installed to.
+local function installed(names)
   local candidates, start = {}, prefix()
-  for i, place in ipairs(places) do candidates[i] = start .. "/" .. place end
+  for i, name in ipairs(names) do candidates[i] = start .. "/" .. name end
   return first_existing(candidates) or candidates[1]
 end
 
@@ -105,11 +104,11 @@ function paths.data() return user_folder("XDG_DATA_HOME", ".local/share") end
 --- name.
 ---@param folder string absolute path
 function paths.make(folder)
-  local made = ""
+  local path = ""
   for part in folder:gmatch "[^/]+" do
-    made = made .. "/" .. part
-    if not exists(made) then
-      local ok, code = core.mkdir(made, 448)      -- 0700
+    path = path .. "/" .. part
+    if not exists(path) then
+      local ok, code = core.mkdir(path, 448)      -- 0700
       if not ok and code ~= "EEXIST" then return nil, code end
     end
   end
@@ -126,14 +125,14 @@ local function file_is_ours(path)
   return facts ~= nil and is_trusted(facts.uid) and bit.band(facts.mode, OTHERS_WRITE) == 0
 end
 
---- Whether each folder on the way to `folder` is this user's or root's (so are the links), and none may be
---- written to by all, but as /tmp is.
+--- Whether each folder and link on the path belongs to this user or root, and none is writable by all, except as
+--- /tmp is (sticky).
 local function way_is_ours(folder)
   local way = ""
   for part in folder:gmatch "[^/]+" do
     way = way .. "/" .. part
-    local place, target = core.stat(way), core.stat(way .. "/.")       -- a link, and what it leads to
-    for _, facts in ipairs { place or false, target or false } do
+    local link, target = core.stat(way), core.stat(way .. "/.")       -- a link, and what it leads to
+    for _, facts in ipairs { link or false, target or false } do
       if not facts or not is_trusted(facts.uid) then return false end
     end
     local is_open = bit.band(target.mode, OTHERS_WRITE) ~= 0 and bit.band(target.mode, STICKY) == 0
@@ -142,9 +141,9 @@ local function way_is_ours(folder)
   return true
 end
 
---- The real path of a folder that nobody but this user and root can open, or put another in the place of;
---- nil where it is not so. Nothing on its way may be another's or open to all, as it is written nor behind
---- its links; it is no link itself. Groups are taken for the user's own, but for the folder's own mode.
+--- The real path of a folder that only this user and root can open or replace; nil if others can. No folder on
+--- its path may belong to others or be open to all, neither as written nor behind links, and it is no link itself.
+--- Groups are taken for the user's own, except in the mode of the folder itself.
 ---@param folder string absolute path
 ---@return string?
 function paths.private(folder)
@@ -155,8 +154,8 @@ function paths.private(folder)
   return is_ours and real or nil
 end
 
---- Whether the file at `path`, what it is a link to and all on its way are this user's or root's, and not open to
---- all: nobody else decides what it holds.
+--- Whether the file at `path`, the target of its link and every folder on their paths belong to this user or root
+--- and are not open to all: nobody else decides what it holds.
 ---@param path string absolute
 function paths.is_ours(path)
   local real = core.real_path(path)

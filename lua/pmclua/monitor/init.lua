@@ -79,10 +79,10 @@ end
 
 local function command_of(value)
   if value == nil then return nil end
-  local made, why = require("pmclua.workload").from(value)
-  if not made then explain.misuse("pmc.monitor: " .. why, 3) end
-  if made.kind ~= "command" then explain.misuse("pmc.monitor: command is a command", 3) end
-  return made
+  local command, why = require("pmclua.workload").from(value)
+  if not command then explain.misuse("pmc.monitor: " .. why, 3) end
+  if command.kind ~= "command" then explain.misuse("pmc.monitor: command is a command", 3) end
+  return command
 end
 
 -- Of a named metric the variant whose events can be counted here.

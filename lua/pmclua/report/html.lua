@@ -45,7 +45,7 @@ end
 local MARKS = { good = "▼", bad = "▲" }
 local TONES = { faster = "good", slower = "bad" }
 
-local function place(cell)
+local function cell_name(cell)
   local levels = words.levels(cell)
   return levels == "" and cell.workload or cell.workload .. " (" .. levels .. ")"
 end
@@ -62,8 +62,8 @@ local function verdict_line(pair)
   local tone = row.verdict and TONES[row.verdict.verdict] or "plain"
   local said = row.verdict and ("%s, ratio %s, 95 %% interval %s"):format(words.verdict(row),
     words.ratio(row.verdict), words.ratio_interval(row.verdict)) or words.brief(row.why)
-  local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(place(pair.cell)),
-    escape(place(pair.baseline)), escape(row.title), element("strong", escape(said)))
+  local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(cell_name(pair.cell)),
+    escape(cell_name(pair.baseline)), escape(row.title), element("strong", escape(said)))
   return element("li", line, ('class="%s"'):format(tone))
 end
 

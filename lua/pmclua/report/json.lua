@@ -161,14 +161,14 @@ local function verdict_entry(row)
     method = verdict.method, n = verdict.n, why = or_null(verdict.reason) }
 end
 
-local function place(cell)
+local function key_of(cell)
   return { workload = cell.workload, levels = copy(cell.levels), region = cell.region, thread = cell.thread,
     cpu = cell.cpu, interval = cell.interval }
 end
 
 local function pair_entry(pair)
-  local entry = place(pair.cell)
-  entry.baseline, entry.pairs = place(pair.baseline), pair.pairs
+  local entry = key_of(pair.cell)
+  entry.baseline, entry.pairs = key_of(pair.baseline), pair.pairs
   entry.verdicts = map(pair.rows, verdict_entry)
   return entry
 end

@@ -301,20 +301,20 @@ local NAMED = 3                   -- undecided cells that are named
 ---@param swept string
 ---@return string[]
 function M.of_undecided(cells, verdicts, swept)
-  local reasons, places = {}, {}
+  local reasons, levels_of = {}, {}
   for _, cell in ipairs(cells) do
     local row = verdicts and verdicts[cell]
     local why, interval
     if row and row.verdict then why, interval = undecided(row.verdict) end
     if why then
-      if not places[why] then reasons[#reasons + 1], places[why] = why, {} end
+      if not levels_of[why] then reasons[#reasons + 1], levels_of[why] = why, {} end
       local level = words.level(swept, cell.levels[swept])
-      table.insert(places[why], interval and ("%s (%s)"):format(level, interval) or level)
+      table.insert(levels_of[why], interval and ("%s (%s)"):format(level, interval) or level)
     end
   end
   local list = {}
   for i, why in ipairs(reasons) do
-    local where, more = places[why], #places[why] - NAMED
+    local where, more = levels_of[why], #levels_of[why] - NAMED
     local named = table.concat(where, ", ", 1, math.min(#where, NAMED))
     if more > 0 then named = ("%s and %d more"):format(named, more) end
     list[i] = ("undecided %s: %s"):format(at(swept, named), why)

@@ -161,8 +161,8 @@ end
 local function json_line(monitor, sample, name)
   local events, metrics = {}, {}
   for _, column in ipairs(monitor.columns) do
-    local place = column.metric and metrics or events
-    place[column.field] = json_value(sample, column)
+    local group = column.metric and metrics or events
+    group[column.field] = json_value(sample, column)
   end
   return json.encode({ time_s = sample.time, seconds = sample.seconds, missed = sample.missed,
     partial = sample.partial or nil, part = name, events = json.object(events),

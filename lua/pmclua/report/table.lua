@@ -56,8 +56,8 @@ local function without_shapes(shown)
   end
   for i, row in ipairs(shown.rows) do
     local kept = { span = row.span, tone = row.tone, tones = {} }
-    for place, k in ipairs(keep) do
-      kept[place], kept.tones[place] = row[k] or "", row.tones and row.tones[k]
+    for column, k in ipairs(keep) do
+      kept[column], kept.tones[column] = row[k] or "", row.tones and row.tones[k]
     end
     rows[i] = kept
   end
@@ -92,51 +92,52 @@ local function put(lines, more)
   for _, line in ipairs(more) do lines[#lines + 1] = line end
 end
 
-local function put_table(lines, shown, place, paint)
-  if not place.utf8 then shown = in_ascii(shown) end
-  local separator = place.utf8 and " · " or " - "
-  for _, line in ipairs(title_lines(shown.title, place.width, separator)) do
+local function put_table(lines, shown, terminal, paint)
+  if not terminal.utf8 then shown = in_ascii(shown) end
+  local separator = terminal.utf8 and " · " or " - "
+  for _, line in ipairs(title_lines(shown.title, terminal.width, separator)) do
     lines[#lines + 1] = paint(line, "title")
   end
-  put(lines, grid.lines(shown, place.width, { paint = paint, cut = not place.utf8 and cut_ascii or nil }))
-  for _, note in ipairs(shown.notes) do put(lines, note_lines(note, place.width)) end
+  local cut = not terminal.utf8 and cut_ascii or nil
+  put(lines, grid.lines(shown, terminal.width, { paint = paint, cut = cut }))
+  for _, note in ipairs(shown.notes) do put(lines, note_lines(note, terminal.width)) end
 end
 
-local function put_notes(lines, notes, place)
+local function put_notes(lines, notes, terminal)
   if #notes > 0 and #lines > 0 then lines[#lines + 1] = "" end
-  for _, note in ipairs(place.utf8 and notes or ascii_list(notes)) do
-    put(lines, note_lines(note, place.width))
+  for _, note in ipairs(terminal.utf8 and notes or ascii_list(notes)) do
+    put(lines, note_lines(note, terminal.width))
   end
 end
 
--- A report laid out for a place.
-local function lay_out(report, place)
-  local lines, paint = {}, painter(place.colour)
+-- A report laid out for a terminal.
+local function lay_out(report, terminal)
+  local lines, paint = {}, painter(terminal.colour)
   if report.question then
-    put(lines, text.wrap(place.utf8 and report.question or text.ascii(report.question), place.width))
+    put(lines, text.wrap(terminal.utf8 and report.question or text.ascii(report.question), terminal.width))
     lines[#lines + 1] = ""
   end
   for i, shown in ipairs(report.tables) do
     if i > 1 then lines[#lines + 1] = "" end
-    put_table(lines, shown, place, paint)
+    put_table(lines, shown, terminal, paint)
   end
-  put_notes(lines, report.notes, place)
+  put_notes(lines, report.notes, terminal)
   return table.concat(lines, "\n") .. "\n"
 end
 
 --- The result as text for people.
 ---@param result pmclua.Result
----@param place { width: integer, colour: boolean, utf8: boolean }
+---@param terminal { width: integer, colour: boolean, utf8: boolean }
 ---@return string
-function M.render(result, place) return lay_out(tables.of(result), place) end
+function M.render(result, terminal) return lay_out(tables.of(result), terminal) end
 
 --- A comparison as text for people.
 ---@param result pmclua.Result
 ---@param comparison pmclua.Comparison
----@param place { width: integer, colour: boolean, utf8: boolean }
+---@param terminal { width: integer, colour: boolean, utf8: boolean }
 ---@return string
-function M.render_comparison(result, comparison, place)
-  return lay_out(tables.of_comparison(result, comparison), place)
+function M.render_comparison(result, comparison, terminal)
+  return lay_out(tables.of_comparison(result, comparison), terminal)
 end
 
 return M

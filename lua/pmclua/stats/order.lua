@@ -163,7 +163,7 @@ function M.ranks(values)
   local n, rank_at, start = #sorted, {}, 1      -- rank_at[place in order]
   for i = 2, n + 1 do
     if sorted[i] ~= sorted[start] then
-      for place = start, i - 1 do rank_at[place] = (start + i - 1) / 2 end
+      for at = start, i - 1 do rank_at[at] = (start + i - 1) / 2 end
       start = i
     end
   end

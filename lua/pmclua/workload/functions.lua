@@ -101,7 +101,7 @@ end
 
 --- Regions of all functions that a name means. Raises a problem.
 ---@param spec string "compute", "ns::parse", "lib.so:parse*", "/path/of/file:f"
----@param place pmclua.functions.Place
+---@param place pmclua.functions.Image
 ---@param options? { returns?: "probe" }
 ---@return pmclua.Region[]
 ---@return pmclua.Problem[] skipped of a pattern: why functions were left out

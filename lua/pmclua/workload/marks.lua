@@ -25,9 +25,9 @@ local LOG_ENTRIES = 65536               -- of a run, where each entry is asked f
 local Marks = {}
 Marks.__index = Marks
 
-local function temporary_file(place)
-  local path, _, errnum = core.make_temporary(place .. "/pmclua-marks-XXXXXX")
-  if not path then error(explain.system(errnum, "write", place), 0) end
+local function temporary_file(folder)
+  local path, _, errnum = core.make_temporary(folder .. "/pmclua-marks-XXXXXX")
+  if not path then error(explain.system(errnum, "write", folder), 0) end
   return path
 end
 
@@ -35,10 +35,10 @@ end
 -- named may be another user's: su keeps XDG_RUNTIME_DIR.
 local function first_file()
   local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
-  for _, place in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
+  for _, folder in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
     local is_made, path = false, nil
-    if place:sub(1, 1) == "/" then is_made, path = pcall(temporary_file, place) end
-    if is_made then return path, place end
+    if folder:sub(1, 1) == "/" then is_made, path = pcall(temporary_file, folder) end
+    if is_made then return path, folder end
   end
   return temporary_file ".", "."
 end
@@ -49,8 +49,8 @@ end
 function M.new(options)
   local log_entries = options and options.entries or 0
   if log_entries == true then log_entries = LOG_ENTRIES end
-  local path, place = first_file()
-  return setmetatable({ folder = place, path = path, log_entries = log_entries }, Marks)
+  local path, folder = first_file()
+  return setmetatable({ folder = folder, path = path, log_entries = log_entries }, Marks)
 end
 
 function Marks:forget_file()

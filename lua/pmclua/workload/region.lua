@@ -152,7 +152,7 @@ end
 
 --- The regions that a checked spec means in a program. Raises a problem.
 ---@param spec pmclua.RegionSpec
----@param place pmclua.functions.Place
+---@param place pmclua.functions.Image
 ---@return pmclua.Region[]  `skipped`: problems of functions that patterns mean and that cannot be followed
 function M.find(spec, place)
   local list, seen = { skipped = {} }, {}

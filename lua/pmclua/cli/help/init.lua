@@ -158,8 +158,8 @@ local KEYS = {
 ---@param name string "kernel"
 ---@return string[]?
 function M.keys(name)
-  local place, list = KEYS[name], {}
-  for key in pairs(place and require(place[1])[place[2]] or {}) do
+  local table_of, list = KEYS[name], {}
+  for key in pairs(table_of and require(table_of[1])[table_of[2]] or {}) do
     if type(key) == "string" then list[#list + 1] = key end
   end
   table.sort(list)

@@ -59,7 +59,7 @@ function M.of_cells(cells, name)
   return scale
 end
 
---- An axis of named places with some room at its ends.
+--- An axis of named places with some margin at its ends.
 ---@param label string
 ---@param tics { [1]: string, [2]: number }[]
 ---@param log boolean
@@ -67,9 +67,9 @@ end
 function M.around(label, tics, log)
   local low, high = math.huge, -math.huge
   for _, tic in ipairs(tics) do low, high = math.min(low, tic[2]), math.max(high, tic[2]) end
-  local room = (high - low) * 0.05
-  return { label = label, log = log, tics = tics, low = log and low / 1.2 or low - room,
-    high = log and high * 1.2 or high + room }
+  local margin = (high - low) * 0.05
+  return { label = label, log = log, tics = tics, low = log and low / 1.2 or low - margin,
+    high = log and high * 1.2 or high + margin }
 end
 
 local FAR = 16

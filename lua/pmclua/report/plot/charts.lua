@@ -75,8 +75,8 @@ end
 -- A chart, headed by its title and what is shown.
 local function chart_of(result, cells, count, said, panels)
   local title = words.title(result)
-  local place = #cells == 1 and cells[1]:label() or common_levels(cells)
-  if place ~= "" then said = ("%s · %s"):format(place, said) end
+  local common = #cells == 1 and cells[1]:label() or common_levels(cells)
+  if common ~= "" then said = ("%s · %s"):format(common, said) end
   if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end
   return { title = title, subtitle = said, panels = panels }
 end
@@ -158,15 +158,15 @@ local function group_of(cell, varies, swept)
   return short_label(cell, rest)
 end
 
--- Places of a factor's levels: themselves where they are numbers, else 1, 2, ….
-local function places_of(result, swept)
-  local levels, place, tics, numeric = result.factor_by_name[swept][2], {}, {}, true
+-- The positions of a factor's levels on the axis: the levels themselves if they are numbers, else 1, 2, ….
+local function positions_of(result, swept)
+  local levels, position, tics, numeric = result.factor_by_name[swept][2], {}, {}, true
   for _, level in ipairs(levels) do numeric = numeric and type(level) == "number" end
   for i, level in ipairs(levels) do
-    place[level] = numeric and level or i
-    tics[i] = { words.level(swept, level), place[level] }
+    position[level] = numeric and level or i
+    tics[i] = { words.level(swept, level), position[level] }
   end
-  return place, numeric and #levels > 2 and axis.are_far(levels), tics
+  return position, numeric and #levels > 2 and axis.are_far(levels), tics
 end
 
 local function interval_row(cell, name, x, divisor)
@@ -189,7 +189,7 @@ end
 function M.factor(result, name)
   local cells, left_out = cells_with(result, name), 0
   local swept, varies, scale = swept_factor(result, cells), varying(cells), axis.of_cells(cells, name)
-  local place, log, tics = places_of(result, swept)
+  local position, log, tics = positions_of(result, swept)
   local series, by_group = {}, {}
   for _, cell in ipairs(cells) do
     local group = group_of(cell, varies, swept)
@@ -198,7 +198,7 @@ function M.factor(result, name)
       by_group[group] = series[#series]
     end
     if by_group[group] then
-      local row = interval_row(cell, name, place[cell.levels[swept]], scale.divisor)
+      local row = interval_row(cell, name, position[cell.levels[swept]], scale.divisor)
       table.insert(by_group[group].data, row)
     else
       left_out = left_out + 1

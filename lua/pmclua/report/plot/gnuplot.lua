@@ -86,8 +86,8 @@ local function dashes(series) return series.colour > 4 and series.colour or 1 en
 -- On a character terminal series are told apart by these.
 local LETTERS = "ox+&%@$="
 local function letter(series)
-  local place = (series.colour - 1) % #LETTERS + 1
-  return LETTERS:sub(place, place)
+  local index = (series.colour - 1) % #LETTERS + 1
+  return LETTERS:sub(index, index)
 end
 local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
 
@@ -134,12 +134,12 @@ local TEXT_STYLES = {
 
 -- Named places of which none stands on its neighbour, in a text of so many columns.
 local function apart(axis, columns)
-  local function place(value) return axis.log and math.log(value) or value end
-  local low, high = place(axis.low), place(axis.high)
+  local function scaled(value) return axis.log and math.log(value) or value end
+  local low, high = scaled(axis.low), scaled(axis.high)
   local tics, kept, ends = { unpack(axis.tics) }, {}, -math.huge
   table.sort(tics, function(a, b) return a[2] < b[2] end)
   for _, tic in ipairs(tics) do
-    local middle = (place(tic[2]) - low) / (high - low) * (columns - MARGIN)
+    local middle = (scaled(tic[2]) - low) / (high - low) * (columns - MARGIN)
     local half = text.width(tic[1]) / 2
     local fits = middle - half > ends
     kept[#kept + 1] = { fits and tic[1] or "", tic[2] }
@@ -229,16 +229,16 @@ end
 
 local function span(axis) return axis.low and axis.high and axis.high - axis.low or math.huge end
 
-local ROOM = 0.04               -- of a plot
+local MARGIN_SHARE = 0.04               -- of a plot
 
 -- Room around the values where an axis has no ends of its own: what lies on an axis is not seen in a text, of
 -- so many lines.
-local function room_of(panel, lines)
+local function offsets_of(panel, lines)
   local x, y = panel.x, panel.y
-  local function room(limit, share) return limit and "0" or "graph " .. share end
-  local line = math.max(ROOM, lines and 1 / math.max(2, lines - 5) or 0)
-  return ("set offsets %s, %s, %s, %s"):format(room(x.low, ROOM), room(x.high, ROOM), room(y.high, line),
-    room(y.low, line))
+  local function offset(limit, share) return limit and "0" or "graph " .. share end
+  local line = math.max(MARGIN_SHARE, lines and 1 / math.max(2, lines - 5) or 0)
+  return ("set offsets %s, %s, %s, %s"):format(offset(x.low, MARGIN_SHARE), offset(x.high, MARGIN_SHARE),
+    offset(y.high, line), offset(y.low, line))
 end
 
 local function add_panel(out, chart, index, number_of, format, size)
@@ -251,7 +251,7 @@ local function add_panel(out, chart, index, number_of, format, size)
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
-  out[#out + 1] = room_of(panel, is_text and size.height or nil)
+  out[#out + 1] = offsets_of(panel, is_text and size.height or nil)
   add_axis(out, "x", panel.x, span(panel.x), is_text and size.width or nil)
   add_axis(out, "y", panel.y, largest_y(panel))
   out[#out + 1] = plot_command(panel, number_of, format)
