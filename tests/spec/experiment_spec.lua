@@ -425,6 +425,18 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
     assert.same({ fixed = 4, free = 4 }, seen)
   end)
 
+  it("takes sizes as reports print them", function()
+    local layout = require "pmclua.experiment.layout"
+    local function of(name, level)
+      return layout.of({ factors = { { name = name } } }, { cell = { levels = { [name] = level } } })
+    end
+    assert.same({ padding = 4096 }, of("environment_bytes", "4 KiB"))
+    assert.same(of("stack_offset", 512), of("stack_offset", "0.5 KiB"))
+    assert.matches('a level is a number of bytes below 1 MiB, or "4 KiB", not 0.3 B',
+      message_of(pmc.experiment,
+        { workloads = { "true" }, factors = { { "environment_bytes", { "0.3 B" } } } }))
+  end)
+
   it("checks the levels of its factors", function()
     assert.matches("factor on_cpu: there is no CPU 999 to run on here", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "on_cpu", { 999 } } } }))
@@ -432,7 +444,7 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
       pin = "x" }))
     assert.matches("factor numa_node: there is no NUMA node 999", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "numa_node", { 999 } } } }))
-    assert.matches("factor stack_offset: a level is a number of bytes below 65536, not x",
+    assert.matches('factor stack_offset: a level is a number of bytes below 65536, or "4 KiB", not x',
       message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "stack_offset", { "x" } } } }))
   end)

@@ -64,6 +64,8 @@ describe("a size", function()
     assert.equal(4096, units.bytes "4 KiB")
     assert.equal(65536, units.bytes "64K")
     assert.equal(1.5e6, units.bytes "1.5 MB")
+    assert.equal(0, units.bytes(0))
+    for _, value in ipairs { -1, "-1", "4 apples", "KiB", {}, 1 / 0 } do assert.is_nil(units.bytes(value)) end
   end)
 
   it("is understood as reports print it", function()

@@ -16,12 +16,19 @@ function M.provide(module) provider = module end
 ---@param name string as its `---@class` line has it: "pmclua.Result"
 ---@return table class
 function M.extend(class, name)
-  return setmetatable(class, { __index = function(_, method)
-    local theirs = provider and type(method) == "string" and require(provider)[name]
-    local found = theirs and theirs[method]
+  local function provided() return provider and require(provider)[name] or {} end
+  local function find(_, method)
+    local found = type(method) == "string" and provided()[method] or nil
     rawset(class, method, found)
     return found
-  end })
+  end
+  -- For completion at the prompt.
+  local function fields()
+    local list = {}
+    for method in pairs(provided()) do list[#list + 1] = method end
+    return list
+  end
+  return setmetatable(class, { __index = find, __fields = fields })
 end
 
 return M

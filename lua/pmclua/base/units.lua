@@ -59,12 +59,13 @@ end
 
 --- Bytes of a size: a number of bytes, or text with a unit ("4 KiB", "64K", "1.5 MB").
 ---@param value any
----@return number? bytes above 0; nil: it is no size
+---@return number? bytes from 0; nil: it is no size
 function M.bytes(value)
-  if type(value) == "number" then return above_zero(value) end
-  local number, unit = parts(value)
+  local number, unit = value, ""
+  if type(value) ~= "number" then number, unit = parts(value) end
   local factor = unit == "" and 1 or BYTES[unit]
-  return above_zero(number and factor and number * factor)
+  local bytes = number and factor and number * factor
+  return bytes and bytes >= 0 and bytes < math.huge and bytes or nil
 end
 
 return M

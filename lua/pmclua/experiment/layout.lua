@@ -8,14 +8,24 @@
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
+local units = require("pmclua.base.lazy").module "pmclua.base.units"
+
 local M = {}
+
+-- Whether a level is a size in whole bytes below `limit`: 4096, "4 KiB".
+local function is_size(level, limit)
+  local bytes = units.bytes(level)
+  return bytes ~= nil and bytes % 1 == 0 and bytes < limit
+end
 
 -- Factor name -> what its level must be, and the layout that it makes.
 M.FACTORS = {
-  environment_bytes = { "a number of bytes", function(level) return { padding = level } end,
-    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 20 end },
-  stack_offset = { "a number of bytes below 65536", function(level) return { stack_offset = level } end,
-    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 16 end },
+  environment_bytes = { 'a number of bytes below 1 MiB, or "4 KiB"',
+    function(level) return { padding = units.bytes(level) } end,
+    function(level) return is_size(level, 2 ^ 20) end },
+  stack_offset = { 'a number of bytes below 65536, or "4 KiB"',
+    function(level) return { stack_offset = units.bytes(level) } end,
+    function(level) return is_size(level, 2 ^ 16) end },
   aslr = { "true or false", function(level) return { fixed_addresses = not level or nil } end,
     function(level) return type(level) == "boolean" end },
   on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end,
@@ -51,10 +61,7 @@ function M.cache_bytes()
   local largest = 0
   for index = 0, 9 do
     local size = line(("/sys/devices/system/cpu/cpu0/cache/index%d/size"):format(index))
-    local number, unit = (size or ""):match "^(%d+)([KM]?)$"
-    if number then
-      largest = math.max(largest, tonumber(number) * (unit == "M" and 2 ^ 20 or unit == "K" and 1024 or 1))
-    end
+    largest = math.max(largest, units.bytes(size) or 0)
   end
   return largest > 0 and largest or UNKNOWN_CACHE_BYTES
 end
