@@ -1,7 +1,7 @@
---- regions.lua: the binding of regions, part of core.lua's layer: their points in a message to the runner,
---- and the block of words that comes back.
+--- regions.lua: the binding of regions: their points in a message to the runner, and the block of u64 values that
+--- the runner answers with.
 --
--- Invariant: what is read from a block is an exact copy; the block itself belongs to C.
+-- Invariant: everything read from a block is an exact copy; C owns the block itself.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
@@ -26,17 +26,17 @@ local PATHS = {
 -- ---- to the runner ----
 
 local function add_costs(message, costs)
-  local words = ffi.new("int64_t[?]", #costs)
-  for i, cost in ipairs(costs) do words[i - 1] = math.floor(cost + 0.5) end
-  local bytes = ffi.sizeof(words)
-  assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_REGION_COSTS, words, bytes) == 0, "no memory")
+  local values = ffi.new("int64_t[?]", #costs)
+  for i, cost in ipairs(costs) do values[i - 1] = math.floor(cost + 0.5) end
+  local bytes = ffi.sizeof(values)
+  assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_REGION_COSTS, values, bytes) == 0, "no memory")
 end
 
 local function add_point(message, point)
   if point.file then
     message:text("file", point.file)
-    local place = ffi.new("struct pmclua_point", M.KINDS[point.kind], point.offset)
-    assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_POINT, place, ffi.sizeof(place)) == 0, "no memory")
+    local raw = ffi.new("struct pmclua_point", M.KINDS[point.kind], point.offset)
+    assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_POINT, raw, ffi.sizeof(raw)) == 0, "no memory")
   else
     message:number("point_event", M.KINDS[point.kind])
     message:attr(point.attr)
@@ -47,7 +47,7 @@ local function flags_of(region)
   return (region.loops and C.PMCLUA_REGION_LOOPS or 0) + (region.switches and C.PMCLUA_REGION_SWITCHES or 0)
 end
 
----@class pmclua.core.Point where a region is entered or left: a place of a file, or an event
+---@class pmclua.core.Point where a region is entered or left: an offset in a file, or an event
 ---@field kind "entry"|"return"|"tail"|"whole"|"return_probe"|"from"|"to"
 ---@field file string? path
 ---@field offset number? in the file
@@ -72,7 +72,7 @@ function M.define(message, regions, options)
   if options.ring_bytes then message:number("ring_bytes", options.ring_bytes) end
 end
 
---- A file in memory that may be executed. Its bytes are there until it is closed.
+--- An executable file in memory, which exists until it is closed.
 ---@param bytes string
 ---@return { path: string, close: fun() }?
 ---@return integer? errnum
@@ -92,24 +92,24 @@ local SUMS = { "outermost", "tail_sums", "unsure_sums", "spent" }
 local HEADER = { "samples", "lost", "threads_seen", "threads_followed", "ring_bytes", "rings",
   "observed_ns", "target_ended" }
 
---- A place in the block: takes structs and lists of words one after the other.
-local function reader(words)
-  local place = ffi.cast("const uint64_t *", words)
+--- Takes structs and lists of values from a block, one after the other.
+local function reader(block)
+  local next_value = ffi.cast("const uint64_t *", block)
   return {
     struct = function(_, name)
-      local value = ffi.cast(("const struct %s *"):format(name), place)[0]
-      place = place + ffi.sizeof("struct " .. name) / U64
+      local value = ffi.cast(("const struct %s *"):format(name), next_value)[0]
+      next_value = next_value + ffi.sizeof("struct " .. name) / U64
       return value
     end,
-    words = function(_, count)
+    values = function(_, count)
       local list = {}
-      for i = 1, count do list[i] = exact(place[i - 1]) end
-      place = place + count
+      for i = 1, count do list[i] = exact(next_value[i - 1]) end
+      next_value = next_value + count
       return list
     end,
     skip = function(_, count)
-      local start = place
-      place = place + count
+      local start = next_value
+      next_value = next_value + count
       return start
     end,
   }
@@ -130,7 +130,7 @@ local function read_region(from, width)
   local raw, region = from:struct "pmclua_region", { threads = {} }
   for _, name in ipairs(M.FACTS) do region[name] = exact(raw[name]) end
   region.total, region.self = read_spreads(from, width), read_spreads(from, width)
-  for _, name in ipairs(SUMS) do region[name] = from:words(width) end
+  for _, name in ipairs(SUMS) do region[name] = from:values(width) end
   return region
 end
 
@@ -139,7 +139,7 @@ local function read_thread(from, width, regions)
   local thread = { pid = tonumber(raw.pid), tid = tonumber(raw.tid), calls = exact(raw.calls),
     name = ffi.string(raw.name) }
   local list = regions[tonumber(raw.region) + 1].threads
-  thread.outermost, thread.self = from:words(width), from:words(width)
+  thread.outermost, thread.self = from:values(width), from:values(width)
   list[#list + 1] = thread
 end
 
@@ -152,25 +152,25 @@ local function read_bucket(from, width, regions)
     next_low = exact(C.pmclua_bucket_low(bucket + 1)), count = exact(raw.count) })
 end
 
----@class pmclua.core.Calls the calls that were kept one by one
+---@class pmclua.core.Calls the calls that were kept, each with its values
 ---@field count integer
 local Calls = {}
 Calls.__index = Calls
 
-local CALL_WORDS = ffi.sizeof "struct pmclua_region_call" / U64
+local CALL_VALUES = ffi.sizeof "struct pmclua_region_call" / U64
 
 local function copy_calls(from, count, width)
-  local stride = CALL_WORDS + 2 * width
-  local words = ffi.new("uint64_t[?]", math.max(1, count * stride))
-  ffi.copy(words, from:skip(count * stride), count * stride * U64)
-  return setmetatable({ words = words, count = count, width = width, stride = stride }, Calls)
+  local stride = CALL_VALUES + 2 * width
+  local rows = ffi.new("uint64_t[?]", math.max(1, count * stride))
+  ffi.copy(rows, from:skip(count * stride), count * stride * U64)
+  return setmetatable({ rows = rows, count = count, width = width, stride = stride }, Calls)
 end
 
 --- Call `index`, from 1, in the order of their ends.
 ---@return { region: integer, tid: integer, start_ns: number, level: integer }
 function Calls:at(index)
-  local place = self.words + (index - 1) * self.stride
-  local raw = ffi.cast("const struct pmclua_region_call *", place)[0]
+  local row = self.rows + (index - 1) * self.stride
+  local raw = ffi.cast("const struct pmclua_region_call *", row)[0]
   return { region = tonumber(raw.region) + 1, tid = tonumber(raw.thread), start_ns = exact(raw.start_ns),
     level = tonumber(raw.level) }
 end
@@ -180,7 +180,7 @@ end
 ---@param value integer from 1: duration ns, enabled ns, running ns, events
 ---@return number|ffi.cdata*
 function Calls:value(index, value)
-  return exact(self.words[(index - 1) * self.stride + CALL_WORDS + value - 1])
+  return exact(self.rows[(index - 1) * self.stride + CALL_VALUES + value - 1])
 end
 
 local I64 = ffi.typeof "int64_t"
@@ -192,37 +192,37 @@ local I64 = ffi.typeof "int64_t"
 ---@return number[]
 function Calls:values(region, value, is_self)
   local list, n = {}, 0
-  local offset = CALL_WORDS + (is_self and self.width or 0) + value - 1
+  local offset = CALL_VALUES + (is_self and self.width or 0) + value - 1
   for i = 0, self.count - 1 do
-    local place = self.words + i * self.stride
-    if place[0] == region - 1 then
+    local row = self.rows + i * self.stride
+    if row[0] == region - 1 then
       n = n + 1
-      list[n] = tonumber(ffi.cast(I64, place[offset]))
+      list[n] = tonumber(ffi.cast(I64, row[offset]))
     end
   end
   return list
 end
 
---- A word that may be negative as a number.
+--- A value that may be negative, as a number.
 ---@param value number|ffi.cdata* as `exact` leaves it
 ---@return number
 function M.signed(value) return tonumber(ffi.cast(I64, ffi.cast("uint64_t", value))) end
 
----@class pmclua.core.Regions what came of a command's regions; each is at its index
+---@class pmclua.core.Regions what was counted of a command's regions; each is at its index
 ---@field path string "all threads", or why only one was followed
 ---@field samples number
----@field lost number records that found no room in a ring
+---@field lost number records for which a ring had no space
 ---@field width integer values of a call: duration ns, enabled ns, running ns, events
 ---@field costs_from? integer so many columns further is what of each is the cost of probing, and in a spread its
 ---   value without it; then they are half of `width`
 ---@field calls pmclua.core.Calls
 
---- Reads a block of words.
----@param words ffi.cdata*
+--- Reads a block of u64 values.
+---@param block ffi.cdata*
 ---@param path? integer enum pmclua_region_path
 ---@return pmclua.core.Regions
-function M.read(words, path)
-  local from = reader(words)
+function M.read(block, path)
+  local from = reader(block)
   local header = from:struct "pmclua_regions"
   local width = tonumber(header.values) + 1
   local result = { path = PATHS[path or 0], width = width }

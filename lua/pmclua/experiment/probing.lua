@@ -1,8 +1,8 @@
---- probing.lua: what following a region costs the program: measured, with the same events, on functions with the
---- same first instruction and the same return, before the program runs.
+--- probing.lua: measures what following a region costs the program, with the same events, on functions with the same
+--- first instruction and the same return, before the program runs.
 --
--- Of each kind of function copies are called in rounds: with both probes, with that of the entry alone, and without
--- any. What the rounds take apart is the cost of a probe. Costs are lists by column of a call: duration, enabled
+-- Copies of each kind of function are called in rounds: with both probes, with the entry probe alone, and with
+-- none. The difference between them is the cost of a probe. Costs are lists by column of a call: duration, enabled
 -- ns, running ns, events.
 
 local code = require "pmclua.experiment.probe_code"
@@ -51,8 +51,8 @@ local function kind_of(region)
     kind.last, why = instruction_at(last)
     if not kind.last then return nil, why end
   end
-  for _, place in ipairs { "first", "last" } do
-    if kind[place].unfit then kind[place] = code.stand_in() end
+  for _, which in ipairs { "first", "last" } do
+    if kind[which].unfit then kind[which] = code.stand_in() end
   end
   return kind
 end
@@ -106,9 +106,9 @@ local function arguments(kinds, path, code_bytes)
   return list
 end
 
--- ---- what it says --------------------------------------------------------------------------------------
+-- ---- costs --------------------------------------------------------------------------------------
 
--- By round, per call: what the calls of one copy took beyond those of another.
+-- By round, per call: how much more the calls of one copy took than those of another.
 local function beyond(rounds, kinds, k, copy, other)
   local list, stride = {}, code.COPIES * #kinds
   for round = WARMUP, WARMUP + ROUNDS - 1 do
@@ -135,7 +135,7 @@ end
 ---@field spread number? half of the distance of the quartiles of `both`
 ---@field inside_spread number
 
---- Of one kind, one column. What a duration gains is CPU time: others who had the CPU meanwhile are left out.
+--- One column of one kind. Probes lengthen a duration by CPU time, so time in which others had the CPU is left out.
 local function cost_of(found, kinds, k, column)
   local calls, rounds = found.calls, found.calls:values(#kinds * 2 + 1, math.max(CPU_TIME, column))
   local both = beyond(rounds, kinds, k, code.FULL, code.PLAIN)
@@ -145,7 +145,7 @@ local function cost_of(found, kinds, k, column)
     return { entry = once, both = once, inside = 0, spread = half_spread(both), inside_spread = 0 }
   end
   local inside = after_warmup(calls:values(2 * k - 1, column))
-  -- What the function takes itself, which is some instructions: their time is below what is seen here.
+  -- The function itself takes a few instructions: their counts matter here, their time is too short to.
   local own = column < FIRST_EVENT and 0 or order.median_of(beyond(rounds, kinds, k, code.PLAIN, code.BARE))
   return { entry = entry, both = order.median_of(both), inside = order.median_of(inside) - own,
     spread = half_spread(both), inside_spread = half_spread(inside) }
@@ -160,7 +160,7 @@ local function costs_of(found, kinds)
   end
 end
 
--- Whether every call was seen, that of the copies which only have an entry apart.
+-- Whether every call was seen; copies with an entry probe alone have no calls.
 local function is_whole(found, kinds)
   local rounds = WARMUP + ROUNDS
   if found.lost ~= 0 or found[#kinds * 2 + 1].calls ~= rounds * code.COPIES * #kinds then return false end
@@ -171,7 +171,7 @@ local function is_whole(found, kinds)
   return true
 end
 
---- Runs the functions of some kinds. Nil and why it failed, where it did.
+--- Runs the functions of some kinds; nil and why where it failed.
 local function try(kinds, spec, run)
   local bytes, code_bytes = code.write(kinds)
   local file, errnum = regions.code_file(bytes)
@@ -189,7 +189,7 @@ local function try(kinds, spec, run)
   return true
 end
 
--- One by one, and with another instruction in place of one that cannot be carried out here.
+-- Tries kinds one by one, with another instruction in place of one that cannot be executed here.
 local function try_each(kinds, spec, run)
   local unknown
   for _, kind in ipairs(kinds) do
@@ -203,7 +203,7 @@ local function try_each(kinds, spec, run)
   return unknown
 end
 
---- What probing each of these regions costs, as `region.costs` of pmclua.core.regions and as columns.
+--- What probing each of these regions costs.
 ---@param list pmclua.Region[]
 ---@param spec pmclua.RegionSpec
 ---@param run fun(workload: table): table  follows a workload's regions: a result
@@ -220,8 +220,8 @@ function M.measure(list, spec, run)
   return costs, unknown
 end
 
---- Takes what it cost afterwards into the spread: a machine whose clock changes, or that others use, costs more at one
---- time than at another.
+--- Widens the spread by what probing cost afterwards: where the clock changes, or others use the machine, it costs
+--- more at one time than at another.
 ---@param before table<integer, pmclua.ProbeCost[]> changed
 ---@param after table<integer, pmclua.ProbeCost[]>
 function M.add_drift(before, after)
@@ -237,15 +237,15 @@ function M.add_drift(before, after)
   end
 end
 
---- The same as a list for the runner: of an entry, of a return, and of what of both is within a call.
+--- Costs as the runner takes them, each for all columns: of an entry, of a return, and of both within a call.
 ---@param costs pmclua.ProbeCost[]
 ---@return number[]
-function M.words(costs)
-  local words, columns = {}, #costs
+function M.for_runner(costs)
+  local list, columns = {}, #costs
   for i, cost in ipairs(costs) do
-    words[i], words[columns + i], words[2 * columns + i] = cost.entry, cost.both - cost.entry, cost.inside
+    list[i], list[columns + i], list[2 * columns + i] = cost.entry, cost.both - cost.entry, cost.inside
   end
-  return words
+  return list
 end
 
 return M

@@ -50,7 +50,7 @@ local function columns_of(pass)
   return columns
 end
 
---- Why a run has nothing to show; nil when it has.
+--- Why a run has no calls to show; nil where it has.
 local function failure(result, pass, events, workload)
   local why = refused.problem(result, pass.groups, events)
     or require("pmclua.workload.region").refusal(result)
@@ -87,7 +87,7 @@ local function calibrate(self, pass)
   end)
 end
 
--- Half of what a call's probes take.
+-- How long one probe takes: half of a call's two.
 local function hit_ns_of(costs)
   local most
   for _, columns in pairs(costs) do most = math.max(most or 0, columns[1].both / 2) end
@@ -106,7 +106,7 @@ local function run_pass(self, pass)
   local costs, unknown = {}, nil
   if self.is_calibrated then costs, unknown = calibrate(self, pass) end
   if self.workload.duty then self.workload.hit_ns = hit_ns_of(costs) end
-  for i, region in ipairs(self.regions) do region.costs = costs[i] and probing.words(costs[i]) end
+  for i, region in ipairs(self.regions) do region.costs = costs[i] and probing.for_runner(costs[i]) end
   local result = run_once(self, self.workload, pass, self.limits)
   local has_drift = next(costs) and has_calls(result.regions) and core.interrupts() == 0
   if has_drift then probing.add_drift(costs, (calibrate(self, pass))) end

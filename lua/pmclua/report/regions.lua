@@ -22,7 +22,7 @@ local function shown(value, about)
   return text.value(value * (about.scale or 1), about.unit)
 end
 
-local FAR = 16                   -- the largest is so many times the smallest: bins are of equal ratio
+local FAR = 16                   -- largest over smallest above which bins are of equal ratio
 
 --- The histogram as five characters: where calls are.
 local function shape_of(bars)
@@ -115,7 +115,7 @@ local PATHS = {
   ["no tracefs"] = "following threads and children takes a tracefs that may be written to",
 }
 
--- Nothing shows it where every call that comes finds the place of one that went.
+-- Nothing shows it where each new call has the stack address of one that left.
 local MAY_MOVE = "; if stacks move between its threads (coroutines), a call may have been taken for another"
 
 local function path_note(result)
@@ -297,12 +297,12 @@ local function put_note(lines, note, width)
   for i, line in ipairs(wrapped) do lines[#lines + 1] = (i > 1 and "  " or "") .. line end
 end
 
-local function put_region(lines, result, region, place)
+local function put_region(lines, result, region, terminal)
   if not region.calls then
     lines[#lines + 1] = text.safe(region.name) .. " · calls not counted"
     return
   end
-  local calls, width = text.plural(tonumber(region.calls), "call"), place.width
+  local calls, width = text.plural(tonumber(region.calls), "call"), terminal.width
   if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
   lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
   if region.calls ~= 0 then
@@ -316,24 +316,24 @@ local function put_region(lines, result, region, place)
     if more > 0 then lines[#lines + 1] = ("  and %s more"):format(text.count(more)) end
   end
   for _, note in ipairs(region_notes(result, region)) do put_note(lines, note, width) end
-  if place.histogram and region.calls ~= 0 then
-    put(lines, histogram.lines(region, result:named(place.histogram), width))
+  if terminal.histogram and region.calls ~= 0 then
+    put(lines, histogram.lines(region, result:named(terminal.histogram), width))
   end
 end
 
-local function render_text(result, place)
+local function render_text(result, terminal)
   local lines = {}
   for _, region in ipairs(result) do
     if #result == 1 or not is_unused(region) then
       if #lines > 0 then lines[#lines + 1] = "" end
-      put_region(lines, result, region, place)
+      put_region(lines, result, region, terminal)
     end
   end
   local notes = run_notes(result)
   if #notes > 0 then lines[#lines + 1] = "" end
-  for _, note in ipairs(notes) do put_note(lines, note, place.width) end
+  for _, note in ipairs(notes) do put_note(lines, note, terminal.width) end
   local joined = table.concat(lines, "\n") .. "\n"
-  return place.utf8 and joined or text.ascii(joined)
+  return terminal.utf8 and joined or text.ascii(joined)
 end
 
 --- The calls of regions as text.
@@ -349,9 +349,9 @@ function M.render(result, options)
       message = ("regions have no format '%s'"):format(text.safe(tostring(format))),
       hint = "there are table and json" }, 0)
   end
-  local place = require("pmclua.host.terminal").resolve(options)
-  place.histogram = options and options.histogram
-  return render_text(result, place)
+  local terminal = require("pmclua.host.terminal").resolve(options)
+  terminal.histogram = options and options.histogram
+  return render_text(result, terminal)
 end
 
 return M

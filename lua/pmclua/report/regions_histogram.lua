@@ -5,8 +5,8 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local STEPS = 12                 -- about as many lines, where values do not reach over octaves
-local FAR = 16                   -- the largest is so many times the smallest: a line an octave
+local STEPS = 12                 -- about as many lines otherwise
+local FAR = 16                   -- largest over smallest from which on each octave has a line
 local PARTS = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
 
 local function octave_of(value)
@@ -33,8 +33,8 @@ function M.steps(bars)
   return steps
 end
 
-local function bar(share, room)
-  local eighths = math.floor(share * room * #PARTS + 0.5)
+local function bar(share, width)
+  local eighths = math.floor(share * width * #PARTS + 0.5)
   return ("█"):rep(math.floor(eighths / #PARTS)) .. PARTS[eighths % #PARTS + 1]
 end
 

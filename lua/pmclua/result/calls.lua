@@ -50,7 +50,7 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 local RegionCalls = {}
 RegionCalls.__index = RegionCalls
 
---- What is said of a region's entries, in this order.
+--- What became of a region's entries, in the order of reports.
 M.FACTS = regions.FACTS
 
 -- ---- which column of which pass ------------------------------------------------------------------------
@@ -162,7 +162,7 @@ local function no_call(self, found)
   return self.is_pair and "it never came to its end" or "no call of it returned"
 end
 
--- Why a count of 0 of the whole run is none.
+-- Why the whole run's count of 0 is no count; nil where it is one.
 local function zero_cause(event)
   if reading.is_unverified(event) then return "unverified", reading.why(event, "only-zeros") end
   if not reading.known(event, 0) then return "not-counted", reading.why(event, "too-small") end
@@ -281,7 +281,7 @@ local function value_at(spread, rank)
   end
 end
 
--- A quantile of a histogram, as order.quantile_of has it: between the values at two places.
+-- A quantile of a histogram, as order.quantile_of has it: between the values of two ranks.
 local function from_buckets(spread, p)
   local position = p * (tonumber(spread.n) - 1) + 1
   local below = math.floor(position)

@@ -1,4 +1,4 @@
---- regions.lua: what came of a command whose regions were followed: each region's calls, and what concerns them all.
+--- regions.lua: the result of pmc.regions: the calls of each region, and what concerns the whole run.
 
 local calls = require "pmclua.result.calls"
 local explain = require "pmclua.explain"
@@ -28,7 +28,7 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---@field target_ended boolean such a process ended meanwhile
 ---@field interrupted? integer the signal that ended it
 ---@field skipped pmclua.Problem[] why functions that a pattern means were left out
----@field subtracted? boolean numbers of calls are without what an empty function's are
+---@field subtracted? boolean numbers of calls are without what probing costs
 local RegionResult = require("pmclua.base.methods").extend({}, "pmclua.RegionResult")
 RegionResult.__index = RegionResult
 
@@ -45,9 +45,9 @@ local function region_of(about, runs, index)
   local fields = { index = index, name = region.name, notes = region.notes, runs = runs,
     events = about.events, is_pair = region.points[1].kind == "from", threads = found.threads }
   for _, name in ipairs(runs[1].ran > 0 and calls.FACTS or {}) do fields[name] = found[name] end
-  local made = calls.new(fields)
-  if made:is_switching() then made.nested, made.unsure = nil, nil end
-  return made
+  local its_calls = calls.new(fields)
+  if its_calls:is_switching() then its_calls.nested, its_calls.unsure = nil, nil end
+  return its_calls
 end
 
 --- The result of a command's runs, one for each pass over its events.
@@ -72,8 +72,8 @@ function M.new(about, runs)
   return setmetatable(self, RegionResult)
 end
 
---- From now on numbers of calls, and their histograms, are without what probing costs; single calls stay as
---- they were counted. Nothing is done for regions of which that is not known.
+--- Takes what probing costs off numbers of calls and their histograms, from now on; single calls stay as they were
+--- counted, and so do regions whose cost is not known.
 function RegionResult:subtract()
   self.subtracted = true
   for _, region in ipairs(self) do region.subtracted, region.sorted = true, {} end

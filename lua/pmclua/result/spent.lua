@@ -1,17 +1,17 @@
---- spent.lua: what of the calls' numbers is the cost of probing, and what is left without it.
+--- spent.lua: how much of the calls' numbers is the cost of probing, and what is left without it.
 --
--- Invariant: where what is left cannot be told from how far the cost may be wrong, it is no number.
+-- Invariant: what is left is a number only where it exceeds the uncertainty of that cost.
 
 local order = require "pmclua.stats.order"
 local signed = require("pmclua.core.regions").signed
 
 local M = {}
 
--- What functions of no work cost in a program of their own, and what they cost between the work of another, whose
--- caches and branches are others': seen to differ by so much.
+-- Empty functions cost this much more or less between the work of a program, whose caches and branches differ, than
+-- in a program of their own, as observed.
 local APART = 0.1
 
-local SURE = 2                       -- so many times what it may be wrong by makes a number
+local SURE = 2                       -- what is left must exceed the uncertainty so many times
 local MOSTLY = 0.9
 
 -- What a thread spent on probes is no call's where threads share stacks.
@@ -50,13 +50,13 @@ local function spread_of_waiting(region, run, raw)
   return sleeps and 0 or waiting * math.min(1, cost / cpu_time)
 end
 
--- Counts that no probe changes are not known less well by it.
+-- A count that probes do not change stays as certain as it was.
 local function spread_of_sum(run, cost, column) return math.abs(cost) * share_of_spread(run, column) end
 
 --- What of the sums of a region's calls is the cost of probing; nil where that is not known.
 ---@param region pmclua.RegionCalls
 ---@param run table
----@param raw table words of a sum
+---@param raw table values of a sum, by column
 ---@param column integer
 ---@return number? cost
 ---@return number? spread by how much it may be wrong
@@ -120,7 +120,7 @@ function M.take_off(values, calls)
   values.least = values.least and math.max(0, values.least - values.probing / ran)
 end
 
---- Up to which value a call's cannot be told from what its probing may differ, where that is taken off; else -1.
+--- The value below which a call cannot be told from the uncertainty of its probing, where that is taken off; else -1.
 ---@param region pmclua.RegionCalls
 ---@param run table
 ---@param column integer

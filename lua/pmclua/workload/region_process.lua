@@ -76,6 +76,7 @@ function RegionProcess.complaint(_, result)
   local refusal = region.refusal(result)
   if refusal then return tostring(refusal) end
   if result.outcome == "done" then return nil end
+  if result.outcome == "interrupted" then return "a second interrupt ended it at once" end
   return (result.errnum or 0) ~= 0 and core.errno_text(result.errnum) or "it ended before it was followed"
 end
 
