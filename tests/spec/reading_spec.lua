@@ -150,10 +150,12 @@ describe("the sum over the threads of a record", function()
     order = 1 }
 
   local function sum_of(...)
-    local words = {}
-    for _, thread in ipairs { ... } do for _, word in ipairs(thread) do words[#words + 1] = word end end
+    local readings = {}
+    for _, thread in ipairs { ... } do
+      for _, value in ipairs(thread) do readings[#readings + 1] = value end
+    end
     local one = record.new(STEP, { outcome = "done", exit = 0, signal = 0, threads = select("#", ...),
-      words = words }, PASS, { PLAIN })
+      readings = readings }, PASS, { PLAIN })
     return { one.counts[1], one.enabled[1], one.running[1] }
   end
 

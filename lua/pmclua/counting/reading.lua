@@ -20,6 +20,14 @@ local M = {}
 ---@return boolean
 function M.is_lost(enabled, running) return enabled == 1 and running == 0 end
 
+--- Whether an event was on the PMU for all the time that it was enabled; without times it was.
+---@param enabled number|ffi.cdata*|nil ns
+---@param running number|ffi.cdata*|nil ns
+---@return boolean
+function M.is_throughout(enabled, running)
+  return not (enabled and running) or running >= enabled and running > 0
+end
+
 local function why_never_on(event, enabled)
   if enabled == 0 then return "never-enabled" end
   if enabled == 1 then return "lost" end
@@ -34,9 +42,8 @@ end
 ---@return number? share of the time that it was on the PMU; nil where it was never enabled
 ---@return pmclua.ReadingCause? cause
 function M.status(event, enabled, running)
-  if not (enabled and running) then return "counted", 1 end
+  if M.is_throughout(enabled, running) then return "counted", 1 end
   if running == 0 then return "not-counted", enabled > 0 and 0 or nil, why_never_on(event, enabled) end
-  if running >= enabled then return "counted", 1 end
   return event.core_cpus and "placed" or "scaled", tonumber(running) / tonumber(enabled)
 end
 
@@ -119,7 +126,7 @@ function M.elsewhere(event, events, read)
     for index, other in ipairs(events) do
       if other ~= event and other.part_of == event.part_of then
         local raw, enabled, running = read(index, at)
-        if raw and M.status(other, enabled, running) == "counted" then return true end
+        if raw and M.is_throughout(enabled, running) then return true end
       end
     end
     return false

@@ -2,24 +2,24 @@
 
 local reading = require("pmclua.base.lazy").module "pmclua.counting.reading"
 
-local record = {}
+local M = {}
 
 local COPIED = { "start_ns", "wall_ns", "iterations", "user_ns", "system_ns", "max_rss_bytes", "minor_faults",
   "major_faults", "voluntary_switches", "involuntary_switches" }
 
 --- The readings of one thread: counts, enabled and running by event index.
-local function thread_counts(readings, place, pass)
+local function thread_counts(readings, at, pass)
   local counts, enabled, running = {}, {}, {}
   for _, group in ipairs(pass.groups) do
-    local enabled_ns, running_ns = readings[place], readings[place + 1]
-    place = place + 2
+    local enabled_ns, running_ns = readings[at], readings[at + 1]
+    at = at + 2
     for _, index in ipairs(group.events) do
       enabled[index], running[index] = enabled_ns, running_ns
-      if running_ns ~= 0 then counts[index] = readings[place] end
-      place = place + 1
+      if running_ns ~= 0 then counts[index] = readings[at] end
+      at = at + 1
     end
   end
-  return { counts = counts, enabled = enabled, running = running }, place
+  return { counts = counts, enabled = enabled, running = running }, at
 end
 
 --- The exact sum of two exact values, of which either may be absent.
@@ -51,8 +51,8 @@ end
 ---@param events pmclua.Event[]
 ---@param why? string what ended it badly
 ---@return table record  store/README.md, "The record"
-function record.new(step, result, pass, events, why)
-  local made = {
+function M.new(step, result, pass, events, why)
+  local record = {
     workload = step.cell.workload.name, levels = step.cell.levels, cell = step.cell.index,
     pass = step.pass, index = step.index, order = step.order, warmup = step.warmup,
     outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
@@ -60,27 +60,27 @@ function record.new(step, result, pass, events, why)
     read = result.method ~= "syscall" and result.method or nil,
     counts = {}, enabled = {}, running = {},
   }
-  for _, name in ipairs(COPIED) do made[name] = result[name] end
-  local threads, place = {}, 1
+  for _, name in ipairs(COPIED) do record[name] = result[name] end
+  local threads, at = {}, 1
   if #result.readings > 0 then
     for i = 1, math.max(1, result.threads) do
-      threads[i], place = thread_counts(result.readings, place, pass)
+      threads[i], at = thread_counts(result.readings, at, pass)
     end
   end
-  for _, thread in ipairs(threads) do add_thread(made, thread, pass) end
-  if #threads > 1 then made.threads = threads end
+  for _, thread in ipairs(threads) do add_thread(record, thread, pass) end
+  if #threads > 1 then record.threads = threads end
   -- Events that need no descriptor are facts of the record itself.
   for index, event in ipairs(events) do
-    if event.tool then made.counts[index] = result[event.tool] end
+    if event.tool then record.counts[index] = result[event.tool] end
   end
-  return made
+  return record
 end
 
 --- The exact counts of a result's first thread, by event index; nil where it has none.
 ---@param result table of Session:run
 ---@param pass { groups: table[], events: integer[] }
 ---@return table<integer, number|ffi.cdata*>?
-function record.counts(result, pass)
+function M.counts(result, pass)
   if #result.readings == 0 then return nil end
   return (thread_counts(result.readings, 1, pass)).counts
 end
@@ -89,10 +89,10 @@ end
 ---@param step table
 ---@param result table with `parts`, each a result and its `field` and `value`
 ---@return table[] records empty where it has no parts
-function record.parts(step, result, pass, events)
+function M.parts(step, result, pass, events)
   local list = {}
   for i, part in ipairs(result.parts or {}) do
-    list[i] = record.new(step, part, pass, events)
+    list[i] = M.new(step, part, pass, events)
     list[i][part.field], list[i].index = part.value, part.index or list[i].index
   end
   return list
@@ -102,14 +102,14 @@ end
 ---@param name string of the region
 ---@param result table of the repetition
 ---@return table part
-function record.region_part(name, result)
+function M.region_part(name, result)
   return { field = "region", value = name, outcome = result.outcome, exit = result.exit,
     signal = result.signal, start_ns = result.start_ns, threads = 1, readings = {} }
 end
 
 --- What the entries of a region that are numbered together have in common.
 ---@return string
-function record.entry_key(cell, pass, is_warmup, region)
+function M.entry_key(cell, pass, is_warmup, region)
   return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
 end
 
@@ -120,13 +120,13 @@ local function indices_of(events)
 end
 
 -- What needs no descriptor is a field of the record, and in a stored one only that.
-local function reading_of(made, events, index)
-  return made.counts[index] or made[events[index].tool], made.enabled[index], made.running[index]
+local function reading_of(record, events, index)
+  return record.counts[index] or record[events[index].tool], record.enabled[index], record.running[index]
 end
 
 -- The value of the whole repetition; nil where it was not counted.
-local function whole_value(made, index, events)
-  local function read(other) return reading_of(made, events, other) end
+local function whole_value(record, index, events)
+  local function read(other) return reading_of(record, events, other) end
   local elsewhere = reading.elsewhere(events[index], events, read)
   local raw, enabled, running = read(index)
   return (reading.of(events[index], raw, enabled, running, elsewhere))
@@ -134,11 +134,11 @@ end
 
 --- What formulae see of one record: counts by event field, of the whole repetition or of one iteration (for
 --- commands the same), metrics, factor levels, iterations.
----@param made table
+---@param record table
 ---@param declaration { events: table[], metrics: table[]? } events with field, scale and index in their place
 ---@param is_whole boolean counts are those of the whole repetition
 ---@return pmclua.Lookup
-function record.lookup(made, declaration, is_whole)
+function M.lookup(record, declaration, is_whole)
   local index_of, metrics, depth = indices_of(declaration.events), {}, 0
   for _, metric in ipairs(declaration.metrics or {}) do metrics[metric.name] = metric end
   local lookup
@@ -150,13 +150,13 @@ function record.lookup(made, declaration, is_whole)
     return value, why
   end
   function lookup(whole)
-    local parts = whole and 1 or tonumber(made.iterations or 1)
+    local parts = whole and 1 or tonumber(record.iterations or 1)
     return function(name)
-      if name == "iterations" then return made.iterations end
-      if made.levels[name] ~= nil then return made.levels[name] end
+      if name == "iterations" then return record.iterations end
+      if record.levels[name] ~= nil then return record.levels[name] end
       local index, metric = index_of[name], metrics[name]
       if metric and not index then return evaluate(metric) end
-      local count = index and whole_value(made, index, declaration.events)
+      local count = index and whole_value(record, index, declaration.events)
       if not count then return nil, name .. " was not counted" end
       return count / parts
     end
@@ -164,4 +164,4 @@ function record.lookup(made, declaration, is_whole)
   return lookup(is_whole)
 end
 
-return record
+return M

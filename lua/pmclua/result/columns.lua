@@ -62,7 +62,7 @@ end
 
 -- Notes an event's times where it did not run throughout. Returns whether it ran at all.
 local function note_times(block, event, i, enabled, running)
-  if enabled == nil or running == nil or (running >= enabled and running > 0) then return true end
+  if reading.is_throughout(enabled, running) then return true end
   local partial = block.partial[event]
   if not partial then
     partial = {}
