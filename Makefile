@@ -44,8 +44,8 @@ LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 core_objects   := $(call objects,core/client.c core/pfm.c $(call sources,$(SHARED) $(CORE)))
 runner_objects := $(call objects,$(call sources,runner $(SHARED)))
 
-# One short line a file; V=1 shows the commands, -s nothing.
-ifneq ($(V)$(findstring s,$(firstword -$(MAKEFLAGS))),)
+# One short line a file: $(call say,CC,core/main.c) before a command. V=1 shows the commands, -s nothing.
+ifneq ($(filter-out 0,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),)
 say =
 else
 say = @printf '  %-4s %s\n' $1 $2;
@@ -127,33 +127,32 @@ $(BUILD)/embedded.o: $(BUILD)/embedded.S
 # Manual pages and completions, from what `--help` prints; NATIVE is a pmclua that runs here.
 NATIVE ?= $(BUILD)/pmclua
 documents: all
-	rm -rf $(BUILD)/documents
-	$(NATIVE) lua/install/write.lua scripts $(BUILD)/documents
+	$(call say,GEN,$(BUILD)/documents)rm -rf $(BUILD)/documents && $(NATIVE) lua/install/write.lua scripts $(BUILD)/documents
 
-# What is installed: files to a folder, or whole folders' contents.
-put = install -d $(DESTDIR)$2 && install -m $3 $1 $(DESTDIR)$2
+# What is installed: FILES to a FOLDER; a FILE under another PATH; FOLDERS with all that is in them.
+put    = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && install -m $3 $1 $(DESTDIR)$2
+put_as = $(call say,PUT,$(DESTDIR)$2)install -D -m $3 $1 $(DESTDIR)$2
+put_all = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && cp -R $1 $(DESTDIR)$2 && \
+  chmod -R u=rwX,go=rX $(addprefix $(DESTDIR)$2/,$(notdir $1))
 install: documents ## into PREFIX (/usr/local), under DESTDIR
 	$(call put,$(BUILD)/pmclua,$(BINDIR),755)
 	$(call put,$(BUILD)/pmclua-runner,$(LIBEXECDIR),755)
 	$(call put,$(BUILD)/libpmclua.so,$(LIBDIR),644)
 	$(call put,core/pmclua_kernel.h core/pmclua_mark.h,$(INCLUDEDIR),644)
 	$(call put,$(BUILD)/documents/man/*.1,$(MANDIR),644)
-	$(call put,$(BUILD)/documents/completions/pmclua.bash,$(BASHDIR),644)
-	$(call put,$(BUILD)/documents/completions/pmclua.zsh,$(ZSHDIR),644)
+	$(call put_as,$(BUILD)/documents/completions/pmclua.bash,$(BASHDIR)/pmclua,644)
+	$(call put_as,$(BUILD)/documents/completions/pmclua.zsh,$(ZSHDIR)/_pmclua,644)
 	$(call put,$(BUILD)/documents/completions/pmclua.fish,$(FISHDIR),644)
-	mv $(DESTDIR)$(BASHDIR)/pmclua.bash $(DESTDIR)$(BASHDIR)/pmclua
-	mv $(DESTDIR)$(ZSHDIR)/pmclua.zsh $(DESTDIR)$(ZSHDIR)/_pmclua
-	install -d $(DESTDIR)$(PKGDIR) $(DESTDIR)$(DATADIR) $(DESTDIR)$(LUADIR)
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' 'scripts=$(DATADIR)/scripts' '' 'Name: pmclua' \
+	$(call say,GEN,$(BUILD)/pmclua.pc)printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' \
+	  'scripts=$(DATADIR)/scripts' '' 'Name: pmclua' \
 	  'Description: headers of kernels and marks that pmclua measures' 'Version: $(VERSION)' \
-	  'Cflags: -I$${includedir}' > $(DESTDIR)$(PKGDIR)/pmclua.pc
-	install -d $(DESTDIR)$(DOCDIR)
-	install -m 644 lua/REFERENCE.md $(DESTDIR)$(DOCDIR)/SCRIPTING.md
-	install -m 644 README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md $(DESTDIR)$(DOCDIR)
-	cp -R scripts $(DESTDIR)$(DATADIR)
-	cp -R lua/pmclua $(BUILD)/lua/pmclua $(DESTDIR)$(LUADIR)
-	chmod -R u=rwX,go=rX $(addprefix $(DESTDIR),$(DATADIR)/scripts $(LUADIR)/pmclua $(PKGDIR)/pmclua.pc)
-	chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
+	  'Cflags: -I$${includedir}' > $(BUILD)/pmclua.pc
+	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
+	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
+	$(call put,README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	$(call put_all,scripts,$(DATADIR))
+	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))
+	@chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
 
 uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \

@@ -185,10 +185,10 @@ static void look_twice(struct follower *follower)
 }
 
 /* The ring whose next record is the earliest; -1: none is left. */
-static int earliest(const struct follower *follower, const struct next *next)
+static int earliest(const struct next *next, int rings)
 {
     int found = -1;
-    for (int i = 0; i < follower->probes->rings; i++)
+    for (int i = 0; i < rings; i++)
         if (next[i].record && (found < 0 || next[i].base.time_ns < next[found].base.time_ns))
             found = i;
     return found;
@@ -203,7 +203,7 @@ static void read_rings(struct follower *follower)
     uint64_t safe_ns = safe_time(follower);
     for (i = 0; i < rings; i++)
         look_next(follower, i, &next[i]);
-    while (follower->errnum == 0 && (i = earliest(follower, next)) >= 0 && next[i].base.time_ns < safe_ns) {
+    while (follower->errnum == 0 && (i = earliest(next, rings)) >= 0 && next[i].base.time_ns < safe_ns) {
         follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
         ring_step(&ring[i], next[i].record);
         /* The OS kernel may go on writing where we are done, and not only after all of it. */
