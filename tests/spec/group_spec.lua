@@ -92,15 +92,16 @@ describe("pmc.group", function()
   end)
 
   it("refuses duplicates and names that would be one field", function()
-    assert.matches("would both be the field page_faults", message_of(pmc.group, { "page-faults",
+    assert.matches("would both be called page_faults", message_of(pmc.group, { "page-faults",
       "page-faults" }))
-    assert.matches("would both be the field x", message_of(pmc.group, { "x = page-faults",
+    assert.matches("would both be called x", message_of(pmc.group, { "x = page-faults",
       "x = task-clock" }))
   end)
 
   it("refuses what is no event, with the nearest one", function()
     assert.matches("page%-fautls.*did you mean 'page%-faults'", message_of(pmc.group, { "page-fautls" }))
     assert.matches("event 2 is a number", message_of(pmc.group, { "page-faults", 3 }))
+    assert.matches("page%-fautls.*\n.*tsk%-clock", message_of(pmc.group, { "page-fautls", "tsk-clock" }))
     assert.matches("no option 'targt'", message_of(pmc.group, { "page-faults", targt = 1 }))
   end)
 

@@ -1,7 +1,7 @@
 --- asked.lua: the events and metrics that a script or command line asks for, checked whole.
 --
--- Every mistake is reported through `wrong(form, …)`, so that all come out at once. Experiments and monitors read
--- their `events` and `metrics` here.
+-- Every mistake is reported through `wrong(form, …)`, so that all come out at once. Experiments, monitors and
+-- typed groups read their `events` and `metrics` here.
 
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
@@ -103,6 +103,15 @@ function M.metrics(value, wrong)
     end
   end
   return metrics
+end
+
+--- Why a value is no target; nil: it is one.
+---@param value any
+---@return string?
+function M.target_problem(value)
+  if require("pmclua.counting.target").is(value) then return nil end
+  local said = "target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s"
+  return said:format(type(value))
 end
 
 -- ---- names ----

@@ -4,6 +4,7 @@
 --     local c = g:count(work, 1000)
 --     print(c.page_faults, c.raw.page_faults, c:status "page_faults")
 
+local asked = require "pmclua.counting.asked"
 local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local counting = require "pmclua.counting.counts"
@@ -20,19 +21,6 @@ Group.__index = Group
 
 local group = { Counts = Counts }
 
-local function each_spec(spec)
-  if type(spec) == "string" then return { spec } end
-  checking.list("events", checking.numbered(spec), 5)
-  local list = {}
-  for i, item in ipairs(spec) do
-    if type(item) ~= "string" then
-      explain.misuse(("event %d is a %s; events are strings"):format(i, type(item)), 4)
-    end
-    list[i] = item
-  end
-  return list
-end
-
 -- Symbols in "mem:counter:w" are those of the process that is counted: a target's, or this one.
 local function options_for(target)
   return { symbol_address = function(name)
@@ -41,31 +29,19 @@ local function options_for(target)
   end }
 end
 
---- The events of a list, parsed; raises on the first that is none, and on names that would be one field.
----@param specs string|string[]
----@param level? integer whose mistake it is, as error() counts
----@param target? pmclua.Target who is counted; nil: this thread
----@return pmclua.Event[]
-function group.events(specs, level, target)
-  level = (level or 1) + 1
-  local events, seen, options = {}, {}, options_for(target)
-  for _, spec in ipairs(each_spec(specs)) do
-    local list, problem = require("pmclua.event").parse(spec, options)
-    if not list then explain.misuse(explain.spec(spec, problem), level) end
-    for _, event in ipairs(list) do
-      if seen[event.field] then
-        explain.misuse(("'%s' and '%s' would both be the field %s: give one a label, \"name = %s\""):format(
-          seen[event.field], event.spec, event.field, event.spec), level)
-      end
-      if Counts[event.field] or event.field == "raw" then
-        explain.misuse(
-          ("'%s' cannot be an event's label: counts have a method of that name"):format(event.field), level)
-      end
-      seen[event.field] = event.spec
+-- The events of a list, parsed; raises what is wrong with them at the line that called the caller.
+local function events_of(spec)
+  local mistakes = {}
+  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local events = asked.events(checking.numbered(spec), wrong, options_for(spec.target))
+  for _, event in ipairs(events) do
+    if Counts[event.field] or event.field == "raw" then
+      wrong("'%s' cannot be an event's label: counts have a method of that name", event.field)
+    elseif event.tool then
+      wrong("%s is measured around a workload; a group holds perf events", event.name)
     end
-    require("pmclua.event").append(events, list)
   end
-  if #events == 0 then explain.misuse("a group needs at least one event", level) end
+  if #mistakes > 0 then explain.misuse(table.concat(mistakes, "\n"), 3) end
   return events
 end
 
@@ -73,14 +49,6 @@ end
 local function assign_words(self, indices, base)
   for k, index in ipairs(indices) do
     self.list[index].times, self.list[index].word = base + 1, base + 2 + k
-  end
-end
-
-local function refuse_tools(events)
-  for _, event in ipairs(events) do
-    if event.tool then
-      explain.misuse(("%s is measured around a workload; a group holds perf events"):format(event.name), 3)
-    end
   end
 end
 
@@ -106,9 +74,8 @@ local function check_spec(spec)
       explain.misuse(said:format(tostring(key), tostring(key)), 4)
     end
   end
-  if spec.target ~= nil and not require("pmclua.counting.target").is(spec.target) then
-    explain.misuse("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets", 4)
-  end
+  local why = spec.target ~= nil and asked.target_problem(spec.target)
+  if why then explain.misuse(why, 4) end
   check_read(spec)
 end
 
@@ -158,8 +125,7 @@ function group.new(spec)
   end
   check_spec(spec)
   if spec.target then spec.target:check() end
-  local events = group.events(spec, 2, spec.target)
-  refuse_tools(events)
+  local events = events_of(spec)
   local groups = require("pmclua.counting.passes").at_once(events, spec.target)
   local handle = not spec.target and #groups == 1 and open_here(groups[1], events, spec) or nil
   if #groups > 0 and not handle then handle = open_target(groups, events, spec) end

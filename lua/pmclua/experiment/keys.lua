@@ -277,8 +277,9 @@ local function formula(value, wrong, key, read)
 end
 
 function check.target(value, wrong)
-  if require("pmclua.counting.target").is(value) then return value end
-  wrong("target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s", type(value))
+  local why = asked.target_problem(value)
+  if not why then return value end
+  wrong("%s", why)
 end
 
 function check.inherit(value, wrong)

@@ -68,9 +68,8 @@ end
 
 local function declared(spec)
   local metrics = spec.metrics or not spec.events and { "ipc" } or nil
-  if spec.target and not require("pmclua.counting.target").is(spec.target) then
-    explain.misuse("pmc.monitor: target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets", 3)
-  end
+  local why = spec.target and require("pmclua.counting.asked").target_problem(spec.target)
+  if why then explain.misuse("pmc.monitor: " .. why, 3) end
   local declaration, mistakes = require("pmclua.counting.asked").check(
     { events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
   if #mistakes > 0 then explain.misuse("pmc.monitor: " .. table.concat(mistakes, "\n  "), 3) end
