@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/descendants.h"
 #include "message/message.h"
 #include "host/padding.h"
 
@@ -28,9 +29,12 @@ struct pmclua_runner {
     int ended;                     /* a pidfd, readable when the runner has ended; -1: this OS kernel has none */
     struct pmclua_message answer;
     int is_whole;                  /* the answer was handed out */
+    int is_paused;
 };
 
 extern char **environ;
+
+enum { UNDER_MAX = 32 };
 
 /* ---- starting it ---- */
 
@@ -52,7 +56,7 @@ static int raise_descriptor_limit(void)
 
 /* The runner gets `theirs` under its own number, which is its argument; duplicating a descriptor onto
  * itself takes its close-on-exec away. */
-static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
+static int spawn(pid_t *pid, const struct pmclua_start *start, int theirs, char *const *envp)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -70,23 +74,33 @@ static int spawn(pid_t *pid, const char *path, int theirs, char *const *envp)
     char number[16], limit[32];
     snprintf(number, sizeof number, "%d", theirs);
     snprintf(limit, sizeof limit, "%llu", (unsigned long long)descriptors_found);
-    char *argv[] = { (char *)"pmclua-runner", number, descriptors_found ? limit : NULL, NULL };
-    int result = posix_spawn(pid, path, &actions, &attributes, argv, envp);
+    char *argv[UNDER_MAX + 4] = { NULL };
+    int count = 0;
+    while (start->under && count < UNDER_MAX && start->under[count]) {
+        argv[count] = (char *)start->under[count];
+        count++;
+    }
+    argv[count] = (char *)(count ? start->path : "pmclua-runner");
+    argv[count + 1] = number;
+    argv[count + 2] = descriptors_found ? limit : NULL;
+    int result = posix_spawn(pid, count ? argv[0] : start->path, &actions, &attributes, argv, envp);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return -result;
 }
 
 /* The child inherits our personality: it is changed for the moment of making it. */
-static int spawn_with_layout(pid_t *pid, const char *path, int theirs, uint32_t padding, int fixed_addresses)
+static int spawn_with_layout(pid_t *pid, const struct pmclua_start *start, int theirs)
 {
+    uint32_t padding = start->padding;
+    int fixed_addresses = start->fixed_addresses;
     char **envp = padding > 0 ? padding_add(environ, padding) : environ;
     if (!envp)
         return -ENOMEM;
     int before = fixed_addresses ? personality(0xffffffff) : -1;
     if (before >= 0)
         personality((unsigned long)before | ADDR_NO_RANDOMIZE);
-    int result = spawn(pid, path, theirs, envp);
+    int result = spawn(pid, start, theirs, envp);
     if (before >= 0)
         personality((unsigned long)before);
     if (padding > 0)
@@ -119,7 +133,7 @@ static int connect_pair(int ends[2])
     return result < 0 ? -errno : 0;
 }
 
-int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t padding, int32_t fixed_addresses)
+int pmclua_runner_start(struct pmclua_runner **out, const struct pmclua_start *start)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
     if (!runner)
@@ -130,7 +144,7 @@ int pmclua_runner_start(struct pmclua_runner **out, const char *path, uint32_t p
         free(runner);
         return result;
     }
-    result = spawn_with_layout(&runner->pid, path, ends[1], padding, fixed_addresses);
+    result = spawn_with_layout(&runner->pid, start, ends[1]);
     close(ends[1]);
     if (result < 0) {
         close(ends[0]);
@@ -148,8 +162,35 @@ int32_t pmclua_runner_pid(const struct pmclua_runner *runner)
     return runner->pid;
 }
 
+/* Its descendants may not run before it is stopped: it might wait for one. */
+void pmclua_runner_pause(struct pmclua_runner *runner)
+{
+    if (runner->is_paused)
+        return;
+    runner->is_paused = 1;
+    kill(runner->pid, SIGSTOP);
+    descendants_signal(runner->pid, SIGSTOP);
+}
+
+static void resume(struct pmclua_runner *runner)
+{
+    if (!runner->is_paused)
+        return;
+    runner->is_paused = 0;
+    descendants_signal(runner->pid, SIGCONT);
+    kill(runner->pid, SIGCONT);
+}
+
+/* What is killed makes others orphans, which become the runner's children: a few rounds take them all. */
+void pmclua_runner_end_descendants(const struct pmclua_runner *runner)
+{
+    for (int round = 0; round < 10 && descendants_signal(runner->pid, SIGKILL) > 0; round++)
+        nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+}
+
 int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message)
 {
+    resume(runner);
     return message_send(runner->fd, message->bytes, message->used);
 }
 
@@ -259,6 +300,7 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
 {
     int status = NOT_KNOWN;
+    resume(runner);
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)

@@ -237,7 +237,9 @@ enum pmclua_outcome {
     PMCLUA_NOT_STARTED,        /* could not be executed or set up: errnum, and text for a kernel */
     PMCLUA_NOT_COUNTED,        /* its events could not be opened: failure */
     PMCLUA_QUIT,               /* a kernel ended the runner by exit (see exit_code) */
-    PMCLUA_MISSED              /* threads of a kernel would be missed: ask another runner, with INHERIT */
+    PMCLUA_MISSED,             /* threads of a kernel would be missed: ask another runner, with INHERIT */
+    PMCLUA_CRASHED             /* a kernel's instruction raised `signal`, of which the runner dies as soon as the
+                                * connection is closed: fault_*, and as text the file that the instruction is in */
 };
 
 /* The exit status of a runner whose connection is gone: a kernel may have closed or replaced it. */
@@ -292,6 +294,9 @@ struct pmclua_result {
                                             * were executed that not all were looked at; another errno: of watching */
     uint32_t left;                         /* processes that a command left running */
     struct pmclua_drop first_left;
+    uint32_t fault_known;                  /* of PMCLUA_CRASHED: 1: the OS kernel tells the address */
+    uint64_t fault_address, fault_offset;  /* what was accessed (of SIGILL, SIGFPE the instruction); where in its file
+                                            * the instruction is */
     struct pmclua_failure failure;
 };
 
@@ -313,9 +318,21 @@ void pmclua_drops_close(struct pmclua_drops *drops);
 
 struct pmclua_runner;
 
-/* Starts the program at `path` as a runner; ended and freed by pmclua_runner_end. Its environment is
- * ours and `padding` bytes more (0: none); `fixed_addresses`: without address space randomisation. */
-int pmclua_runner_start(struct pmclua_runner **runner, const char *path, uint32_t padding, int32_t fixed_addresses);
+/* How a runner is started: the program at `path`, its environment ours and `padding` bytes more, `fixed_addresses`:
+ * without address space randomisation. `under`: NULL, or what it is started by, as "/usr/bin/gdb" "--args" NULL. */
+struct pmclua_start {
+    const char *path;
+    const char *const *under;
+    uint32_t padding;
+    int32_t fixed_addresses;
+};
+
+/* It is ended and freed by pmclua_runner_end. */
+int pmclua_runner_start(struct pmclua_runner **runner, const struct pmclua_start *start);
+/* Stops it and all its descendants where they are, until something is sent to it or it is to end. */
+void pmclua_runner_pause(struct pmclua_runner *runner);
+/* Kills its descendants, while it lives. */
+void pmclua_runner_end_descendants(const struct pmclua_runner *runner);
 int32_t pmclua_runner_pid(const struct pmclua_runner *runner);
 /* -EPIPE: the runner has ended. */
 int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/descendants.h"
 #include "channel.h"
 #include "child.h"
 
@@ -104,22 +105,6 @@ void signals_catch(void)
 
 /* ---- what a killed command leaves ---- */
 
-/* Kills each child that we have at this moment; how many. */
-static int kill_children(void)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
-    FILE *list = fopen(path, "re");
-    int pid, count = 0;
-    while (list && fscanf(list, "%d", &pid) == 1) {
-        kill(pid, SIGKILL);
-        count++;
-    }
-    if (list)
-        fclose(list);
-    return count;
-}
-
 void child_reap_orphans(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -131,7 +116,7 @@ enum { ROUNDS = 200 };
 /* The runner is its descendants' reaper: orphans become its children, round by round. */
 void child_end_descendants(void)
 {
-    for (int round = 0; round < ROUNDS && kill_children() > 0; round++) {
+    for (int round = 0; round < ROUNDS && descendants_signal(getpid(), SIGKILL) > 0; round++) {
         child_reap_orphans();
         nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
     }

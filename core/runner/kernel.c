@@ -182,7 +182,9 @@ void kernel_free(struct kernel *kernel)
         team_do(kernel->team, teardown_step, kernel);
     if (kernel->team && kernel->team->own_threads)
         team_free(kernel->team);
-    if (kernel->handle)
+    kernel_end_descendants();
+    /* Threads that it has left running are in its code, for as long as the process lives. */
+    if (kernel->handle && team_other_threads() <= 0)
         dlclose(kernel->handle);
     texts_free(kernel->parameters);
     free(kernel->state);

@@ -38,5 +38,7 @@ void kernel_end_if_forked(void);
 /* Runs run->repetitions times and sends an answer for each. -EPIPE: nobody listens. */
 int  kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd);
 void kernel_free(struct kernel *kernel);
+/* Ends the processes that a kernel has forked. */
+void kernel_end_descendants(void);
 
 #endif

@@ -7,14 +7,18 @@
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "host/padding.h"
 #include "answer.h"
 #include "channel.h"
+#include "child.h"
+#include "crash.h"
 #include "descriptors.h"
 #include "kernel.h"
 #include "memory.h"
@@ -137,9 +141,11 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
                                                  .threads = (uint32_t)kernel->team->count,
                                                  .method = (uint32_t)counters_method(&kernel->team->thread[0].counters) };
+        crash_answers(run->id);
         getrusage(RUSAGE_SELF, &before);
         team_do(kernel->team, measure_step, &call);
         getrusage(RUSAGE_SELF, &after);
+        crash_answers(0);
         take_times(&answer->result, kernel->team);
         answer_usage(answer, &before, &after);
         uint64_t switches = guard_switches(&switched, &after);
@@ -196,31 +202,51 @@ static void silence(FILE *stream, int fd)
         close(fd);
 }
 
+static int has_run;
+
 /* Standard output and error are the caller's only for the kernels that ask for them, standard input (a script, a
  * terminal) never. A runner has one kernel, so that this is done once; but the empty one, which needs nothing. */
-static void direct_output(const struct kernel *kernel)
+static void become_kernels(const struct kernel *kernel, int fd)
 {
-    static int is_done;
-    if (is_done || !kernel->library[0])
+    if (has_run || !kernel->library[0])
         return;
-    is_done = 1;
+    has_run = 1;
     silence(stdin, 0);
     if (kernel->output != PMCLUA_TO_INHERIT)
         silence(stdout, 1);
     if (kernel->errors != PMCLUA_TO_INHERIT)
         silence(stderr, 2);
     descriptors_close();
+    crash_watch(fd);
+}
+
+/* What becomes of us when pmclua dies. A kernel may do anything with a signal that can be caught. One that does not
+ * run may be stopped: it goes on, finds the connection closed and ends in order. */
+static void set_death_signal(const struct kernel *kernel, int is_running)
+{
+    if (kernel->library[0])
+        prctl(PR_SET_PDEATHSIG, is_running ? SIGKILL : SIGCONT);
+}
+
+void kernel_end_descendants(void)
+{
+    if (has_run)
+        child_end_descendants();
 }
 
 int kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd)
 {
     struct answer answer = { .result.sequence = run->id };
-    direct_output(kernel);
+    become_kernels(kernel, fd);
     kernel_end_if_forked();           /* knows our pid from here on */
+    set_death_signal(kernel, 1);
+    crash_answers(run->id);
     int result = prepare(kernel, set, run, &answer);
+    crash_answers(0);
     answer.result.threads = result == 0 ? (uint32_t)kernel->team->count : 0;
     result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
                                                  : repeat(kernel, set, run, fd, &answer);
     answer_free(&answer);
+    set_death_signal(kernel, 0);
     return result;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/cpulist.h"
+#include "crash.h"
 #include "team.h"
 
 static struct team *counting;              /* the team with counters open, */
@@ -35,6 +36,7 @@ static void *work(void *argument)
     struct team_thread *thread = argument;
     struct team *team = thread->team;
     unsigned seen = 0;
+    crash_take_stack();
     pthread_mutex_lock(&team->mutex);
     for (;;) {
         while (team->generation == seen && !team->ending)

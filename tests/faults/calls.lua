@@ -45,6 +45,7 @@ M.WAYS = {
   socketpair = "EMFILE ENOMEM", send = "EINTR EPIPE ENOMEM ECONNRESET SHORT LATE",
   recv = "EINTR ECONNRESET ENOMEM ZERO SHORT LATE", shutdown = "ENOTCONN",
   poll = "EINTR ENOMEM ZERO LATE", ppoll = "EINTR ENOMEM ZERO LATE",
+  epoll_create1 = "EMFILE ENOMEM", epoll_ctl = "ENOMEM ENOSPC", epoll_wait = "EINTR",
   -- processes and threads
   posix_spawn = "EAGAIN ENOMEM ENOENT EACCES", clone = "EAGAIN ENOMEM ENOSYS EPERM LATE",
   waitid = "EINTR ECHILD", wait4 = "EINTR ECHILD", waitpid = "EINTR ECHILD", kill = "EPERM ESRCH",
@@ -80,6 +81,7 @@ M.LEFT = {
   fileno = "fails for a wrong argument alone", dirfd = "fails for a wrong argument alone",
   ftello64 = "a position that fseeko has found", getc = "reads what fread and fgets read: fails as they do",
   localtime_r = "without its file the time zone is UTC", mktime = "without its file the time zone is UTC",
+  sigaltstack = "without it a kernel whose stack is full is told of by its signal alone",
   raise = "a signal to oneself", fork = "in place of clone, under valgrind alone",
   __isoc99_fscanf = "ends what a killed command left, until there is nothing",
   nanosleep = "waits again where it was interrupted",

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -47,6 +48,7 @@
     X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
     X(pipe2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
+    X(epoll_create1) X(epoll_ctl) X(epoll_wait) \
     X(posix_spawn) X(clone) X(waitid) X(wait4) X(waitpid) X(kill) X(pthread_create) \
     X(child_execve) X(child_dup3) X(child_setpgid) X(child_chdir) X(child_sched_setaffinity) X(child_personality) \
     X(sched_setaffinity) X(sched_getaffinity) X(personality) X(getrlimit) X(setrlimit) X(setitimer) X(prctl) \
@@ -166,6 +168,9 @@ FAILS(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, optio
 FAILS(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask),
       (fds, count, limit, mask))
 FAILS(int, poll, (struct pollfd *fds, nfds_t count, int limit), (fds, count, limit))
+FAILS(int, epoll_create1, (int flags), (flags))
+FAILS(int, epoll_ctl, (int fd, int operation, int other, struct epoll_event *event), (fd, operation, other, event))
+FAILS(int, epoll_wait, (int fd, struct epoll_event *events, int most, int limit), (fd, events, most, limit))
 FAILS(off_t, lseek, (int fd, off_t place, int whence), (fd, place, whence))
 FAILS(int, ftruncate, (int fd, off_t bytes), (fd, bytes))
 FAILS(int, flock, (int fd, int how), (fd, how))

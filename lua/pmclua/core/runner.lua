@@ -13,7 +13,7 @@ M.OUTPUT = { null = C.PMCLUA_TO_NULL, inherit = C.PMCLUA_TO_INHERIT, capture = C
 local OUTCOMES = {
   [C.PMCLUA_DONE] = "done", [C.PMCLUA_SIGNALLED] = "signalled", [C.PMCLUA_TIMED_OUT] = "timed-out",
   [C.PMCLUA_NOT_STARTED] = "not-started", [C.PMCLUA_NOT_COUNTED] = "not-counted", [C.PMCLUA_QUIT] = "quit",
-  [C.PMCLUA_MISSED] = "missed",
+  [C.PMCLUA_MISSED] = "missed", [C.PMCLUA_CRASHED] = "crashed",
 }
 
 -- What was being done when a repetition could not be started: of a workload, and of following regions.
@@ -80,10 +80,13 @@ Runner.__index = Runner
 --- Starts a runner. Returns it, or nil, errno name, number.
 ---@param path string its executable
 ---@param layout? { padding?: integer, fixed_addresses?: boolean } of its environment and addresses
-function M.runner(path, layout)
+---@param under? string[] what it is started by: a debugger and its arguments
+function M.runner(path, layout, under)
   layout = layout or {}
   local handle = ffi.new "struct pmclua_runner *[1]"
-  local result = C.pmclua_runner_start(handle, path, layout.padding or 0, layout.fixed_addresses and 1 or 0)
+  local words = under and ffi.new("const char *[?]", #under + 1, under)
+  local result = C.pmclua_runner_start(handle, ffi.new("struct pmclua_start", { path = path, under = words,
+    padding = layout.padding or 0, fixed_addresses = layout.fixed_addresses and 1 or 0 }))
   if result < 0 then return refused(result) end
   local function finalize(runner)
     local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
@@ -97,6 +100,12 @@ local function runner_handle(runner)
 end
 
 function Runner:pid() return C.pmclua_runner_pid(runner_handle(self)) end
+
+--- Stops it and what it has started until it is sent something, or is to end.
+function Runner:pause() C.pmclua_runner_pause(runner_handle(self)) end
+
+--- Kills what it has started.
+function Runner:end_descendants() C.pmclua_runner_end_descendants(runner_handle(self)) end
 
 --- True, or nil and "EPIPE" when the runner has ended.
 function Runner:send(message)
@@ -129,6 +138,9 @@ local function result_table(result)
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
     regions = result.region_u64s > 0
       and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
+    crash = outcome == "crashed" and { file = ffi.string(text, result.output_bytes),
+      offset = exact(result.fault_offset), address = result.fault_known ~= 0 and exact(result.fault_address)
+      or nil } or nil,
     failure = outcome == "not-counted" and core.private_failure_table(result.failure) or nil,
   }
 end

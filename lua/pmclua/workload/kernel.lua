@@ -182,8 +182,9 @@ end
 function Kernel:complaint(result)
   local what = "the kernel " .. self.name
   if result.lost then return ("%s was cut off: %s"):format(what, result.lost) end
-  if result.outcome == "signalled" then return ("%s was ended by %s"):format(what,
-    core.signal_name(result.signal))
+  if result.outcome == "signalled" then
+    local where = result.crash and require("pmclua.workload.crash").words(result.crash) or ""
+    return ("%s was ended by %s%s"):format(what, core.signal_name(result.signal), where)
   elseif result.outcome == "quit" then return ("%s called exit(%d)"):format(what, result.exit)
   elseif result.outcome == "timed-out" then return what .. " ran into its time limit"
   elseif result.outcome == "not-started" then

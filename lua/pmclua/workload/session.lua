@@ -45,8 +45,9 @@ end
 local function host_of(self, job)
   if not job.in_runner or job.is_empty then return self.common end
   if not self.own[job.workload] then
-    self.own[job.workload] = self.common.is_unused and self.common or new_host()
-    if self.common.is_unused then self.common = new_host() end
+    local is_ahead = self.common.is_unused and not self.debugger
+    self.own[job.workload] = is_ahead and self.common or new_host()
+    if is_ahead then self.common = new_host() end
   end
   return self.own[job.workload]
 end
@@ -55,7 +56,7 @@ end
 ---@return pmclua.Session
 function session.new()
   return setmetatable({ definitions = {}, common = new_host(), own = {},
-    starts_threads = {},
+    starts_threads = {}, debugger = require("pmclua.workload.crash").debugger(),
     next_id = 1, sequence = 0, idle = function() end }, Session)
 end
 
@@ -106,15 +107,23 @@ local function has_layout(host, layout)
   return host.layout.padding == layout.padding and host.layout.fixed_addresses == layout.fixed_addresses
 end
 
+-- What a kernel has left running in its runner (threads, timers, processes) must not run beside another.
+local function rest(self, host)
+  if self.debugger then return end
+  if host and host.runner and host ~= self.common and not host.is_unused then host.runner:pause() end
+end
+
 local function start(self, job)
   local layout, host = job.in_runner and job.layout or {}, host_of(self, job)
+  if self.host ~= host then rest(self, self.host) end
   self.host = host
   if job.workload and not job.is_empty then host.is_unused = false end
   if host.runner and has_layout(host, layout) then return end
   finish(host)
   local path = paths.runner()
-  local runner, _, errnum = core.runner(path, layout)
-  if not runner then error(explain.system(errnum, "start the runner", path), 0) end
+  local under = host ~= self.common and self.debugger or nil
+  local runner, _, errnum = core.runner(path, layout, under)
+  if not runner then error(explain.system(errnum, "start the runner", under and under[1] or path), 0) end
   host.runner, host.sent, host.ready, host.layout = runner, {}, {}, layout
 end
 
@@ -142,6 +151,7 @@ end
 --- How a run ended whose runner did: by a signal of its own, or by exit. A kernel does that to its runner;
 --- of a command nothing is known then, nor where we ended the runner because of `lost`.
 local function death(self, job, outcome, kill, lost)
+  if job.in_runner and kill then self.host.runner:end_descendants() end
   local exit, signal = self.host.runner:finish(kill)
   self.host.runner = nil
   -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
@@ -156,6 +166,14 @@ local function death(self, job, outcome, kill, lost)
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
   return { outcome = outcome, lost = lost, exit = exit, signal = signal, readings = {}, threads = 0,
     output = "", errors = "" }
+end
+
+-- A kernel's crash: its runner dies of the signal when it is let go.
+local function crash(self, job, told)
+  self.host.runner:end_descendants()
+  local result = death(self, job, nil, false)
+  result.outcome, result.signal, result.lost, result.crash = "signalled", told.signal, nil, told.crash
+  return result
 end
 
 local LAYOUT_NUMBERS = { "padding", "stack_offset", "cold_bytes", "node" }
@@ -235,7 +253,9 @@ local function receive(self, job, left)
     if left > 1 and core.interrupts() == 1 and not self.stopping then ask_to_stop(self) end
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- What answers another run is none of ours: a child that a kernel forked may say anything.
-    if result and result.sequence == self.sequence then return result end
+    if result and result.sequence == self.sequence then
+      return result.outcome == "crashed" and crash(self, job, result) or result
+    end
     if result and result.sequence == self.stopping then
       self.sequence = self.stopping
       return { outcome = "stopped" }
