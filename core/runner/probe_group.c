@@ -169,14 +169,13 @@ static int fill_group(struct probes *probes, struct probe_group *group, const st
 
 int probe_group_open(struct probes *probes, int source, int cpu, const struct refusal *refusal)
 {
-    struct probe_group *group = &probes->group[probes->groups];
-    *group = (struct probe_group){ .source = source, .cpu = cpu };
-    int result = fill_group(probes, group, refusal);
+    struct probe_group group = { .source = source, .cpu = cpu };
+    int result = fill_group(probes, &group, refusal);
     if (is_missing(result)) {
         *refusal->stage = PMCLUA_STAGE_NONE;
-        probe_group_close(group);
+        probe_group_close(&group);
         return result == -ENODEV ? NO_CPU : NO_THREAD;
     }
-    probes->groups++;
+    probes->group[probes->groups++] = group;
     return result;
 }

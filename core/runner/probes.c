@@ -20,13 +20,6 @@
 #include "probe_group.h"
 #include "probes.h"
 
-int probes_are_inherited(const struct probes *probes) { return probes->path == PMCLUA_REGIONS_ALL_THREADS; }
-
-int probes_ring_count(const struct probes *probes)
-{
-    return probes_are_inherited(probes) ? probes->cpus : probes->target.count;
-}
-
 /* Whether samples of inherited events hold each thread's own counts (6.12). */
 static int can_follow_threads(const struct probes *probes)
 {

@@ -47,14 +47,22 @@ struct probes {
     uint32_t id_mask;
 };
 
+/* Whether threads and children are followed, too. */
+static inline int probes_are_inherited(const struct probes *probes)
+{
+    return probes->path == PMCLUA_REGIONS_ALL_THREADS;
+}
+
+/* How many rings there will be: one a CPU, or one a thread. */
+static inline int probes_ring_count(const struct probes *probes)
+{
+    return probes_are_inherited(probes) ? probes->cpus : probes->target.count;
+}
+
 /* Opens probes and counting events, stopped. On failure nothing is open, and either `failure` is filled
  * (its event was refused) or *stage says what was being done. Threads that end meanwhile are left out. */
 int  probes_open(struct probes *probes, struct region_set *regions, const struct event_set *set,
                  const struct probe_target *target, struct pmclua_failure *failure, enum pmclua_stage *stage);
-/* Whether threads and children are followed, too. */
-int  probes_are_inherited(const struct probes *probes);
-/* How many rings there will be: one a CPU, or one a thread. */
-int  probes_ring_count(const struct probes *probes);
 /* Which event wrote a record; NULL: none of ours. */
 const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group);
 /* Starts or stops counting and sampling. */
