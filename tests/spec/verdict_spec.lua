@@ -360,12 +360,12 @@ describe("a gate", function()
   it("fails as a whole where one limit fails, before one that is uncountable", function()
     local pass, fail, unknown = { state = "pass" }, { state = "fail" }, { state = "uncountable" }
     local undecided = { state = "undecided" }
-    assert.equal("pass", verdict.together { pass, pass })
-    assert.equal("uncountable", verdict.together { pass, unknown })
-    assert.equal("fail", verdict.together { unknown, fail, pass })
-    assert.equal("uncountable", verdict.together { unknown, undecided, pass })
-    assert.equal("undecided", verdict.together { undecided, pass })
-    assert.equal("uncountable", verdict.together {})
+    assert.equal("pass", verdict.gravest { pass, pass })
+    assert.equal("uncountable", verdict.gravest { pass, unknown })
+    assert.equal("fail", verdict.gravest { unknown, fail, pass })
+    assert.equal("uncountable", verdict.gravest { unknown, undecided, pass })
+    assert.equal("undecided", verdict.gravest { undecided, pass })
+    assert.equal("uncountable", verdict.gravest {})
   end)
 end)
 

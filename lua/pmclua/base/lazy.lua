@@ -22,21 +22,21 @@ end
 ---
 ---     lazy.fields(M, { ["pmclua.stats.rank"] = { "spearman", ranks = "of" } })     M.ranks is their `of`
 ---@param module table
----@param rooms table<string, string[]> other module to the fields that are taken from it
+---@param sources table<string, string[]> other module to the fields that are taken from it
 ---@return table module
-function M.fields(module, rooms)
-  local places, names = {}, {}
-  for room, fields in pairs(rooms) do
+function M.fields(module, sources)
+  local field_sources, names = {}, {}
+  for source, fields in pairs(sources) do
     for name, field in pairs(fields) do
       if type(name) == "number" then name = field end
-      places[name], names[#names + 1] = { room, field }, name
+      field_sources[name], names[#names + 1] = { source, field }, name
     end
   end
   return setmetatable(module, {
     __index = function(table, name)
-      local place = places[name]
-      if not place then return nil end
-      local value = require(place[1])[place[2]]
+      local from = field_sources[name]
+      if not from then return nil end
+      local value = require(from[1])[from[2]]
       rawset(table, name, value)
       return value
     end,

@@ -156,7 +156,7 @@ Counts.__sub = function(later, earlier)
   if enabled < times_of(earlier) and not reading.is_lost(enabled, running) then
     explain.misuse("counts are subtracted from later ones: later - earlier", 2)
   end
-  local buffer = group.handle and group.handle:room() or group.no_room
+  local buffer = group.handle and group.handle:room() or group.empty_buffer
   if group.handle then group.handle:subtract(rawget(earlier, BUFFER), rawget(later, BUFFER), buffer) end
   return new_counts(group, buffer, rawget(later, OFFSET))
 end

@@ -46,7 +46,7 @@ local function events_of(spec)
 end
 
 -- The members of a perf group have their words from `base` (from 0) on: enabled, running, values.
-local function assign_words(self, indices, base)
+local function assign_offsets(self, indices, base)
   for k, index in ipairs(indices) do
     self.list[index].times, self.list[index].word = base + 1, base + 2 + k
   end
@@ -110,7 +110,7 @@ function group.over(events, groups, handle)
     self.places[event.field], self.places[event.name] = place, place
   end
   for i, its_group in ipairs(groups) do
-    assign_words(self, its_group.events, self.watch and self.watch:group_offset(i) or 0)
+    assign_offsets(self, its_group.events, self.watch and self.watch:group_offset(i) or 0)
   end
   return self
 end
@@ -177,18 +177,18 @@ function Group:stop()
   return self
 end
 
--- Stands for the words of a group in which nothing could be opened.
-local function empty_room(self)
-  self.no_room = self.no_room or require("pmclua.core").empty_room()
-  return self.no_room
+-- Stands for the reading of a group in which nothing could be opened.
+local function empty_buffer(self)
+  self.empty_buffer = self.empty_buffer or require("pmclua.core").empty_room()
+  return self.empty_buffer
 end
 
 local function snapshot(self)
-  if not self.handle then return empty_room(self) end
-  local room = self.handle:room()
-  local ok, code, errnum = self.handle:read_into(room)
+  if not self.handle then return empty_buffer(self) end
+  local buffer = self.handle:room()
+  local ok, code, errnum = self.handle:read_into(buffer)
   check(ok, code, errnum, "read")
-  return room
+  return buffer
 end
 
 --- Reads all members at once: counts since the group was opened. Subtract two for what lies between.

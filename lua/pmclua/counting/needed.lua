@@ -1,4 +1,4 @@
---- bring.lua: the events that formulae need and the script did not name.
+--- needed.lua: the events that formulae need and the script did not name.
 --
 -- Invariant: after `events` every name of a formula is an event, a factor, a metric or `iterations`. What
 -- this machine has no event for is an event without a number, and why, where a named metric asks for it;
@@ -119,7 +119,7 @@ local function add_metrics(declaration)
   end
 end
 
-local function bring_named(declaration, have, metric)
+local function add_for_named(declaration, have, metric)
   local first_why
   for _, spec in ipairs(metric.events) do
     local ok, why = add_spec(declaration, have, spec)
@@ -130,7 +130,7 @@ local function bring_named(declaration, have, metric)
   end
 end
 
-local function bring_own(declaration, have, item, wrong)
+local function add_for_own(declaration, have, item, wrong)
   for _, field in ipairs(item.formula.needs) do
     local is_there = have[field] or add_spec(declaration, have, field:gsub("_", "-"), field)
       or add_spec(declaration, have, field)
@@ -171,8 +171,8 @@ function M.events(declaration, wrong)
   add_metrics(declaration)
   local have = known_names(declaration)
   for _, item in ipairs(formulae(declaration)) do
-    if item.formula.events then bring_named(declaration, have, item.formula)
-    else bring_own(declaration, have, item, wrong) end
+    if item.formula.events then add_for_named(declaration, have, item.formula)
+    else add_for_own(declaration, have, item, wrong) end
   end
   bind_sums(declaration)
 end

@@ -142,15 +142,15 @@ function check.workloads(value, wrong)
   for i, item in ipairs(keys) do
     local name
     if #value == 0 then name, item = item, value[item] end
-    local made, why = workload.from(item, name)
-    if made then
-      list[#list + 1] = made
+    local one, why = workload.from(item, name)
+    if one then
+      list[#list + 1] = one
       -- Functions have no name of their own; at the prompt all stand in line 1.
-      if made.kind == "function" and not name then made.name = another_name(made.name, seen) end
-      if seen[made.name] then
-        wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", made.name)
+      if one.kind == "function" and not name then one.name = another_name(one.name, seen) end
+      if seen[one.name] then
+        wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", one.name)
       end
-      seen[made.name] = true
+      seen[one.name] = true
     else
       wrong("workload %d: %s", i, why)
     end
@@ -346,9 +346,9 @@ end
 
 local function hook(value, wrong, key)
   if type(value) == "function" then return value end
-  local made, why = require("pmclua.workload").from(value)
-  if not made then wrong("%s is a function or a command: %s", key, why) end
-  return made
+  local command, why = require("pmclua.workload").from(value)
+  if not command then wrong("%s is a function or a command: %s", key, why) end
+  return command
 end
 check.setup, check.prepare, check.conclude, check.cleanup = hook, hook, hook, hook
 

@@ -311,7 +311,7 @@ function M.check(result, options)
   local runs = all_runs(baselines, result)
   local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
   local rows = rows_of(result, baselines, runs, gated, limits, options)
-  return setmetatable({ state = check.together(rows), results = rows, result = result,
+  return setmetatable({ state = check.gravest(rows), results = rows, result = result,
     baselines = baselines }, Gate)
 end
 

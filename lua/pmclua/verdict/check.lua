@@ -226,7 +226,7 @@ local GRAVITY = { pass = 1, undecided = 2, uncountable = 3, fail = 4 }
 --- else one undecided is undecided. Where nothing was checked, nothing holds: uncountable.
 ---@param results { state: pmclua.State }[]
 ---@return pmclua.State
-function M.together(results)
+function M.gravest(results)
   local state = results[1] and "pass" or "uncountable"
   for _, result in ipairs(results) do
     if GRAVITY[result.state] > GRAVITY[state] then state = result.state end

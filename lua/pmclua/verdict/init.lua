@@ -1,7 +1,7 @@
---- verdict.lua: what comparisons, predictions and limits conclude, and when there is enough to tell.
+--- verdict/init.lua: what comparisons, predictions and limits conclude, and when there is enough to tell.
 --
 -- Invariant: words follow from intervals against margins; the levels of several intervals are corrected
--- so that together they hold. Its rooms: verdict/compare.lua two cells, verdict/check.lua what passes or
+-- so that together they hold. Its modules: verdict/compare.lua two cells, verdict/check.lua what passes or
 -- fails, verdict/stop.lua when to stop repeating.
 
 local lazy = require "pmclua.base.lazy"
@@ -13,7 +13,7 @@ local M = {}
 lazy.fields(M, {
   ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
     "pair" },
-  ["pmclua.verdict.check"] = { "expect", "gate", "judge", "together" },
+  ["pmclua.verdict.check"] = { "expect", "gate", "judge", "gravest" },
   ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
 })
 

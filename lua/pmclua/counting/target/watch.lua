@@ -222,7 +222,7 @@ local function switch(self, method)
   return true
 end
 
--- Reads a member into its own room, which keeps what it had where it can no longer be read.
+-- Reads a member into its own buffer, which keeps what it had where it can no longer be read.
 local function read_member(self, member)
   local ok, state = member.handle:read_into(member.reading)
   if state == "apart" then self.hotplug.gone[member.place.cpu] = true end
@@ -296,7 +296,7 @@ function Watch:stop()
   return switch(self, "stop")
 end
 
---- Room for one reading: the sum first, then each part. Each is the groups' words one after the other:
+--- A buffer for one reading: the sum first, then each part. Each is the groups' words one after the other:
 --- enabled ns, running ns, values.
 function Watch:room() return binding.room(self.width * (1 + #self.parts)) end
 
@@ -309,27 +309,27 @@ function Watch:part_offset(number) return self.width * number end
 function Watch:group_offset(number) return self.offsets[number] end
 
 -- A count that is known to be partial is none.
-local function lose_all(self, room)
+local function lose_all(self, buffer)
   for part = 0, #self.parts do
     for i, group in ipairs(self.groups) do
-      binding.lose(room, self.width * part + self.offsets[i], 2 + #group.attrs)
+      binding.lose(buffer, self.width * part + self.offsets[i], 2 + #group.attrs)
     end
   end
 end
 
---- Reads all groups into `room`: true.
-function Watch:read_into(room)
+--- Reads all groups into `buffer`: true.
+function Watch:read_into(buffer)
   assert_open(self)
   look(self)
-  binding.clear(room, self.width * (1 + #self.parts))
+  binding.clear(buffer, self.width * (1 + #self.parts))
   for _, member in ipairs(self.members) do
     read_member(self, member)
-    if not member.place.is_apart then binding.add(room, member.at, member.reading, member.words) end
+    if not member.place.is_apart then binding.add(buffer, member.at, member.reading, member.words) end
     if member.part then
-      binding.add(room, self.width * member.part + member.at, member.reading, member.words)
+      binding.add(buffer, self.width * member.part + member.at, member.reading, member.words)
     end
   end
-  if self.dropped:look() then lose_all(self, room) end
+  if self.dropped:look() then lose_all(self, buffer) end
   return true
 end
 
