@@ -1,9 +1,9 @@
---- reading.lua: what a reading says: the rule from a raw count and its times to a value, its status and its cause.
+--- reading.lua: how a raw count and its times become a value with a status.
 --
--- Invariant: what was not counted is nil with a cause, and never 0. A count is scaled where other events had the
--- counters for a part of the time. An event of one kind of core of a hybrid CPU (core_cpus) never is: where the
--- program ran on such cores, it was counted. Times are nanoseconds that the event was enabled, and of these on the
--- PMU (running); without times a count is of all the time.
+-- Invariant: what was not counted is nil with a cause, never 0. A count is scaled where the event was on the PMU for
+-- only part of the time that it was enabled. An event of one kind of core of a hybrid CPU (core_cpus) is not scaled:
+-- it counted whenever the program ran on such cores. Times are nanoseconds, enabled and (on the PMU) running; a
+-- count without times was counted throughout.
 
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
 
@@ -14,7 +14,7 @@ local M = {}
 
 -- ---- times -----------------------------------------------------------------------------------------------
 
---- Whether a pinned group lost its place on the PMU: then nothing that it counted is known (core/pmclua.h).
+--- Whether a pinned group lost its place on the PMU (core/pmclua.h). Its counts are useless then.
 ---@param enabled number? ns
 ---@param running number? ns
 ---@return boolean
@@ -34,7 +34,7 @@ local function why_never_on(event, enabled)
   return event.core_cpus and "not-there" or "never-on"
 end
 
---- What the times of an event say of its count.
+--- How an event was counted, by its times.
 ---@param event pmclua.Event or the header's entry of one
 ---@param enabled number|ffi.cdata*|nil ns
 ---@param running number|ffi.cdata*|nil ns
@@ -66,13 +66,13 @@ local function must_advance(event)
   return event.pmu == "msr" and ADVANCING_MSR[tonumber(attr.config or 0)] == true
 end
 
---- Whether a count of the event may be too small to be one: a time that Linux samples is not known below a tick,
---- and a counter that must advance and stood still did not count (virtual machines show such, and do not run them).
+--- Whether a count of the event can be too small to be true: a time that Linux samples is not known below a tick,
+--- and a counter that must advance but stood still did not count (virtual machines show such counters).
 ---@param event pmclua.Event or the header's entry of one
 ---@return boolean
 function M.may_be_too_small(event) return event.grain_ns ~= nil or must_advance(event) end
 
---- A raw count, unless it is too small to be one.
+--- A raw count; nil where it is too small to be true.
 ---@param event pmclua.Event or the header's entry of one
 ---@param raw number|ffi.cdata*|false|nil
 ---@return number|ffi.cdata*|nil
@@ -82,9 +82,9 @@ function M.known(event, raw)
   return (raw ~= 0 or not must_advance(event)) and raw or nil
 end
 
---- Whether nothing says that the PMU has the event's code. A PMU of Arm opens a code that it lacks and counts 0:
---- where all that was read is 0 the status is "unverified", and the cause "only-zeros". Any other count shows that
---- the code is there, and then its zeros are counts, too.
+--- Whether the PMU may lack the event's code. Arm PMUs open a code that they lack and count 0: where every reading
+--- is 0 the status is "unverified" and the cause "only-zeros". Any other count shows that the PMU has the code, and
+--- then its zeros are counts, too.
 ---@param event pmclua.Event or the header's entry of one
 ---@return boolean
 function M.is_unverified(event) return event.verified == false end
@@ -114,8 +114,8 @@ function M.of(event, raw, enabled, running, elsewhere, at)
   return status == "scaled" and value / share or value, status, share
 end
 
---- Of an event of one kind of core: a function that says of a reading whether the program was on the other kinds
---- all the time, so that 0 is its count; nil for any other event.
+--- For an event of one kind of core: a function that tells of a reading whether the program ran on another kind all
+--- the time, so that 0 is the event's count. Nil for any other event.
 ---@param event pmclua.Event or the header's entry of one
 ---@param events table[] the list that it is of
 ---@param read fun(index: integer, at: any): number?, number?, number?  raw count, enabled and running of an event

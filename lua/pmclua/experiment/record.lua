@@ -1,4 +1,4 @@
---- record.lua: what a runner (or this process) answered, as the record that travels.
+--- record.lua: turns what a runner (or this process) measured into the record that is stored.
 
 local reading = require("pmclua.base.lazy").module "pmclua.counting.reading"
 

@@ -82,7 +82,8 @@ local function add_count(block, event, i, value, enabled, running)
   column[i] = ran and value ~= nil and value or false
 end
 
--- How long a command's events were enabled: its groups are so alike, but one that lost its place on the PMU.
+-- How long a command's events were enabled: the longest of its groups, without those that lost their place on
+-- the PMU.
 local function enabled_of(record)
   local longest = false
   for event, enabled in pairs(record.enabled or {}) do

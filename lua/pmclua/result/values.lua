@@ -10,8 +10,8 @@ local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
 
-local NEVER_ON = "the target never ran meanwhile"
-local NO_PEAK = "known of commands alone, and only above the runner's own (some 2 MB)"
+local TARGET_NEVER_RAN = "the target never ran meanwhile"
+local NO_PEAK_MEMORY = "known of commands alone, and only above the runner's own (some 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 
@@ -42,8 +42,8 @@ local function column_in(cell, event, pass)
     whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted" }
 end
 
--- The pass that an event's values are of: the first that has some. Others (of anchors) tell whether the
--- passes agree.
+-- The pass that supplies an event's values: the first that has some. Events in several passes (anchors) show
+-- whether the passes agree.
 local function column_of(cell, event)
   local first
   for _, pass in ipairs(event.passes) do
@@ -56,7 +56,7 @@ local function column_of(cell, event)
   return first
 end
 
--- Whether all that was read is 0, of a code that nothing vouches for.
+-- Whether every reading is 0, of a code that the PMU may not have.
 local function is_doubtful(event, column)
   if not reading.is_unverified(event) then return false end
   local has_zero = false
@@ -68,7 +68,8 @@ local function is_doubtful(event, column)
   return has_zero
 end
 
--- Gives value, status and share of the time of the whole of a repetition; without a value its cause, too.
+-- A function from a repetition to the value of all of it, its status and share of the time; without a value also
+-- the cause.
 local function whole_reader(event, column)
   local counts, partial, elsewhere = column.counts, column.partial, column.elsewhere
   local whole = column.whole
@@ -80,7 +81,7 @@ local function whole_reader(event, column)
   end
 end
 
--- The points of a column and the line through them, made once; no line and why where there is none.
+-- The points of a column and the line through them, fitted once; where there is no line, why.
 local function fit_of(cell, key, block, whole)
   local lines = cell.lines[key] or {}
   cell.lines[key] = lines
@@ -92,8 +93,8 @@ local function fit_of(cell, key, block, whole)
   return lines[block]
 end
 
--- The same, per iteration where the workload is a kernel; nil and why where the cell is fitted and there is no
--- line.
+-- The same per iteration, where the workload is a kernel. Nil and why where the cell needs a fitted line and has
+-- none.
 local function as_values(cell, key, block, whole)
   if cell.per ~= "iteration" then return whole end
   local fit = cell.fitted and fit_of(cell, key, block, whole)
@@ -110,7 +111,7 @@ local function value_reader(cell, event, column)
   return as_values(cell, event.field, column.block, whole_reader(event, column))
 end
 
--- A command always runs; of a target the remarks tell.
+-- Whether Linux dropped the events: a command always runs, so it did; for a target, the remarks say so.
 local function was_dropped(cell)
   if not cell.result.header.target then return cell.kind == "command" end
   for _, remark in ipairs(cell.result.remarks or {}) do
@@ -119,14 +120,14 @@ local function was_dropped(cell)
   return false
 end
 
--- Without a cause there is no repetition of it.
+-- No cause: the event was in no repetition.
 local function why_absent(cell, event, cause)
   if event.why and (event.status or not cause) then return event.why end
   if cause == "never-enabled" then
-    return was_dropped(cell) and dropped.WHY or NEVER_ON
+    return was_dropped(cell) and dropped.WHY or TARGET_NEVER_RAN
   end
   local is_peak = event.tool == "max_rss_bytes" and (not cause or cause == "no-reading")
-  return is_peak and NO_PEAK or reading.why(event, cause or "no-reading")
+  return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end
 
 -- Whether a count of this status is what was read, not an estimate.
@@ -153,8 +154,8 @@ function Collector:take(i, value, status, ran, cause)
   self.ran_sum = self.ran_sum + ran
 end
 
--- Itself, or empty where half of all may be missing because they were too small: those that are left are no fair
--- choice of all, and the median is too small to be known as well.
+-- Itself; empty where half of the values or more are missing and may have been too small: the rest would be a
+-- biased sample, and the median is too small to be known as well.
 function Collector:fair(may_be_too_small)
   if not may_be_too_small or self.missing < #self.list then return self end
   local none = collect(self.block)
@@ -162,7 +163,7 @@ function Collector:fair(may_be_too_small)
   return none
 end
 
--- `status` and `why` are for the case that there is no value.
+-- `status` and `why` apply where there is no value.
 function Collector:finish(status, why)
   local n = #self.list
   local values = { list = self.list, rows = self.rows, block = self.block, missing = self.missing,
@@ -375,10 +376,10 @@ end
 
 -- What a metric of slopes is computed from: the lines of its events, and of the time if it takes that.
 local function estimate_of(cell, metric, events, columns, base)
-  local estimate, place = { points = {}, lines = {} }, {}
+  local estimate, line_of = { points = {}, lines = {} }, {}
   local function add(name, fit)
     local at = #estimate.lines + 1
-    estimate.points[at], estimate.lines[at], place[name] = fit.points, fit.line, at
+    estimate.points[at], estimate.lines[at], line_of[name] = fit.points, fit.line, at
   end
   for i, event in ipairs(events) do
     add(event.field, fit_of(cell, event.field, columns[i].block, whole_reader(event, columns[i])))
@@ -389,7 +390,7 @@ local function estimate_of(cell, metric, events, columns, base)
   function estimate.compute(slopes)
     return metric.evaluate(lookup_of(cell, function(name)
       if name == "iterations" then return 1 end
-      return place[name] and slopes[place[name]]
+      return line_of[name] and slopes[line_of[name]]
     end))
   end
   return estimate
