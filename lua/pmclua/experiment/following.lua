@@ -1,7 +1,7 @@
 --- following.lua: repetitions whose parts are the calls of functions: regions = { "compute", "lib.so:f*" }.
 --
--- The whole run is counted beside them by the same events. A region's record has the sum of a run's
--- outermost calls, and their number as iterations; or, with `entries`, each call is a record of its own.
+-- The whole run is counted, too, by the same events. A region's record has the sum over the outermost calls of a
+-- run, and their number as iterations; with `entries`, each call is a record of its own.
 
 local probe_kind = require "pmclua.event.probe_kind"
 local parts = require "pmclua.experiment.parts"
@@ -41,7 +41,7 @@ function M.regions(value)
   mistakes[#mistakes + 1] = wrong_entries
   if #mistakes > 0 then return nil, table.concat(mistakes, "; ") end
   if entries == true then entries = ENTRIES end
-  -- Otherwise nobody asks for single calls.
+  -- Without entries nobody asks for single calls.
   spec.keep = spec.keep or entries or 0
   return setmetatable({ kind = "functions", spec = spec, entries = entries }, Regions)
 end
@@ -79,7 +79,7 @@ function Following:workload(workload)
   return mine
 end
 
---- The run itself is counted, too.
+--- Whether the whole run is counted, too.
 function Following.counts_whole() return true end
 
 -- ---- parts of a repetition -----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ function Following:around(_, fn, cell)
   return result
 end
 
---- What is to be said of the regions, once each.
+--- Remarks on the regions, each once.
 ---@return string[]
 function Following:remarks() return self.said end
 

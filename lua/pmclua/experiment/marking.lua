@@ -1,7 +1,7 @@
 --- marking.lua: repetitions whose counts are those of the marks in the program (pmclua_mark.h).
 --
--- Each thread of the program counts itself. The whole run is counted beside it only by events that take
--- no counter of a PMU: others would take counters from the marks.
+-- Each thread of the program counts itself. The whole run is counted, too, but only by events that need no counter
+-- of a PMU: others would take counters from the marks.
 
 local marks = require "pmclua.workload.marks"
 local parts = require "pmclua.experiment.parts"
@@ -134,7 +134,7 @@ function Marking:around(pass, fn)
   return result
 end
 
---- What is to be said of the marks, once each.
+--- Remarks on the marks, each once.
 ---@return string[]
 function Marking:remarks() return self.said end
 

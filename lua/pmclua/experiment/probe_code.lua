@@ -1,9 +1,9 @@
---- probe_code.lua: functions with the first instruction and the return of others, as machine code: what probing
---- these costs is what probing those does. Linux carries out some instructions itself and steps over the rest
---- one by one, which takes ten times as long.
+--- probe_code.lua: writes functions, as machine code, that have the first instruction and the return of others, so
+--- that probing them costs the same. Linux emulates some probed instructions and single-steps the rest, which takes
+--- ten times as long.
 --
--- Such a function is the instruction, what restores the stack pointer, and the return. It is written in four
--- copies: to be probed at both ends, at its entry alone, and not at all; and the return alone, not probed.
+-- Such a function is the instruction, code that restores the stack pointer, and the return. It comes in four
+-- copies: one probed at both ends, one at its entry, one not at all; and the return alone, not probed.
 --
 -- Invariant: no function changes anything outside the process that runs it (core/runner/probed.c), and each returns
 -- whatever its instruction does, or that process dies.
@@ -90,7 +90,7 @@ local machine = ({ x64 = x86, arm64 = arm64 })[ffi_arch]
 ---@return boolean
 function M.is_known() return machine ~= nil end
 
---- In place of an instruction that must not be carried out: Linux does not carry it out itself, either.
+--- What replaces an instruction that must not be executed: one that Linux does not emulate, either.
 ---@return pmclua.core.Instruction
 function M.stand_in()
   local bytes = machine == x86 and "\72\131\236\8" or word(0xd10043ff)       -- sub $8, %rsp; sub sp, sp, #16
@@ -148,8 +148,8 @@ function M.write(kinds)
   for _, kind in ipairs(kinds) do
     kind.slot = #parts * M.SLOT
     for number_of = 0, M.COPIES - 1 do
-      local place, return_at = copy(kind, #parts * M.SLOT, code_bytes, number_of == M.BARE)
-      parts[#parts + 1] = place
+      local slot, return_at = copy(kind, #parts * M.SLOT, code_bytes, number_of == M.BARE)
+      parts[#parts + 1] = slot
       if number_of == M.FULL then kind.return_at = return_at end
     end
   end

@@ -2,8 +2,8 @@
 --
 --     local found = functions.find("lib.so:parse*", { program = "/usr/bin/xmllint" })
 --
--- Invariant: a function is never followed by half: every way out of it that can be known has its point; one
--- that cannot be followed raises a problem that says why and what to do.
+-- Invariant: no function is followed in part: each of its exits that can be found has a point. A function that
+-- cannot be followed raises a problem that says why and what to do.
 
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
@@ -24,7 +24,7 @@ local function exit_points(symbol, exits, path, region)
   for _, exit in ipairs(exits) do
     local kind = exit.tail and has_return and "tail" or "return"
     if exit.offset == symbol.offset then
-      -- Its only instruction is reached by every call, and ends each.
+      -- Its only instruction begins and ends each call.
       region.points = { { kind = "whole", file = path, offset = exit.offset } }
       table.insert(region.notes,
         "its first instruction leaves it: nothing is between its entry and its return")
@@ -62,10 +62,10 @@ end
 ---@field switches boolean? stacks of its program are known not to be its threads'
 ---@field notes string[] what a reader of its numbers should know
 
--- What starts a goroutine, which is in every program of Go.
+-- Every Go program has this function, which starts a goroutine.
 local function is_go(list) return #list:match "runtime.newproc" > 0 end
 
---- Whether stacks of a program are known not to be its threads'.
+--- Whether a program is known to switch stacks on its threads.
 ---@param program string? path
 ---@return boolean
 function M.switches_stacks(program)
@@ -87,7 +87,7 @@ local function region_of(list, symbol, path, options)
   return region
 end
 
---- Of several functions, one that cannot be followed is left out and not a reason to follow none.
+--- Of several functions, those that cannot be followed are left out, and the others are followed.
 local function add_region(regions, skipped, is_pattern, ...)
   if not is_pattern then
     regions[#regions + 1] = region_of(...)
@@ -101,25 +101,25 @@ end
 
 --- Regions of all functions that a name means. Raises a problem.
 ---@param spec string "compute", "ns::parse", "lib.so:parse*", "/path/of/file:f"
----@param place pmclua.functions.Image
+---@param image pmclua.functions.Image
 ---@param options? { returns?: "probe" }
 ---@return pmclua.Region[]
 ---@return pmclua.Problem[] skipped of a pattern: why functions were left out
-function M.find(spec, place, options)
+function M.find(spec, image, options)
   local file, name = files.split(spec)
-  local path = files.file(file, place)
+  local path = files.file(file, image)
   local list = files.of_file(path)
   local found, regions, skipped = signature.match(list, name), {}, {}
   local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
-    if symbol.imported and #found == 1 then named.raise_imported(symbol, path, place) end
+    if symbol.imported and #found == 1 then named.raise_imported(symbol, path, image) end
     if symbol.indirect and not is_pattern then named.raise_indirect(list, symbol) end
     if not symbol.imported and not symbol.indirect then
       add_region(regions, skipped, is_pattern, list, symbol, path, options or {})
     end
   end
   if #regions == 0 and skipped[1] then error(skipped[1], 0) end
-  if #regions == 0 then named.raise_unknown(list, path, name, file ~= nil, place) end
+  if #regions == 0 then named.raise_unknown(list, path, name, file ~= nil, image) end
   return regions, skipped
 end
 

@@ -3,7 +3,7 @@
 -- Each item is a function's name or pattern; or a table: { "compute", name = , returns = "probe" }, or
 -- { from = , to = , name = } for any two points: tracepoints, functions, "f+0x10", "f%return", "0xADDRESS".
 --
--- Invariant: whatever cannot be followed is refused before anything runs.
+-- Invariant: what cannot be followed is refused before anything runs.
 
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
@@ -117,11 +117,11 @@ local function returns_of(list, symbol, path, kind)
 end
 
 --- The points that one end of a region means. Raises a problem.
-local function ends(spec, kind, place)
+local function ends(spec, kind, image)
   if is_tracepoint(spec) then return tracepoint(spec, kind) end
   local file, name = files.split(spec)
   if name:find "^0x%x+$" then
-    local path = files.file(file, place)
+    local path = files.file(file, image)
     local offset = files.of_file(path):offset(core.u64(name))
     if not offset then
       problem("ENXIO", ("%s is in none of the code of %s"):format(name, text.safe(path)))
@@ -131,7 +131,7 @@ local function ends(spec, kind, place)
   local bare, suffix = spec:match "^(.-)(%%return)$"
   local base, plus = spec:match "^(.-)%+(0x%x+)$"
   if not base then base, plus = spec:match "^(.-)%+(%d+)$" end
-  local symbol, path, list = named.one(bare or base or spec, place)
+  local symbol, path, list = named.one(bare or base or spec, image)
   if suffix then return returns_of(list, symbol, path, kind) end
   local more = plus and tonumber(plus) or 0
   if more > 0 and more >= symbol.bytes then
@@ -141,25 +141,25 @@ local function ends(spec, kind, place)
   return { { kind = kind, file = path, offset = symbol.offset + more } }
 end
 
-local function pair_of(item, place)
+local function pair_of(item, image)
   local region = { name = item.name or item.from .. " … " .. item.to, notes = {}, points = {},
-    switches = functions.switches_stacks(place.program) }
+    switches = functions.switches_stacks(image.program) }
   for _, kind in ipairs { "from", "to" } do
-    for _, point in ipairs(ends(item[kind], kind, place)) do table.insert(region.points, point) end
+    for _, point in ipairs(ends(item[kind], kind, image)) do table.insert(region.points, point) end
   end
   return region
 end
 
 --- The regions that a checked spec means in a program. Raises a problem.
 ---@param spec pmclua.RegionSpec
----@param place pmclua.functions.Image
+---@param image pmclua.functions.Image
 ---@return pmclua.Region[]  `skipped`: problems of functions that patterns mean and that cannot be followed
-function M.find(spec, place)
+function M.find(spec, image)
   local list, seen = { skipped = {} }, {}
   for _, item in ipairs(spec.items) do
-    local found, skipped = { item.from and pair_of(item, place) or nil }, nil
+    local found, skipped = { item.from and pair_of(item, image) or nil }, nil
     if item.pattern then
-      found, skipped = functions.find(item.pattern, place, { returns = item.returns or spec.returns })
+      found, skipped = functions.find(item.pattern, image, { returns = item.returns or spec.returns })
     end
     for _, problem_of_one in ipairs(skipped or {}) do table.insert(list.skipped, problem_of_one) end
     for i, region in ipairs(found) do
@@ -240,12 +240,19 @@ function RegionCommand:problem(levels, session)
   if not ok then return why end
 end
 
+--- Adds regions to a definition, with what their spec says of all of them.
+---@param message pmclua.core.Message
+---@param spec pmclua.RegionSpec
+---@param list pmclua.Region[]
+function M.define(message, spec, list)
+  regions.define(message, list,
+    { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
+end
+
 --- Adds the command and its regions, with its levels filled in, to a definition.
 function RegionCommand:define(message, levels, options)
   self.command:define(message, levels, options)
-  local spec = self.spec
-  regions.define(message, self:regions(levels),
-    { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
+  M.define(message, self.spec, self:regions(levels))
 end
 
 --- Why the runner could not follow the regions: an error object; nil when it could, or when it was

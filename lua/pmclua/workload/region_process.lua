@@ -1,13 +1,12 @@
 --- region_process.lua: functions of a process that runs already, followed for a while: what
 --- `pmc.regions(pmc.pid(N), …)` runs.
 --
--- Its files are taken from where the process has them, also in another mount namespace, and also when they
--- were replaced on the disk since.
+-- Its files are found where the process has them: in its own mount namespace, and also when they were replaced on
+-- the disk meanwhile.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local region = require "pmclua.workload.region"
-local regions = require "pmclua.core.regions"
 local tasks = require "pmclua.host.tasks"
 
 local M = {}
@@ -64,11 +63,9 @@ end
 
 --- Adds it to a definition.
 function RegionProcess:define(message)
-  local spec = self.spec
   message:number("pid", self.pid)
   if self.duty then message:number("duty", self.duty):number("hit_ns", math.ceil(self.hit_ns or 0)) end
-  regions.define(message, self:regions(),
-    { one_thread = spec.threads == "one", keep = spec.keep, ring_bytes = spec.ring_bytes })
+  region.define(message, self.spec, self:regions())
 end
 
 --- What went wrong, in words; nil when nothing did.
