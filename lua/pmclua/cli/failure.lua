@@ -1,7 +1,7 @@
---- failure.lua: what an error that nothing caught says to a person, and the exit status it stands for.
+--- failure.lua: the message and exit status of an uncaught error.
 --
--- An object that prints itself is the user's mistake or the environment's refusal: a paragraph, without a
--- traceback. Anything else is a bug, of the script or of pmclua: a traceback of the script's frames.
+-- An error object that prints itself is the user's mistake or a refusal by the system: it is shown as a paragraph
+-- without traceback. Anything else is a bug in the script or in pmclua: the traceback shows the script's frames.
 
 local M = {}
 

@@ -1,7 +1,7 @@
---- gating.lua: the limits that a script declares, checked when its run has ended.
+--- gating.lua: checks the limits that a script declares, after its run.
 --
--- Limits that need no baseline are always checked; the others against stored results (`--gate FILE`) or against a
--- cell that ran in the same blocks (`against`, `--against CELL`).
+-- Limits without a baseline are always checked; the others against stored results (`--gate FILE`) or a cell of the
+-- same blocks (`against`, `--against CELL`).
 
 local M = {}
 

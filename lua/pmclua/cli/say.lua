@@ -1,5 +1,4 @@
---- say.lua: what a script says of itself on standard error, in the characters of the terminal, and how it ends
---- where it cannot do what it was asked.
+--- say.lua: a script's own messages on standard error, in the characters of the terminal, and its failures.
 
 local M = {}
 

@@ -1,4 +1,4 @@
---- counters.lua: what counts here, found by trying: kinds of events, PMUs, and how many counters a PMU has.
+--- counters.lua: finds by trying which kinds of events and PMUs count here, and how many counters a PMU has.
 
 local event = require "pmclua.event"
 local finding = require "pmclua.doctor.finding"

@@ -1,6 +1,6 @@
---- rights.lua: what this user may count, and what limits it: settings of the OS kernel and of this process.
+--- rights.lua: what this user may count: settings of Linux and limits of this process.
 --
--- Each check is a function of the machine that gives a finding, or nothing where there is nothing to say.
+-- Each check is a function of the machine that returns a finding, or nil.
 
 local finding = require "pmclua.doctor.finding"
 local text = require "pmclua.base.text"
@@ -23,7 +23,7 @@ end
 local DUMMY = { type = 1, config = 9, exclude_kernel = 1, exclude_hv = 1 }
 local HIGHEST = 2           -- level that Linux itself knows
 
--- A level, and what is said of one that has no meaning of its own here.
+-- The level in force, and a remark if this kernel treats the given one as another.
 local function level_in_force(machine, level)
   if level <= HIGHEST or machine:opens(DUMMY) ~= true then return level, "" end
   return HIGHEST, (", which this OS kernel takes for %d"):format(HIGHEST)

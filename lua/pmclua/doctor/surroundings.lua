@@ -1,5 +1,5 @@
---- surroundings.lua: what stands between a program and the PMU's numbers: virtual machines and containers,
---- who else holds counters, and what makes the same program's numbers differ from run to run.
+--- surroundings.lua: what affects a program's counts from outside: virtual machines and containers, other users of
+--- the counters, and what makes numbers vary from run to run.
 
 local finding = require "pmclua.doctor.finding"
 

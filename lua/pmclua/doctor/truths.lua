@@ -1,8 +1,8 @@
---- truths.lua: things whose counts are known, done and counted: which figures can be trusted here.
+--- truths.lua: does things whose counts are known and counts them, to see which events can be trusted here.
 --
--- Invariant: a truth holds where no repetition counted less than what was done, and one counted exactly that.
--- What else runs here can only add (a preemption, a fault of the first run): it is said how often it did, and
--- where it did each time nothing is concluded.
+-- Invariant: a truth holds if no repetition counted less than was done and at least one counted exactly that. Other
+-- activity can only add (a preemption, a fault of the first run): how often it did is reported, and if it did every
+-- time nothing is concluded.
 
 local explain = require "pmclua.explain"
 local machine = require "pmclua.host.machine"

@@ -1,8 +1,7 @@
---- encode.lua: the parts of a spec to events; who knows the name decides what it is.
+--- encode.lua: turns the parts of a spec into events; the first source that knows a name decides what it is.
 --
--- A word is asked of the generic names first, which need no file; then of the PMUs that sysfs lists, of
--- tracefs, and last of libpfm4. Each event gets the fields that README.md names; groups are not known
--- here.
+-- Sources are asked in this order: generic names, which need no file; the PMUs in sysfs; tracefs; libpfm4. Each event
+-- gets the fields listed in README.md. Groups are handled elsewhere (group.lua).
 
 local cache = require "pmclua.event.cache"
 local core = require "pmclua.core"

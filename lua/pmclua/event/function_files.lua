@@ -1,5 +1,5 @@
---- function_files.lua: the files in which functions are looked for: a program, the libraries that it loads,
---- or what a process that runs already has mapped.
+--- function_files.lua: the files in which functions are searched: a program, the libraries that it loads, or the
+--- files that a running process has mapped.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

@@ -1,8 +1,7 @@
---- group.lua: the events of "{a,b}:modifiers" to perf event groups.
+--- group.lua: turns "{a,b}:modifiers" into perf event groups.
 --
--- Invariant: the members of a group are neighbours in the list, the leader first. Where a member stands for
--- events of several PMUs there is a group for each PMU, since no group spans two; what counts anywhere
--- (software, tracepoints) goes with the first.
+-- Invariant: the members of a group are adjacent in the list, the leader first. If a member stands for events of
+-- several PMUs, each PMU gets a group, because no group spans two; software events and tracepoints join the first.
 
 local modifier = require "pmclua.event.modifier"
 local problem = require "pmclua.event.problem"

@@ -1,7 +1,7 @@
---- list.lua: every event there is, by source, and searching them.
+--- list.lua: lists and searches all events, by source.
 --
--- Invariant: the spec of an entry can be given as it is, where its source is here; but libpfm4's events may
--- need a unit mask behind it, and a "?" in one stands for a number.
+-- Invariant: the spec of an entry works as it is if its source is present; but an event of libpfm4 may need a unit
+-- mask, and a "?" stands for a number.
 
 local cache = require "pmclua.event.cache"
 local names = require "pmclua.event.names"

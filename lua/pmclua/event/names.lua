@@ -1,6 +1,6 @@
---- names.lua: the generic events, which the OS kernel translates for whatever CPU it runs on.
+--- names.lua: the generic events, which Linux translates for the CPU that it runs on.
 --
--- Pure tables; numbers are those of linux/perf_event.h (PERF_TYPE_*, PERF_COUNT_*).
+-- Tables only; numbers are those of linux/perf_event.h (PERF_TYPE_*, PERF_COUNT_*).
 
 local M = {}
 

@@ -1,7 +1,7 @@
---- problem.lua: why a spec was not understood, and where.
+--- problem.lua: what is wrong with a spec, and where.
 --
--- Inside pmclua.event a mistake in a spec is raised as a problem; only event.parse and event.format_*
--- catch it, so no other error is ever taken for one.
+-- Inside pmclua.event a mistake in a spec is raised as a problem; only event.parse and event.format_* catch it, so
+-- other errors are never mistaken for one.
 
 local M = {}
 

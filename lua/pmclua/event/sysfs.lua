@@ -1,7 +1,7 @@
---- sysfs.lua: the PMUs that the OS kernel lists, read one file at a time and only when asked for.
+--- sysfs.lua: the PMUs that Linux lists, read one file at a time and only on demand.
 --
--- What was read is kept for the life of the process: PMUs do not come and go while events are parsed.
--- Nothing here knows the grammar of specs; terms of an alias are handed out as text.
+-- Everything read is cached for the life of the process: PMUs do not come and go. Nothing here knows the grammar of
+-- specs; the terms of an alias are returned as text.
 
 local explain = require "pmclua.explain"
 

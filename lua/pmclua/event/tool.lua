@@ -1,4 +1,4 @@
---- tool.lua: what costs nothing to count, since the record of a repetition has it anyway.
+--- tool.lua: events that need no counter because the record of a repetition has them anyway.
 --
 -- Linux counts the CPU time of a task to the nanosecond, but which part of it was in user space it samples
 -- at each tick: CONFIG_TICK_CPU_ACCOUNTING, and the others where no CPU is in nohz_full (cputime_adjust in

@@ -1,8 +1,8 @@
---- try.lua: what the OS kernel makes of an event here and now, found by opening it.
+--- try.lua: opens an event to see whether it counts here and now.
 --
--- An event is never silently changed into one that would count something else: an ordinary user's event
--- without modifiers is opened for user space alone, and says so; where that would always read 0 it is
--- refused instead. What is opened has the event's filter beside the fields of the attr.
+-- An event is never silently replaced by one that counts something else. An ordinary user's event without modifiers
+-- is opened for user space only, with a note; if that would always read 0, it is refused. What is opened has the
+-- event's filter beside the fields of the attr.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

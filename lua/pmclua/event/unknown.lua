@@ -1,6 +1,6 @@
---- unknown.lua: what is said of a word that no source knows, so that the next try is the right one.
+--- unknown.lua: explains a word that no source knows, with the likely right one.
 --
--- Invariant: only here, where a spec is wrong already, are all names read that there are.
+-- Invariant: only here, after a spec has failed, are all existing names read.
 
 local cache = require "pmclua.event.cache"
 local modifier = require "pmclua.event.modifier"

@@ -1,7 +1,7 @@
---- batch.lua: which steps of a plan the runner may do by itself, one after the other.
+--- batch.lua: groups steps of a plan that the runner can do by itself, one after the other.
 --
--- Invariant: a batch is what its steps are, one by one and in the plan's order: of one cell and pass, with
--- the same iterations and layout, and nothing of ours to be done between them.
+-- Invariant: a batch does the same as its steps one by one, in the plan's order. They share cell, pass, iterations
+-- and layout, and nothing has to be done here between them.
 
 local planner = require "pmclua.experiment.plan"
 

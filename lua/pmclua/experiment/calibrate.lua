@@ -1,6 +1,6 @@
---- calibrate.lua: what counting itself adds to the counts of a kernel: those of empty regions.
+--- calibrate.lua: measures what counting itself adds to a kernel's counts: the counts of empty regions.
 --
--- Invariant: they are counted by the same groups, read in the same way, in a runner like the kernels'.
+-- Invariant: empty regions are counted by the same groups, read in the same way, in a runner like the kernel's.
 
 local records = require "pmclua.experiment.record"
 local stats = require "pmclua.stats"

@@ -1,5 +1,4 @@
---- control.lua: the A/A control: the baseline once more under another label, to see what the machine shows
---- between equals.
+--- control.lua: the A/A control: the baseline again under another name, to measure the noise between equals.
 
 local workload_kinds = require "pmclua.workload"
 

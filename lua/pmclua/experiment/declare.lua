@@ -1,6 +1,6 @@
---- declare.lua: what a script declares, checked whole before anything runs.
+--- declare.lua: checks a script's declaration before anything runs.
 --
--- Every mistake is reported at once, each with the nearest right word; nothing unknown is ignored.
+-- All mistakes are reported at once, with the likely right words; unknown keys are errors.
 
 local keys = require "pmclua.experiment.keys"
 local checking = require "pmclua.base.arguments"

@@ -1,9 +1,8 @@
---- layout.lua: where a program lies in memory, as a nuisance to vary or a factor to study.
+--- layout.lua: the memory layout of a program, as a nuisance to randomise or a factor to study.
 --
--- Environment size and stack place alone move benchmarks by several percent (Mytkowicz et al., ASPLOS
--- 2009). layout = "randomise" draws them anew every other repetition, so that variance between layouts
--- can be told from variance between runs of one; "fixed" holds them. Factors of the names below set one
--- of them to a level.
+-- Environment size and stack offset alone change benchmarks by several percent (Mytkowicz et al., ASPLOS 2009).
+-- layout = "randomise" draws them anew every other repetition, so that variance between layouts can be separated
+-- from variance between runs; "fixed" keeps them constant. Factors with the names below set one of them.
 
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"

@@ -1,14 +1,13 @@
---- order.lua: the order in which units are run: interleaved in randomised blocks, so that what drifts
---- with time falls on all of them alike.
+--- order.lua: the order of runs: units are interleaved in randomised blocks, so that drift affects all alike.
 --
--- Two units: ABBA or BAAB by chance, each pair of blocks (drift that is linear in time cancels). More:
--- random cyclic Latin squares: in every n blocks each unit stands once in each place. The seed decides.
+-- Two units: each pair of blocks is ABBA or BAAB by chance (linear drift cancels). More: random cyclic Latin squares:
+-- in every n blocks each unit has each position once. The seed determines the order.
 
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
 local order = {}
 
---- Places 1…n of one block after another.
+--- The order of units in one block after another.
 ---@param n integer units
 ---@param seed integer
 ---@return fun(): integer[] next_block  a list of unit numbers, each once

@@ -1,7 +1,7 @@
---- resume.lua: what a stored run still lacks.
+--- resume.lua: finds what a stored run still lacks.
 --
--- A run is resumed by the same plan: the same events, workloads, cells, passes, order and seed. Any
--- difference would mix two experiments in one result, so it is refused.
+-- A run is resumed only by the same plan: events, workloads, cells, passes, order and seed. Any difference would mix
+-- two experiments in one result, so it is refused.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

@@ -1,7 +1,7 @@
---- run.lua: runs a plan: the only place that knows the order of time.
+--- run.lua: runs a plan, step by step.
 --
--- A repetition is: prepare, run in the runner, record, conclude. Records go to the store and the result
--- as they come; an interrupt ends after the running repetition, and nothing that was measured is lost.
+-- A repetition is: prepare, run in the runner, record, conclude. Records go to the file and the result as they
+-- arrive. An interrupt takes effect after the current repetition; nothing that was measured is lost.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

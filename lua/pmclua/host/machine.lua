@@ -1,4 +1,4 @@
---- machine.lua: facts about the machine that a result needs to be read elsewhere, years later.
+--- machine.lua: facts about the machine that a reader of a result needs, elsewhere or years later.
 
 local core = require "pmclua.core"
 

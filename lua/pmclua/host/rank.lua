@@ -1,7 +1,7 @@
---- rank.lua: which of several processes of one job this is, as mpirun and srun say by the environment.
+--- rank.lua: the rank of this process in a parallel job, from the environment that mpirun and srun set.
 --
--- Each rank stores its own result: its host and rank stand in the file's name and in its header. pmclua
--- starts no ranks itself.
+-- Each rank stores its own result, with host and rank in the file name and the header. pmclua starts no ranks
+-- itself.
 
 local core = require "pmclua.core"
 

@@ -1,4 +1,4 @@
---- terminal.lua: what the place that a report goes to can show, and texts made to fit it.
+--- terminal.lua: what the output of a report can show (width, colour, UTF-8), and text fitted to it.
 
 local text = require "pmclua.base.text"
 
@@ -63,13 +63,13 @@ function M.wrapped(shown, width)
   end))
 end
 
---- A text for people in the characters of the place that it goes to.
+--- A text in the characters that the output can show.
 ---@param shown string
 ---@param options? pmclua.ReportOptions
 ---@return string
 function M.spelled(shown, options) return M.resolve(options).utf8 and shown or text.ascii(shown) end
 
---- The same, no wider than the place.
+--- The same, no wider than the output.
 ---@param shown string
 ---@param options? pmclua.ReportOptions
 ---@return string

@@ -1,8 +1,9 @@
---- tools.lua: programs that pmclua itself chooses, as the compiler and gnuplot: never the working directory's.
+--- tools.lua: finds programs that pmclua itself chooses, such as the compiler and gnuplot; never in the working
+--- directory.
 --
--- A folder that is relative or empty in PATH, CPATH and the like means the working directory, which may be
--- somebody else's: neither pmclua nor the program it starts looks there. A command that the user names is another
--- matter: it is found as a shell finds it.
+-- An empty or relative folder in PATH, CPATH and the like means the working directory, which may belong to somebody
+-- else: neither pmclua nor the programs that it starts look there. Commands that the user names are found as a
+-- shell finds them.
 
 local bit = require "bit"
 local core = require "pmclua.core"

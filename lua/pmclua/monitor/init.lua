@@ -5,11 +5,10 @@
 --       print(s.time, s.ipc, s:rate "cycles")
 --     end
 --
--- Intervals end at multiples of their length from one start, by one clock: a late one does not move the
--- next. Deadlines that could not be kept are counted in `missed`, and what happened then is in the
--- interval that follows, whose `seconds` say how long it was.
+-- Intervals end at multiples of their length from the start: a late one does not move the next. Deadlines that were
+-- missed are counted in `missed`; their events are in the interval that follows, whose `seconds` is its length.
 --
--- A loop that is left by `break` leaves the monitor open: `close` gives back its descriptors.
+-- After `break` the monitor is still open: `close` closes its descriptors.
 
 local binding = require "pmclua.core.target"
 local check = require "pmclua.base.arguments"

@@ -1,4 +1,4 @@
---- markup.lua: texts from outside as text of HTML, XML and Markdown: nothing in them is acted upon.
+--- markup.lua: escapes text from outside for HTML, XML and Markdown.
 
 local text = require "pmclua.base.text"
 

@@ -4,7 +4,8 @@
 
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
-local notes = require "pmclua.report.notes"
+local footnotes = require "pmclua.report.footnotes"
+local titles = require "pmclua.report.titles"
 local rows = require "pmclua.report.rows"
 
 local M = {}
@@ -43,7 +44,7 @@ local function row_of(pair, row)
     words.margin(verdict), words.verdict(row), tones = { [7] = VERDICT_TONES[verdict.verdict] } }
 end
 
--- Whether no cell has any value of a quantity: then one row says why.
+-- Whether no cell has a value of a quantity: one row then says why.
 local function is_absent(list)
   for _, row in ipairs(list) do
     if row.cell.n > 0 or row.baseline.n > 0 then return false end
@@ -83,7 +84,7 @@ local function add_quantity(list, compared, its_rows)
   end
 end
 
--- What one element costs, which compares as the event itself does.
+-- The cost of one element, which compares as the event itself does.
 local function add_elements(list, compared, metric)
   local baseline = compared[1].baseline
   if baseline:summary(metric.name).n == 0 then return end
@@ -101,18 +102,18 @@ local function has_primary(pair)
   return false
 end
 
--- Footnotes of all pairs, each once; a reason is that of its pair.
-local function footnotes(result, comparison, compared)
+-- The footnotes of all pairs, each once; reasons name their pair.
+local function notes_under(result, comparison, compared)
   local list, seen = {}, {}
   local function put(said)
     if said and not seen[said] then list[#list + 1], seen[said] = said, true end
   end
   for _, pair in ipairs(compared) do
-    for i, said in ipairs(notes.of_comparison(comparison, pair)) do
+    for i, said in ipairs(footnotes.comparison(comparison, pair)) do
       local is_of_all = i == 1 and (has_primary(pair) or pair.control)
       put(is_of_all and said or ("%s: %s"):format(side_of(pair), said))
     end
-    put(notes.of_layouts({ pair.baseline, pair.cell }, result.header.primary))
+    put(footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary))
     if pair.cell.fitted then put(rows.note_of_rows(pair.rows)) end
   end
   return list
@@ -129,8 +130,8 @@ function M.table(result, comparison)
   for _, metric in ipairs(result.per_metrics) do
     if by_name[metric.event.field] and not by_name[metric.name] then add_elements(list, compared, metric) end
   end
-  return { title = notes.several_title(result, compared), columns = columns(), rows = list,
-    notes = footnotes(result, comparison, compared) }
+  return { title = titles.comparison(result, compared), columns = columns(), rows = list,
+    notes = notes_under(result, comparison, compared) }
 end
 
 return M

@@ -1,5 +1,4 @@
---- output.lua: reports to standard output or a file, wholly or not at all: a report that is lost on a full
---- disk is an error, not a success.
+--- output.lua: writes a report to standard output or a file, completely or not at all; a full disk is an error.
 
 local bit = require "bit"
 local core = require "pmclua.core"

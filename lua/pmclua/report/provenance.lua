@@ -1,4 +1,4 @@
---- provenance.lua: how a result's experiment is made again, as rows of what and what it is.
+--- provenance.lua: how to repeat a result's experiment, as rows of name and value.
 
 local text = require "pmclua.base.text"
 

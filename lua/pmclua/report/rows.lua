@@ -1,8 +1,7 @@
---- rows.lua: what a row of a table says of one value: how large it is, how well that is known, what one
---- element of it costs; of a slope also the overhead, and how well a line fits.
+--- rows.lua: a row of a table: a value, how well it is known, and the cost of one element; for a slope also the
+--- overhead, and how well the line fits.
 --
--- Invariant: where there is no number there is a reason; where counts are no straight line over iterations,
--- that is said beside their slope.
+-- Invariant: a missing number comes with a reason, and a slope of counts that do not lie on a line is marked.
 
 local text = require "pmclua.base.text"
 local shape = require "pmclua.report.shape"
@@ -10,7 +9,7 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
---- What marks a value whose counts are no straight line.
+--- Marks a value whose counts do not lie on a line.
 M.MARK = "!"
 
 local INTERVAL = "95 % interval"
@@ -85,7 +84,7 @@ function M.row(name, summary, fitted, element, each)
   return row
 end
 
---- The least R² of those summaries whose counts are no straight line, as a footnote; nil where all are.
+--- A footnote with the lowest R² of the summaries that do not fit a line; nil if all do.
 ---@param summaries pmclua.Summary[]
 ---@return string?
 function M.note(summaries)
@@ -99,7 +98,7 @@ function M.note(summaries)
   return ("%s no linear fit (R² %s%s)"):format(M.MARK, count > 1 and "from " or "", words.r_squared(least))
 end
 
---- Which of these quantities are no straight line over iterations, as a footnote.
+--- A footnote that names the quantities that do not fit a line over iterations.
 ---@param rows { title: string, cell: pmclua.Summary, baseline: pmclua.Summary }[] of a comparison
 ---@return string?
 function M.note_of_rows(rows)
@@ -110,7 +109,7 @@ function M.note_of_rows(rows)
   return #titles > 0 and ("%s no linear fit: %s"):format(M.MARK, text.list(titles)) or nil
 end
 
---- From how many iterations on the overhead of each event is 1 % of its count at most, as a footnote.
+--- A footnote: from how many iterations on the overhead of each event is at most 1 % of its count.
 ---@param summaries pmclua.Summary[]
 ---@return string?
 function M.region_note(summaries)

@@ -1,9 +1,10 @@
---- sweep.lua: tables over the levels of a factor: one row a level, one group of columns for each other
---- combination of workload and levels.
+--- sweep.lua: tables over the levels of a factor: a row per level, a group of columns for each combination of
+--- workload and other levels.
 
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
-local notes = require "pmclua.report.notes"
+local footnotes = require "pmclua.report.footnotes"
+local titles = require "pmclua.report.titles"
 local rows = require "pmclua.report.rows"
 
 local M = {}
@@ -18,7 +19,7 @@ local function is_everywhere(result, name)
   return true
 end
 
--- The factor with most levels: its sweep is the longest to read across, so it goes down.
+-- The factor with the most levels goes down the table: across, it would be the widest.
 local function swept_factor(result)
   local best, most
   for _, factor in ipairs(result.header.factors) do
@@ -38,7 +39,7 @@ local function varies(result, name)
   return false
 end
 
--- What names a group: its workload and levels, as far as groups differ in them, and its part.
+-- The name of a group: the workload and levels in which groups differ, and its part.
 local function group_name(result, cell, swept)
   local parts = {}
   if varies(result, "workload") then parts[1] = text.safe(cell.workload) end
@@ -221,12 +222,12 @@ local function cells_of(grid)
 end
 
 -- Footnotes of one quantity in these groups: where there is no line, and what varies between layouts.
-local function footnotes(grid, name, say, about)
+local function notes_under(grid, name, say, about)
   local cells, summaries, list = cells_of(grid), {}, {}
   for i, cell in ipairs(cells) do summaries[i] = cell:summary(name) end
   list[1] = say(summaries)
-  list[#list + 1] = notes.of_layouts(cells, name)
-  for _, note in ipairs(about and notes.of_undecided(cells, about.verdicts, about.swept) or {}) do
+  list[#list + 1] = footnotes.layouts(cells, name)
+  for _, note in ipairs(about and footnotes.undecided(cells, about.verdicts, about.swept) or {}) do
     list[#list + 1] = note
   end
   return list
@@ -235,7 +236,7 @@ end
 -- One quantity in one group of cells.
 local function lay_out_alone(result, grid, swept, name)
   local list, columns = alone_table(result, grid, swept, name)
-  return { { rows = list, columns = columns, notes = footnotes(grid, name, rows.region_note) } }
+  return { { rows = list, columns = columns, notes = notes_under(grid, name, rows.region_note) } }
 end
 
 ---@class pmclua.Swept a quantity whose tables are laid out
@@ -250,7 +251,7 @@ local function lay_out(result, grid, swept, about)
   local laid = {}
   for i, part in ipairs(split(grid, about)) do
     local list, columns = side_by_side(result, part, swept, about)
-    laid[i] = { rows = list, columns = columns, notes = footnotes(part, about.name, rows.note, about) }
+    laid[i] = { rows = list, columns = columns, notes = notes_under(part, about.name, rows.note, about) }
   end
   return laid
 end
@@ -271,12 +272,12 @@ function M.tables(result, names)
     local verdicts = verdicts_of(grid, comparison, name)
     local about = { name = name, per = result.per_event[name], verdicts = verdicts, swept = swept }
     for _, laid in ipairs(any_value(result, name) and lay_out(result, grid, swept, about) or {}) do
-      laid.title = notes.sweep_title(result, name, grid.groups, comparison, #tables == 0)
+      laid.title = titles.sweep(result, name, grid.groups, comparison, #tables == 0)
       tables[#tables + 1] = laid
     end
   end
-  if tables[1] then table.insert(tables[1].notes, notes.of_iterations(result, swept)) end
-  for _, note in ipairs(comparison and tables[1] and notes.of_sweep(result, comparison) or {}) do
+  if tables[1] then table.insert(tables[1].notes, footnotes.iterations(result, swept)) end
+  for _, note in ipairs(comparison and tables[1] and footnotes.sweep(result, comparison) or {}) do
     table.insert(tables[1].notes, note)
   end
   return tables

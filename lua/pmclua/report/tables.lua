@@ -6,6 +6,8 @@
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local sweep = require("pmclua.base.lazy").module "pmclua.report.sweep"
+local footnotes = require "pmclua.report.footnotes"
+local titles = require "pmclua.report.titles"
 local notes = require "pmclua.report.notes"
 local rows = require "pmclua.report.rows"
 
@@ -61,10 +63,10 @@ local function cell_table(result, cell)
       per and cell:summary(per.name))
   end
   local said = { cell.fitted and rows.region_note(summaries) or nil }
-  for _, name in ipairs(M.names(result)) do said[#said + 1] = notes.of_layouts({ cell }, name) end
-  local shown = { title = notes.cell_title(cell), rows = list, notes = said,
+  for _, name in ipairs(M.names(result)) do said[#said + 1] = footnotes.layouts({ cell }, name) end
+  local shown = { title = titles.cell(cell), rows = list, notes = said,
     columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) } }
-  if notes.entries_are_values(cell) and not cell.fitted then add_tail(shown, summaries) end
+  if titles.entries_are_values(cell) and not cell.fitted then add_tail(shown, summaries) end
   return shown
 end
 
@@ -124,10 +126,10 @@ local function compared_table(result, comparison, pair)
       list[#list + 1] = element_row(pair, metric)
     end
   end
-  local said = notes.of_comparison(comparison, pair)
-  said[#said + 1] = notes.of_layouts({ pair.baseline, pair.cell }, result.header.primary)
+  local said = footnotes.comparison(comparison, pair)
+  said[#said + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
   if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
-  return { title = notes.pair_title(result, pair), columns = compared_columns(pair), rows = list,
+  return { title = titles.comparison(result, { pair }), columns = compared_columns(pair), rows = list,
     notes = said }
 end
 
@@ -217,9 +219,9 @@ end
 ---@return pmclua.Report
 function M.of(result)
   local question = result.header.question
-  if has_nothing(result) then return { tables = {}, notes = notes.of_failure(result) } end
+  if has_nothing(result) then return { tables = {}, notes = notes.failure(result) } end
   return { question = question and text.safe(question), tables = tables_of(result),
-    notes = notes.of_result(result) }
+    notes = notes.result(result) }
 end
 
 return M

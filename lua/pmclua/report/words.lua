@@ -1,7 +1,7 @@
---- words.lua: summaries and verdicts as the words that people read in tables.
+--- words.lua: summaries and verdicts as text for tables.
 --
--- Invariant: an absent number is "–" and never 0; a number that was scaled carries its "~"; every name
--- and reason that comes from outside has passed text.safe.
+-- Invariant: an absent number is "–", never 0; a scaled number has a "~"; every name and reason from outside has
+-- passed text.safe.
 
 local text = require "pmclua.base.text"
 
@@ -84,7 +84,7 @@ local QUALITY = {
   unwatched = function() return "unwatched programs" end,
 }
 
---- How far a value can be relied upon.
+--- How reliable a value is.
 ---@param summary pmclua.Summary
 ---@return string
 function M.quality(summary)
@@ -104,12 +104,12 @@ local STATUS = {
   ["below-probing"] = "<below what probing costs>",
 }
 
---- What stands where a number does not, for a status: "<not supported>".
+--- The text in place of a number, for a status: "<not supported>".
 ---@param status string
 ---@return string
 function M.status(status) return STATUS[status] or "<" .. status .. ">" end
 
---- A reason without what every reason begins with, and without advice: what fits on a line.
+--- A reason in short, without its common beginning and without advice, to fit on a line.
 ---@param why string?
 ---@return string
 function M.brief(why)

@@ -1,6 +1,6 @@
 --- source.lua: the text of a result file: of a path or standard input, compressed by gzip or not.
 --
--- Invariant: the file is data that anyone may have written: what it expands to is bounded by its own size.
+-- Invariant: anyone may have written the file, so the size of its expanded text is limited by its own size.
 
 local core = require "pmclua.core"
 local refuse = require("pmclua.store.failure").refuse

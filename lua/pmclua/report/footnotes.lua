@@ -1,0 +1,160 @@
+--- footnotes.lua: notes under one table: noise, layouts, undecided verdicts.
+
+local text = require "pmclua.base.text"
+local titles = require "pmclua.report.titles"
+local words = require "pmclua.report.words"
+
+local M = {}
+
+local function corrections(comparison)
+  local said = "* primary"
+  if comparison.corrected > 0 then
+    said = ("%s; the others corrected for %s"):format(said, text.plural(comparison.corrected, "comparison"))
+  end
+  return said
+end
+
+-- The noise floor of the primary quantity (or the first that has one), where there is an A/A control.
+local function noise_floor(comparison, compared)
+  local least, most, has_control
+  for _, pair in ipairs(compared) do
+    has_control = has_control or pair.control
+    for _, row in ipairs(pair.rows) do
+      local floor = row.verdict and row.verdict.floor
+      if floor and (row.primary or not comparison.primary) then
+        least, most = math.min(least or floor, floor), math.max(most or floor, floor)
+      end
+    end
+  end
+  if not has_control then return nil end
+  if not least then return "no noise floor: the A/A control has too few repetitions" end
+  local said = "noise floor (A/A) " .. text.percent(least)
+  return least == most and said or said .. " … " .. text.percent(most)
+end
+
+--- Footnotes of a comparison.
+---@param comparison pmclua.Comparison
+---@param pair pmclua.ComparedPair
+---@return string[]
+function M.comparison(comparison, pair)
+  local parts, list = {}, {}
+  for _, row in ipairs(pair.rows) do
+    if row.primary then parts[1] = corrections(comparison) end
+  end
+  parts[#parts + 1] = noise_floor(comparison, { pair })
+  if parts[1] then list[1] = table.concat(parts, " · ") end
+  for _, row in ipairs(pair.rows) do
+    if row.verdict and row.verdict.reason then
+      list[#list + 1] = ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason))
+    end
+  end
+  return list
+end
+
+local function shares(list)
+  table.sort(list)
+  local least, most = text.percent(list[1]), text.percent(list[#list])
+  return least == most and most or least .. " … " .. most
+end
+
+--- How much of the spread of a quantity is between layouts and how much between runs, as a footnote:
+--- "cycles: layout 3.1 %, run 0.4 %"; of several cells from the least to the most.
+---@param cells pmclua.Cell[]
+---@param name string
+---@return string? nil where layouts were not drawn, or nothing varies
+function M.layouts(cells, name)
+  local layout, run, title, varies = {}, {}, nil, false
+  for _, cell in ipairs(cells) do
+    local found = cell:components(name)
+    if found and found.between_share then
+      layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
+      title, varies = cell:summary(name).title, varies or found.between_share + found.within_share > 0
+    end
+  end
+  if not varies then return nil end
+  return ("%s: layout %s, run %s"):format(text.safe(title), shares(layout), shares(run))
+end
+
+local FEW_ITERATIONS = 10        -- of which a cold first one is a share that matters
+
+local function at(swept, level) return ("at %s = %s"):format(text.safe(swept), level) end
+
+--- Which iterations kernels had along a factor, where they were not the same, as a footnote: a curve is then of
+--- repetitions that began cold in different shares.
+---@param result pmclua.Result
+---@param swept string
+---@return string?
+function M.iterations(result, swept)
+  local least, most
+  for cell in result:cells() do
+    local count = cell.kind == "kernel" and not cell.fitted and not cell.region and titles.iterations(cell)
+    local found = count and { count = count, level = cell.levels[swept] }
+    if found and (not least or count < least.count) then least = found end
+    if found and (not most or count > most.count) then most = found end
+  end
+  if not least or least.count == most.count then return nil end
+  local said = ("a repetition has %s %s, and %s %s"):format(
+    text.plural(most.count, "iteration"), at(swept, words.level(swept, most.level)),
+    text.count(least.count), at(swept, words.level(swept, least.level)))
+  if least.count >= FEW_ITERATIONS then return said end
+  return said .. ": where they are few, caches and predictors are colder; iterations = N has them the same"
+end
+
+-- Why a verdict is undecided: its own reason, or that its interval crosses the margin, and the interval.
+local function undecided(verdict)
+  if verdict.verdict ~= "undecided" then return nil end
+  if verdict.reason then return text.safe(verdict.reason) end
+  if not (verdict.ratio and verdict.low) then return nil end
+  return "the interval crosses the margin of " .. words.margin(verdict), words.ratio_interval(verdict)
+end
+
+local NAMED = 3                   -- undecided cells that are named
+
+--- Why verdicts of a quantity are undecided, one footnote a reason.
+---@param cells pmclua.Cell[]
+---@param verdicts? table compared rows by cell
+---@param swept string
+---@return string[]
+function M.undecided(cells, verdicts, swept)
+  local reasons, levels_of = {}, {}
+  for _, cell in ipairs(cells) do
+    local row = verdicts and verdicts[cell]
+    local why, interval
+    if row and row.verdict then why, interval = undecided(row.verdict) end
+    if why then
+      if not levels_of[why] then reasons[#reasons + 1], levels_of[why] = why, {} end
+      local level = words.level(swept, cell.levels[swept])
+      table.insert(levels_of[why], interval and ("%s (%s)"):format(level, interval) or level)
+    end
+  end
+  local list = {}
+  for i, why in ipairs(reasons) do
+    local where, more = levels_of[why], #levels_of[why] - NAMED
+    local named = table.concat(where, ", ", 1, math.min(#where, NAMED))
+    if more > 0 then named = ("%s and %d more"):format(named, more) end
+    list[i] = ("undecided %s: %s"):format(at(swept, named), why)
+  end
+  return list
+end
+
+--- Footnotes of the first table over a factor that compares.
+---@param result pmclua.Result
+---@param comparison pmclua.Comparison
+---@return string[]
+function M.sweep(result, comparison)
+  local list, primary = {}, result.header.primary
+  if primary and comparison.corrected > 0 then
+    list[1] = ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
+      text.plural(comparison.corrected, "comparison"))
+  end
+  list[#list + 1] = noise_floor(comparison, comparison.pairs)
+  for _, pair in ipairs(comparison.pairs) do
+    if not pair.paired and not titles.entries_are_values(pair.cell) then
+      list[#list + 1] = "repetitions of different files were not interleaved"
+      break
+    end
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,178 @@
+--- titles.lua: headlines of tables: what was counted, how often, and how.
+
+local text = require "pmclua.base.text"
+local words = require "pmclua.report.words"
+
+local M = {}
+
+local function repetitions(result, count, is_fit)
+  local said, warmup = text.plural(count, "repetition"), result.header.warmup or 0
+  local passes = #result.header.pass_events
+  if is_fit then said = "fit, " .. said end
+  if warmup > 0 then said = said .. ", " .. text.plural(warmup, "warm-up") end
+  return passes > 1 and ("%s, in %d passes"):format(said, passes) or said
+end
+
+--- The least and most iterations of a cell's repetitions.
+---@param cell pmclua.Cell
+---@return number? least, number? most
+function M.iterations(cell)
+  local least, most
+  for _, block in pairs(cell.columns.passes) do
+    for i = 1, block.n do
+      local n = tonumber(block.iterations[i])
+      least, most = math.min(least or n, n), math.max(most or n, n)
+    end
+  end
+  return least, most
+end
+
+-- Who was counted in place of the workload, or from when on and with which threads a command was.
+local function span(header)
+  local begin = header.delay and text.time(header.delay * 1e9) .. " after exec"
+  if header.target then
+    return ("counted: %s%s"):format(text.safe(header.target), begin and ", from " .. begin or "")
+  end
+  return ("%s to exit, %s"):format(begin or "exec",
+    header.inherit == false and "first thread alone" or "children in")
+end
+
+--- Whether each entry of a region is a value, instead of the sum of a run.
+---@param cell pmclua.Cell
+function M.entries_are_values(cell)
+  local regions = cell.result.header.regions
+  return cell.region and regions and regions.entries
+end
+
+local ENTRY = { marks = { "entry", "entries" }, functions = { "call" } }
+
+local function words_of_entry(cell)
+  return unpack(ENTRY[cell.result.header.regions.kind] or ENTRY.marks)
+end
+
+-- "sum of a run, of 12 calls", or of "11 … 13 calls" where runs differ.
+local function summed(cell)
+  local least, most = M.iterations(cell)
+  if not least or not cell.result.header.regions then return "sum of a run" end
+  local range = least < most and text.count(least) .. " … " or ""
+  return ("sum of a run, of %s%s"):format(range, text.plural(tonumber(most), words_of_entry(cell)))
+end
+
+local function how_counted(cell)
+  local header = cell.result.header
+  if cell.region then return M.entries_are_values(cell) and "each a value" or summed(cell) end
+  if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
+  if header.target or cell.kind == "command" then return span(header) end
+  local least, most = M.iterations(cell)
+  if cell.fitted and least ~= most then
+    return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))
+  end
+  if cell.per ~= "iteration" or not least then
+    return cell.kind == "function" and "a Lua function" or "per run"
+  end
+  local unit = cell.kind == "function" and "per call of a Lua function" or "per iteration"
+  if least == most then return ("%s, of %s"):format(unit, text.count(least)) end
+  return ("%s, of %s … %s"):format(unit, text.count(least), text.count(most))
+end
+
+local function add(parts, part)
+  if part and part ~= "" then parts[#parts + 1] = part end
+end
+
+-- How many values there are: of repetitions, or of a region's entries where each is one.
+local function how_many(cell)
+  if not M.entries_are_values(cell) then return repetitions(cell.result, cell.repetitions) end
+  return text.plural(cell.repetitions, words_of_entry(cell))
+end
+
+--- The headline of one cell's table.
+---@param cell pmclua.Cell
+---@return string[]
+function M.cell(cell)
+  local parts = { text.safe(cell.workload) }
+  add(parts, words.levels(cell))
+  add(parts, how_many(cell))
+  add(parts, how_counted(cell))
+  return parts
+end
+
+local function interleaved(result, pair)
+  local seed, pairs_count = result.header.seed, pair.pairs
+  if M.entries_are_values(pair.cell) then return how_many(pair.baseline) .. ", unpaired" end
+  if not pair.paired then return text.plural(pairs_count, "repetition") .. " each, not interleaved" end
+  return ("%s, interleaved%s"):format(text.plural(pairs_count, "pair"),
+    seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
+end
+
+local NAMED_IN_TITLE = 2
+
+--- The headline of cells that are compared with the same baseline.
+---@param result pmclua.Result
+---@param compared pmclua.ComparedPair[]
+---@return string[]
+function M.comparison(result, compared)
+  local first, sides = compared[1], {}
+  for i, pair in ipairs(compared) do sides[i] = words.side(pair.cell, pair.baseline) end
+  local ours = #sides > NAMED_IN_TITLE and ("%d others"):format(#sides) or text.list(sides)
+  local parts = { ("%s against %s (baseline)"):format(ours, words.side(first.baseline, first.cell)) }
+  for _, part in ipairs(words.common(first.cell, first.baseline)) do add(parts, part) end
+  add(parts, interleaved(result, first))
+  return parts
+end
+
+local function baseline_words(baseline)
+  local parts = {}
+  for name, level in pairs(baseline) do
+    parts[#parts + 1] = name == "workload" and text.safe(tostring(level))
+      or ("%s = %s"):format(text.safe(name), words.level(name, level))
+  end
+  table.sort(parts)
+  return table.concat(parts, ", ")
+end
+
+-- "8 repetitions", of all cells; "up to 8 repetitions" where some have fewer.
+local function all_repetitions(result, is_fit)
+  local most, least = 0, math.huge
+  for cell in result:cells() do
+    if not M.entries_are_values(cell) and cell.repetitions > 0 then
+      most, least = math.max(most, cell.repetitions), math.min(least, cell.repetitions)
+    end
+  end
+  return (least < most and "up to " or "") .. repetitions(result, most, is_fit)
+end
+
+-- Levels that all cells have in common.
+local function common_levels(result)
+  local parts = {}
+  for _, factor in ipairs(result.header.factors) do
+    local name, first, same = factor[1], nil, true
+    for cell in result:cells() do
+      if first == nil then first = cell.levels[name] end
+      same = same and cell.levels[name] == first
+    end
+    if same then parts[#parts + 1] = ("%s = %s"):format(text.safe(name), words.level(name, first)) end
+  end
+  return table.concat(parts, ", ")
+end
+
+--- The headline of a quantity's table over a factor: that of the first table says what holds for all.
+---@param result pmclua.Result
+---@param name string
+---@param groups string[]
+---@param comparison pmclua.Comparison?
+---@param is_first boolean
+---@return string[]
+function M.sweep(result, name, groups, comparison, is_first)
+  local cell, metric = result:cells()(), result.metric_by_name[name]
+  local summary = cell:summary(name)
+  local per_iteration = cell.per == "iteration" and not metric
+  local parts = { text.safe(summary.title) .. (per_iteration and " per iteration" or "") }
+  if #groups == 1 then add(parts, groups[1]) end
+  if not is_first then return parts end
+  add(parts, common_levels(result))
+  add(parts, all_repetitions(result, cell.fitted))
+  if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
+  return parts
+end
+
+return M
