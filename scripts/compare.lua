@@ -80,7 +80,7 @@ end
 -- What a problem with the commands is on this command line.
 local function in_our_words(problem)
   if is_unquoted(problem) then
-    problem.message = problem.message .. "\na command and its arguments take quotes: 'ls -l'"
+    problem.message = problem.message .. "\nquote a command with its arguments: 'ls -l'"
   elseif type(problem) == "table" and problem.message then
     problem.message = problem.message:gsub("say shell = true, or give a list of words",
       "--shell has /bin/sh run it")

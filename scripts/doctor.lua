@@ -9,18 +9,18 @@
 -- example:
 --   pmclua doctor
 --   vm: Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18.44-fc-v657
---   counts here     software; software inside the OS kernel; tracepoints;
---                   breakpoints; uprobes
+--   counts here     software; software inside Linux; tracepoints; breakpoints;
+--                   uprobes
 --   does not        hardware and cache: this virtual machine has no PMU: its host
---                   does not pass one on
---                   kprobes: this OS kernel has no kprobe PMU
+--                   does not expose one
+--                   kprobes: this Linux has no kprobe PMU
 --   other PMUs      breakpoint, msr (2), power (1), software, tracepoint, uprobe
 --
---   x a virtual machine without a PMU: no hardware and cache events
---       ask who runs its host to pass the PMU on
---   ! a container (Docker): it sees its own processes alone, and its settings are
+--   x a virtual machine without a PMU: no hardware or cache events
+--       ask whoever runs its host to expose the PMU
+--   ! a container (Docker): it sees only its own processes, and its settings are
 --     the host's
---       settings are changed on the host
+--       change settings on the host
 --
 --   ...
 -- reading: x: cannot be counted at all. !: makes numbers fewer or less certain. Both come with what to do

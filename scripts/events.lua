@@ -210,7 +210,7 @@ end
 -- ---- lists ----
 
 local HEADINGS = {
-  hardware = "generic hardware events", software = "events of the OS kernel", cache = "generic cache events",
+  hardware = "generic hardware events", software = "events of Linux", cache = "generic cache events",
   tool = "of every record", metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
   pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
 }

@@ -99,7 +99,7 @@ describe("a metric", function()
     assert.same({ "unsupported", 0 }, { result:cells()().retiring.status, result:cells()().retiring.n })
     assert.match("there is no event 'slots' here", tostring(result))
     local _, own = declared { events = { "page-faults" }, metrics = { "x = nonsense_here / 2" } }
-    assert.match("needs 'nonsense_here', which is no event or factor here", own[1])
+    assert.match("needs 'nonsense_here', which is not an event or factor here", own[1])
   end)
 
   it("of several variants is the first whose events open here", function()

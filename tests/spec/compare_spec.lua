@@ -71,7 +71,7 @@ describe("pmclua compare", function()
   end)
 
   it("knows a command without quotes, one for a shell, and shows no table where nothing was run", function()
-    assert.matches("take quotes: 'ls -l'", compare("ls", "no-such",
+    assert.matches("quote a command with its arguments: 'ls -l'", compare("ls", "no-such",
       "nor-such").err, 1, true)
     assert.matches("a '|', which only a shell would understand; --shell has /bin/sh run it",
       compare("ls | cat", "true").err, 1, true)

@@ -226,7 +226,7 @@ describe("a group", function()
   end)
 
   it("counts N cpu-migrations for N hops between two CPUs", function()
-    support.need(support.have_root(), "migrations happen inside the OS kernel: needs root")
+    support.need(support.have_root(), "migrations happen inside Linux: needs root")
     support.need(support.read "/sys/devices/system/cpu/online" ~= "0\n", "needs two CPUs")
     local list = support.read "/proc/self/status":match "Cpus_allowed_list:%s*(%S+)"
     core.pin "0"

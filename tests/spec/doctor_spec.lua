@@ -78,7 +78,7 @@ describe("the doctor", function()
       local found = finding("perf_event_paranoid",
         with(ORDINARY, { ["/proc/sys/kernel/perf_event_paranoid"] = level }))
       assert.equal("limits", found.state)
-      assert.match("is " .. level .. ", which this OS kernel takes for 2: ordinary users count user space",
+      assert.match("is " .. level .. ", which Linux treats as 2: ordinary users may count only user space",
         found.said)
     end
   end)
@@ -86,7 +86,7 @@ describe("the doctor", function()
   it("does not take root of a user namespace for root", function()
     local found = finding("perf_event_paranoid", nil, { is_in_user_namespace = function() return true end })
     assert.equal("limits", found.state)
-    assert.match("ordinary users count user space alone", found.said)
+    assert.match("ordinary users may count only user space", found.said)
     assert.match("outside this user namespace", found.help)
     local run = support.run { "unshare", "-r", support.program, "doctor" }
     support.need(not run.err:find "unshare", "no user namespaces here")
@@ -105,7 +105,7 @@ describe("the doctor", function()
     assert.match("seccomp", refusing("EPERM", filtered).said)
     assert.match("docker run %-%-cap%-add PERFMON", refusing("EPERM", filtered).commands[1])
     assert.match("has no perf_event_open", refusing("ENOSYS").said)
-    assert.match("refuses even what counts nothing %(EPERM%)", refusing("EPERM").said)
+    assert.match("refuses even an event that counts nothing %(EPERM%)", refusing("EPERM").said)
   end)
 
   it("says what is wrong with tracefs, and whether probes can be defined there", function()
@@ -116,10 +116,10 @@ describe("the doctor", function()
     local unreadable = finding("tracefs", with(none, {
       ["/proc/self/mounts"] = "proc /proc proc rw 0 0\ntracefs /sys/kernel/tracing tracefs rw 0 0" }))
     assert.same({ "sudo mount -o remount,mode=755 /sys/kernel/tracing" }, unreadable.commands)
-    assert.match("probes be defined", finding("tracefs").said)
+    assert.match("probes defined there", finding("tracefs").said)
     local read_only = finding("tracefs", { ["/sys/kernel/tracing/uprobe_events"] = false })
     assert.same({ "good", nil }, { read_only.state, read_only.commands })
-    assert.match("count the first thread alone", read_only.said)
+    assert.match("count the first thread only", read_only.said)
   end)
 
   it("knows who may see the OS kernel's addresses", function()
@@ -154,7 +154,7 @@ describe("the doctor", function()
     assert.match("^a virtual machine without a PMU", finding("virtual machine", unnamed, nil, false).said)
     assert.equal("limits", finding("virtual machine", unnamed, nil, true).state)
     assert.is_nil(finding("virtual machine", {}, nil, false))
-    assert.match("knows no PMU here", finding("PMU", {}, nil, false).said)
+    assert.match("sees no PMU here", finding("PMU", {}, nil, false).said)
     assert.is_nil(finding("PMU", unnamed, nil, false))
   end)
 
@@ -260,7 +260,7 @@ describe("pmclua doctor", function()
     support.need(result.status ~= 99, "no filter can be set here")
     assert.equal(77, result.status)
     assert.match("counts here +nothing\n", result.out)
-    assert.match("\nx perf_event_open is filtered away %(seccomp, as in a container%)\n"
+    assert.match("\nx perf_event_open is blocked %(seccomp, as in a container%)\n"
       .. "    %$ docker run %-%-cap%-add PERFMON", result.out)
   end)
 

@@ -68,7 +68,7 @@ end
 
 local MANY = "i=0; while [ $i -lt 4000 ]; do /bin/true; i=$((i + 1)); done"
 
-local ENDED = "Linux ended the counting of '(%w+)'"
+local ENDED = "Linux stopped counting '(%w+)'"
 
 describe("a command that executes a program which may not be watched", function()
   for _, case in ipairs {
@@ -81,8 +81,8 @@ describe("a command that executes a program which may not be watched", function(
       it(("has no count, and the reason and its name (%s, %s, %s)"):format(kind, who, how), function()
         local count, said, line = stat(kind, how, as_user)
         assert.is_nil(count)
-        assert.matches("<not counted>: Linux ended the counting", line)
-        assert.equal(kind:sub(1, 15), said:gsub("\n *", " "):match "Linux ended the counting of '([%w_]+)'")
+        assert.matches("<not counted>: Linux stopped counting", line)
+        assert.equal(kind:sub(1, 15), said:gsub("\n *", " "):match "Linux stopped counting '([%w_]+)'")
         assert.is_nil(said:find "as root")
       end)
     end
@@ -103,7 +103,7 @@ describe("a command that executes a program which may not be watched", function(
     local line = ("%s; %s/setgid 10"):format(MANY, at)
     local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 1,
       warmup = 0, store = false, quiet = true })
-    assert.matches("^Linux ended the counting of 'setgid'", (result.remarks or {})[1] or "nothing")
+    assert.matches("^Linux stopped counting 'setgid'", (result.remarks or {})[1] or "nothing")
     assert.equal("not-counted", result:cells()().page_faults.status)
   end)
 
@@ -120,7 +120,7 @@ describe("a command that executes a program which may not be watched", function(
     local at = programs()
     local made = support.pmclua { "regions", "-e", "page-faults", "-f", "main", "--", at .. "/plain", "10",
       "fork", at .. "/setgid", "10" }
-    assert.matches("Linux ended the following of 'setgid'", (made.err:gsub("\n *", " ")))
+    assert.matches("Linux stopped following 'setgid'", (made.err:gsub("\n *", " ")))
   end)
 
   it("is said where the functions of a process that ran before are followed", function()
@@ -138,7 +138,7 @@ describe("a command that executes a program which may not be watched", function(
       return support.exists(out) and support.read(out):find "followed for"
     end, "the report")
     input:close()
-    assert.matches("Linux ended the following of 'setgid'", (support.read(out):gsub("\n *", " ")))
+    assert.matches("Linux stopped following 'setgid'", (support.read(out):gsub("\n *", " ")))
   end)
 
   it("is left out of an experiment's counts, once said", function()
@@ -148,7 +148,7 @@ describe("a command that executes a program which may not be watched", function(
     local cell = result:cells()()
     assert.equal("not-counted", cell.page_faults.status)
     assert.equal(1, #result.remarks)
-    assert.matches("Linux ended the counting of 'setgid'", result.remarks[1])
+    assert.matches("Linux stopped counting 'setgid'", result.remarks[1])
   end)
 
   it("is said by monitor, whose intervals before it have their counts", function()
@@ -159,7 +159,7 @@ describe("a command that executes a program which may not be watched", function(
     local first = dkjson.decode(made.out:match "[^\n]+").events.page_faults
     assert.equal("counted", first.status)
     assert.is_true(first.value > 50)
-    assert.matches("Linux ended the counting of 'setgid'", (made.err:gsub("\n *", " ")))
+    assert.matches("Linux stopped counting 'setgid'", (made.err:gsub("\n *", " ")))
   end)
 
   it("is said of a process that ran before", function()
@@ -179,7 +179,7 @@ describe("a command that executes a program which may not be watched", function(
     group:close()
     assert.is_nil(counts.page_faults)
     assert.equal(ended, select(2, counts:status "page-faults"))
-    assert.matches("Linux ended the counting of 'setgid'", remarks[#remarks])
+    assert.matches("Linux stopped counting 'setgid'", remarks[#remarks])
   end)
 end)
 
@@ -202,7 +202,7 @@ describe("programs that could not all be looked at", function()
     assert.equal("unwatched", faults.quality)
     assert.is_true(faults.median > 4000)
     assert.equal("counted", result:cells()().user_time.status)        -- it is not of an event
-    assert.matches("^not each program that many executed could be looked at", result.remarks[1])
+    assert.matches("^not every program that many executed could be checked", result.remarks[1])
     assert.matches("unwatched programs", result:report())
     assert.matches(",unwatched,", require("pmclua.report").render(result, { format = "csv" }))
   end)
@@ -244,7 +244,7 @@ describe("programs that could not all be looked at", function()
     local last
     for one in made.out:gmatch "[^\n]+" do last = dkjson.decode(one) or last end
     assert.equal("unwatched", last.events.page_faults.status)
-    assert.matches("not each program that the target executed could be looked at",
+    assert.matches("not every program that the target executed could be checked",
       (made.err:gsub("\n *", " ")))
   end)
 end)

@@ -23,7 +23,7 @@ describe("terms of a PMU", function()
       "other=1" } do
       local sysfs = sysfs_with { broken = terms, whole = "event=5" }
       local problem = rejected("p/broken/", nil, sysfs)
-      assert.matches("terms of broken are not understood: " .. terms, problem.message, 1, true)
+      assert.matches("gives for broken are not understood: " .. terms, problem.message, 1, true)
       assert.equal(5, one("p/whole/", nil, sysfs).attr.config)
       assert.equal(5, one("p/event=5/", nil, sysfs).attr.config)
     end
@@ -51,8 +51,8 @@ describe("terms of a PMU", function()
 
   it("may go with a config word, but not against it", function()
     assert.equal(0x101, one("cpu/config=0x100,event=1/").attr.config)
-    assert.match("different things of the same bits", rejected("cpu/config=2,event=1/").message)
-    assert.match("different things of the same bits", rejected("cpu/r1a8,umask=2/").message)
+    assert.match("set the same bits to different values", rejected("cpu/config=2,event=1/").message)
+    assert.match("set the same bits to different values", rejected("cpu/r1a8,umask=2/").message)
     assert.equal(0x1a8, one("cpu/r1a8,umask=1/").attr.config)
   end)
 
@@ -216,9 +216,9 @@ describe("a libpfm4 name", function()
   end)
 
   it("that it misreads or refuses is rejected at the place", function()
-    assert.equal("34\t3\t-\tlibpfm4 misreads 'u=0' alone: name what is to be counted instead\n"
+    assert.equal("34\t3\t-\tlibpfm4 misreads 'u=0' on its own: name what is to be counted instead\n"
       .. "22\t11\tCONDITIONAL\tlibpfm4 knows no such unit mask or attribute of this event\n"
-      .. "34\t5\t-\twhich CPU is counted is the target's to say\n", pfm [[
+      .. "34\t5\t-\tthe target says which CPU is counted\n", pfm [[
       show "skl::BR_MISP_RETIRED:CONDITIONAL:u=0"
       show "skl::BR_MISP_RETIRED:CONDITIONNL"
       show "skl::BR_MISP_RETIRED:CONDITIONAL:cpu=1"]])

@@ -105,7 +105,7 @@ describe("an explanation", function()
     assert.equal("0x1cd | event=0xcd in bits 0-7 (mem-loads), umask=0x1 in bits 8-15 (mem-loads)",
       (field(explained, "config"):gsub("(umask.-), (event.*)", "%2, %1")))
     assert.equal("0x1e | ldlat=0x1e in bits 0-15", field(explained, "config1"))
-    assert.equal("1 | the OS kernel is not counted", field(explained, "exclude_kernel"))
+    assert.equal("1 | Linux is not counted", field(explained, "exclude_kernel"))
   end)
 
   it("takes any number that fits into the attr", function()
@@ -120,7 +120,7 @@ describe("an explanation", function()
   it("says what a number means and what nobody vouches for", function()
     local notes = table.concat(explain("uncore_imc_0/cas_count_read/")[1].notes, "\n")
     assert.match("a count of 1 is 6.10352e%-05 MiB", notes)
-    assert.match("counts on CPUs 0 for all tasks together", notes)
+    assert.match("counts all tasks together on CPUs 0", notes)
     assert.match("unverified", table.concat(explain("armv8_pmuv3_0/event=0x3fff/", "arm64")[1].notes, "\n"))
     assert.is_nil(table.concat(explain("armv8_pmuv3_0/cpu_cycles/", "arm64")[1].notes):find("unverified"))
   end)
@@ -240,7 +240,7 @@ describe("pmclua events", function()
 
   it("says why an event does not open in short, what would help, and no reason twice", function()
     local result = run({ "--explain", "cycles:u,instructions:u,cs:u" }, { SYSFS_PATH = "/nowhere" })
-    assert.match("\n  here +constant%-zero: with the OS kernel excluded it would always", result.out)
+    assert.match("\n  here +constant%-zero: with Linux excluded it would always", result.out)
     if not support.have_pmu() then
       assert.match("\n  here +unsupported: [^\n]+\n", result.out)
       assert.is_nil(result.out:find("cannot open", 1, true))
@@ -248,7 +248,7 @@ describe("pmclua events", function()
       assert.match("\n  here +unsupported, as cycles:u\n", result.out)
     end
     local explained = json { "--explain", "cs:u", "--json" }
-    assert.match("^with the OS kernel excluded", explained[1].reason)
+    assert.match("^with Linux excluded", explained[1].reason)
   end)
 
   it("says what it does not list because it may not read it", function()
@@ -260,7 +260,7 @@ describe("pmclua events", function()
 
   it("says whether the members of a group are on the PMU together", function()
     local result = run { "--explain", "{faults,task-clock}" }
-    assert.match("note +its group of 2 is on the PMU together\n", result.out)
+    assert.match("note +its group of 2 fits the PMU\n", result.out)
   end)
 
   it("lists metrics with formula, unit, events and variants, and searches them", function()

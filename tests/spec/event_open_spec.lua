@@ -81,8 +81,8 @@ describe("a tracepoint's filter", function()
     for filter, why in pairs {
       ["fdd == 1"] = "no field 'fdd'; did you mean 'fd'",
       ["(fd == 1"] = "'%(' is not closed",
-      ["fd == 1 and count == 2"] = "'and' joins no conditions; write && or ||",
-      ["fd = 1"] = "'=' alone compares nothing; write ==",
+      ["fd == 1 and count == 2"] = "'and' does not join conditions; write && or ||",
+      ["fd = 1"] = "'=' does not compare; write ==",
       ["fd == x"] = "'x' is neither a number nor a text",
       ["fd =="] = "does not understand it",
     } do
@@ -177,14 +177,14 @@ describe("a plan", function()
     assert.same({ { "branches cache-misses" }, { "bus-cycles" } }, names)
     for _, one in ipairs(events) do
       assert.is_nil(one.status)
-      assert.match("not with its group, which does not fit", one.note)
+      assert.match("counted apart from its group, which does not fit", one.note)
     end
   end)
 
   it("leaves a weak group that fits together, without a word", function()
     local names, events = plan(3, { "{branches,cache-misses,bus-cycles}:W" })
     assert.same({ { "branches cache-misses bus-cycles" } }, names)
-    assert.is_nil((events[1].note or ""):find "not with its group")
+    assert.is_nil((events[1].note or ""):find "apart from its group")
   end)
 
   it("repeats anchors in each pass and loses no member of a group that one leads", function()

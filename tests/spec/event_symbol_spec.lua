@@ -167,7 +167,7 @@ describe("a probe of a function", function()
     local path = programs().pie
     local function refused(spec) return message_of(event.encode, (spec:gsub("^P", path))) end
     assert.match("pie has no function 'wrok'; did you mean 'work'", refused "P:wrok")
-    assert.match("'twice' was compiled into its callers in 1 place %(program%.c:9%)", refused "P:twice")
+    assert.match("'twice' was inlined into its callers in 1 place %(program%.c:9%)", refused "P:twice")
     assert.match("there is no such file", refused "/nowhere/x:main")
     assert.match("is a script", refused(support.root .. "/tests/run.lua:main"))
     local _, problem = event.parse(path .. ":wrok")
@@ -246,8 +246,8 @@ describe("a breakpoint on a symbol", function()
     local function refused(path, spec) return message_of(measure, { path }, { spec }) end
     assert.match("loaded anywhere %(a PIE%): link it", refused(built_here.pie, "mem:counter:w"))
     assert.match("did you mean 'counter'", refused(built_here.fixed, "mem:conter:w"))
-    assert.match("each thread has its own", refused(built_here.fixed, "mem:mine:w"))
-    assert.match("no program is known", message_of(event.encode, "mem:counter:w"))
+    assert.match("is thread%-local", refused(built_here.fixed, "mem:mine:w"))
+    assert.match("there is no program whose symbol", message_of(event.encode, "mem:counter:w"))
     local resolve = symbol.in_programs(function() return { built_here.fixed, other } end)
     local _, why = resolve "main"
     assert.match("not at the same address", why)

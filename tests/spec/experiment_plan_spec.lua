@@ -46,14 +46,14 @@ describe("a declaration", function()
       factors = { { "on_cpu", { 0 } } } })
     assert.matches("pin is for commands and kernels", mistakes { workloads = { nothing }, pin = "0" })
     assert.matches("timeout is for commands and kernels", mistakes { workloads = { nothing }, timeout = 1 })
-    assert.matches("delay and layout do not go together", mistakes { delay = 1, layout = "fixed" })
+    assert.matches("delay and layout cannot be combined", mistakes { delay = 1, layout = "fixed" })
     assert.matches("iterations is for kernels", mistakes { iterations = 3 })
     assert.matches("margin: there is no 'page_fauts' here, did you mean 'page_faults'",
       mistakes { margin = { "1%", page_fauts = "2%" } })
     assert.matches("per x: there is no 'm' here", mistakes { per = { x = "2 * m" },
       factors = { { "n", { 1 } } } })
     assert.matches("where: there is no 'm' here", mistakes { where = "m > 1", factors = { { "n", { 1 } } } })
-    assert.matches("nothing to run: where holds for no cell", message_of(run, { events = { "page-faults" },
+    assert.matches("nothing to run: where excludes every cell", message_of(run, { events = { "page-faults" },
       workloads = { "true" }, where = "n > 1", factors = { { "n", { 1 } } } }))
   end)
 
@@ -70,7 +70,7 @@ describe("a declaration", function()
       mistake_of { metrics = { "label = 2 * 2" } })
     assert.matches("a factor cannot be called 'kind': cells have",
       mistake_of { factors = { { "kind", { 1 } } } })
-    assert.matches("an event cannot be called 'iterations': every repetition has it",
+    assert.matches("an event cannot be called 'iterations': every repetition has a field of that name",
       mistake_of { events = { "iterations = page-faults" } })
     assert.matches("an event cannot be called 'n': a factor has that name",
       mistake_of { events = pages, factors = { { "n", { 1, 2 } } } })
@@ -278,16 +278,16 @@ describe("the command line of an experiment", function()
     local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, '
       .. 'repetitions = "20", margin = 5, baseline = "true" }') }
     assert.matches('repetitions must be a whole number of at least 1, not "20"\n', got.err, 1, true)
-    assert.matches('margin is a percentage such as "1%", not 5: write "5%"\n', got.err, 1, true)
+    assert.matches('margin must be a percentage such as "1%", not 5: write "5%"\n', got.err, 1, true)
     local none = support.pmclua { script '{ events = "page-faults", baseline = "true" }' }
-    assert.equal("pmclua: workloads is missing: what shall be run?\n", (none.err:gsub("%S+:1: ", "")))
+    assert.equal("pmclua: workloads is missing: what is to be run?\n", (none.err:gsub("%S+:1: ", "")))
   end)
 
   it("says so when a script forgets to return it, and nothing when it was planned or run", function()
     local path = support.folder() .. "/kept.lua"
     local text = 'local pmc = require "pmclua"\nlocal e = pmc.experiment ' .. SIMPLE .. "\n"
     support.write(path, text)
-    assert.matches("declared and not run: `return pmc.experiment", support.pmclua({ path }).err, 1, true)
+    assert.matches("a script runs it by `return pmc.experiment", support.pmclua({ path }).err, 1, true)
     support.write(path, text .. "print(e:plan())")
     assert.equal("", support.pmclua({ path }).err)
   end)

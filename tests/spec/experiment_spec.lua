@@ -251,7 +251,7 @@ describe("an experiment", function()
     end
     assert.same({ t1 = 1, t3 = 3, ["{t}1"] = 1, ["{t}3"] = 3 }, counts)
     for _, threads in ipairs { "other", 1.5 } do
-      assert.matches("threads is a number or a factor's name, not '" .. threads, message_of(run,
+      assert.matches("threads must be a number or a factor's name, not '" .. threads, message_of(run,
         { events = { "page-faults" }, workloads = { kernel("pages", { threads = threads }) } }))
     end
   end)
@@ -298,8 +298,8 @@ describe("counts that the OS kernel drops", function()
 
   it("are absent, with the reason, where a program may be executed but not read (J)", function()
     support.need_unwatched("it executes nothing that it may not read", "valgrind")
-    assert.matches("^failed.*may be executed but not read.*nil", measure_unreadable "")
-    assert.matches("^failed.*may be executed but not read.*nil", measure_unreadable "inherit = false")
+    assert.matches("^failed.*is executable but not readable.*nil", measure_unreadable "")
+    assert.matches("^failed.*is executable but not readable.*nil", measure_unreadable "inherit = false")
   end)
 
   it("are not those of a first thread that leaves the work to its children", function()
@@ -432,7 +432,7 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
     end
     assert.same({ padding = 4096 }, of("environment_bytes", "4 KiB"))
     assert.same(of("stack_offset", 512), of("stack_offset", "0.5 KiB"))
-    assert.matches('a level is a number of bytes below 1 MiB, or "4 KiB", not 0.3 B',
+    assert.matches('a level must be a number of bytes below 1 MiB, or "4 KiB", not 0.3 B',
       message_of(pmc.experiment,
         { workloads = { "true" }, factors = { { "environment_bytes", { "0.3 B" } } } }))
   end)
@@ -440,11 +440,11 @@ void place(void *s, uint64_t i) { int x; FILE *f = fopen(getenv("PLACE_FILE"), "
   it("checks the levels of its factors", function()
     assert.matches("factor on_cpu: there is no CPU 999 to run on here", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "on_cpu", { 999 } } } }))
-    assert.matches("pin: 'x' is no list of CPUs", message_of(pmc.experiment, { workloads = { "true" },
+    assert.matches("pin: 'x' is not a list of CPUs", message_of(pmc.experiment, { workloads = { "true" },
       pin = "x" }))
     assert.matches("factor numa_node: there is no NUMA node 999", message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "numa_node", { 999 } } } }))
-    assert.matches('factor stack_offset: a level is a number of bytes below 65536, or "4 KiB", not x',
+    assert.matches('factor stack_offset: a level must be a number of bytes below 65536, or "4 KiB", not x',
       message_of(pmc.experiment,
       { workloads = { "true" }, factors = { { "stack_offset", { "x" } } } }))
   end)

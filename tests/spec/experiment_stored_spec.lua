@@ -127,15 +127,15 @@ describe("a stored experiment", function()
     local path = cut_off(3)
     local other = spec(4)
     other.workloads = { a = "true", b = "false" }
-    assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+    assert.matches("it is from another experiment", message_of(run, other, { resume = path }))
     other = spec(4)
     other.inherit = false
-    assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+    assert.matches("it is from another experiment", message_of(run, other, { resume = path }))
     for key, value in pairs { layout = "fixed", pin = "0", reject_if = "page_faults < 0",
       regions = "marks" } do
       other = spec(4)
       other[key] = value
-      assert.matches("it is of another experiment", message_of(run, other, { resume = path }))
+      assert.matches("it is from another experiment", message_of(run, other, { resume = path }))
     end
     local text = support.read(path)
     support.write(path, (text:gsub('"os_kernel":"[^"]*"', '"os_kernel":"5.0"', 1)))

@@ -38,7 +38,7 @@ local PMUS = {
 describe("ENOENT", function()
   it("of a hardware event where sysfs has no core PMU is a machine without a PMU", function()
     local problem = refusal({ code = "ENOENT" }, { core_pmu = false })
-    says(problem, "cannot open 'cycles': the OS kernel knows no PMU here",
+    says(problem, "cannot open 'cycles': Linux sees no PMU here",
          "make lab` in the source tree")
     assert.equal("ENOENT", problem.code)
     assert.equal("open", problem.operation)
@@ -52,22 +52,22 @@ describe("ENOENT", function()
            "this generic event has no counterpart on this CPU", "pmclua events")
     end
     says(refusal({ code = "ENOENT", attr = { type = 4 } }, { core_pmu = true }),
-         "does not take this raw code")
+         "does not accept this raw code")
   end)
 
   it("else is an unknown PMU, config, software event, tracepoint or file", function()
     says(refusal({ code = "ENOENT", attr = { type = 77 } }), "there is no PMU of type 77", "name the PMU")
     says(refusal({ code = "ENOENT", attr = { type = MSR } }, { pmus = PMUS }), "the PMU msr does not know")
     says(refusal({ code = "ENOENT", attr = { type = 1 } }, { release = "6.1.0" }),
-         "this OS kernel 6.1.0 has no such software event")
-    says(refusal({ code = "ENOENT", attr = { type = 2 } }), "no tracepoint of this id")
+         "Linux 6.1.0 has no such software event")
+    says(refusal({ code = "ENOENT", attr = { type = 2 } }), "no tracepoint with this id")
     says(refusal({ code = "ENOENT", attr = { type = UPROBE } }, { pmus = PMUS }),
          "the file to probe is not there")
   end)
 
   it("of a cgroup is one below a fresh mount of cgroup2", function()
     says(refusal { code = "ENOENT", attr = { type = 1 }, is_cgroup = true },
-         "its cgroup is not yet known to perf", "cgroup.subtree_control")
+         "perf does not know its cgroup yet", "cgroup.subtree_control")
   end)
 end)
 
@@ -83,7 +83,7 @@ describe("EACCES", function()
     local tried
     local problem = denied({}, function(attr) tried = attr return true end)
     assert.equal(1, tried.exclude_kernel)
-    says(problem, "kernel.perf_event_paranoid is 2", "forbids ordinary users to count the OS kernel",
+    says(problem, "kernel.perf_event_paranoid is 2", "does not let ordinary users count Linux itself",
          "cycles:u", "CAP_PERFMON", "sysctl kernel.perf_event_paranoid=1")
   end)
 
@@ -102,13 +102,13 @@ describe("EACCES", function()
   end)
 
   it("hides a missing PMU, as permission is checked first", function()
-    says(denied({}, function() return "ENOENT" end), "the OS kernel knows no PMU here")
+    says(denied({}, function() return "ENOENT" end), "Linux sees no PMU here")
   end)
 
   it("gives way to what else is wrong", function()
     local function invalid() return "EINVAL" end
     says(denied({ cpu = 99 }, invalid, { cpus_online = "0-1" }), "there is no CPU 99 here")
-    says(denied({ attr = { type = 5 } }, function() return "ENOSPC" end), "breakpoints are used up")
+    says(denied({ attr = { type = 5 } }, function() return "ENOSPC" end), "breakpoints are in use")
   end)
 
   it("of a PMU that cannot exclude the OS kernel says so", function()
@@ -125,7 +125,7 @@ describe("EACCES", function()
     says(denied({ pid = -1, cpu = 0, attr = { exclude_kernel = 1 } }, always, { in_user_namespace = true }),
          "outside this user namespace")
     says(denied({ pid = -1, cpu = 0 }, always), "counting a whole CPU needs CAP_PERFMON", "paranoid=0")
-    says(denied({ pid = 1234 }, always), "process 1234 is another user's", "CAP_SYS_PTRACE")
+    says(denied({ pid = 1234 }, always), "process 1234 belongs to another user", "CAP_SYS_PTRACE")
     says(denied({ attr = { type = UPROBE } }, always), "a uprobe needs CAP_PERFMON")
   end)
 end)
@@ -150,7 +150,7 @@ describe("EINVAL", function()
   it("is a PMU that takes no exclude bit, when it opens without", function()
     local function opens(attr) return attr.exclude_kernel == nil or "EINVAL" end
     says(invalid({ event = "tsc:u", attr = { type = MSR, exclude_kernel = 1 } }, { opens = opens }),
-         "the PMU msr counts all that happens", "leave the modifiers")
+         "the PMU msr counts everything", "leave the modifiers")
   end)
 
   it("is a pinned or exclusive sibling", function()
@@ -186,20 +186,20 @@ describe("EINVAL", function()
     says(invalid({ attr = { type = 5, bp_type = 1, bp_len = 4 } }, x86),
          "x86 has no breakpoints on reads alone", "rw")
     says(invalid({ attr = { type = 5, bp_type = 2, config1 = 4098ULL, config2 = 4 } }, x86),
-         "no multiple of 4")
+         "not a multiple of 4")
     says(invalid({ attr = { type = 5, bp_type = 4, bp_len = 1 } }, x86), "the length of a long")
     says(invalid({ attr = { type = 5, bp_type = 3, bp_len = 3 } }, {}), "no breakpoint of this kind")
   end)
 
   it("is a tracepoint's bad id", function()
-    says(invalid { attr = { type = 2, config = 99999 } }, "no tracepoint of this id", "sched:sched_switch")
+    says(invalid { attr = { type = 2, config = 99999 } }, "no tracepoint with this id", "sched:sched_switch")
   end)
 
   it("is a bit of read_format that this OS kernel does not know, when it opens without", function()
     local function opens(attr) return attr.read_format == nil or "EINVAL" end
     says(invalid({ attr = { read_format = 31 } }, { opens = opens, release = "5.10.0" }),
-         "this OS kernel 5.10.0 does not know read_format 0x1f", "6.0")
-    says(invalid({ attr = { read_format = 64 } }, { opens = opens }), "a bit that no OS kernel knows")
+         "Linux 5.10.0 does not know read_format 0x1f", "6.0")
+    says(invalid({ attr = { read_format = 64 } }, { opens = opens }), "a bit that no Linux knows")
   end)
 
   it("is inherit with counts in samples, or contradictions about exec", function()
@@ -216,7 +216,7 @@ describe("EINVAL", function()
 
   it("else shows the fields, as nothing better is known", function()
     says(invalid { attr = { type = 1, config = 3, mmap2 = 1, disabled = 0 } },
-         "the OS kernel refuses this combination of fields (EINVAL): config=0x3 mmap2=0x1 type=0x1")
+         "Linux refuses this combination of fields (EINVAL): config=0x3 mmap2=0x1 type=0x1")
     says(invalid { attr = { type = MSR, config = 99 } }, "the PMU msr refuses", "pmclua events --pmu msr")
   end)
 end)
@@ -249,7 +249,7 @@ describe("other refusals of perf_event_open", function()
          "limits.conf")
     says(refusal({ code = "EMFILE" }, { nofile = { soft = 64, hard = math.huge } }), "hard limit none")
     says(refusal({ code = "EMFILE", descriptors = 200 }, { nofile = { soft = 64, hard = 64 } }),
-         "the events take 200 descriptors beside those that are open")
+         "the events need 200 descriptors besides those already open")
     says(refusal { code = "ENFILE" }, "fs.file-max")
   end)
 
@@ -262,7 +262,7 @@ describe("other refusals of perf_event_open", function()
     says(refusal { code = "ESRCH", pid = 4711 }, "no process or thread 4711")
     says(refusal({ code = "ENODEV", cpu = 2 }, { cpus_online = "0-1,3" }),
          "CPU 2 is offline (0-1,3 are online)")
-    says(refusal({ code = "ENODEV" }, { core_pmu = false }), "knows no PMU here")
+    says(refusal({ code = "ENODEV" }, { core_pmu = false }), "sees no PMU here")
     says(refusal { code = "EBUSY" }, "exclusive")
     says(refusal { code = "EBADF" }, "leader of its group is closed")
     says(refusal { code = "EOVERFLOW", attr = { sample_max_stack = 9999 } }, "perf_event_max_stack")
@@ -333,12 +333,12 @@ describe("an ordinary refusal", function()
 
   it("of a script whose interpreter is missing says so", function()
     local name = os.tmpname()
-    says(explain.system(ENOENT, "execute", name), "interpreter is not there")
+    says(explain.system(ENOENT, "execute", name), "interpreter that it names does not exist")
     os.remove(name)
   end)
 
   it("of a file that may not be executed, or is no program, says what helps", function()
-    says(explain.system(EACCES, "execute", "./x"), "may not be executed", "chmod +x ./x")
+    says(explain.system(EACCES, "execute", "./x"), "is not executable", "chmod +x ./x")
     says(explain.system(ENOEXEC, "execute", "./x"), "not a program", "#!")
   end)
 
@@ -421,7 +421,7 @@ describe("an ordinary user", function()
   it("reads why the OS kernel is not for them, and what would do", function()
     says(refused_to_user({ type = 1, config = 2 }, "page-faults"),
          "cannot open 'page-faults': permission denied",
-         "forbids ordinary users", "page-faults:u", "CAP_PERFMON")
+         "does not let ordinary users", "page-faults:u", "CAP_PERFMON")
   end)
 
   it("is not advised to count what would always read 0", function()

@@ -48,7 +48,7 @@ describe("pmclua stat", function()
     local other = { "-r", "6", "--limit", "page_faults <= +90%", "--gate", path, "--", "true", "x" }
     found = run("stat", unpack(other))
     assert.equal(77, found.status)
-    assert.matches("the baseline has this cell, and the new result has not", found.err, 1, true)
+    assert.matches("the baseline has this cell, but the new result does not", found.err, 1, true)
     assert.equal(0, run("stat", "--name", "true", unpack(other)).status)
   end)
 

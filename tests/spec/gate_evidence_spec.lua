@@ -45,8 +45,8 @@ describe("a gate of what is not there", function()
     for _, limit in ipairs { "cycles <= +1%", "cycles <= 5000" } do
       local checked = gate(cells_of(one), limit, { baseline = cells_of(two) })
       assert.same({ "uncountable", 2 }, { checked.state, #checked.results })
-      assert.equal(("gate: '%s' cannot be checked, rows, n = 2: the baseline has this cell, and the new "
-        .. "result has not"):format(limit), tostring(checked))
+      assert.equal(("gate: '%s' cannot be checked, rows, n = 2: the baseline has this cell, but the new "
+        .. "result does not"):format(limit), tostring(checked))
       assert.equal("pass", gate(cells_of(two), limit, { baseline = cells_of(two) }).state)
     end
   end)
@@ -113,7 +113,7 @@ describe("repetitions without a value", function()
     for _, kind in ipairs { "timed-out", "rejected" } do
       local checked = gate(failing({ 4, 4, 4, 6, 6 }, 4, kind), "cycles <= 5")
       assert.same({ "uncountable",
-        "4 of 9 repetitions have no value, and were they beyond the limit, it would fail" },
+        "4 of 9 repetitions have no value, and it would fail if they were beyond the limit" },
         { state_and_reason(checked) })
       assert.equal("pass", gate(failing({ 4, 4, 4, 4, 6 }, 1, kind), "cycles <= 5").state)
     end
@@ -313,7 +313,7 @@ describe("several runs of a baseline", function()
 
   it("are not one run twice", function()
     local a = run_of(1000, support.folder(), "a")
-    assert.matches("a.jsonl is there twice", support.message_of(gate, plain, "cycles <= +1%",
+    assert.matches("a.jsonl is given twice", support.message_of(gate, plain, "cycles <= +1%",
       { baseline = { a, a } }), 1, true)
   end)
 end)

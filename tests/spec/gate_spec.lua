@@ -271,7 +271,7 @@ describe("an experiment's own gate", function()
         gate = "page_faults <= +1%%" }]]):format(mark))
     local refused = support.pmclua { path, "--no-store", "--gate", there }
     assert.equal(1, refused.status)
-    assert.matches("of another host: its cpu is 'another'", refused.err, 1, true)
+    assert.matches("from another host: its cpu is 'another'", refused.err, 1, true)
     assert.is_nil(io.open(mark))
   end)
 

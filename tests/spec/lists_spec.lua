@@ -58,7 +58,7 @@ describe("a list with a named entry", function()
       { "headers is a list", pmc.call, { declaration = cos, args = { 1 }, headers = { more = "<math.h>" } } },
       { '{ NAME = "value" }', pmc.command, { "ls", env = { "A=1" } } },
       { "one list of CPUs", pmc.cpus, { "0", "0" } },
-      { 'a label stands in its event: "clock = …"', pmc.group, { "page-faults", clock = "task-clock" } },
+      { 'a label is written in its event: "clock = …"', pmc.group, { "page-faults", clock = "task-clock" } },
       { 'write "clock = task-clock"', pmc.monitor,
         { events = { "page-faults", clock = "task-clock" }, target = pmc.self(), count = 1 } },
       { 'write "b = page_faults"', result.with, result, { metrics = { b = "page_faults" } } },
@@ -75,7 +75,7 @@ end)
 describe("a list with a nil in it", function()
   it("is refused where what stands behind would be lost", function()
     local lost = "a list ends at its first nil"
-    assert_says({ lost, "after 1", "at 3" }, refusal { events = { "page-faults", nil, "task-clock" } })
+    assert_says({ lost, "after item 1", "item 3" }, refusal { events = { "page-faults", nil, "task-clock" } })
     assert_says({ lost }, refusal { metrics = { nil, "ipc" } })
     assert_says({ lost }, message_of(pmc.command, { "ls", nil, "-l" }))
     assert_says({ lost }, message_of(pmc.group, { "page-faults", nil, "task-clock" }))

@@ -46,7 +46,7 @@ describe("a pinned group that lost its place", function()
     assert.equal("counted", ((after - before):status "page-faults:u"))
     for _, counts in ipairs { lost, lost - before, after - lost } do
       assert.is_nil(counts["page-faults:u"])
-      local why = "its pinned group lost its place on the PMU: another user of its counters had them"
+      local why = "its pinned group lost its place on the PMU: something else was using its counters"
       assert.same({ "not-counted", why }, { counts:status "page-faults:u" })
     end
   end)

@@ -183,7 +183,7 @@ describe("marks", function()
     local faults, _, result = counted(program "forked")
     assert.equal(50, faults.child)
     assert.is_true(faults.parent >= 3 and faults.parent < 50)
-    assert.same({ "mark 'parent': 1 ended without a begin, and not counted" }, result.remarks)
+    assert.same({ "mark 'parent': 1 ended without a begin: not counted" }, result.remarks)
   end)
 
   it("of what is executed are counted too", function()
@@ -194,15 +194,15 @@ describe("marks", function()
   it("that do not match count nothing, and are said", function()
     local faults, _, result = counted(program "unbalanced")
     assert.same({ good = 2 }, faults)
-    assert.same({ "mark 'stray': 1 ended without a begin, and not counted",
-      "mark 'open': 2 begun and never ended, and not counted" }, result.remarks)
+    assert.same({ "mark 'stray': 1 ended without a begin: not counted",
+      "mark 'open': 2 begun but never ended: not counted" }, result.remarks)
   end)
 
   it("too deep within each other are said, and what is around them is right", function()
     local faults, entries, result = counted(program "deep")
     assert.same({ deep = 11, after = 6 }, faults)
     assert.same({ deep = 128, after = 1 }, entries)
-    assert.same({ "mark 'deep': 72 not counted, within more than 128 others" }, result.remarks)
+    assert.same({ "mark 'deep': 72 nested in more than 128 others: not counted" }, result.remarks)
   end)
 
   it("are lost beyond the room of a thread, and said", function()
@@ -314,7 +314,7 @@ describe("marks", function()
 
   it("that were never reached are said, with the reason", function()
     local _, _, result = counted "true"
-    assert.same({ "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" },
+    assert.same({ "no mark was reached: no program built with this pmclua's pmclua_mark.h has run" },
       result.remarks)
     _, _, result = counted(program "unmarked")
     assert.same({ "no mark was reached" }, result.remarks)
@@ -393,8 +393,8 @@ describe("marks", function()
   it("are refused where they make no sense", function()
     for message, options in pairs {
       ["regions has no 'entreis'"] = { regions = { "marks", entreis = true } },
-      ["regions.entries is true"] = { regions = { "marks", entries = 0 } },
-      ["they go without a target"] = { target = pmc.system() },
+      ["regions.entries must be true"] = { regions = { "marks", entries = 0 } },
+      ["cannot go with a target"] = { target = pmc.system() },
     } do
       local ok, problem = pcall(measure, "true", options)
       assert.is_false(ok)

@@ -92,8 +92,8 @@ describe("an absent value", function()
 
   it("comes from what is no finite number", function()
     assert.same({ nil, "the result is not a finite number" }, { value_of("1e308 * 10", {}) })
-    assert.same({ nil, "the logarithm of what is not above 0" }, { value_of "log(0)" })
-    assert.same({ nil, "the square root of what is below 0" }, { value_of "sqrt(-1)" })
+    assert.same({ nil, "the logarithm of a value that is not above 0" }, { value_of "log(0)" })
+    assert.same({ nil, "the square root of a value below 0" }, { value_of "sqrt(-1)" })
   end)
 
   it("is not made of a count of 0", function()
@@ -124,9 +124,9 @@ describe("a metric", function()
     local problem = refusal("parse", "branch_mis_rate")
     assert.equal("there is no metric 'branch_mis_rate'", problem.message)
     assert.equal("did you mean 'branch_miss_rate'?", problem.hint)
-    assert.equal("a metric of your own is name = formula", refusal("parse", "quux").hint)
+    assert.equal("write a metric of your own as name = formula", refusal("parse", "quux").hint)
     assert.equal("a metric is written name = formula", refusal("parse", "instructions / cycles").hint)
-    assert.equal("a formula is a string, not a table", refusal("parse", {}).message)
+    assert.equal("a formula must be a string, not a table", refusal("parse", {}).message)
   end)
 end)
 
@@ -214,10 +214,10 @@ describe("a refused formula", function()
       { "parse", "x == y", 3, "expected '=', not '=='" },
       { "parse", "x = y [unit", 12, "expected ']', not the end" },
       { "comparison", "a + 3", 6, "expected a comparison (== ~= < <= > >=), not the end" },
-      { "comparison", "a < 3 +- 2", 7, "a tolerance goes with '==' only" },
+      { "comparison", "a < 3 +- 2", 7, "a tolerance is allowed only after '=='" },
       { "limit", "a <= 1%", 6, "expected a sign before the percentage, not '1'" },
       { "limit", "a <= +1", 6, "expected a number without a sign, or a percentage, not '+'" },
-      { "limit", "a == +1%", 3, "a relative limit is an upper or a lower one" },
+      { "limit", "a == +1%", 3, "a relative limit must be an upper or a lower one" },
       { "condition", "a > 1 and", 10, "expected a number, a name or '(', not the end" },
     }
     for _, row in ipairs(rows) do
@@ -228,7 +228,7 @@ describe("a refused formula", function()
 
   it("hints at what was probably meant", function()
     assert.equal("to compare, write '=='", refusal("comparison", "a = 3").hint)
-    assert.equal("there are no powers: multiply", refusal("formula", "a ^ 2").hint)
+    assert.equal("there is no power operator: multiply", refusal("formula", "a ^ 2").hint)
     assert.equal("did you mean 'min'?", refusal("formula", "mim(a, b)").hint)
     assert.equal("there are abs, log, max, min and sqrt", refusal("formula", "rate(a)").hint)
     assert.equal("a relative limit is written +1% or -1%", refusal("limit", "a <= 5 %").hint)
@@ -237,7 +237,7 @@ describe("a refused formula", function()
 
   it("prints as one sentence, harmless and not long", function()
     assert.equal("expected an operator or the end, not '^', at character 3 of 'a ^ 2'; "
-      .. "there are no powers: multiply", tostring(refusal("formula", "a ^ 2")))
+      .. "there is no power operator: multiply", tostring(refusal("formula", "a ^ 2")))
     local long = tostring(refusal("formula", ("a + "):rep(500) .. "\27[31m"))
     assert.is_nil(long:find "%c")
     assert.is_true(#long < 200)

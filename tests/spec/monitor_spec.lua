@@ -217,12 +217,12 @@ describe("pmc.monitor", function()
     for message, spec in pairs {
       ["monitor_spec.lua:%d+: pmc.monitor has no option 'intervall', did you mean 'interval'%?"] =
         { intervall = 1 },
-      ["interval is a number of seconds or a string"] = { interval = "soon" },
-      ["an interval is at least 1 ms"] = { interval = "1us" },
-      ["count is a whole number from 1"] = { count = 0 },
+      ["interval must be a number of seconds or a string"] = { interval = "soon" },
+      ["an interval must be at least 1 ms"] = { interval = "1us" },
+      ["count must be a whole number from 1"] = { count = 0 },
       ["did you mean 'page%-faults'"] = { events = { "page-fautls" } },
-      ["target is pmc.pid%(N%)"] = { target = {} },
-      ["command is a command"] = { command = function() end },
+      ["target must be pmc.pid%(N%)"] = { target = {} },
+      ["command must be a command"] = { command = function() end },
       ["cannot execute 'no%-such%-command'"] = { command = "no-such-command" },
       ["there is no process 4194304"] = { target = pmc.pid(4194304) },
     } do
@@ -328,15 +328,15 @@ describe("pmclua monitor", function()
 
   it("refuses what makes no sense, as misuse", function()
     for message, words in pairs {
-      ["%-%-per%-cpu goes with %-a, %-C or %-G"] = { "--per-cpu", "-p", "1" },
+      ["%-%-per%-cpu needs %-a, %-C or %-G"] = { "--per-cpu", "-p", "1" },
       ["%-p and %-t name different targets"] = { "-p", "1", "-t", "1" },
-      ["%-I takes milliseconds, or a time with its unit, not 'x'"] = { "-I", "x" },
+      ["%-I takes milliseconds, or a time with a unit, not 'x'"] = { "-I", "x" },
       ["unknown option '%-%-intervall', did you mean '%-%-interval'%?"] = { "--intervall", "1" },
-      ["%-%-per%-thread goes with %-p or %-t"] = { "-a", "--per-thread" },
-      ["ids, which are whole numbers from 1, not 'x'"] = { "-p", "x" },
+      ["%-%-per%-thread needs %-p or %-t"] = { "-a", "--per-thread" },
+      ["ids %(whole numbers from 1%), not 'x'"] = { "-p", "x" },
       ["%-x takes what is to stand"] = { "-x", "" },
       ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--json" },
-      ["^pmclua monitor: pmc.monitor: count is a whole number from 1"] = { "--count", "0" },
+      ["^pmclua monitor: pmc.monitor: count must be a whole number from 1"] = { "--count", "0" },
     } do
       local refused = run(words)
       assert.matches(message, refused.err)
@@ -388,7 +388,7 @@ describe("pmclua monitor", function()
     os.execute("chmod 0711 " .. program)
     local dropped = run(words, { user = true })
     assert.equal(0, dropped.status)
-    assert.matches("Linux ended the counting of 'busy'", dropped.err)
+    assert.matches("Linux stopped counting 'busy'", dropped.err)
   end)
 
   it("works for an ordinary user on his own", function()
@@ -398,9 +398,9 @@ describe("pmclua monitor", function()
     assert.matches("\n[%d.]+,[%d.]+,0,%d+,counted,%d+,counted\n", mine.err)
     local others = run({ "-e", "page-faults", "-p", "1" }, { user = true })
     assert.equal(1, others.status)
-    assert.matches("process 1 is another user's", others.err)
+    assert.matches("process 1 belongs to another user", others.err)
     local all = run({ "-e", "page-faults" }, { user = true })
     assert.equal(77, all.status)
-    assert.matches("nothing can be counted of all CPUs: .*CAP_PERFMON", all.err)
+    assert.matches("nothing can be counted for all CPUs: .*CAP_PERFMON", all.err)
   end)
 end)

@@ -116,7 +116,7 @@ describe("--resume", function()
     support.write(folder .. "/program", "#!/bin/sh\nexit  0\n")
     local got = resumed(script, cut)
     assert.equal(1, got.status)
-    assert.matches("the program of ./program {n} was '%x+' and is '%x+'", got.err)
+    assert.matches("the program of ./program {n} was '%x+' and is now '%x+'", got.err)
   end)
 
   it("names the flags, the source, the header, the events and the warm-ups that differ", function()

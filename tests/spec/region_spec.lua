@@ -75,7 +75,7 @@ for _, threads in ipairs { "all", "one" } do
       local before = result:region "before_tail"
       assert.same({ entries = 20, calls = 20 }, facts(before))
       for _, count in ipairs(after_first(before:list(FAULTS))) do assert.equal(5, count) end
-      assert.truthy(before.notes[1]:find "until there")
+      assert.truthy(before.notes[1]:find "until then")
       assert.same({ entries = 40, calls = 40 }, facts(result:region "touch"))
     end)
 

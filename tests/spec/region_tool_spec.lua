@@ -79,7 +79,8 @@ describe("a process that runs already", function()
     assert.truthy(refusal(pmc.pid(2 ^ 22 + 1), { regions = "f" }):find("there is no process", 1, true))
     assert.truthy(refusal("true", { regions = "f", duty = "5%" }):find("for a process", 1, true))
     local pid = start("waits", 1)
-    assert.truthy(refusal(pmc.pid(pid), { regions = "f", duty = "150%" }):find("duty is above 0", 1, true))
+    assert.truthy(refusal(pmc.pid(pid), { regions = "f", duty = "150%" })
+      :find("duty must be above 0", 1, true))
     assert.truthy(refusal(pmc.pid(pid), { regions = "tuoch" }):find("did you mean 'touch'?", 1, true))
     assert.truthy(refusal(pmc.cpus "0", { regions = "f" }):find("a command or one process", 1, true))
   end)
@@ -142,10 +143,10 @@ describe("an experiment's regions", function()
     assert.truthy(message_of { "touch", thraeds = "one" }:find("did you mean 'threads'?", 1, true))
     assert.truthy(message_of { { from = "touch" } }:find("has both from and to", 1, true))
     assert.truthy(message_of {}:find("name at least one function", 1, true))
-    assert.truthy(message_of { "touch", threads = "some" }:find("threads is all or one", 1, true))
+    assert.truthy(message_of { "touch", threads = "some" }:find("threads must be all or one", 1, true))
     local ok, why = pcall(pmc.measure, function() end, { regions = { "f" }, events = { FAULTS } })
     assert.is_false(ok)
-    assert.truthy(tostring(why):find("functions are followed in commands", 1, true), tostring(why))
+    assert.truthy(tostring(why):find("functions can be followed in commands only", 1, true), tostring(why))
   end)
 end)
 
@@ -199,7 +200,7 @@ describe("pmclua regions", function()
     local path = program "functions.c"
     local cases = {
       { "tow_returns", "did you mean 'two_returns'?" },
-      { "copied", "compiled into its callers in 2 places (functions.c:" },
+      { "copied", "inlined into its callers in 2 places (functions.c:" },
       { "chosen", "chosen at run time" },
       { "exit", "'libc.so" },
       { "abs", "name both: 'libc.so" },
@@ -239,7 +240,7 @@ describe("pmclua regions", function()
     support.write(folder .. "/libcapstone.so.4", "")
     local done = run()
     assert.equal(125, done.status)
-    assert.truthy(done.err:find("takes Capstone, which is not installed", 1, true), done.err)
+    assert.truthy(done.err:find("needs Capstone, which is not installed", 1, true), done.err)
     assert.truthy(done.err:find("abort C++ programs that throw", 1, true))
     done = run "--return-probes"
     assert.equal(0, done.status)

@@ -223,7 +223,7 @@ describe("the prompt in a pipe", function()
 
   it("says once that a local ends with its line", function()
     local result = run "local x = 1\nlocal y = 2\n"
-    assert.equal(1, select(2, result.err:gsub("`local` ends with its line", "")))
+    assert.equal(1, select(2, result.err:gsub("`local` lasts only for its line", "")))
   end)
 
   it("comes after a script, and sees its globals", function()

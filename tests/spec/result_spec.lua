@@ -182,8 +182,9 @@ describe("a comparison", function()
     assert.equal(2.5, row.verdict.margin)
     for _, call in ipairs {
       { "compare has no option 'baseliine', did you mean 'baseline'", "compare", { baseliine = "rows" } },
-      { 'margin is a percentage such as "1%", not 0.5: write "0.5%", or "50%"', "compare", { margin = 0.5 } },
-      { 'run_spread is a percentage such as "1%", not 5: write "5%"', "gate",
+      { 'margin must be a percentage such as "1%", not 0.5: write "0.5%", or "50%"', "compare",
+        { margin = 0.5 } },
+      { 'run_spread must be a percentage such as "1%", not 5: write "5%"', "gate",
         { limits = "cycles <= +5%", baseline = one, run_spread = 5 } },
       { "nothing here is called 'cylces': did you mean 'cycles'", "compare", { margin = { cylces = "1%" } } },
       { "gate has no option 'limit', did you mean 'limits'", "gate", { limit = { "cycles <= 5" } } },

@@ -41,7 +41,7 @@ describe("a script's word", function()
     local result = run { "betta" }
     assert.equal(2, result.status)
     assert.matches("no script is called 'betta': did you mean 'beta'%?", result.err)
-    assert.equal("pmclua: /bin/ls is a program and no script: `pmclua stat -- /bin/ls` counts it\n",
+    assert.equal("pmclua: /bin/ls is a program, not a script: `pmclua stat -- /bin/ls` counts it\n",
       support.pmclua({ "/bin/ls" }).err)
   end)
 

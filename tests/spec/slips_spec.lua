@@ -26,7 +26,7 @@ describe("a name in braces", function()
   it("that is no factor is refused, with the nearest", function()
     local sizes = { { "size", { 1 } } }
     local none = refusal { workloads = { "ls {m}" } }
-    assert.matches("ls {m}: {m} is no factor, and there are none", none, 1, true)
+    assert.matches("ls {m}: {m} is not a factor, and none is declared", none, 1, true)
     assert.matches("did you mean 'size'", refusal { workloads = { "ls {sise}" }, factors = sizes })
     assert.matches("there is no factor 'other'; there are size",
       refusal { workloads = { "ls {other} {size}" }, factors = sizes })
@@ -36,7 +36,7 @@ describe("a name in braces", function()
       refusal { workloads = { pmc.command { "ls", cwd = "{folder}" } }, factors = sizes })
     assert.matches("no factor 'what'",
       refusal { workloads = { pmc.kernel { code = KERNEL, symbol = "f_{what}" } }, factors = sizes })
-    assert.matches("{m} is no factor", refusal { prepare = pmc.command "touch {m}" }, 1, true)
+    assert.matches("{m} is not a factor", refusal { prepare = pmc.command "touch {m}" }, 1, true)
   end)
 
   it("stays as it is where a program may want it so", function()

@@ -114,7 +114,7 @@ describe("what is computed from slopes", function()
   it("has no interval of few points, or of points that cannot be taken together", function()
     assert.same({ nil, "3 points are too few to be resampled" },
                 { stats.slopes({ { x = { 1, 2, 3 }, y = { 1, 2, 4 } } }, first) })
-    assert.same({ nil, "11 points cannot be taken together with 12" },
+    assert.same({ nil, "11 points cannot be paired with 12" },
                 { stats.slopes({ { x = x, y = y }, { x = { unpack(x, 2) }, y = { unpack(y, 2) } } }, first) })
   end)
 end)

@@ -81,7 +81,7 @@ describe("pmclua stat exits", function()
       ["repetitions must be a whole number"] = { "-r", "0", "--", "true" },
       ["there is no process 4194304"] = { "-e", "page-faults", "-p", "4194304" },
       ["%-p and %-a name different targets"] = { "-p", "1", "-a" },
-      ["%-%-per%-cpu goes with %-a, %-C or %-G"] = { "--per-cpu", "--", "true" },
+      ["%-%-per%-cpu needs %-a, %-C or %-G"] = { "--per-cpu", "--", "true" },
       ["%-I goes with neither %-r, %-%-warmup, %-%-marks, %-%-store nor %-%-limit"] = { "-I",
         "100", "-r", "2", "--", "true" },
       ["%-D takes milliseconds"] = { "-D", "x", "--", "true" },
@@ -301,7 +301,7 @@ describe("pmclua stat", function()
     assert.same({ "30\n", 30 }, { soft.out, #rows_of(soft.err, ",") })
     local hard = limited "-n 30"
     assert.equal(125, hard.status)
-    assert.matches("the events take 30 descriptors beside those that are open, and the limit is 30", hard.err)
+    assert.matches("the events need 30 descriptors besides those already open, and the limit is 30", hard.err)
     assert.equal("", hard.out)
   end)
 
@@ -313,11 +313,11 @@ describe("pmclua stat", function()
     assert.matches("context%-switches +–", mine.err)
     local all = stat({ "-e", "page-faults", "-a", "--", "touch", "/tmp/pmclua-never" }, { user = true })
     assert.equal(125, all.status)
-    assert.matches("nothing can be counted of all CPUs: .*CAP_PERFMON", all.err)
+    assert.matches("nothing can be counted for all CPUs: .*CAP_PERFMON", all.err)
     assert.is_nil(io.open "/tmp/pmclua-never")
     local others = stat({ "-e", "page-faults", "-p", "1" }, { user = true })
     assert.equal(125, others.status)
-    assert.matches("process 1 is another user's", others.err)
+    assert.matches("process 1 belongs to another user", others.err)
   end)
 end)
 

@@ -8,8 +8,8 @@ local metric = require "pmclua.metric"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local WHY = "its counter stood still: virtual machines show such counters and may not run them; a run "
-  .. "that is shorter than a step of the counter reads so, too"
+local WHY = "its counter did not move: virtual machines may show such a counter without running it; "
+  .. "a run shorter than one step of the counter reads the same"
 
 local ENERGY = made.event("energy", { spec = "power/energy-psys/", pmu = "power", unit = "Joules",
   scale = 0.5, attr = { type = 30, config = 5 } })
@@ -27,7 +27,7 @@ describe("an energy counter that stands still", function()
     local cell = of({ 0, 0, 0, 0 }):cells()()
     assert.same({ "not-counted", 0, WHY }, { cell.energy.status, cell.energy.n, cell.energy.why })
     assert.equal(0, cell.watts.n)
-    assert.matches("energy +–  <not counted>: its counter stood still", tostring(of { 0, 0, 0, 0 }))
+    assert.matches("energy +–  <not counted>: its counter did not move", tostring(of { 0, 0, 0, 0 }))
     assert.matches('"counts":{[^}]*"energy":%[null,null', of({ 0, 0, 0, 0 }):report { format = "json" })
     assert.matches(",energy,Joules,,,,,not%-counted,", of({ 0, 0, 0, 0 }):report { format = "csv" })
   end)
@@ -128,7 +128,7 @@ describe("energy of a machine", function()
       local function note(target)
         return pmc.measure("true", { events = { SPEC }, target = target, repetitions = 1 }).events[1].note
       end
-      assert.equal("of the whole machine or socket, not of the asked CPUs alone", note(pmc.cpus "0"))
+      assert.equal("of the whole machine or socket, not only of the CPUs asked for", note(pmc.cpus "0"))
       assert.is_nil(note(pmc.system()))
       assert.is_nil(note(pmc.cpus(topology.format(topology.online()))))
     end)

@@ -81,7 +81,7 @@ describe("a stored result", function()
   end)
 
   it("cannot be standard input twice", function()
-    assert.matches("- is there twice", support.message_of(pmc.load, "-", "-"), 1, true)
+    assert.matches("- is given twice", support.message_of(pmc.load, "-", "-"), 1, true)
   end)
 end)
 

@@ -116,7 +116,7 @@ describe("a count that did not run all the time", function()
     local cell = partly { 0, 0, 0 }
     assert.same({ "not-counted", 0, 3 }, { cell.cycles.status, cell.cycles.n, cell.cycles.missing })
     assert.is_nil(cell.cycles.median)
-    assert.matches("no counter free", cell.cycles.why)
+    assert.matches("no free counter", cell.cycles.why)
     assert.same({ "not-counted", 0 }, { cell.ipc.status, cell.ipc.n })
   end)
 
@@ -157,7 +157,7 @@ describe("a count that did not run all the time", function()
 
   for whose, case in pairs {
     ["a target that never ran"] = { { target = "cgroup idle" }, "the target never ran" },
-    ["a command, which always runs,"] = { {}, "Linux ended the counting of a program that was executed" },
+    ["a command, which always runs,"] = { {}, "Linux stopped counting a program when it was executed" },
   } do
     it("at all, of " .. whose .. " says why", function()
       local records = made.records { { 0 }, { 7 }, {} }

@@ -62,7 +62,7 @@ describe("a kernel that", function()
     assert.same(support.sequence(20, function() return 6 end), result:values("page-faults", {}))
   end)
 
-  local COUNTERS, DESCRIPTORS = "counters it is counted by", "descriptors of the runner"
+  local COUNTERS, DESCRIPTORS = "counters that count it", "descriptors of the runner"
 
   for _, case in ipairs {
     { "disable", COUNTERS }, { "pause_all", COUNTERS }, { "reset", COUNTERS }, { "switch_off", COUNTERS },

@@ -56,7 +56,8 @@ describe("a cgroup below another one", function()
         assert.equal(105, calls)
         table.sort(parts, function(x, y) return x[1] < y[1] end)
         assert.same({ { "cgroup " .. outer, 105 }, { "cgroup " .. inner, 5 } }, parts)
-        assert.same(said("cgroup %s is below %s: the sum has it once, as part of %s", inner, outer), remarks)
+        assert.same(said("cgroup %s is inside %s: the sum counts it once, as part of %s", inner, outer),
+          remarks)
       end
     end)
   end)
@@ -69,7 +70,7 @@ describe("a cgroup below another one", function()
       local sum = 0
       for _, part in ipairs(parts) do sum = sum + (part[2] or 0) end
       assert.same({ 105, 105 }, { calls, sum })
-      assert.same(said("cgroup %s is below %s: it is counted once, as part of %s", inner, outer), remarks)
+      assert.same(said("cgroup %s is inside %s: it is counted once, as part of %s", inner, outer), remarks)
     end)
   end)
 
@@ -85,7 +86,7 @@ describe("a cgroup below another one", function()
         local run = support.run(command)
         assert.is_nil(run.out:find "%f[%d]10%f[%D]", run.out)
         assert.truthy(run.out:find "%f[%d]5%f[%D]", run.out)
-        assert.matches("the sum has%s+it%s+once", run.out .. run.err)
+        assert.matches("the sum%s+counts%s+it%s+once", run.out .. run.err)
       end
     end)
   end)

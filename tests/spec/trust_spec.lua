@@ -72,7 +72,7 @@ describe("the working directory", function()
     for _, args in ipairs { { "-l", "mine" }, { "-e", "require 'mine'" } } do
       local result = run(args)
       assert.equal(1, result.status)
-      assert.matches("not looked in unless asked: LUA_PATH=\"$PWD/?.lua;;\"", result.err, 1, true)
+      assert.matches("searched only when asked: LUA_PATH=\"$PWD/?.lua;;\"", result.err, 1, true)
     end
     local words = { "sh", "-c", 'echo "require [[mine]]" | "$0"', support.program }
     local result = support.run(words, { folder = folder })
@@ -102,7 +102,7 @@ describe("the working directory", function()
     support.write(folder .. "/mine.lua", "print 'mine'")
     local result = run({ "mine" }, { PMCLUA_PATH = "/nonexistent:.:" })
     assert.equal(2, result.status)
-    assert.matches("PMCLUA_PATH's '.' is relative, and not looked in", result.err, 1, true)
+    assert.matches("the folder '.' in PMCLUA_PATH is relative, so it is not searched", result.err, 1, true)
   end)
 
   it("has the commands that the user names, as for a shell", function()

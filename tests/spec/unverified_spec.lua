@@ -14,7 +14,7 @@ local function of(counts)
   return made.result(header, made.records { counts, { 10, 10, 10 } })
 end
 
-local WHY = "it read only 0; nothing says that the PMU has this code"
+local WHY = "it read only 0, and nothing confirms that the PMU has this code"
 
 describe("an unverified code", function()
   it("that read only 0 has no number, nor have metrics of it", function()

@@ -230,9 +230,9 @@ describe("a margin", function()
       local found, mistakes = margins { wrong, cycles = "1%" }
       assert.same({ cycles = 0.01 }, found)
       assert.equal(1, #mistakes)
-      assert.matches('margin is a percentage such as "1%"', mistakes[1], 1, true)
+      assert.matches('margin must be a percentage such as "1%"', mistakes[1], 1, true)
     end
-    assert.same({ "margin: only one stands without a name" }, select(2, margins { "1%", "2%" }))
+    assert.same({ "margin: only one may be without a name" }, select(2, margins { "1%", "2%" }))
   end)
 end)
 

@@ -62,7 +62,7 @@ describe("a warning", function()
   it("of events that others kept off the PMU names them and how often", function()
     local _, found = of { event(noisy(30)), event(noisy(27), { title = "loads", kept_off = 3 }),
       event({}, { title = "stores", status = "not-counted", kept_off = 30 }) }
-    assert.equal("loads and stores never on the PMU in 30 repetitions: another user of its counters had them",
+    assert.equal("loads and stores never on the PMU in 30 repetitions: something else was using its counters",
       found.kept_off.message)
   end)
 
@@ -78,10 +78,10 @@ describe("a warning", function()
     local kinds, found = of({ event(values) }, { warmups = 0 })
     assert.same({ "first" }, kinds)
     assert.matches("first repetition is the largest of all in cycles %(2%.%d+ times", found.first.message)
-    assert.equal("make warm-up repetitions first: warmup = 3", found.first.hint)
-    assert.equal("one warm-up is not enough: make more", select(2, of({ event(values) },
+    assert.equal("run warm-up repetitions first: warmup = 3", found.first.hint)
+    assert.equal("one warm-up is not enough: run more", select(2, of({ event(values) },
                                                                       { warmups = 1 })).first.hint)
-    assert.equal("2 warm-ups are not enough: make more", select(2, of { event(values) }).first.hint)
+    assert.equal("2 warm-ups are not enough: run more", select(2, of { event(values) }).first.hint)
   end)
 
   it("of outliers counts them and says that they are kept", function()
@@ -96,7 +96,7 @@ describe("a warning", function()
     local _, found = of { event(noisy(30), { status = "scaled", ran = 0.62 }),
                           event(noisy(30), { title = "loads", status = "scaled", ran = 0.5 }) }
     assert.equal("cycles and loads shared the counters and are estimates "
-      .. "(on average counted 50 % of the time or more)",
+      .. "(each was counted at least 50 % of the time on average)",
                  found.scaled.message)
     assert.matches("passes", found.scaled.hint)
   end)
@@ -112,11 +112,11 @@ describe("a warning", function()
   it("of a small region is given where the overhead is above 1 %", function()
     local values = sequence(10, function(i) return 2850 + i end)
     local _, found = of { event(values, { overhead = 120 }) }
-    assert.equal("what is measured is small: starting and stopping makes 4.2 % of cycles",
+    assert.equal("the measured work is small: starting and stopping the counters adds 4.2 % of cycles",
                  found.small.message)
     assert.matches("iterations", found.small.hint)
     assert.is_nil(select(2, of { event(values, { overhead = 20 }) }).small)
-    assert.matches("makes all of cycles", select(2, of { event(sequence(9, function() return 0 end),
+    assert.matches("adds all of cycles", select(2, of { event(sequence(9, function() return 0 end),
                                                                { overhead = 3 }) }).small.message)
   end)
 

@@ -97,7 +97,7 @@ function M.adapt(case)
   if read_line("/sys/bus/event_source/devices/cpu_core/cpus") then
     return "a hybrid CPU, where generic events are several"
   end
-  if not has_same_tracepoints(case) then return "this OS kernel has other tracepoints" end
+  if not has_same_tracepoints(case) then return "this Linux has other tracepoints" end
   local pmu = case.spec:match("^([%l_]+)/")
   for _, row in ipairs(case.rows) do
     local reason

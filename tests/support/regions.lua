@@ -27,7 +27,7 @@ end
 function M.need_probes()
   support.need(support.have "cc", "no C compiler")
   support.need(support.have_root(), "probes need root")
-  support.need(lfs.attributes "/sys/bus/event_source/devices/uprobe/type", "this OS kernel has no uprobe PMU")
+  support.need(lfs.attributes "/sys/bus/event_source/devices/uprobe/type", "this Linux has no uprobe PMU")
   support.need(support.have_tracefs(), "no tracefs")
 end
 

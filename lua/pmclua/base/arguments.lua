@@ -65,7 +65,7 @@ function check.stray(what, list, spelled)
   local keys, length = stray_keys(list)
   if #keys == 0 then return nil end
   if type(keys[1]) == "number" then
-    return ("%s: a list ends at its first nil, after %d: what stands at %s would be lost; leave no nil in it")
+    return ("%s: a list ends at its first nil, after item %d: item %s would be lost; leave no nil in it")
       :format(what, length, tostring(keys[1]))
   end
   local named, written = {}, {}
@@ -74,7 +74,7 @@ function check.stray(what, list, spelled)
     named[i] = tostring(key)
     written[i] = (spelled or check.spelled.alone)(tostring(key), type(value) == "table" and "…" or value)
   end
-  return ("%s is a list, in which nothing has a name, but %s has: write %s"):format(what,
+  return ("%s is a list, which takes no names, but has %s: write %s"):format(what,
     table.concat(named, " and "), table.concat(written, ", "))
 end
 
@@ -107,7 +107,7 @@ end
 function check.map(what, map, form, level)
   for key in pairs(type(map) == "table" and map or {}) do
     if type(key) ~= "string" then
-      problem.misuse(("%s: each entry has a name: %s"):format(what, form), (level or 3) + 1)
+      problem.misuse(("%s: each entry needs a name: %s"):format(what, form), (level or 3) + 1)
     end
   end
 end

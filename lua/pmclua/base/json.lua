@@ -36,7 +36,7 @@ function M.number(value)
   -- 14 digits are what tostring has; most counts have fewer, and it is three times as fast.
   if value > -FEW_DIGITS and value < FEW_DIGITS and value == math.floor(value) then return tostring(value) end
   if value ~= value or value == math.huge or value == -math.huge then
-    error(("%s is no JSON number"):format(tostring(value)), 2)
+    error(("%s is not a JSON number"):format(tostring(value)), 2)
   end
   if value == math.floor(value) and math.abs(value) < 2 ^ 63 then return ("%.0f"):format(value) end
   local short = ("%.15g"):format(value)
@@ -58,7 +58,7 @@ end
 local function ordered_keys(map, rank)
   local keys = {}
   for key in pairs(map) do
-    if type(key) ~= "string" then error("a JSON object has only names for keys, not " .. tostring(key), 0) end
+    if type(key) ~= "string" then error("the keys of a JSON object are strings, not " .. tostring(key), 0) end
     keys[#keys + 1] = key
   end
   table.sort(keys, function(a, b)
@@ -147,7 +147,7 @@ local function encode_object(out, value, context, depth)
 end
 
 local function encode_table(out, value, context, depth)
-  if depth > DEPTH then error("too deep (or circular) to be written as JSON", 0) end
+  if depth > DEPTH then error("nested too deep (or circular) to be written as JSON", 0) end
   if getmetatable(value) == lazy_meta then
     return encode_list(out, value.count, value.item, context, depth)
   end

@@ -48,10 +48,10 @@ local function exit_status(result, gating, quiet)
   if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
   if result.status == "interrupted" then
     if result.cut_off and not quiet then
-      io.stderr:write("pmclua: interrupted: ended a repetition that was running (", result.cut_off, ")\n")
+      io.stderr:write("pmclua: interrupted: killed the repetition that was running (", result.cut_off, ")\n")
     end
     if result.path and not quiet then
-      io.stderr:write("pmclua: the same with --resume ", result.path, " does what is missing\n")
+      io.stderr:write("pmclua: run it again with --resume ", result.path, " to complete it\n")
     end
     return 128 + result.signal
   end

@@ -86,7 +86,7 @@ end
 ---@return pmclua.Overrides
 local function overrides(given)
   if given.store == "-" and given.output == "-" then
-    error(usage_error "--store - and --output -: only one of them can have standard output", 0)
+    error(usage_error "--store - and --output -: only one of them can write to standard output", 0)
   end
   if not given.plan then require("pmclua.report.output").check(given.output) end
   local out = {}

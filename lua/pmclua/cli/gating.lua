@@ -41,7 +41,7 @@ local function check_options(limits, overrides)
     end
   end
   if overrides.gate and overrides.against then
-    usage_error "--gate compares with a stored result, --against with a cell of this run: take one of them"
+    usage_error "--gate compares with a stored result, --against with a cell of this run: give only one"
   end
 end
 

@@ -112,10 +112,10 @@ local function conclude(value)
   end
   refuse_left_over(script)
   if value == nil and experiment and experiment.is_waiting() then
-    complain "an experiment was declared and not run: `return pmc.experiment { … }` has a script run it"
+    complain "an experiment was declared but not run: a script runs it by `return pmc.experiment { … }`"
   end
   if looks_declared(value) then
-    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` has it run"
+    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it"
     return STATUS.failed
   end
   if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
@@ -167,7 +167,7 @@ local function load_script(path)
   file:close()
   if not source then return nil, ("cannot read %s: %s"):format(path, why) end
   if source:find "^\127ELF" then
-    return nil, ("%s is a program and no script: `pmclua stat -- %s` counts it"):format(path, path)
+    return nil, ("%s is a program, not a script: `pmclua stat -- %s` counts it"):format(path, path)
   end
   local ok, embedded = pcall(require, "pmclua.embedded")
   local chunk = ok and embedded.script(source)

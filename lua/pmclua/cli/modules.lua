@@ -109,7 +109,7 @@ end
 local function explain_absence(name)
   for _, kind in ipairs { { ".lua", "LUA_PATH" }, { ".so", "LUA_CPATH" } } do
     if exists("./" .. file_of(name) .. kind[1]) then
-      local said = "the working directory has '%s%s', and is not looked in unless asked: %s=\"$PWD/?%s;;\""
+      local said = "the working directory has '%s%s', but is searched only when asked: %s=\"$PWD/?%s;;\""
       return "\n\t" .. said:format(file_of(name), kind[1], kind[2], kind[1])
     end
   end

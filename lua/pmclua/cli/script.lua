@@ -66,9 +66,11 @@ local function unknown(name)
   local nearest = here or require("pmclua.base.text").nearest(name, names)
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
   local left_out = (os.getenv "PMCLUA_PATH" or ""):match "%f[^%z:][^/:][^:]*"
-  if left_out then hint = ("%s: PMCLUA_PATH's '%s' is relative, and not looked in"):format(hint, left_out) end
-  return ("no script is called '%s'%s (`pmclua --list` names them all; a path has a '/' or ends in .lua; "
-    .. "a command is counted by `pmclua stat -- COMMAND`)"):format(name, hint)
+  if left_out then
+    hint = ("%s: the folder '%s' in PMCLUA_PATH is relative, so it is not searched"):format(hint, left_out)
+  end
+  return ("no script is called '%s'%s (`pmclua --list` lists them; a path has a '/' or ends in .lua; "
+    .. "to count a command: `pmclua stat -- COMMAND`)"):format(name, hint)
 end
 
 --- The path that a word of the command line means; or nil and why not.

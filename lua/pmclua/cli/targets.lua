@@ -43,7 +43,7 @@ local function per_of(opt)
   local found
   for _, kind in ipairs { "cpu", "core", "die", "socket", "node", "thread" } do
     if opt["per_" .. kind] then
-      if found then refuse("--per-%s and --per-%s cannot both be", found, kind) end
+      if found then refuse("--per-%s and --per-%s cannot be combined", found, kind) end
       found = kind
     end
   end
@@ -58,9 +58,9 @@ local function kind_of(opt)
   for _, pair in ipairs(GIVEN) do
     if opt[pair[1]] then kinds[#kinds + 1], letters[#letters + 1] = pair[1], pair[2] end
   end
-  if #kinds > 1 then refuse("%s name different targets: give one of them", text.list(letters)) end
+  if #kinds > 1 then refuse("%s name different targets: give only one of them", text.list(letters)) end
   if opt.cpu and (kinds[1] == "pid" or kinds[1] == "tid") then
-    refuse("-C goes with CPUs and cgroups: a process is counted wherever it runs")
+    refuse("-C selects CPUs, alone or for -G: a process is counted wherever it runs")
   end
   return kinds[1] or opt.cpu and "cpu" or nil
 end
@@ -89,9 +89,9 @@ local BY_TASK = { pid = true, tid = true }
 ---@return pmclua.Target?
 function M.from(opt)
   local kind, per = kind_of(opt), per_of(opt)
-  if per == "thread" and not BY_TASK[kind or ""] then refuse("--per-thread goes with -p or -t") end
+  if per == "thread" and not BY_TASK[kind or ""] then refuse("--per-thread needs -p or -t") end
   if per and per ~= "thread" and (not kind or BY_TASK[kind]) then
-    refuse("--per-%s goes with -a, -C or -G", per)
+    refuse("--per-%s needs -a, -C or -G", per)
   end
   if not kind then return nil end
   local ok, target = pcall(make[kind], opt, per)
@@ -120,7 +120,7 @@ function M.milliseconds(value, option)
   local bare = value:match "^%d+%.?%d*$"
   local seconds = bare and tonumber(bare) / 1000 or require("pmclua.base.units").seconds(value)
   if not seconds or seconds <= 0 then
-    refuse("%s takes milliseconds, or a time with its unit, not '%s'", option, value)
+    refuse("%s takes milliseconds, or a time with a unit, not '%s'", option, value)
   end
   return seconds
 end

@@ -47,7 +47,7 @@ local function field_number(name) return C["PMCLUA_F_" .. name:upper()] end
 
 --- Adds a text field; one with a NUL inside is refused.
 function Message:text(field, text)
-  if text:find("\0", 1, true) then error(("%s has a NUL character in it"):format(field), 0) end
+  if text:find("\0", 1, true) then error(("%s contains a NUL character"):format(field), 0) end
   assert(C.pmclua_message_add(self.bytes, field_number(field), text, #text + 1) == 0, "no memory")
   return self
 end

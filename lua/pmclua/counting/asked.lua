@@ -26,7 +26,7 @@ local function with_metric_hint(spec, problem)
   local at = problem.position
   local word = at and spec:sub(at, at + problem.length - 1)
   if not word or not metric.named(word) then return problem end
-  local hint = "it is a metric, and stands with the metrics (-M)"
+  local hint = "it is a metric: ask for it among the metrics (-M)"
   return { message = problem.message, position = at, length = problem.length, hint = hint }
 end
 
@@ -110,7 +110,7 @@ end
 ---@return string?
 function M.target_problem(value)
   if require("pmclua.counting.target").is(value) then return nil end
-  local said = "target is pmc.pid(N), pmc.cpus \"0-3\" or another of pmclua's targets, not a %s"
+  local said = "target must be pmc.pid(N), pmc.cpus \"0-3\" or another target of pmclua, not a %s"
   return said:format(type(value))
 end
 
@@ -128,7 +128,7 @@ function M.check_names(declaration, wrong, reserved)
   local function take(what, name, formula)
     local before = taken[name]
     local is_another = before and (before.what ~= what or before.formula ~= formula)
-    local why = reserved(name) or OF_REPETITIONS[name] and "every repetition has it"
+    local why = reserved(name) or OF_REPETITIONS[name] and "every repetition has a field of that name"
       or is_another and before.what .. " has that name"
     if why then wrong("%s cannot be called '%s': %s", what, name, why) end
     taken[name] = before or { what = what, formula = formula }

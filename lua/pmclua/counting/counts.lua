@@ -67,7 +67,7 @@ end
 local function why_not_enabled(counts)
   if not rawget(counts, GROUP).was_started then return "the group was not started" end
   return rawget(counts, OFFSET) == 0 and "the target did not run"
-    or "nothing ran here, or it is counted elsewhere"
+    or "nothing ran here, or it was counted elsewhere"
 end
 
 -- Whether it is not known if a program was executed that may not be watched.
@@ -128,7 +128,7 @@ local RawView = {
     if raw and running > 0 then return raw end
     return read(counts, slot) and 0ULL or nil             -- of a kind of core where the program never was
   end,
-  __newindex = function() explain.misuse("counts are not changed", 3) end,
+  __newindex = function() explain.misuse("counts are read-only", 3) end,
 }
 
 -- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
@@ -139,11 +139,11 @@ Counts.__index = function(self, name)
   return (read(self, slot_of(self, name, 3)))
 end
 
-Counts.__newindex = function() explain.misuse("counts are not changed", 3) end
+Counts.__newindex = function() explain.misuse("counts are read-only", 3) end
 
 Counts.__sub = function(later, earlier)
   if getmetatable(later) ~= Counts or getmetatable(earlier) ~= Counts then
-    explain.misuse("counts are subtracted from counts alone", 2)
+    explain.misuse("counts can only be subtracted from counts", 2)
   end
   local group = rawget(later, GROUP)
   if group ~= rawget(earlier, GROUP) then
@@ -154,7 +154,7 @@ Counts.__sub = function(later, earlier)
   end
   local enabled, running = times_of(later)
   if enabled < times_of(earlier) and not reading.is_lost(enabled, running) then
-    explain.misuse("counts are subtracted from later ones: later - earlier", 2)
+    explain.misuse("only earlier counts can be subtracted: later - earlier", 2)
   end
   local buffer = group.handle and group.handle:room() or group.empty_buffer
   if group.handle then group.handle:subtract(rawget(earlier, BUFFER), rawget(later, BUFFER), buffer) end

@@ -38,7 +38,7 @@ local function events_of(spec)
     if Counts[event.field] or event.field == "raw" then
       wrong("'%s' cannot be an event's label: counts have a method of that name", event.field)
     elseif event.tool then
-      wrong("%s is measured around a workload; a group holds perf events", event.name)
+      wrong("%s is measured around a workload; groups count perf events", event.name)
     end
   end
   if #mistakes > 0 then explain.misuse(table.concat(mistakes, "\n"), 3) end
@@ -60,17 +60,17 @@ local function check_read(spec)
   for _, read in ipairs(READS) do
     if spec.read == nil or spec.read == read then
       if spec.read ~= "user" or not spec.target then return end
-      explain.misuse("only a group of this thread can be read in user space, and no target's", 5)
+      explain.misuse("only a group of this thread can be read in user space, not one with a target", 5)
     end
   end
-  explain.misuse(("read is one of %s"):format(table.concat(READS, ", ")), 5)
+  explain.misuse(("read must be one of %s"):format(table.concat(READS, ", ")), 5)
 end
 
 local function check_spec(spec)
   for key in pairs(spec) do
     if type(key) ~= "number" and not KEYS[key] then
       local said = "pmc.group has no option '%s': it takes events, target, pinned and read; "
-        .. 'a label stands in its event: "%s = …"'
+        .. 'a label is written in its event: "%s = …"'
       explain.misuse(said:format(tostring(key), tostring(key)), 4)
     end
   end
@@ -147,7 +147,7 @@ local function refuse_user_space(self)
   self:stop()
   error(explain.problem { code = "EOPNOTSUPP", operation = "read",
     message = "this group cannot be read in user space",
-    hint = "it takes events of the CPU's PMU alone, and leave: rdpmc of the PMU in sysfs on x86, the sysctl "
+    hint = "it needs events of the CPU's PMU only, and leave: rdpmc of the PMU in sysfs on x86, the sysctl "
       .. 'kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
 end
 
@@ -155,7 +155,7 @@ end
 function Group:start()
   assert_open(self)
   if self.read_asked == "toggle" then
-    explain.misuse("a toggled group runs for the calls of count alone", 2)
+    explain.misuse("a toggled group counts only during calls of count", 2)
   end
   if self.handle then
     local ok, code, errnum = self.handle:start()

@@ -135,8 +135,8 @@ local function add_for_own(declaration, have, item, wrong)
     local is_there = have[field] or add_spec(declaration, have, field:gsub("_", "-"), field)
       or add_spec(declaration, have, field)
     if not is_there then
-      local form = "%s needs '%s', which is no event or factor here%s; "
-        .. "an event can be given that label: \"%s = SPEC\""
+      local form = "%s needs '%s', which is not an event or factor here%s; "
+        .. "give an event that label: \"%s = SPEC\""
       wrong(form, item.what, field, checking.meant(field, checking.keys(have)), field)
     end
   end

@@ -33,7 +33,7 @@ function open.new(spec)
   end
   local kind = (fields.inherit == true or fields.inherit == 1) and probe_kind.of { attr = fields }
   if kind then
-    explain.misuse(("an event of the %s PMU must not be inherited: whoever is counted could not fork. "
+    explain.misuse(("an event of the %s PMU must not be inherited: the counted process could not fork. "
       .. "Leave inherit out"):format(kind), 2)
   end
   if target.group then target.group = target.group.event end

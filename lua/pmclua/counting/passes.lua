@@ -164,7 +164,7 @@ end
 -- runner can have some inherited.
 local function set_probes_apart(events, usable, target, in_runner)
   -- A target's threads are each counted from the start.
-  local left_out = target and target.ids and "threads and children that are yet to come are not counted"
+  local left_out = target and target.ids and "threads and children started later are not counted"
     or "threads and children not counted"
   for _, index in ipairs(usable) do
     local event = events[index]
@@ -204,10 +204,10 @@ local function place(events, packed, item, start)
   return true
 end
 
-local KEPT_OFF = "it opens and is never on the PMU: another user of the PMU holds what it needs; end that "
-  .. "one, or ask for fewer events at once"
-local GROUP_KEPT_OFF = "its group opens and is never on the PMU: it does not fit, or another user of the PMU "
-  .. "holds what it needs"
+local KEPT_OFF = "it opens but is never on the PMU: something else is using the counters it needs; stop "
+  .. "that, or count fewer events at once"
+local GROUP_KEPT_OFF = "its group opens but is never on the PMU: it does not fit, or something else is using "
+  .. "the counters it needs"
 
 local function refuse(events, item)
   local _, failure = fits(events, item)
@@ -218,7 +218,7 @@ local function refuse(events, item)
   end
 end
 
-local APART = "not with its group, which does not fit"
+local APART = "counted apart from its group, which does not fit"
 
 local function note_apart(event)
   if event.note and event.note:find(APART, 1, true) then return end

@@ -135,17 +135,17 @@ end
 
 -- ---- reasons ---------------------------------------------------------------------------------------------
 
-local BELOW_TICK = "below the %s after which Linux looks whether a program is in user space"
+local BELOW_TICK = "below %s, the interval at which Linux checks whether a program is in user space"
 
 local REASONS = {
-  ["never-enabled"] = "it was never enabled: nothing that it counts ran meanwhile",
-  lost = "its pinned group lost its place on the PMU: another user of its counters had them",
-  ["never-on"] = "it never ran: the PMU had no counter free for it; another user of its counters may hold "
+  ["never-enabled"] = "it was never enabled: nothing that it counts ran in that time",
+  lost = "its pinned group lost its place on the PMU: something else was using its counters",
+  ["never-on"] = "it never ran: the PMU had no free counter for it; something else may be using "
     .. "them",
-  ["too-small"] = "its counter stood still: virtual machines show such counters and may not run them; a run "
-    .. "that is shorter than a step of the counter reads so, too",
-  ["no-reading"] = "no repetition has a count of it",
-  ["only-zeros"] = "it read only 0; nothing says that the PMU has this code",
+  ["too-small"] = "its counter did not move: virtual machines may show such a counter without running it; "
+    .. "a run shorter than one step of the counter reads the same",
+  ["no-reading"] = "no repetition has a count for it",
+  ["only-zeros"] = "it read only 0, and nothing confirms that the PMU has this code",
 }
 
 --- Why an event has no number.
@@ -157,7 +157,7 @@ function M.why(event, cause)
   if cause ~= "not-there" then return REASONS[cause] end
   -- A result of before may not say which CPUs these are.
   local where = event.core_cpus == "" and "this kind of core" or "CPUs " .. event.core_cpus
-  return ("it never ran: not on %s, or the PMU had no counter free for it"):format(where)
+  return ("it never ran: not on %s, or the PMU had no free counter for it"):format(where)
 end
 
 return M

@@ -14,7 +14,7 @@ local KINDS = {
   { "hardware", "cycles", "instructions", "branches" },
   { "cache", "L1-dcache-loads", "LLC-loads", "L1-dcache-load-misses", "dTLB-load-misses" },
   { "software", "page-faults", "task-clock" },
-  { "software inside the OS kernel", "context-switches", "cpu-migrations" },
+  { "software inside Linux", "context-switches", "cpu-migrations" },
   { "tracepoints", "syscalls:sys_enter_getppid", "sched:sched_switch" },
   { "breakpoints", "mem:0x1000/8:w", "mem:0x1000/8:rw" },
   { "uprobes", "uprobe:/proc/self/exe:0x1000" },
@@ -181,7 +181,7 @@ end
 function M.user_reads(machine, has_pmu)
   if not has_pmu then
     return finding.good(false, "no counters for user space to read",
-      "there is no PMU to be read in user space (rdpmc)")
+      "there is no PMU to read in user space (rdpmc)")
   end
   if can_read() then return finding.good(true, "user-space reads", "counters can be read in user space") end
   local command

@@ -88,7 +88,7 @@ void *hops_setup(const struct pmclua_params *params)
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
     first_two(&allowed, hop);
-    return hop[1] >= 0 ? hop : pmclua_fail(params, "it takes two CPUs");
+    return hop[1] >= 0 ? hop : pmclua_fail(params, "it needs two CPUs");
 }
 void hops_reset(void *state, uint64_t iterations) { (void)state; (void)iterations; go_to(hop[0]); }
 void hops(void *state, uint64_t iterations)

@@ -50,7 +50,7 @@ local function measure(workload, options)
   if not ok then return nil, reason_of(result) end
   local first = result.header.events[1]
   if first.status then return nil, reason_of(first.why) end
-  if #records == 0 then return nil, reason_of(result.problem or "no repetition ended well") end
+  if #records == 0 then return nil, reason_of(result.problem or "no repetition succeeded") end
   return records, result
 end
 

@@ -15,8 +15,8 @@ local SYSCTL = "/proc/sys/kernel/"
 -- above 2 are patches of distributions.
 local function forbidden_at(level)
   if level > 2 then return "blocks", "ordinary users may count nothing (a distribution's patch)" end
-  if level == 2 then return "limits", "ordinary users count user space alone (:u), and no whole CPU" end
-  if level == 1 then return "limits", "ordinary users count no whole CPU" end
+  if level == 2 then return "limits", "ordinary users may count only user space (:u), and no whole CPU" end
+  if level == 1 then return "limits", "ordinary users may not count whole CPUs" end
   return "good", "everybody may count everything"
 end
 
@@ -26,14 +26,14 @@ local HIGHEST = 2           -- level that Linux itself knows
 -- The level in force, and a remark if this kernel treats the given one as another.
 local function level_in_force(machine, level)
   if level <= HIGHEST or machine:opens(DUMMY) ~= true then return level, "" end
-  return HIGHEST, (", which this OS kernel takes for %d"):format(HIGHEST)
+  return HIGHEST, (", which Linux treats as %d"):format(HIGHEST)
 end
 
 local function paranoid(machine)
   local level = machine:number(SYSCTL .. "perf_event_paranoid")
   if not level then
-    return obstacle("blocks", nil, "there is no perf_event_paranoid: this OS kernel cannot count", nil,
-      "use an OS kernel with CONFIG_PERF_EVENTS")
+    return obstacle("blocks", nil, "there is no perf_event_paranoid: this Linux cannot count", nil,
+      "use a Linux with CONFIG_PERF_EVENTS")
   end
   local brief = ("perf_event_paranoid %d"):format(level)
   if machine:is_privileged() then
@@ -54,14 +54,14 @@ local function system_call(machine)
   local outcome = machine:opens(DUMMY)
   if outcome == true then return good(true, "perf_event_open", "perf_event_open can be called") end
   if outcome == "ENOSYS" then
-    return obstacle("blocks", outcome, "this OS kernel has no perf_event_open (or is an emulation of one)")
+    return obstacle("blocks", outcome, "this Linux has no perf_event_open (or is an emulation)")
   elseif outcome == "EPERM" and machine:is_filtered() then
-    return obstacle("blocks", outcome, "perf_event_open is filtered away (seccomp, as in a container)",
+    return obstacle("blocks", outcome, "perf_event_open is blocked (seccomp, as in a container)",
       { "docker run --cap-add PERFMON IMAGE", "docker run --security-opt seccomp=unconfined IMAGE" })
   elseif outcome == "EACCES" and (machine:number(SYSCTL .. "perf_event_paranoid") or 0) > 2 then
     return nil                      -- has been said
   end
-  local said = "perf_event_open refuses even what counts nothing (%s)"
+  local said = "perf_event_open refuses even an event that counts nothing (%s)"
   return obstacle("blocks", outcome, said:format(outcome), "sudo dmesg | tail",
     "a security module may forbid it")
 end
@@ -69,7 +69,7 @@ end
 local function lockdown(machine)
   local mode = (machine:line "/sys/kernel/security/lockdown" or ""):match "%[(.-)%]"
   if mode ~= "confidentiality" then return nil end
-  return obstacle("limits", mode, "the OS kernel is locked down (confidentiality): probes of it are closed",
+  return obstacle("limits", mode, "Linux is locked down (confidentiality): it cannot be probed",
     nil, "boot with lockdown=integrity, or without")
 end
 
@@ -91,7 +91,7 @@ end
 local function tracefs(machine)
   local folder = readable_tracefs(machine)
   if not folder and is_mounted(machine) then
-    return obstacle("limits", nil, "tracefs may not be read by this user: no tracepoints by name",
+    return obstacle("limits", nil, "this user may not read tracefs: no tracepoints by name",
       "sudo mount -o remount,mode=755 /sys/kernel/tracing")
   elseif not folder then
     return obstacle("limits", nil, "tracefs is not mounted: no tracepoints by name",
@@ -99,10 +99,10 @@ local function tracefs(machine)
   end
   if machine:can_open(folder .. "/uprobe_events", "r+") then
     return good(folder, "tracefs, probes too",
-      "tracefs can be read, and probes be defined there, which threads and children inherit")
+      "tracefs can be read, and probes defined there are inherited by threads and children")
   end
   return good(folder, "tracefs",
-    "tracefs can be read; probes cannot be defined there: they count the first thread alone")
+    "tracefs can be read; probes cannot be defined there: they count the first thread only")
 end
 
 local function pointers(machine)
@@ -111,9 +111,9 @@ local function pointers(machine)
   local is_hidden = level >= 2 or level == 1 and not machine:capability "CAP_SYSLOG"
   local said = ("kptr_restrict is %d: "):format(level)
   if not is_hidden then
-    return good(level, ("kptr_restrict %d"):format(level), said .. "this user sees the OS kernel's addresses")
+    return good(level, ("kptr_restrict %d"):format(level), said .. "this user sees Linux's own addresses")
   end
-  return obstacle("limits", level, said .. "the OS kernel's addresses are hidden, so none can be watched",
+  return obstacle("limits", level, said .. "Linux's own addresses are hidden, so none can be watched",
     "sudo sysctl kernel.kptr_restrict=0")
 end
 
@@ -129,9 +129,9 @@ local function locked_memory(machine)
   if machine:capability "CAP_IPC_LOCK" then
     return good(kilobytes, brief, said .. ", which does not bind this user (CAP_IPC_LOCK)")
   elseif kilobytes >= LEAST_MLOCK_KB then
-    return good(kilobytes, brief, said .. ": so much for rings on each CPU")
+    return good(kilobytes, brief, said .. ": the ring buffers of each CPU have room")
   end
-  return obstacle("limits", kilobytes, said .. ": rings are small, which loses records of fast probes",
+  return obstacle("limits", kilobytes, said .. ": ring buffers are small, so fast probes lose records",
     ("sudo sysctl kernel.perf_event_mlock_kb=%d"):format(LEAST_MLOCK_KB))
 end
 
@@ -142,12 +142,12 @@ local FEW_FILES = 4096
 local function open_files(machine)
   local soft, hard = machine:limit "Max open files"
   if not soft then return nil end
-  local form = "%s files may be open, raised as needed up to %s: an event takes one for each CPU and thread"
+  local form = "%s files may be open, raised when needed up to %s: an event takes one for each CPU and thread"
   local said = form:format(shown(soft), shown(hard))
   local value = hard < math.huge and hard or nil
   if hard >= FEW_FILES then return good(value, ("open files up to %s"):format(shown(hard)), said) end
   return obstacle("limits", value, said,
-    "echo '* hard nofile 65536' | sudo tee /etc/security/limits.d/pmclua.conf", "then log in anew")
+    "echo '* hard nofile 65536' | sudo tee /etc/security/limits.d/pmclua.conf", "then log in again")
 end
 
 --- The checks, in the order in which they are told.

@@ -63,12 +63,12 @@ end
 
 local function counters_of(pmu)
   local counters = pmu.counters
-  if pmu.is_untried then return "how many counters it has, root alone can try" end
+  if pmu.is_untried then return "only root can find out how many counters it has" end
   if not counters then return "no generic event opens" end
   local said = text.plural(counters.any, "counter")
   if #counters.own == 0 then return said end
   local each = #counters.own > 1 and " each" or ""
-  return ("%s, and one%s for %s alone"):format(said, each, text.list(counters.own))
+  return ("%s, and one%s for %s only"):format(said, each, text.list(counters.own))
 end
 
 local function add_pmus(lines, pmus)
@@ -223,7 +223,7 @@ end
 ---@return string lines
 function M.overhead(overheads)
   local lines = { overheads.hardware and "with hardware events; medians, and what an empty region shows"
-    or "with events of the OS kernel alone, as there is no PMU; medians" }
+    or "with Linux's software events only, as there is no PMU; medians" }
   for _, row in ipairs(overheads.list) do
     local events = row.events and text.plural(row.events, "event") or ""
     local line = text.pad(row.way, 26) .. text.pad(events, 10) .. text.pad(said_cost(row), 22)

@@ -15,7 +15,7 @@ local CPU = "/sys/devices/system/cpu/"
 local HYPERVISORS = {
   { "VMware", "VMware", "in the machine's settings: vpmc.enable = \"TRUE\"" },
   { "Microsoft", "Hyper-V", "on its host: Set-VMProcessor NAME -Perfmon @(\"pmu\",\"lbr\",\"pebs\")" },
-  { "innotek", "VirtualBox", "VirtualBox passes no PMU on" },
+  { "innotek", "VirtualBox", "VirtualBox gives its guests no PMU" },
   { "Amazon", "Amazon EC2", "a metal instance, or a size that takes a whole socket" },
   { "Google", "Google Compute Engine",
     "gcloud compute instances create NAME --performance-monitoring-unit=standard" },
@@ -34,7 +34,7 @@ function M.hypervisor(machine)
     if dmi:lower():find(known[1]:lower(), 1, true) then return known[2], known[3] end
   end
   if (machine:text "/proc/cpuinfo" or ""):find "[%s]hypervisor[%s]" then
-    return "", "ask who runs its host to pass the PMU on"
+    return "", "ask whoever runs its host to expose the PMU"
   end
 end
 
@@ -58,20 +58,20 @@ local function virtual(machine, found)
     return obstacle("limits", hypervisor, kind .. ": others share its host", nil,
       "for small differences measure on a machine of your own")
   end
-  return obstacle("blocks", hypervisor, kind .. " without a PMU: no hardware and cache events", nil, help)
+  return obstacle("blocks", hypervisor, kind .. " without a PMU: no hardware or cache events", nil, help)
 end
 
 local function no_pmu(machine, found)
   if found.has_pmu or M.hypervisor(machine) then return nil end
-  return obstacle("blocks", nil, "the OS kernel knows no PMU here: no hardware and cache events",
-    "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or the OS kernel lack its driver")
+  return obstacle("blocks", nil, "Linux sees no PMU here: no hardware or cache events",
+    "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or Linux may lack its driver")
 end
 
 local function container(machine)
   local kind = M.container(machine)
   if not kind then return nil end
-  local said = "a container (%s): it sees its own processes alone, and its settings are the host's"
-  return obstacle("limits", kind, said:format(kind), nil, "settings are changed on the host")
+  local said = "a container (%s): it sees only its own processes, and its settings are the host's"
+  return obstacle("limits", kind, said:format(kind), nil, "change settings on the host")
 end
 
 -- ---- who else holds counters ---------------------------------------------------------------------
@@ -79,8 +79,8 @@ end
 local function watchdog(machine, found)
   local is_on = machine:number "/proc/sys/kernel/nmi_watchdog"
   if is_on ~= 1 then return good(is_on, "no NMI watchdog", "the NMI watchdog is off") end
-  if not found.has_pmu then return good(1, "NMI watchdog", "the NMI watchdog is on, and holds no counter") end
-  return obstacle("limits", 1, "the NMI watchdog is on: it may hold a counter of each CPU",
+  if not found.has_pmu then return good(1, "NMI watchdog", "the NMI watchdog is on, but takes no counter") end
+  return obstacle("limits", 1, "the NMI watchdog is on: it may take a counter on each CPU",
     "sudo sysctl kernel.nmi_watchdog=0")
 end
 
@@ -88,7 +88,7 @@ local function threads_of_a_core(machine)
   local is_on = machine:number(CPU .. "smt/active")
   if is_on == nil then return nil end
   if is_on == 0 then return good(false, "no SMT", "a core has one thread (no SMT)") end
-  return obstacle("limits", true, "two threads share each core (SMT), its caches and maybe its counters",
+  return obstacle("limits", true, "two threads share each core (SMT), its caches and perhaps its counters",
     ("echo off | sudo tee %ssmt/control"):format(CPU))
 end
 
@@ -96,7 +96,7 @@ end
 
 local function governor(machine)
   local name = machine:line(CPU .. "cpu0/cpufreq/scaling_governor")
-  if not name then return good(nil, "no governor", "the OS kernel leaves the frequency alone") end
+  if not name then return good(nil, "no governor", "Linux leaves the frequency alone") end
   if name == "performance" then
     return good(name, "governor performance", "the frequency governor is performance")
   end

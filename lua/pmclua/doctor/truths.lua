@@ -38,7 +38,7 @@ end
 local function of_libc(form)
   return function()
     local path = libc()
-    if not path then return nil, "the C library is not found" end
+    if not path then return nil, "the C library was not found" end
     return form:format(path)
   end
 end
@@ -47,7 +47,7 @@ local INSTRUCTIONS = { x64 = 12, arm64 = 12, riscv64 = 12 }
 
 local function known_loop(event)
   return function()
-    if not INSTRUCTIONS[jit.arch] then return nil, "no loop of known length for this machine" end
+    if not INSTRUCTIONS[jit.arch] then return nil, "no loop of known length exists for this machine" end
     return event
   end
 end

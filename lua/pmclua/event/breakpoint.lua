@@ -21,10 +21,10 @@ local function read_access(token)
     local value = access_bits[letter]
     if not value then
       local help = modifier.plausible(letter) and ", and modifiers follow another ':'" or ""
-      problem.raise(token.position + i - 1, 1, "'%s' is not an access; there are r, w and x%s", letter, help)
+      problem.raise(token.position + i - 1, 1, "'%s' is not an access: r, w and x are%s", letter, help)
     end
     if math.floor(bits / value) % 2 == 1 then
-      problem.raise(token.position + i - 1, 1, "the access '%s' stands twice", letter)
+      problem.raise(token.position + i - 1, 1, "the access '%s' is given twice", letter)
     end
     bits = bits + value
   end
@@ -35,7 +35,7 @@ local function read_address(token, options)
   if token.text:find("^%d") then return number.read(token, "an address") end
   local resolve = options and options.symbol_address
   if not resolve then
-    problem.at(token, "'%s' is not an address, and no program is known whose symbol it could be", token.text)
+    problem.at(token, "'%s' is not an address, and there is no program whose symbol it could be", token.text)
   end
   local address, why = resolve(token.text)
   if not address then problem.at(token, "%s", why or "no such symbol") end
@@ -45,7 +45,7 @@ end
 local function read_length(token, bits)
   if not token then return bits == access_bits.x and CODE_LENGTH or DATA_LENGTH end
   local length = number.read_small(token, LONGEST, "the length")
-  if length == 0 then problem.at(token, "a breakpoint of no bytes can never be hit") end
+  if length == 0 then problem.at(token, "a breakpoint of 0 bytes can never be hit") end
   return length
 end
 

@@ -92,7 +92,7 @@ function M.blame(head)
   if not parsed then return end
   local wrong = head.text:sub(parsed.stop + 1)
   problem.unknown({ text = wrong, position = head.position + parsed.stop }, qualifier_names(),
-    "'%s' is neither an operation nor a result of a cache", wrong)
+    "'%s' is neither a cache operation nor a cache result", wrong)
 end
 
 --- The name of a cache event that another spelling of case, or of "-" as "_", is meant for.

@@ -25,7 +25,7 @@ end
 -- Modifiers stand behind the closing slash or behind a colon, in the `index`-th word.
 local function modifiers_of(item, index)
   local word = item.words[index]
-  if item.terms and word then problem.at(word, "modifiers stand behind the second '/'") end
+  if item.terms and word then problem.at(word, "modifiers come after the second '/'") end
   if item.words[index + 1] then problem.at(item.words[index + 1], "expected nothing after the modifiers") end
   return item.modifiers or word
 end
@@ -108,7 +108,7 @@ local function encode_tool(item)
   end
   local word = item.words[2]
   if word and (word.text ~= "" or item.words[3]) then
-    problem.at(word, "'%s' is read from the record: it has no modifiers", item.words[1].text)
+    problem.at(word, "'%s' is read from the record: it takes no modifiers", item.words[1].text)
   end
   return { event }
 end
@@ -117,7 +117,7 @@ local function raw_config(word)
   local digits = word.text:match("^r(%x+)$")
   if not digits then return nil end
   local value = core.u64("0x" .. digits)
-  if not value then problem.at(word, "%s does not fit into 64 bits", word.text) end
+  if not value then problem.at(word, "%s does not fit in 64 bits", word.text) end
   return value
 end
 

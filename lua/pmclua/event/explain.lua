@@ -19,9 +19,9 @@ local M = {}
 ---@field note string? what opening it needed
 
 local types = {
-  hardware = "PERF_TYPE_HARDWARE: the OS kernel knows the code for this CPU",
-  software = "PERF_TYPE_SOFTWARE: counted by the OS kernel itself",
-  cache = "PERF_TYPE_HW_CACHE: the OS kernel knows the code for this CPU",
+  hardware = "PERF_TYPE_HARDWARE: Linux knows the code for this CPU",
+  software = "PERF_TYPE_SOFTWARE: counted by Linux itself",
+  cache = "PERF_TYPE_HW_CACHE: Linux knows the code for this CPU",
   raw = "PERF_TYPE_RAW: the core PMU gets the code as it is",
   tracepoint = "PERF_TYPE_TRACEPOINT",
   breakpoint = "PERF_TYPE_BREAKPOINT",
@@ -33,12 +33,12 @@ local order = { "type", "config", "config1", "config2", "config3", "config4", "b
   "exclude_idle", "precise_ip", "exclude_host", "exclude_guest" }
 local bits = {
   pinned = "D: on the PMU all the time, or in error", exclusive = "e: nothing else may be on the PMU",
-  exclude_user = "user space is not counted", exclude_kernel = "the OS kernel is not counted",
+  exclude_user = "user space is not counted", exclude_kernel = "Linux is not counted",
   exclude_hv = "the hypervisor is not counted", exclude_idle = "I: not while the CPU is idle",
   precise_ip = "p: how exact a sampled address is", exclude_host = "G: only inside guests",
   exclude_guest = "H: not inside guests",
   bp_type = "the kinds of access", bp_addr = "the address", bp_len = "bytes watched",
-  uprobe_path = "the binary", kprobe_func = "the function of the OS kernel",
+  uprobe_path = "the binary", kprobe_func = "the function of Linux",
 }
 
 local function hex(value)
@@ -174,9 +174,9 @@ local function notes_of(event)
   end
   note(event.unit ~= "" and event.attr, "a count of 1 is %s %s", ("%.6g"):format(event.scale), event.unit)
   note(event.tool, "in %s; taken from the record, costs nothing", event.unit)
-  note(not event.verified, "unverified: nothing here says that the PMU has this code; where it has not, it "
-    .. "reads 0, so a 0 is not taken for a count")
-  note(event.cpus, "counts on CPUs %s for all tasks together, whoever runs there", event.cpus or "")
+  note(not event.verified, "unverified: nothing confirms that the PMU has this code; if not, this "
+    .. "event reads 0, so a 0 is not reported as a count")
+  note(event.cpus, "counts all tasks together on CPUs %s", event.cpus or "")
   note(event.core_cpus, "counts only while the task is on CPUs %s", event.core_cpus or "")
   note(event.snapshot, "the value is a level, not a count")
   note(event.per_package, "one value for each package")
@@ -216,7 +216,7 @@ function M.event(event, leader)
   local counts = describe[event.source] and describe[event.source](event)
   local reason, hint = reason_of(tried.why)
   local is_doubtful = tried.status == "counted" and not event.verified
-  if is_doubtful then reason, hint = "it opens", "ask for it by a name that is known here, if it has one" end
+  if is_doubtful then reason, hint = "it opens", "ask for it by a name known here, if it has one" end
   return {
     event = event, counts = counts or "", fields = fields_of(event), notes = notes_of(event),
     status = is_doubtful and "unverified" or tried.status, note = tried.note,
@@ -248,8 +248,8 @@ local function group_note(explanations, indices)
   end
   local leader = explanations[indices[1]].event
   local fits = require("pmclua.event.try").group(attrs, target_of(leader))
-  if fits then return ("its group of %d is on the PMU together"):format(#indices) end
-  local weak = leader.weak and "" or "; W after the group would have it split"
+  if fits then return ("its group of %d fits the PMU"):format(#indices) end
+  local weak = leader.weak and "" or "; W after the group lets it be split"
   return ("its group of %d does not fit the PMU%s"):format(#indices, weak)
 end
 

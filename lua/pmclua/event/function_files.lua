@@ -25,7 +25,7 @@ local opened = {}               -- by path: { symbols, mtime_ns }: reading takes
 
 local function raise_unreadable(path, code, errnum)
   if code == "ELIBACC" then
-    problem(code, "the functions of a program are read by elfutils, which is not installed", "install libdw1")
+    problem(code, "reading a program's functions needs elfutils, which is not installed", "install libdw1")
   elseif code ~= "ENOEXEC" then
     error(explain.system(errnum, "read the functions of", path), 0)
   end
@@ -124,8 +124,8 @@ local function find_library(name, image)
   local names = {}
   for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
   problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(image.program)),
-    text.meant(name, names) or #names > 0 and ("there are %s; a path will do, too"):format(text.list(names))
-      or "it is linked statically; a path will do, for what it loads later")
+    text.meant(name, names) or #names > 0 and ("there are %s; a path works, too"):format(text.list(names))
+      or "it is linked statically; give a path for what it loads later")
 end
 
 -- The program's file; of a process that runs, also when it is no longer on the disk.

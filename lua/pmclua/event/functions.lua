@@ -54,7 +54,7 @@ function M.source_of(inlined)
 end
 
 local function raise_inlined(name, shown, inlined)
-  problem("EINLINED", ("'%s' was compiled into its callers in %s%s: %s has no calls of it to count"):format(
+  problem("EINLINED", ("'%s' was inlined into its callers in %s%s: %s has no calls of it to count"):format(
     text.safe(name), text.plural(inlined.places, "place"), M.source_of(inlined), shown),
     "declare it __attribute__((noinline)), or build with -fno-inline")
 end
@@ -92,7 +92,7 @@ function M.raise_unknown(list, path, name, file_given, image)
   local similar = containing(names, bare)
   problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
     text.meant(bare, names) or #similar > 0 and "there is " .. text.list(similar, "or")
-      or not inlined and "without debug information (-g) it cannot be said whether it was inlined" or nil)
+      or not inlined and "without debug information (-g) pmclua cannot tell whether it was inlined" or nil)
 end
 
 -- ---- functions that cannot be probed -------------------------------------------------------------------
@@ -104,7 +104,7 @@ end
 function M.raise_imported(symbol, path, image)
   local shown = text.safe(path:match "[^/]*$")
   local other = in_other_file(symbol.name, image)
-  problem("ENOENT", ("%s calls '%s' but does not have it"):format(shown, symbol.shown),
+  problem("ENOENT", ("%s calls '%s' but does not contain it"):format(shown, symbol.shown),
     other and ("name its library, too: '%s:%s'"):format(other, symbol.name) or nil)
 end
 
@@ -160,9 +160,9 @@ end
 -- ---- where a function is left ----------------------------------------------------------------------------
 
 local NO_RETURNS = {
-  ELIBACC = "finding the returns of '%s' takes Capstone, which is not installed (libcapstone4)",
-  ENOTSUP = "the returns of '%s' cannot be found: its machine is none that Capstone 4 knows",
-  ENODATA = "the returns of '%s' cannot be found: where it ends is not known",
+  ELIBACC = "finding the returns of '%s' needs Capstone, which is not installed (libcapstone4)",
+  ENOTSUP = "the returns of '%s' cannot be found: Capstone 4 does not know its machine",
+  ENODATA = "the returns of '%s' cannot be found: its end is not known",
   EIO = "'%s' reaches beyond the end of its file",
   EILSEQ = "the returns of '%s' cannot be found: Capstone 4 does not know the instruction at +0x%x",
   ENORETURN = "'%s' has no return instruction: it never returns, or ends in a jump through a pointer",

@@ -63,13 +63,13 @@ local slash_unclosed = at_end * unclosed("slash", "/")
 
 local bare_value = Cg(C((1 - S ",/'\"= \t\r\n") ^ 1), "text")
 local unquoted = #S "/\"" * fail("expected a value instead of",
-  "what is not a word or a number stands between quotes (')")
+  "put anything but a word or a number in quotes (')")
 local value = slash_unclosed + Ct(Cg(Cp(), "position") * (quote + bare_value)) + unquoted
 local term_name = slash_unclosed + token((alphanumeric + S "_*?.:@-") ^ 1)
 local assigned = blank * "=" * blank * expect(value, "a value")
 local term = blank * Ct(Cg(expect(term_name, "a term"), "name") * Cg(assigned, "value") ^ -1) * blank
 local late_modifiers = #(blank * ":" * letter) * blank *
-  fail("unexpected", "modifiers stand right behind the second '/'")
+  fail("unexpected", "modifiers come right after the second '/'")
 local closing_slash = P "/" * (late_modifiers + P(true)) + slash_unclosed +
   fail("expected ',' or '/' instead of")
 local terms = blank * Cg(Cp(), "slash") * "/" * Cg(Ct(blank * #P "/" + term * ("," * term) ^ 0), "terms") *

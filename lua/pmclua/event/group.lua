@@ -47,7 +47,7 @@ local function check_cpus(events, entry)
   for _, event in ipairs(events) do
     if event.cpus then
       if bound and bound.cpus ~= event.cpus then
-        problem.raise(entry.brace, 1, "'%s' counts on CPUs %s and '%s' on %s: they cannot be one group",
+        problem.raise(entry.brace, 1, "'%s' counts on CPUs %s and '%s' on %s: they cannot form one group",
           bound.name, bound.cpus, event.name, event.cpus)
       end
       bound = event
@@ -57,7 +57,7 @@ local function check_cpus(events, entry)
   end
   if bound and task_event then
     problem.raise(entry.brace, 1, "'%s' counts on CPUs %s for all tasks and '%s' counts tasks: "
-      .. "they cannot be one group", bound.name, bound.cpus, task_event.name)
+      .. "they cannot form one group", bound.name, bound.cpus, task_event.name)
   end
 end
 

@@ -221,7 +221,7 @@ end
 
 function silences.pfm()
   if #require("pmclua.core").pfm.pmus() > 0 then return nil end
-  return "events by their vendors' names are not listed: libpfm4 is not installed"
+  return "events with vendors' names are not listed: libpfm4 is not installed"
 end
 
 --- What is not in a list although it was asked for, and why.

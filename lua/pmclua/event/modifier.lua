@@ -30,12 +30,12 @@ function M.check(token)
     local letter = token.text:sub(i, i)
     local position = token.position + i - 1
     if not M.letters:find(letter, 1, true) then
-      problem.raise(position, 1, "'%s' is not a modifier; there are %s", letter, M.letters)
+      problem.raise(position, 1, "'%s' is not a modifier; modifiers are %s", letter, M.letters)
     end
     seen[letter] = (seen[letter] or 0) + 1
     if seen[letter] > (letter == "p" and 3 or 1) then
-      problem.raise(position, 1, letter == "p" and "p stands three times at most"
-        or "the modifier '%s' stands twice", letter)
+      problem.raise(position, 1, letter == "p" and "p may be given at most three times"
+        or "the modifier '%s' is given twice", letter)
     end
   end
 end
@@ -63,7 +63,7 @@ end
 local function more_precise(attr, position)
   attr.precise_ip = (attr.precise_ip or 0) + 1
   if attr.precise_ip > 3 then
-    problem.raise(position, 1, "p stands three times at most, the group's included")
+    problem.raise(position, 1, "p may be given at most three times, the group's included")
   end
 end
 

@@ -22,7 +22,7 @@ function M.read(token, what)
       what or "it")
   end
   local value = core.u64(token.text)
-  if not value then problem.at(token, "%s does not fit into 64 bits", token.text) end
+  if not value then problem.at(token, "%s does not fit in 64 bits", token.text) end
   return 0ULL + value
 end
 

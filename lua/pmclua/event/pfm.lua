@@ -29,7 +29,7 @@ local reasons = {
 local partners = { u = { "k", "h" }, k = { "u", "h" }, h = { "u", "k" }, mg = { "mh" }, mh = { "mg" } }
 local refused = {
   freq = "a frequency is for sampling",
-  cpu = "which CPU is counted is the target's to say",
+  cpu = "the target says which CPU is counted",
   hw_smpl = "hardware sampling is not counting",
 }
 
@@ -69,7 +69,7 @@ local function check(parts)
         partner = partner or given[other] and not given[other].value:find("^[0nNfF]")
       end
       if not partner then
-        problem.at(part, "libpfm4 misreads '%s' alone: name what is to be counted instead", part.text)
+        problem.at(part, "libpfm4 misreads '%s' on its own: name what is to be counted instead", part.text)
       end
     end
   end

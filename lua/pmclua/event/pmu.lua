@@ -108,7 +108,7 @@ end
 
 local function take_alias(reading, given, alias)
   if reading.alias then
-    problem.at(given.name, "'%s' and '%s' are two events", reading.alias.name, alias.name)
+    problem.at(given.name, "'%s' and '%s' are two events: give one", reading.alias.name, alias.name)
   end
   reading.alias, reading.alias_token = alias, given.name
 end
@@ -117,7 +117,7 @@ local function take_raw(reading, given)
   if reading.configs.config then problem.at(given.name, "config is given twice") end
   local digits = given.name.text:match("^r0?x?(%x+)$")
   local value = core.u64("0x" .. digits)
-  if not value then problem.at(given.name, "%s does not fit into 64 bits", given.name.text) end
+  if not value then problem.at(given.name, "%s does not fit in 64 bits", given.name.text) end
   reading.configs.config = { value = 0ULL + value, term = given }
 end
 
@@ -156,7 +156,7 @@ local function add_default(reading, pmu, default)
     reading.configs[default.name] =
       { value = default.value, term = { name = reading.alias_token }, alias = alias.name }
   else
-    problem.at(reading.alias_token, "the OS kernel's own terms of %s are not understood: %s", alias.name,
+    problem.at(reading.alias_token, "the terms that sysfs gives for %s are not understood: %s", alias.name,
       alias.terms)
   end
 end
@@ -184,7 +184,7 @@ local function join(reading)
     local given = reading.configs[placed.format.field]
     local there = given and bit.band(given.value, term.mask(placed.format)) or 0ULL
     if there ~= 0ULL and there ~= placed.bits then
-      problem.at(given.term.name, "'%s' and '%s' say different things of the same bits",
+      problem.at(given.term.name, "'%s' and '%s' set the same bits to different values",
         given.term.name.text, placed.name)
     end
   end
@@ -208,7 +208,7 @@ end
 
 local function encode_legacy(reading, pmu)
   if reading.alias or reading.formats[1] or reading.configs.config then
-    problem.at(reading.legacy_token, "'%s' is a generic event: terms of the PMU do not go with it",
+    problem.at(reading.legacy_token, "'%s' is a generic event: it takes no terms of the PMU",
       reading.legacy_token.text)
   end
   local attr = { type = reading.legacy.type, config = M.extend(reading.legacy.config, pmu) }

@@ -66,7 +66,7 @@ function M.locate(event, taken, position)
     problem.raise(position, 1, "a kprobe is placed by func=NAME (and offset=NUMBER), or by addr=NUMBER")
   end
   if event.attr.config1 or event.attr.config2 then
-    problem.raise(position, 1, "config1 and config2 are where the place of a probe is kept")
+    problem.raise(position, 1, "config1 and config2 hold the probe's own location")
   end
   event.source = "probe"
   set_location(event.attr, taken.path, taken.func, taken.addr or taken.offset or 0ULL)
@@ -87,7 +87,7 @@ end
 local function find_pmu(item, tree)
   local pmu = tree:pmu(item.pmu)
   if not pmu then
-    problem.raise(item.position, item.stop - item.position, "this OS kernel has no %s PMU", item.pmu)
+    problem.raise(item.position, item.stop - item.position, "this Linux has no %s PMU", item.pmu)
   end
   return pmu
 end
@@ -121,11 +121,11 @@ end
 
 -- ---- returns --------------------------------------------------------------------------------------------
 
-local OF_PROGRAM = "a return probe changes the program's stack: an exception of C++ through the function "
-  .. "aborts the program, and returns beyond 64 calls within each other are missed; "
-  .. "PATH:FUNCTION%return does neither"
-local OF_LINUX = "a return probe of Linux misses returns where more calls are under way at a time than it "
-  .. "has room for (10, or twice the CPUs)"
+local OF_PROGRAM = "a return probe changes the program's stack: a C++ exception through the function "
+  .. "aborts the program, and returns beyond 64 nested calls are missed; "
+  .. "PATH:FUNCTION%return avoids both"
+local OF_LINUX = "a return probe of Linux misses returns while more calls are active at once than it "
+  .. "has room for (10, or twice the number of CPUs)"
 
 local function is_return_probe(event, kind)
   local pmu = require("pmclua.event.sysfs").tree():of_type(tonumber(event.attr.type))
@@ -143,8 +143,8 @@ function M.caution(event)
   return kind == "uprobe" and OF_PROGRAM or OF_LINUX
 end
 
-local ASK_FOR_ONE = "%s; uretprobe:PATH:FUNCTION sets a return probe all the same, which aborts programs "
-  .. "of C++ that throw through the function and misses returns beyond 64 calls within each other"
+local ASK_FOR_ONE = "%s; uretprobe:PATH:FUNCTION sets a return probe all the same, which aborts C++ "
+  .. "programs that throw through the function and misses returns beyond 64 nested calls"
 
 local function caution_of(exits, jumps_out)
   local parts = {}
@@ -152,7 +152,7 @@ local function caution_of(exits, jumps_out)
     parts[1] = ("%d instructions leave the function: its returns are the sum of their counts"):format(#exits)
   end
   if jumps_out then
-    parts[#parts + 1] = "it may also be left by a jump on a condition or through a pointer, which is not "
+    parts[#parts + 1] = "it may also be left by a conditional or indirect jump, which is not "
       .. "counted"
   end
   return parts[1] and table.concat(parts, "; ")
@@ -160,10 +160,10 @@ end
 
 -- Plain probes on the instructions that leave a function: an event each.
 local function encode_exits(item, pmu, options)
-  if item.offset then problem.at(item.offset, "a function's returns have no offset") end
+  if item.offset then problem.at(item.offset, "the returns of a function take no offset") end
   local location = item.location
   if number.is_number(location.text) and not location.quoted then
-    problem.at(location, ASK_FOR_ONE, "the returns of an address are not known: name a function")
+    problem.at(location, ASK_FOR_ONE, "the returns of an address cannot be found: name a function")
   end
   local resolve = options and options.function_exits or require("pmclua.event.functions").exits
   local exits, jumps_out = resolve(item.path.text, location.text)

@@ -15,7 +15,7 @@ local function open(path)
   local list, code = symbols.open(path)
   if list then return list end
   if code == "ELIBACC" then
-    return nil, "symbols are read by elfutils, which is not installed: apt-get install libdw1"
+    return nil, "reading symbols needs elfutils, which is not installed: apt-get install libdw1"
   elseif code == "ENOEXEC" then
     return nil, text.safe(path) .. " is neither a program nor a library"
   end
@@ -46,10 +46,10 @@ local function find(list, path, name)
   local found, names = named(list, name)
   if #found == 0 then return nil, missing(name, path, names), true end
   if #found > 1 then
-    return nil, ("%s has %d of the name '%s': give the address"):format(file_name(path), #found, name)
+    return nil, ("%s has %d symbols named '%s': give the address"):format(file_name(path), #found, name)
   end
   if found[1].kind == "threads" then
-    return nil, ("of '%s' each thread has its own: it has no address that could be watched"):format(name)
+    return nil, ("'%s' is thread-local: it has no single address to watch"):format(name)
   end
   return found[1]
 end
@@ -63,7 +63,7 @@ local function address_in(path, name)
   list:close()
   if not object then return nil, no end
   if not is_fixed then
-    local moves = "'%s' has no address before %s runs, which is loaded anywhere (a PIE): "
+    local moves = "'%s' has no address before %s runs, which can be loaded anywhere (a PIE): "
       .. "link it with -no-pie, or count it while it runs, as another process"
     return nil, moves:format(name, file_name(path))
   end
@@ -77,7 +77,7 @@ function M.in_programs(programs)
   return function(name)
     local paths, unknown = programs()
     if not paths then return nil, unknown end
-    local none = #paths == 0 and "'%s' is not an address, and no program is known that has it"
+    local none = #paths == 0 and "'%s' is not an address, and there is no program that could have it"
     if none then return nil, none:format(name) end
     local address
     for _, path in ipairs(paths) do

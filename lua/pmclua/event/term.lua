@@ -33,7 +33,7 @@ local function read_text(term)
   elseif not text:find("^[%a_*?][%w_*?.:-]*$") then
     problem.at(value, "'%s' cannot be a name without quotes", text)
   elseif fixed[text] or refused[text] or text:find("^r%x+$") then
-    problem.at(value, "'%s' means something as a term: as a name, put it between quotes", text)
+    problem.at(value, "'%s' is also a term: to use it as a name, put it in quotes", text)
   end
   return text
 end
@@ -73,7 +73,7 @@ function M.split(terms)
     local name = term.name.text
     refuse_twice(seen, term)
     if refused[name] then
-      problem.at(term.name, "'%s' is about sampling or inheriting, no matter of a counted event", name)
+      problem.at(term.name, "'%s' is about sampling or inheriting: a counted event does not use it", name)
     elseif configs[name] then
       settings.configs[name] = { value = M.number(term), term = term }
     elseif readers[name] then
@@ -93,7 +93,7 @@ function M.apply(terms, attr)
   local settings, others = M.split(terms or {})
   if others[1] then
     local name = others[1].name.text
-    problem.unknown(others[1].name, M.names, "there is no term '%s' here; there are %s", name,
+    problem.unknown(others[1].name, M.names, "there is no term '%s' here; terms are %s", name,
       table.concat(M.names, ", "))
   end
   for field, given in pairs(settings.configs) do attr[field] = core.exact(given.value) end

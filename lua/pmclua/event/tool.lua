@@ -8,9 +8,9 @@ local M = {}
 
 --- name, field of the record, unit, what it is; whether it is sampled.
 M.events = {
-  { "duration_time", "wall_ns", "ns", "time from start to end by the clock" },
+  { "duration_time", "wall_ns", "ns", "time from start to end" },
   { "user_time", "user_ns", "ns", "CPU time in user space, sampled at each tick", true },
-  { "system_time", "system_ns", "ns", "CPU time in the OS kernel, sampled at each tick", true },
+  { "system_time", "system_ns", "ns", "CPU time in Linux, sampled at each tick", true },
   { "max_rss", "max_rss_bytes", "bytes", "the most memory that was resident at once" },
   -- In the words of getrusage(2): perf's minor-faults is another event.
   { "ru_minflt", "minor_faults", "", "page faults without a read from disk, from getrusage" },
@@ -31,7 +31,7 @@ function M.find(name)
   end
 end
 
-local SAMPLED = "Linux looks every %s whether a program is in user space, and books what it does not meet as "
+local SAMPLED = "Linux checks every %s whether a program is in user space, and books what it misses as "
   .. "user time: only the sum of user and system time is exact"
 --- What is to be said of an event's numbers; nil: nothing.
 ---@param event pmclua.Event

@@ -164,10 +164,10 @@ local function read_filter(terms)
   local filter
   for _, term in ipairs(terms or {}) do
     if term.name.text ~= "filter" or filter then
-      problem.at(term.name, "a tracepoint has no term '%s'; it has filter='CONDITION' once", term.name.text)
+      problem.at(term.name, "a tracepoint takes no term '%s', only one filter='CONDITION'", term.name.text)
     end
     if not term.value or term.value.text == "" then
-      problem.at(term.name, "filter needs a value between quotes")
+      problem.at(term.name, "filter needs a value in quotes")
     end
     filter = term.value.text
   end

@@ -17,7 +17,7 @@ local try = {}
 local function constant_zero(event, attr)
   if attr.exclude_kernel ~= 1 then return nil end
   local why = kinds.zero_without_kernel { attr = attr, event = event.spec }
-  return why and "with the OS kernel excluded it would always read 0: " .. why
+  return why and "with Linux excluded it would always read 0: " .. why
 end
 
 local function has_exclusion(attr)

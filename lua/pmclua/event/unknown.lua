@@ -12,7 +12,7 @@ local tracepoint = require "pmclua.base.lazy".module "pmclua.event.tracepoint"
 
 local M = {}
 
-local NO_LIBPFM4 = "libpfm4, which knows vendors' names, is not installed: apt-get install libpfm4"
+local NO_LIBPFM4 = "libpfm4, which knows vendors' event names, is not installed: apt-get install libpfm4"
 
 local function pfm() return require "pmclua.event.pfm" end
 
@@ -47,10 +47,10 @@ end
 ---@param tree pmclua.event.Tree
 function M.pmu(head, tree)
   local name = head.text
-  if FORMS[name] then problem.at(head, "this OS kernel has no %s PMU", name) end
+  if FORMS[name] then problem.at(head, "this Linux has no %s PMU", name) end
   local is_cores = name:find "^cpu" or name:find "^armv%d"
   if is_cores and #tree:core_pmus() == 0 then
-    problem.hinted(head, "`pmclua doctor` says what stands in the way", "no PMU of a CPU can be seen here")
+    problem.hinted(head, "`pmclua doctor` says why", "no PMU of a CPU can be seen here")
   end
   local near = text.nearest(name, tree:names())
   problem.hinted(head, near or "there are " .. text.list(tree:names()), "there is no PMU '%s' here", name)
@@ -65,7 +65,7 @@ local function blame_pfm(item)
   local known, all = pfm().pmu(head.text)
   if #all == 0 then problem.at(head, NO_LIBPFM4) end
   if pfm().is_perf(head.text:lower()) then
-    problem.at(head, "what libpfm4 has as '%s' is asked for by perf's own names", head.text)
+    problem.at(head, "the events that libpfm4 lists under '%s' have perf's own names: use those", head.text)
   elseif not known then
     problem.unknown(head, all, "libpfm4 knows no PMU '%s'", head.text)
   elseif not known.present then
@@ -101,7 +101,7 @@ end
 -- Why a name that may be right is not known here.
 local function why_not_here(word, tree)
   if word:find "[%u.]" and #pfm().all_pmus() == 0 then return "; " .. NO_LIBPFM4 end
-  if #tree:core_pmus() == 0 then return ", nor a PMU of a CPU that could have it" end
+  if #tree:core_pmus() == 0 then return ", nor a CPU's PMU that could have it" end
   return ""
 end
 

@@ -12,7 +12,7 @@ local function check_regions(declaration, wrong)
   if not declaration.regions then return end
   local problem = declaration.regions:problem(declaration.workloads)
   if problem then wrong("%s", problem) end
-  if declaration.target then wrong "regions are parts of a workload: they go without a target" end
+  if declaration.target then wrong "regions are parts of a workload: they cannot go with a target" end
 end
 
 -- The key or factor of a declaration that places programs in memory or on CPUs; nil where there is none.
@@ -30,9 +30,9 @@ local function check_delay(declaration, wrong)
       wrong("delay is for commands; %s is a %s", workload.name, workload.kind)
     end
   end
-  if declaration.regions then wrong "delay and regions do not go together" end
+  if declaration.regions then wrong "delay and regions cannot be combined" end
   local placed = placement(declaration)
-  if placed then wrong("delay and %s do not go together", placed) end
+  if placed then wrong("delay and %s cannot be combined", placed) end
 end
 
 -- A Lua function runs in this process, which is neither placed, nor pinned, nor ended.
@@ -97,7 +97,7 @@ end
 ---@param wrong fun(form: string, ...) gets each mistake
 function M.check(declaration, wrong)
   if declaration.control and not declaration.baseline then
-    wrong "control runs the baseline once more: there is no baseline"
+    wrong "control runs the baseline once more, but there is no baseline"
   end
   require("pmclua.counting.asked").check_names(declaration, wrong, cell_names.reserved)
   check_regions(declaration, wrong)

@@ -98,7 +98,7 @@ local function check_primary(declaration, wrong)
         return
       end
     end
-    wrong("primary '%s' is none of the events and metrics%s", declaration.primary, meant(field, fields))
+    wrong("primary '%s' is not one of the events and metrics%s", declaration.primary, meant(field, fields))
   end
   declaration.primary = fields[1]
 end
@@ -110,7 +110,7 @@ function declare.check(spec)
   local mistakes = {}
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   local declaration = check_keys(spec, wrong)
-  if spec.workloads == nil then wrong "workloads is missing: what shall be run?" end
+  if spec.workloads == nil then wrong "workloads is missing: what is to be run?" end
   if spec.events == nil then declaration.events = check.events(declare.DEFAULT_EVENTS, wrong) end
   for key, value in pairs(DEFAULTS) do
     if declaration[key] == nil then declaration[key] = value end

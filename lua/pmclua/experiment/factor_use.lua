@@ -25,7 +25,7 @@ local function strings_of(workload, fields)
   return list
 end
 
-local UNUSED = "no workload uses the factor %s: its levels differ by chance alone; its level is {%s} in a "
+local UNUSED = "no workload uses the factor %s: its levels can differ only by chance; write {%s} in a "
   .. 'command, and pmclua_u64(params, "%s", 0) in a kernel'
 
 local function each_name(strings, take)
@@ -47,7 +47,7 @@ end
 
 local function no_factor(workload, name, names)
   if #names == 0 then
-    local said = '%s: {%s} is no factor, and there are none: factors = { { "%s", { … } } }'
+    local said = '%s: {%s} is not a factor, and none is declared: factors = { { "%s", { … } } }'
     return said:format(workload.name, name, name)
   end
   local near = text.meant(name, names)

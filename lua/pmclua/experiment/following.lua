@@ -49,9 +49,9 @@ end
 --- Where an event is tried out: on this thread, as the command's threads will open it.
 function Regions.trial(_, event)
   -- Their group is led by an event of ours, and only a leader can be pinned.
-  if event.attr.pinned then return nil, "what is pinned is not counted in the calls of functions" end
+  if event.attr.pinned then return nil, "pinned events cannot be counted in calls of functions" end
   if probe_kind.of(event) then
-    return nil, "a probe is not counted in the calls of functions: threads could not inherit it"
+    return nil, "a probe cannot be counted in calls of functions: threads could not inherit it"
   end
   return { pid = 0, cpu = -1 }
 end
@@ -60,7 +60,7 @@ end
 ---@param workloads table[]
 ---@return string?
 function Regions.problem(_, workloads)
-  return parts.not_a_command(workloads, "functions are followed in commands; %s is a %s")
+  return parts.not_a_command(workloads, "functions can be followed in commands only; %s is a %s")
 end
 
 ---@param regions pmclua.FunctionRegions
@@ -134,12 +134,12 @@ local function remark_on_calls(calls, found, ran, say)
   if found.entries == 0 then
     say(ran < 1 and "regions: %s was not seen to be called" or "regions: %s was never called", calls.name)
   elseif found.calls == 0 then
-    say("regions: no call of %s returned: there are no numbers of it", calls.name)
+    say("regions: no call of %s returned: there are no numbers for it", calls.name)
   end
   local why = calls:why_not "duration" or calls:why_not "cpu_time"
   if why then say("regions: %s: %s", calls.name, why) end
   local apart = found.tails + found.unwound + found.unfinished + found.orphans + found.moved
-  if apart > 0 then say("regions: calls of %s that were left without return are not counted", calls.name) end
+  if apart > 0 then say("regions: calls of %s that ended without a return are not counted", calls.name) end
 end
 
 local function remark_on(regions, result, say)
@@ -151,7 +151,7 @@ local function remark_on(regions, result, say)
       text.plural(tonumber(regions.lost), "record was", "records were"))
   end
   if regions.ran < 1 then
-    say "regions: another user of the PMU had its counters for a while: calls meanwhile were not seen"
+    say "regions: something else used the PMU's counters for a while: calls in that time were not seen"
   end
   for i, calls in ipairs(regions) do remark_on_calls(calls, result.regions[i], regions.ran, say) end
 end

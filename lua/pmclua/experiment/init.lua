@@ -204,7 +204,7 @@ end
 
 -- So long after an interrupt it is said what is waited for: a command that goes on.
 local SAID_AFTER_NS = 5e8
-local WAITING = "pmclua: interrupted: waiting for what runs to end; interrupt again to end it at once\n"
+local WAITING = "pmclua: interrupted: waiting for the current run to end; interrupt again to end it now\n"
 
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
 local function run_plan(declaration, plan, session, into, options)

@@ -33,7 +33,7 @@ function M.cpus_problem(cpus)
   local ok, code, _, cpu = core.check_cpus(cpus)
   if ok then return nil end
   if code == "ENODEV" then return ("there is no CPU %d to run on here"):format(cpu) end
-  return ("'%s' is no list of CPUs such as \"0,2-3\""):format(cpus)
+  return ("'%s' is not a list of CPUs such as \"0,2-3\""):format(cpus)
 end
 
 function check.pin(value, wrong, key)
@@ -58,9 +58,9 @@ check.metrics = asked.metrics
 
 local function check_factor(name, levels, wrong)
   if type(name) ~= "string" or not name:match "^[%a_][%w_]*$" then
-    wrong("a factor's name is a word, not '%s'", tostring(name))
+    wrong("a factor's name must be a word, not '%s'", tostring(name))
   elseif name == "workload" then
-    wrong "a factor cannot be called workload: that is what the workloads are"
+    wrong "a factor cannot be called workload: that name stands for the workloads"
   end
   if type(levels) ~= "table" or #levels == 0 then
     wrong("factor %s needs a list of levels", tostring(name))
@@ -71,7 +71,7 @@ local function check_factor(name, levels, wrong)
   for _, level in ipairs(levels) do
     local kind = type(level)
     if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
-      wrong("factor %s: a level is a %s; numbers, strings and booleans are possible", tostring(name), kind)
+      wrong("factor %s: a level cannot be a %s; use numbers, strings or booleans", tostring(name), kind)
     end
     if seen[tostring(level)] then
       wrong("factor %s has the level %s twice", tostring(name), tostring(level))
@@ -85,7 +85,7 @@ end
 local function check_pair(pair, number, wrong)
   for key in pairs(type(pair) == "table" and pair or {}) do
     if key ~= 1 and key ~= 2 then
-      local said = 'factor %d is { "name", { level, … } }: there is no place for %s in it'
+      local said = 'factor %d must be { "name", { level, … } }, without %s'
       wrong(said, number, type(key) == "number" and "a third entry" or "'" .. tostring(key) .. "'")
       return
     end
@@ -112,7 +112,7 @@ function check.factors(value, wrong)
   end
   for i, pair in ipairs(pairs_of) do
     factors[i] = check_factor(pair[1], pair[2], wrong)
-    if seen[pair[1]] then wrong("the factor %s is there twice", tostring(pair[1])) end
+    if seen[pair[1]] then wrong("the factor %s is declared twice", tostring(pair[1])) end
     seen[tostring(pair[1])] = true
   end
   return factors
@@ -180,7 +180,7 @@ end
 function check.baseline(value, wrong, key)
   if type(value) == "string" then return { workload = value } end
   if type(value) ~= "table" or next(value) == nil or value[1] ~= nil then
-    wrong("%s is a workload's name or a partial cell such as { n = 256 }", key)
+    wrong("%s must be a workload's name or a partial cell such as { n = 256 }", key)
     return nil
   end
   return value
@@ -201,7 +201,7 @@ function check.notes(value, wrong)
     if type(key) == "number" then name, said = split_note(item) end
     local is_text = type(said) == "string" or type(said) == "number"
     if type(name) == "string" and is_text then notes[name] = tostring(said)
-    else wrong('notes are texts by name: { commit = "1a2b3c" }, --note commit=1a2b3c; not %s',
+    else wrong('notes must be texts by name: { commit = "1a2b3c" }, --note commit=1a2b3c; not %s',
       shown(item)) end
   end
   return notes
@@ -210,7 +210,7 @@ end
 check.primary = take_text
 
 function check.control(value, wrong)
-  if type(value) ~= "boolean" then wrong("control is true or false, not %s", shown(value)) end
+  if type(value) ~= "boolean" then wrong("control must be true or false, not %s", shown(value)) end
   return value
 end
 
@@ -228,14 +228,14 @@ check.repetitions, check.warmup, check.seed = whole(1), whole(0), whole(0)
 function check.iterations(value, wrong, key)
   if value == "fit" then return value end
   if type(value) == "string" then
-    wrong('iterations is a number, a list of at least two, or "fit", not %s%s', shown(value),
+    wrong('iterations must be a number, a list of at least two, or "fit", not %s%s', shown(value),
       meant(value, { "fit" }))
     return nil
   end
   if type(value) ~= "table" then return whole(1)(value, wrong, key) end
   for _, count in ipairs(value) do whole(1)(count, wrong, key) end
   asked.say_stray(key, value, wrong)
-  if #value < 2 then wrong 'iterations is a number, a list of at least two, or "fit"' end
+  if #value < 2 then wrong 'iterations must be a number, a list of at least two, or "fit"' end
   return value
 end
 
@@ -243,7 +243,7 @@ end
 local function quantity(read)
   return function(value, wrong, key)
     local number, why = read(value)
-    if not number then wrong("%s is %s", key, why) end
+    if not number then wrong("%s must be %s", key, why) end
     return number
   end
 end
@@ -256,7 +256,7 @@ local function one_of(...)
     for _, word in ipairs(words) do
       if value == word then return value end
     end
-    wrong("%s is one of %s, not %s%s", key, table.concat(words, ", "), shown(value), meant(value, words))
+    wrong("%s must be one of %s, not %s%s", key, table.concat(words, ", "), shown(value), meant(value, words))
   end
 end
 check.layout = one_of("fixed", "randomise")
@@ -283,7 +283,7 @@ function check.target(value, wrong)
 end
 
 function check.inherit(value, wrong)
-  if type(value) ~= "boolean" then wrong("inherit is true or false, not a %s", type(value)) end
+  if type(value) ~= "boolean" then wrong("inherit must be true or false, not a %s", type(value)) end
   return value
 end
 
@@ -315,7 +315,7 @@ local STOP = { interval = true, repetitions = true, time = true }
 --- { interval = ratio, repetitions = n, seconds = s }, at least one of them.
 function check.stop(value, wrong)
   if type(value) ~= "table" or next(value) == nil then
-    wrong 'stop is a map such as { interval = "0.5%", repetitions = 200, time = "5min" }'
+    wrong 'stop must be a map such as { interval = "0.5%", repetitions = 200, time = "5min" }'
     return nil
   end
   for key in pairs(value) do
@@ -335,7 +335,7 @@ function check.where(value, wrong)
   local condition, problem = nil, { message = "it is a " .. type(value) }
   if type(value) == "string" then condition, problem = require("pmclua.metric").condition(value) end
   if not condition then
-    wrong("where is a function of the levels or a condition on factors: %s", problem.message)
+    wrong("where must be a function of the levels or a condition on factors: %s", problem.message)
     return nil
   end
   local function holds(levels)
@@ -347,7 +347,7 @@ end
 local function hook(value, wrong, key)
   if type(value) == "function" then return value end
   local command, why = require("pmclua.workload").from(value)
-  if not command then wrong("%s is a function or a command: %s", key, why) end
+  if not command then wrong("%s must be a function or a command: %s", key, why) end
   return command
 end
 check.setup, check.prepare, check.conclude, check.cleanup = hook, hook, hook, hook

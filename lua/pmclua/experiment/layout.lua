@@ -47,7 +47,7 @@ local ABSENT = {
     for _, other in ipairs(nodes and require("pmclua.host.topology").parse(nodes) or { node }) do
       if other == node then return nil end
     end
-    return ("there is no NUMA node %d with memory here; there is %s"):format(node, nodes)
+    return ("there is no NUMA node %d with memory here, only %s"):format(node, nodes)
   end,
 }
 
@@ -71,7 +71,7 @@ function M.check(declaration, wrong)
     local known = M.FACTORS[factor.name]
     for _, level in ipairs(known and factor.levels or {}) do
       if not known[3](level) then
-        wrong("factor %s: a level is %s, not %s", factor.name, known[1], tostring(level))
+        wrong("factor %s: a level must be %s, not %s", factor.name, known[1], tostring(level))
       else
         local problem = ABSENT[factor.name] and ABSENT[factor.name](level)
         if problem then wrong("factor %s: %s", factor.name, problem) end

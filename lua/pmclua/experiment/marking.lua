@@ -41,9 +41,9 @@ end
 ---@param event pmclua.Event
 ---@return { pid: integer, cpu: integer }?, string?
 function Regions.trial(_, event)
-  if event.filter then return nil, "marks set no filter on what a program's threads open" end
+  if event.filter then return nil, "marks cannot set a filter on events that a program's threads open" end
   for _, value in pairs(event.attr) do
-    if type(value) == "string" then return nil, "a probe is not counted by marks: its attr points to text" end
+    if type(value) == "string" then return nil, "marks cannot count a probe: its attr points to text" end
   end
   return { pid = 0, cpu = -1 }
 end

@@ -13,7 +13,7 @@ local M = {}
 function M.entries(value)
   local is_count = type(value) == "number" and value >= 1 and value % 1 == 0
   if value == nil or is_count or type(value) == "boolean" then return value or nil end
-  return nil, "regions.entries is true, or how many of a run are kept"
+  return nil, "regions.entries must be true, or the number of entries of a run to keep"
 end
 
 --- Why workloads cannot have such regions, which are parts of commands; nil where all are commands.

@@ -81,7 +81,7 @@ function M.make(declaration)
   local cells = M.cells(declaration)
   if #cells == 0 then
     error(explain.problem { code = "ENOCELL", operation = "plan",
-      message = "there is nothing to run: where holds for no cell" }, 0)
+      message = "there is nothing to run: where excludes every cell" }, 0)
   end
   local runs = #cells * #list * (declaration.warmup + M.most_repetitions(declaration))
   return { cells = cells, passes = list, anchors = anchors, runs = runs }

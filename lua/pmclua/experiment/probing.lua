@@ -23,7 +23,7 @@ local function instruction_at(point)
   if not ok then return nil, tostring(list) end
   local found, why = list:instruction(point.offset)
   if found then return found end
-  return nil, why == "ELIBACC" and "it takes Capstone, which is not installed (libcapstone4)"
+  return nil, why == "ELIBACC" and "it needs Capstone, which is not installed (libcapstone4)"
     or why == "ENOTSUP" and "the program is for another kind of machine"
     or "Capstone does not know its first instruction"
 end
@@ -40,7 +40,7 @@ end
 --- What decides what probing a region costs; nil and why it cannot be known.
 local function kind_of(region)
   local entry, last = region.points[1], end_of(region)
-  if not entry.file or last and not last.file then return nil, "a tracepoint is an end of it" end
+  if not entry.file or last and not last.file then return nil, "it begins or ends at a tracepoint" end
   local kind = { is_whole = entry.kind == "whole", is_return_probe = last and last.kind == "return_probe" }
   local why
   kind.first, why = instruction_at(entry)
@@ -210,7 +210,7 @@ end
 ---@return table<integer, pmclua.ProbeCost[]> by region; none of one for which it could not be measured
 ---@return string? why of one of these
 function M.measure(list, spec, run)
-  if not code.is_known() then return {}, "it is not known how to measure it on this kind of machine" end
+  if not code.is_known() then return {}, "pmclua cannot measure it on this kind of machine" end
   local kinds, of, unknown = kinds_of(list)
   if #kinds == 0 then return {}, unknown end
   local ok = try(kinds, spec, run)

@@ -244,7 +244,7 @@ function M.difference(stored, here)
     for _, field in ipairs(old and COMPARED or {}) do
       local was, is = compared(old[field[1]], field[1]), compared(workload[field[1]], field[1])
       if fingerprint(was or "") ~= fingerprint(is or "") then
-        return ("the %s of %s was %s and is %s"):format(field[2], workload.workload, said(was), said(is))
+        return ("the %s of %s was %s and is now %s"):format(field[2], workload.workload, said(was), said(is))
       end
     end
   end
@@ -259,7 +259,7 @@ function M.other_environment(stored, here)
   local was, is = stored.environment or {}, here.environment or {}
   for _, name in ipairs(VARIABLES) do
     if was[name] ~= is[name] then
-      local form = "resumed in another environment: %s was %s and is %s"
+      local form = "resumed in another environment: %s was %s and is now %s"
       return form:format(name, said(was[name]), said(is[name]))
     end
   end

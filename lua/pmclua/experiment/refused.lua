@@ -4,8 +4,8 @@ local explain = require "pmclua.explain"
 
 local M = {}
 
-local TAMPERED = "it disabled, reset, closed or replaced the counters it is counted by (by an ioctl, prctl, "
-  .. "close or dup2 on descriptors that are not its own?): what it did is not known"
+local TAMPERED = "it disabled, reset, closed or replaced the counters that count it (by an ioctl, prctl, "
+  .. "close or dup2 on descriptors that are not its own?): what it did cannot be known"
 
 --- The refusal of a result that was not counted; nil where it was.
 ---@param result table of Session:run

@@ -129,9 +129,9 @@ local MILLION = 1e6
 --- A bound in parts per million, of "5%".
 local function duty_of(value)
   local share, why = require("pmclua.base.units").share(value)
-  if not share then explain.misuse("pmc.regions: duty is " .. why, 4) end
+  if not share then explain.misuse("pmc.regions: duty must be " .. why, 4) end
   if share == 0 or share > 1 then
-    explain.misuse(("pmc.regions: duty is above 0 and at most 100%%, not %s"):format(value), 4)
+    explain.misuse(("pmc.regions: duty must be above 0 and at most 100%%, not %s"):format(value), 4)
   end
   return math.max(1, math.floor(share * MILLION))
 end
@@ -199,7 +199,7 @@ end
 local function seconds_of(options, key)
   if options[key] == nil then return nil end
   local seconds, why = require("pmclua.base.units").seconds(options[key])
-  return seconds or explain.misuse(("pmc.regions: %s is %s"):format(key, why), 3)
+  return seconds or explain.misuse(("pmc.regions: %s must be %s"):format(key, why), 3)
 end
 
 --- Runs a command and follows the calls of its regions; or those of a process that runs already, for a

@@ -19,14 +19,14 @@ ResultFile.__index = ResultFile
 local function open_unasked(header)
   local store = require "pmclua.store"
   if not store.folder() then
-    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME says where\n"
+    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME is set\n"
     return nil
   end
   local name = require("pmclua.host.rank").name(header.name or "measure")
   local ok, writer = pcall(store.create_unasked, name, header)
   if ok then return writer end
-  local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that this user may "
-    .. "write, or name a file with --store\n"
+  local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that you may "
+    .. "write to, or name a file with --store\n"
   io.stderr:write(said:format(tostring(writer)))
 end
 

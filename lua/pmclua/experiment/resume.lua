@@ -56,7 +56,7 @@ end
 local function check_host(path, stored, here)
   local name = hosts.difference(stored, here)
   if not name then return end
-  refuse(path, ("it was measured elsewhere: %s was '%s' and is '%s'"):format(name, tostring(stored[name]),
+  refuse(path, ("it was measured elsewhere: %s was '%s' and is now '%s'"):format(name, tostring(stored[name]),
     tostring(here[name])))
 end
 
@@ -93,10 +93,10 @@ function M.check(path, stored, header)
   local changed = require("pmclua.experiment.provenance").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
     local why = difference(stored.header, header) or changed
-    refuse(path, "it is of another experiment" .. (why and ": " .. why or ""),
+    refuse(path, "it is from another experiment" .. (why and ": " .. why or ""),
       "its events, workloads, levels and warm-up must be those of this one")
   end
-  if changed then refuse(path, changed, "one result would hold both: measure it anew") end
+  if changed then refuse(path, changed, "one result would mix both: measure it again") end
   check_host(path, stored.header.host or {}, header.host)
   return require("pmclua.experiment.provenance").other_environment(stored.header.how, header.how)
 end

@@ -178,7 +178,7 @@ local function check_read(self, step, result)
   if not insists or result.outcome ~= "done" or result.method == "user" then return end
   error(explain.problem { code = "EOPNOTSUPP", operation = "read",
     message = ("%s: its counters cannot be read in user space"):format(step.cell.workload.name),
-    hint = "it takes events of the CPU's PMU alone, a workload that starts no threads, and leave: rdpmc of "
+    hint = "it needs events of the CPU's PMU only, a workload without threads, and permission: rdpmc of "
       .. "the PMU in sysfs on x86, the sysctl kernel.perf_user_access on Arm; "
       .. 'read = "auto" takes what is possible' }, 0)
 end
@@ -272,7 +272,7 @@ local function repeat_step(self, step)
       error(explain.problem { code = "EREJECTED", operation = "run",
         message = ("%s: %d repetitions in a row were rejected by '%s'"):format(record.workload, MOST_TRIES,
           self.declaration.reject_if.formula),
-        hint = "the condition may always hold here: count once without it and look" }, 0)
+        hint = "the condition may always be true here: count once without it to see" }, 0)
     end
   end
 end
@@ -296,7 +296,7 @@ local function label_of(self, record)
 end
 
 local ABOUT_FAILURES = 'on_failure = "keep" counts such repetitions, "skip" leaves them out; '
-  .. 'stderr = "inherit" of the command shows what it says'
+  .. 'stderr = "inherit" in the command shows what it prints'
 
 --- What a bad repetition decides: true to go on.
 local function goes_on(self, record)

@@ -5,7 +5,7 @@ local text = require "pmclua.base.text"
 local M = {}
 
 --- Why a count is absent then.
-M.WHY = "Linux ended the counting of a program that was executed"
+M.WHY = "Linux stopped counting a program when it was executed"
 
 M.HINT = "count by CPU (-a, -C), which misses nothing, or leave that program out"
 
@@ -16,20 +16,20 @@ local CAUSES = "it is setuid or setgid, has capabilities, or may not be read by 
 ---@param name string of the program
 ---@return string
 function M.remark(name)
-  return ("Linux ended the counting of '%s' when it was executed, and of all that it started: %s. The counts "
-    .. "with it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
+  return ("Linux stopped counting '%s', and all that it started, when it was executed: %s. Counts that "
+    .. "include it are incomplete and left out: %s"):format(text.safe(name), CAUSES, M.HINT)
 end
 
 --- The status of a count where it is not known whether each program that was executed is in it.
 M.UNWATCHED = "unwatched"
 
 --- Why a count is `UNWATCHED`.
-M.WHY_UNWATCHED = "not each program that was executed could be looked at"
+M.WHY_UNWATCHED = "not every program that was executed could be checked"
 
-local REASONS = { ENOSPC = "they were too many at once", E2BIG = "too many threads and CPUs to watch" }
+local REASONS = { ENOSPC = "too many at once", E2BIG = "too many threads and CPUs to watch" }
 
 local function not_each(who)
-  return ("not each program that %s executed"):format(who and text.safe(who) or "the target")
+  return ("not every program that %s executed"):format(who and text.safe(who) or "the target")
 end
 
 --- The remark where it is not known whether a program was dropped.
@@ -37,8 +37,8 @@ end
 ---@param who? string the workload; nil: the target
 ---@return string
 function M.unseen(code, who)
-  return ("%s could be looked at (%s): whether Linux ended the counting of one that is setuid or setgid, "
-    .. "has capabilities or may not be read is not known. The counts are marked '%s'"):format(
+  return ("%s could be checked (%s): Linux may have stopped counting one that is setuid or setgid, "
+    .. "has capabilities or may not be read. The counts are marked '%s'"):format(
     not_each(who), REASONS[code] or code, M.UNWATCHED)
 end
 
@@ -54,22 +54,22 @@ end
 ---@param code string
 ---@return string
 function M.unlooked(code)
-  return ("%s could be looked at (%s): whether Linux ended the following of one that is setuid or setgid, "
-    .. "has capabilities or may not be read is not known"):format(not_each "it", REASONS[code] or code)
+  return ("%s could be checked (%s): Linux may have stopped following one that is setuid or setgid, "
+    .. "has capabilities or may not be read"):format(not_each "it", REASONS[code] or code)
 end
 
 --- What is said of a program that Linux dropped where calls are followed.
 ---@param name string of the program
 ---@return string
 function M.unfollowed(name)
-  return ("Linux ended the following of '%s' when it was executed, and of all that it started: %s. Calls "
-    .. "there are missing, and shares are of the rest of the run"):format(text.safe(name), CAUSES)
+  return ("Linux stopped following '%s', and all that it started, when it was executed: %s. Their calls "
+    .. "are missing, and shares are of the rest of the run"):format(text.safe(name), CAUSES)
 end
 
 --- Whether a remark is one of `remark`.
 ---@param remark string
 ---@return boolean
-function M.is_remark(remark) return remark:find("^Linux ended the counting of") ~= nil end
+function M.is_remark(remark) return remark:find("^Linux stopped counting") ~= nil end
 
 --- The remark on processes that a command left running.
 ---@param left { count: integer, pid: integer, name: string } the first of them
@@ -77,7 +77,7 @@ function M.is_remark(remark) return remark:find("^Linux ended the counting of") 
 function M.left(left)
   local others = left.count - 1
   local more = others > 0 and " and " .. text.plural(others, "more process", "more processes") or ""
-  return ("the command has ended, and left running: %s (process %d)%s; what they do from then on is not "
+  return ("the command has ended, but left running: %s (process %d)%s; what they do from then on is not "
     .. "counted"):format(text.safe(left.name), left.pid, more)
 end
 

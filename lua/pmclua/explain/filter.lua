@@ -51,11 +51,11 @@ local function joined_otherwise(filter)
   local word = plain:match "%s(and)%s" or plain:match "%s(or)%s"
     or plain:match "[^&](&)%s*[%a_][%w_]*%s*[=!<>]"
     or plain:match "[^|](|)[^|]"
-  if word then return ("'%s' joins no conditions"):format(word), "write && or ||" end
+  if word then return ("'%s' does not join conditions"):format(word), "write && or ||" end
 end
 
 local function single_equals(filter)
-  if bare(filter):find "[^=!<>]=[^=]" then return "'=' alone compares nothing", "write ==" end
+  if bare(filter):find "[^=!<>]=[^=]" then return "'=' does not compare", "write ==" end
 end
 
 -- A bare word where a value stands: texts are compared between quotes.
@@ -63,12 +63,12 @@ local function bare_text(filter)
   local word = bare(filter):match "[=~]%s*([%a_][%w_*?.-]*)"
   if word then
     return ("'%s' is neither a number nor a text"):format(word),
-      ('a text stands between quotes: "%s"'):format(word)
+      ('put text in quotes: "%s"'):format(word)
   end
 end
 
 local function glob_without_text(filter)
-  if bare(filter):match "~%s*[%w]" then return "~ compares with a pattern between quotes" end
+  if bare(filter):match "~%s*[%w]" then return "~ compares with a pattern in quotes" end
 end
 
 --- Why and what to do.
@@ -84,7 +84,7 @@ function M.why(filter, fields)
     if why then return why, hint end
   end
   local has = #fields > 0 and "; the fields are " .. table.concat(fields, ", ") or ""
-  return "the OS kernel does not understand it", "conditions are FIELD == VALUE, joined by && and ||" .. has
+  return "Linux does not understand it", "conditions are FIELD == VALUE, joined by && and ||" .. has
 end
 
 return M

@@ -37,7 +37,7 @@ local function no_exclusion(failure, facts)
   local outcome = facts.opens(kinds.with(attr, without), failure.pid, failure.cpu)
   if outcome ~= true and outcome ~= "EACCES" then return end
   local pmu = facts.pmu(kinds.type_of(attr))
-  return ("the PMU %s counts all that happens: it can leave out neither user space nor the OS kernel"):format(
+  return ("the PMU %s counts everything: it can exclude neither user space nor Linux"):format(
     pmu and pmu.name or "of type " .. kinds.type_of(attr)), "leave the modifiers (u, k, h) out"
 end
 
@@ -82,7 +82,7 @@ end
 local function bound_uncore(failure, facts)
   local pmu = facts.pmu(kinds.type_of(failure.attr))
   if not pmu or pmu.core or not pmu.cpumask or not failure.pid or failure.pid < 0 then return end
-  return ("the PMU %s belongs to no CPU's programs: it counts a whole machine or socket, never one process")
+  return ("the PMU %s counts a whole machine or socket, never one process")
     :format(pmu.name), ("count it system-wide, on CPU %s"):format(pmu.cpumask)
 end
 
@@ -100,7 +100,7 @@ local function breakpoint(failure, facts)
   end
   local address = attr.bp_addr or attr.config1         -- one place in the ABI, under two names
   if address and length > 0 and address % length ~= 0 then
-    return ("a breakpoint of %d bytes stands at an address that is no multiple of %d"):format(length, length),
+    return ("a breakpoint of %d bytes is at an address that is not a multiple of %d"):format(length, length),
            "watch fewer bytes, or from an aligned address"
   end
   return ("this CPU has no breakpoint of this kind (type %d, %d bytes)"):format(access, length),
@@ -109,7 +109,7 @@ end
 
 local function tracepoint(failure)
   if kinds.type_of(failure.attr) ~= kinds.TRACEPOINT then return end
-  return "this OS kernel has no tracepoint of this id",
+  return "Linux has no tracepoint with this id",
          "ids differ from boot to boot: name it, as in sched:sched_switch"
 end
 
@@ -117,9 +117,9 @@ local function read_format(failure, facts)
   local format = tonumber(failure.attr.read_format)
   if not format or not opens(failure, facts, { read_format = false }) then return end
   if format >= KNOWN_READ_FORMAT then
-    return ("read_format 0x%x has a bit that no OS kernel knows"):format(format)
+    return ("read_format 0x%x has a bit that no Linux knows"):format(format)
   end
-  local why = "this OS kernel%s does not know read_format 0x%x for such an event"
+  local why = "Linux%s does not know read_format 0x%x for such an event"
   return why:format(kinds.release(facts), format),
          "bit 16 (lost) needs 6.0; a group with inherit needs 4.13"
 end
@@ -131,9 +131,9 @@ local function sampling_rules(failure, facts)
            "add TID to sample_type"
   end
   if attr.inherit and has(attr.sample_type, READ) and opens(failure, facts, { inherit = false }) then
-    local why = "this OS kernel%s cannot put counts into samples of inherited events"
+    local why = "Linux%s cannot put counts into samples of inherited events"
     return why:format(kinds.release(facts)),
-           "it takes Linux 6.12; before, count one thread"
+           "it needs Linux 6.12; before that, count one thread"
   end
   if attr.remove_on_exec and attr.enable_on_exec then
     return "remove_on_exec and enable_on_exec contradict each other"
@@ -145,7 +145,7 @@ local function not_this_code(failure, facts)
   local attr = failure.attr
   if not kinds.is_core(attr) or not facts.core_pmu then return end
   if kinds.type_of(attr) == kinds.RAW or kinds.type_of(attr) == kinds.CACHE then
-    return "the PMU of this CPU does not have this event, or not this combination of its parts",
+    return "this CPU's PMU does not have this event, or not this combination of its parts",
            "pmclua events WORD lists what it has"
   end
 end

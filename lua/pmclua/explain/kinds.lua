@@ -4,7 +4,7 @@ local M = {}
 
 M.HARDWARE, M.SOFTWARE, M.TRACEPOINT, M.CACHE, M.RAW, M.BREAKPOINT = 0, 1, 2, 3, 4, 5
 
--- Software events that happen inside the OS kernel alone.
+-- Software events that happen inside Linux alone.
 local INSIDE_KERNEL = { [3] = "context switches", [4] = "migrations", [11] = "cgroup switches" }
 local SAMPLE_RAW = 2 ^ 10
 
@@ -56,10 +56,10 @@ end
 function M.zero_without_kernel(failure)
   local attr = failure.attr
   local inside = M.type_of(attr) == M.SOFTWARE and INSIDE_KERNEL[tonumber(attr.config)]
-  if inside then return inside .. " happen inside the OS kernel" end
+  if inside then return inside .. " happen inside Linux" end
   local of_calls = (failure.event or ""):find "^raw_syscalls:" or (failure.event or ""):find "^syscalls:"
   if M.type_of(attr) ~= M.TRACEPOINT or of_calls then return nil end
-  return "this tracepoint is inside the OS kernel"
+  return "this tracepoint is inside Linux"
 end
 
 --- Whether it is an event of a PMU other than a CPU's, of which many take no exclude bit.

@@ -20,15 +20,15 @@ local WITHOUT_PMU = "software and tracepoint events count here all the same (`pm
 local function no_pmu(facts)
   local hint = WITHOUT_PMU:format(facts.has_lab and "" or " in the source tree of pmclua")
   if facts.hypervisor then
-    return "this virtual machine has no PMU: its host does not pass one on", hint
+    return "this virtual machine has no PMU: its host does not expose one", hint
   end
-  return "the OS kernel knows no PMU here (as in a virtual machine or container without one)", hint
+  return "Linux sees no PMU here (as in a virtual machine or container without one)", hint
 end
 
 -- A cgroup has a state for each controller of its hierarchy; that of perf_event, which nobody enables by
 -- name in version 2, is made when the first other one is (kernel/cgroup/cgroup.c, cgroup_apply_control).
 local function invisible_cgroup()
-  return "its cgroup is not yet known to perf: no controller was handed down since cgroup2 was mounted",
+  return "perf does not know its cgroup yet: no controller was enabled since cgroup2 was mounted",
     "as root: echo +pids >/sys/fs/cgroup/cgroup.subtree_control (where cgroup2 is mounted)"
 end
 
@@ -37,21 +37,21 @@ local function missing(failure, facts)
   local attr = failure.attr
   if kinds.is_core(attr) then
     if not facts.core_pmu then return no_pmu(facts) end
-    if kinds.type_of(attr) == kinds.RAW then return "the PMU of this CPU does not take this raw code" end
+    if kinds.type_of(attr) == kinds.RAW then return "this CPU's PMU does not accept this raw code" end
     return "this generic event has no counterpart on this CPU",
            "look for the CPU's own event: pmclua events WORD"
   end
   if kinds.type_of(attr) == kinds.SOFTWARE then
-    return ("this OS kernel%s has no such software event"):format(kinds.release(facts))
+    return ("Linux%s has no such software event"):format(kinds.release(facts))
   end
-  if kinds.type_of(attr) == kinds.TRACEPOINT then return "this OS kernel has no tracepoint of this id" end
+  if kinds.type_of(attr) == kinds.TRACEPOINT then return "Linux has no tracepoint with this id" end
   local pmu = facts.pmu(kinds.type_of(attr))
   if not pmu then
     return ("there is no PMU of type %d on this machine"):format(kinds.type_of(attr)),
            "types differ from machine to machine: name the PMU, as in msr/tsc/"
   end
   if pmu.name == "uprobe" then return "the file to probe is not there, or is not a program or library" end
-  if pmu.name == "kprobe" then return "the OS kernel has no such function" end
+  if pmu.name == "kprobe" then return "Linux has no such function" end
   return ("the PMU %s does not know this config"):format(pmu.name), "pmclua events --pmu " .. pmu.name
 end
 
@@ -73,18 +73,18 @@ local function paranoid_is(facts)
 end
 
 local function kernel_forbidden(failure, facts)
-  local why = ("permission denied: %s, which forbids ordinary users to count the OS kernel")
+  local why = ("permission denied: %s, which does not let ordinary users count Linux itself")
     :format(paranoid_is(facts))
   local hint = ("%s, or %s"):format(as_root(facts), setting(1))
   local zero = kinds.zero_without_kernel(failure)
   if zero then
-    return why, ("%s; counting user space alone (:u) would always read 0: %s"):format(hint, zero)
+    return why, ("%s; counting only user space (:u) would always read 0: %s"):format(hint, zero)
   end
-  return why, ("count user space alone (%s:u), %s"):format(failure.event or "EVENT", hint)
+  return why, ("count only user space (%s:u), %s"):format(failure.event or "EVENT", hint)
 end
 
 local function forbidden_at_all(facts)
-  local why = ("permission denied: %s, by which this distribution forbids ordinary users all events")
+  local why = ("permission denied: %s, with which this distribution forbids ordinary users all events")
   return why:format(paranoid_is(facts)), as_root(facts) .. ", or " .. setting(2)
 end
 
@@ -98,7 +98,7 @@ local function forbidden_target(failure, facts)
            as_root(facts) .. ", or " .. setting(0)
   end
   if failure.pid and failure.pid > 0 then
-    return ("permission denied: process %d is another user's, or may not be traced"):format(failure.pid),
+    return ("permission denied: process %d belongs to another user or may not be traced"):format(failure.pid),
            "run as that user, as root, or with CAP_PERFMON or CAP_SYS_PTRACE"
   end
   if kinds.type_of(failure.attr) == kinds.TRACEPOINT then
@@ -135,7 +135,7 @@ end
 
 function rules.EPERM(failure, facts)
   if kinds.type_of(failure.attr) == kinds.TRACEPOINT and kinds.samples_raw(failure.attr) then
-    local why = "not permitted: the raw data of tracepoints are for the privileged, as %s"
+    local why = "not permitted: raw data of tracepoints needs privileges, as %s"
     return why:format(paranoid_is(facts)), as_root(facts) .. ", or " .. setting(-1)
   end
   if facts.seccomp then
@@ -144,7 +144,7 @@ function rules.EPERM(failure, facts)
   end
   if facts.capability "CAP_PERFMON" or facts.capability "CAP_SYS_ADMIN" then
     return "not permitted, though this process may count: a security module or lockdown forbids it",
-           "the OS kernel's log (dmesg) may say who refused"
+           "Linux's log (dmesg) may say which"
   end
   return "not permitted", as_root(facts)
 end
@@ -157,7 +157,7 @@ function rules.EINVAL(failure, facts)
     if why then return why, hint end
   end
   local pmu = facts.pmu(kinds.type_of(failure.attr))
-  local who = pmu and not pmu.core and "the PMU " .. pmu.name or "the OS kernel"
+  local who = pmu and not pmu.core and "the PMU " .. pmu.name or "Linux"
   return ("%s refuses this combination of fields (EINVAL): %s"):format(who, kinds.fields(failure.attr)),
          pmu and not pmu.core and "pmclua events --pmu " .. pmu.name or nil
 end
@@ -171,13 +171,13 @@ function rules.E2BIG(failure, facts)
   local members = failure.members and #failure.members or 1
   local is_full = (failure.index or 0) > ALWAYS_FIT
   if members > 1 and (is_full or facts.opens(failure.attr, failure.pid, failure.cpu) == true) then
-    local why = "a group of %s is too big: the OS kernel reads at most 16 KiB at once, %s of these events"
+    local why = "a group of %s is too big: Linux reads at most 16 KiB at once, %s of these events"
     return why:format(text.count(members), text.count((failure.index or members) - 1)),
            "make several groups of them"
   end
-  local why = "this OS kernel%s is older than a field that is set: %s"
+  local why = "Linux%s is older than a field that is set: %s"
   return why:format(kinds.release(facts), kinds.fields(failure.attr)),
-         "leave the newest field out, or use a newer OS kernel"
+         "leave the newest field out, or use a newer Linux"
 end
 
 local function unsupported_sampling(attr)
@@ -207,8 +207,8 @@ local function limit_of(number) return number == math.huge and "none" or text.co
 
 function rules.EMFILE(failure, facts)
   local limit = facts.nofile
-  local why = failure.descriptors and ("too many open files: the events take %s descriptors beside those "
-    .. "that are open"):format(text.count(failure.descriptors))
+  local why = failure.descriptors and ("too many open files: the events need %s descriptors besides those "
+    .. "already open"):format(text.count(failure.descriptors))
     or "too many open files: each event takes a descriptor for each CPU and each thread"
   if not limit then return why, "raise the limit: ulimit -n" end
   why = ("%s, and the limit is %s (hard limit %s)"):format(why, limit_of(limit.soft), limit_of(limit.hard))
@@ -226,10 +226,10 @@ end
 function rules.ENOSPC(failure, facts)
   if kinds.type_of(failure.attr) == kinds.BREAKPOINT then
     local slots = facts.machine == "x86_64" and "four" or "few"
-    return ("all breakpoints are used up: a CPU has %s, and debuggers use them too"):format(slots),
+    return ("all breakpoints are in use: a CPU has %s, and debuggers use them too"):format(slots),
            "watch fewer addresses at once"
   end
-  return "no room is left for this event: the PMU's resources are used up", "count fewer such events at once"
+  return "the PMU has no resources left for this event", "count fewer such events at once"
 end
 
 -- ---- the target, and the rest of the manual -------------------------------------------------------------
@@ -247,11 +247,11 @@ function rules.ENODEV(failure, facts)
     return ("CPU %d is offline (%s are online)"):format(failure.cpu, online)
   end
   if kinds.is_core(failure.attr) and not facts.core_pmu then return no_pmu(facts) end
-  return "this CPU's PMU does not have what was asked for"
+  return "this CPU's PMU does not have what the event needs"
 end
 
 function rules.EBUSY()
-  return "another event has the PMU for itself (exclusive)", "wait until who counts there has ended"
+  return "another event has the PMU for itself (exclusive)", "wait until that one has ended"
 end
 
 function rules.EBADF() return "the leader of its group is closed" end
@@ -260,15 +260,15 @@ function rules.EOVERFLOW(failure, facts)
   if failure.attr.sample_max_stack then
     return "sample_max_stack is above kernel.perf_event_max_stack", "ask for fewer frames"
   end
-  return ("a number is too large for this OS kernel%s"):format(kinds.release(facts))
+  return ("a number is too large for Linux%s"):format(kinds.release(facts))
 end
 
 function rules.ENOSYS()
-  return "this OS kernel has no perf_event_open (or an emulation such as gVisor stands in its place)",
-         "use an OS kernel with CONFIG_PERF_EVENTS"
+  return "this Linux has no perf_event_open (or is an emulation such as gVisor)",
+         "use a Linux with CONFIG_PERF_EVENTS"
 end
 
-function rules.ENOMEM() return "memory for the event is used up", "count fewer events" end
+function rules.ENOMEM() return "there is no memory left for the event", "count fewer events" end
 function rules.EINTR() return "it was interrupted again and again" end
 function rules.EFAULT() return "a name that the attr points to cannot be read" end
 

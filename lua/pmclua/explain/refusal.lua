@@ -62,7 +62,7 @@ local function no_such_command(name)
     return "there is no such command in PATH", text.meant(name, commands_in_path())
   end
   if exists(name) then
-    return "the program that it names as its interpreter is not there",
+    return "the interpreter that it names does not exist",
            "see its first line, or: file " .. name
   end
   return "there is no such file", "paths are from the working directory"
@@ -77,15 +77,15 @@ end
 
 function reasons.EACCES(operation, subject)
   if operation ~= "execute" then return "permission denied" end
-  return "it may not be executed", ("if it is a program: chmod +x %s"):format(subject)
+  return "it is not executable", ("if it is a program: chmod +x %s"):format(subject)
 end
 
-function reasons.ENOEXEC() return "it is not a program, and has no line #! that names one" end
+function reasons.ENOEXEC() return "it is not a program, and has no #! line that names one" end
 function reasons.ENOSPC() return "the disk is full", "free some space, or name another place" end
 function reasons.EDQUOT() return "the disk quota is used up", "free some space, or name another place" end
 function reasons.EROFS() return "the file system is read-only", "name another place" end
 function reasons.EMFILE() return "too many open files", "raise the limit: ulimit -n" end
-function reasons.ENOMEM() return "memory is used up" end
+function reasons.ENOMEM() return "out of memory" end
 
 --- What an ordinary system call refused.
 ---@param errnum integer

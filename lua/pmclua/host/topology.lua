@@ -22,7 +22,7 @@ function M.parse(text)
     if not first then first, last = part:match "^%s*(%d+)%s*%-%s*(%d+)%s*$" end
     first, last = tonumber(first), tonumber(last or first)
     if not first then
-      return nil, ("'%s' is no CPU and no range of them; a list is written 0,2-3"):format(part)
+      return nil, ("'%s' is not a CPU or a range of CPUs; write a list as 0,2-3"):format(part)
     end
     if last < first then return nil, ("the range %s runs backwards"):format(part) end
     if last > 65535 then return nil, ("there is no CPU %d"):format(last) end

@@ -76,11 +76,11 @@ kinds.sum, kinds.product = chain, chain
 local functions = {
   abs = abs,
   log = function(x)
-    if x <= 0 then return nil, "the logarithm of what is not above 0" end
+    if x <= 0 then return nil, "the logarithm of a value that is not above 0" end
     return log(x)
   end,
   sqrt = function(x)
-    if x < 0 then return nil, "the square root of what is below 0" end
+    if x < 0 then return nil, "the square root of a value below 0" end
     return sqrt(x)
   end,
   min = min, max = max,

@@ -60,10 +60,10 @@ end
 -- Ends the match: what stands here is no `expected`. Raised through LPeg and caught in `match`.
 local HINTS = {
   ["="] = "to compare, write '=='",
-  ["^"] = "there are no powers: multiply",
-  ["%"] = "a percentage stands only in a tolerance (+- 2%) or a limit (<= +1%)",
-  ["["] = "a unit stands at the end of a metric: name = formula [unit]",
-  ["+-"] = "'+-' is a tolerance, after '=='; to add what is negative, write '+ -'",
+  ["^"] = "there is no power operator: multiply",
+  ["%"] = "a percentage is allowed only in a tolerance (+- 2%) or a limit (<= +1%)",
+  ["["] = "a unit comes at the end of a metric: name = formula [unit]",
+  ["+-"] = "'+-' is a tolerance, after '=='; to add a negative number, write '+ -'",
   ["<"] = "a comparison is not a value", [">"] = "a comparison is not a value",
 }
 

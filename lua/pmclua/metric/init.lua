@@ -78,7 +78,7 @@ end
 
 local function match(kind, source)
   if type(source) ~= "string" then
-    return nil, grammar.error(tostring(source), 1, "a formula is a string, not a " .. type(source))
+    return nil, grammar.error(tostring(source), 1, "a formula must be a string, not a " .. type(source))
   end
   local tree, problem = grammar.match(kind, source)
   if not tree then return nil, problem end
@@ -158,7 +158,7 @@ function M.names()
 end
 
 local function unknown_name(source, name)
-  local hint = text.meant(name, M.names()) or "a metric of your own is name = formula"
+  local hint = text.meant(name, M.names()) or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 
@@ -240,7 +240,7 @@ function M.comparison(source)
   if not result then return nil, tree end
   if result.tolerance and result.operator ~= "==" then
     local place = source:find("+-", 1, true) or source:find("±", 1, true)
-    return nil, grammar.error(source, place, "a tolerance goes with '==' only")
+    return nil, grammar.error(source, place, "a tolerance is allowed only after '=='")
   end
   return result
 end
@@ -256,7 +256,7 @@ function M.limit(source)
   local one_sided = result.operator:find "^[<>]"
   if result.relative and not one_sided then
     return nil, grammar.error(source, source:find(result.operator:sub(1, 1), 1, true),
-      "a relative limit is an upper or a lower one", "write <= or >=")
+      "a relative limit must be an upper or a lower one", "write <= or >=")
   end
   return result
 end

@@ -41,7 +41,7 @@ M.OPTIONS = OPTIONS
 local function seconds(spec, name, default)
   if spec[name] == nil then return default end
   local value, why = require("pmclua.base.units").seconds(spec[name])
-  return value or explain.misuse(("pmc.monitor: %s is %s"):format(name, why), 4)
+  return value or explain.misuse(("pmc.monitor: %s must be %s"):format(name, why), 4)
 end
 
 local SHORTEST = 1e-3
@@ -49,9 +49,9 @@ local SHORTEST = 1e-3
 local function check_limits(spec)
   local limits = { interval = seconds(spec, "interval", 1), duration = seconds(spec, "duration"),
     delay = seconds(spec, "delay"), count = spec.count }
-  if limits.interval < SHORTEST then explain.misuse("pmc.monitor: an interval is at least 1 ms", 3) end
+  if limits.interval < SHORTEST then explain.misuse("pmc.monitor: an interval must be at least 1 ms", 3) end
   if spec.count and (spec.count < 1 or spec.count % 1 ~= 0) then
-    explain.misuse("pmc.monitor: count is a whole number from 1", 3)
+    explain.misuse("pmc.monitor: count must be a whole number from 1", 3)
   end
   return limits
 end
@@ -79,7 +79,7 @@ local function command_of(value)
   if value == nil then return nil end
   local command, why = require("pmclua.workload").from(value)
   if not command then explain.misuse("pmc.monitor: " .. why, 3) end
-  if command.kind ~= "command" then explain.misuse("pmc.monitor: command is a command", 3) end
+  if command.kind ~= "command" then explain.misuse("pmc.monitor: command must be a command", 3) end
   return command
 end
 
@@ -303,7 +303,7 @@ local function lost_at_exec(self)
   if enabled_ns >= LEAST_SHARE * cpu_ns or share == 0 or not self.group.watch or is_dropped(self) then
     return nil
   end
-  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events; %s"):format(
+  return ("counting covered %s of %s of CPU time: Linux dropped the events; %s"):format(
     text.time(enabled_ns), text.time(cpu_ns), require("pmclua.explain.dropped").CAUSES)
 end
 
@@ -326,8 +326,8 @@ local function kept_off(self)
     if share and reading.was_kept_off(event, share) then names[#names + 1] = text.safe(event.name) end
   end
   if #names == 0 or is_dropped(self) then return nil end
-  return ("%s: not on the PMU all the time: other events, or another user of its counters (another perf, an "
-    .. "NMI watchdog), had them; end that one, or ask for fewer events at once"):format(text.list(names))
+  return ("%s: not on the PMU all the time: other events, or something else (another perf, an NMI watchdog), "
+    .. "was using its counters; stop that, or count fewer events at once"):format(text.list(names))
 end
 
 --- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,

@@ -42,7 +42,7 @@ local function value_of(self, column)
       return value_of(self, other)
     end)
   elseif column.event.tool == "wall_ns" then return self.seconds * 1e9
-  elseif column.event.tool then return nil, column.event.name .. " is known at the end of a run alone" end
+  elseif column.event.tool then return nil, column.event.name .. " is known only at the end of a run" end
   local value = rawget(self, COUNTS)[column.field]
   if value == nil then return nil, select(2, self:status(column.field)) end
   return value
@@ -117,7 +117,7 @@ local meta = {
     if name == "raw" then return rawget(self, COUNTS).raw end
     return (value_of(self, column_of(self, name, 2)))
   end,
-  __newindex = function() explain.misuse("counts are not changed", 3) end,
+  __newindex = function() explain.misuse("counts are read-only", 3) end,
 }
 
 --- An interval of a monitor.

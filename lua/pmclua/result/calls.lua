@@ -158,8 +158,8 @@ end
 -- ---- where there is no number ----------------------------------------------------------------------------
 
 local function no_call(self, found)
-  if found.entries == 0 then return self.is_pair and "it was never begun" or "it was never called" end
-  return self.is_pair and "it never came to its end" or "no call of it returned"
+  if found.entries == 0 then return self.is_pair and "it never began" or "it was never called" end
+  return self.is_pair and "it never ended" or "no call of it returned"
 end
 
 -- Why the whole run's count of 0 is no count; nil where it is one.

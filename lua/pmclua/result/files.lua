@@ -78,18 +78,18 @@ local function check_paths(paths, what)
       explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)
     end
     -- The same repetitions twice would pass for twice as many.
-    if seen[path] then explain.misuse(("%s: %s is there twice"):format(what, text.safe(path)), 3) end
+    if seen[path] then explain.misuse(("%s: %s is given twice"):format(what, text.safe(path)), 3) end
     seen[path] = true
   end
   if paths.by ~= nil and not GROUPINGS[paths.by] then
-    explain.misuse(('%s: by is "file", "rank" or "host", not \'%s\''):format(what, tostring(paths.by)), 3)
+    explain.misuse(('%s: by must be "file", "rank" or "host", not %s'):format(what, tostring(paths.by)), 3)
   end
   return paths
 end
 
 local function nothing_stored()
   return explain.problem { code = "ENOENT", operation = "load", message = "no result is stored yet",
-    hint = "experiments are stored where they are not told --no-store" }
+    hint = "experiments are stored unless they are run with --no-store" }
 end
 
 --- The result of stored files. Several are one result with a further factor: rank where each file has a
@@ -111,7 +111,7 @@ end
 function M.merge(paths, output)
   check_paths(paths, "merge")
   if #paths < 2 or type(output) ~= "string" then
-    explain.misuse("merge takes two paths or more, and one to write", 2)
+    explain.misuse("merge takes at least two paths to read, and one to write", 2)
   end
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, paths.by)

@@ -87,8 +87,8 @@ local function check_names(result, limits)
 end
 
 local HINTS = {
-  host = "counts depend on microcode and OS kernel; --any-host compares where the CPU is the same",
-  cpu = "counts of different CPUs differ by themselves; --any-cpu compares them",
+  host = "counts depend on microcode and Linux; --any-host compares all the same on the same CPU",
+  cpu = "counts differ between CPUs; --any-cpu compares them all the same",
 }
 
 local function check_one_host(here, there, options)
@@ -96,7 +96,7 @@ local function check_one_host(here, there, options)
   local is_allowed = options.any_cpu or options.any_host and not is_cpu
   if not name or is_allowed then return end
   error(explain.problem { code = "EHOST", operation = "gate",
-    message = ("the baseline is of another host: its %s is '%s', here it is '%s'"):format(name,
+    message = ("the baseline is from another host: its %s is '%s', here it is '%s'"):format(name,
       tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
 end
 
@@ -119,7 +119,7 @@ local function baselines_of(asked, limits)
   local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
   local list, seen = {}, {}
   for i, one in ipairs(is_one and { asked } or asked) do
-    if seen[one] then explain.misuse(("baseline: %s is there twice"):format(tostring(one)), 4) end
+    if seen[one] then explain.misuse(("baseline: %s is given twice"):format(tostring(one)), 4) end
     seen[one] = true
     list[i] = load(one)
     -- A metric that it cannot be computed with is uncountable, with the reason.
@@ -258,7 +258,7 @@ end
 local function run_spread(asked)
   if asked == nil then return nil end
   local share, why = require("pmclua.base.units").share(asked)
-  return share or explain.misuse("run_spread is " .. why, 5)
+  return share or explain.misuse("run_spread must be " .. why, 5)
 end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
@@ -275,7 +275,7 @@ local function rows_of(result, baselines, runs, gated, limits, options)
     end
     for _, label in ipairs(lost_cells(result, runs)) do
       rows[#rows + 1] = { state = "uncountable", text = limit.formula, cell = label, unit = "",
-        reason = "the baseline has this cell, and the new result has not" }
+        reason = "the baseline has this cell, but the new result does not" }
     end
   end
   return rows

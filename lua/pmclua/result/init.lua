@@ -205,8 +205,8 @@ end
 function Result:values(name, conditions)
   local list = chosen(self, conditions or {})
   if #list ~= 1 then
-    explain.misuse(("values are of one cell, and %d have %s"):format(#list,
-      conditions and select_cells.text_of(conditions) or "them: say which"), 2)
+    explain.misuse(("values come from one cell, but %d have %s"):format(#list,
+      conditions and select_cells.text_of(conditions) or "them: say which one"), 2)
   end
   return list[1]:values(name)
 end

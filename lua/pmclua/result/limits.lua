@@ -78,7 +78,7 @@ local function of_rows(limit, cell, observed, rows)
   local found, count = check.gate(plain(limit), rows), lost(cell, observed)
   local is_needed = found.state == "pass" and count > 0 and not holds_at_worst(limit, rows, count)
   if not is_needed then return found end
-  return uncountable(limit, said_lost(cell, observed) .. ", and were they beyond the limit, it would fail")
+  return uncountable(limit, said_lost(cell, observed) .. ", and it would fail if they were beyond the limit")
 end
 
 local function absolute(limit, cell, observed)

@@ -83,7 +83,7 @@ end
 -- By rank where each file has one of its own, unless something else was asked for.
 local function grouping(headers, paths, by)
   local levels = by == "file" and short_names(paths) or by == "host" and hosts(headers) or ranks(headers)
-  if by == "rank" and not levels then error("not every file has a rank of its own", 0) end
+  if by == "rank" and not levels then error("the files do not each have a different rank", 0) end
   local name = by or levels and "rank" or "file"
   return free_name(headers, name), levels or short_names(paths)
 end
@@ -100,7 +100,7 @@ end
 local Merging = {}
 Merging.__index = Merging
 
-local function said(value) return value == nil and "not said" or tostring(value) end
+local function said(value) return value == nil and "not given" or tostring(value) end
 
 -- Raises where a file says otherwise than the files before it.
 local function must_agree(what, before, now, name)

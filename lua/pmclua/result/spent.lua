@@ -112,7 +112,7 @@ function M.take_off(values, calls)
   if values.probing ~= 0 and rest <= SURE * values.probing_spread / ran then
     values.is_below, values.sum, values.mean, values.least, values.share = true, nil, nil, nil, nil
     values.min, values.max, values.status = nil, nil, "below-probing"
-    values.why = "what is left of it without probing is within what probing may differ"
+    values.why = "what is left of it without probing is within the uncertainty of probing"
     return
   end
   values.sum = rest

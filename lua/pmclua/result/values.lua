@@ -10,8 +10,8 @@ local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
 
-local TARGET_NEVER_RAN = "the target never ran meanwhile"
-local NO_PEAK_MEMORY = "known of commands alone, and only above the runner's own (some 2 MB)"
+local TARGET_NEVER_RAN = "the target never ran in that time"
+local NO_PEAK_MEMORY = "known only for commands, and only above the runner's own (about 2 MB)"
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ local function readers_of(cell, metric, events)
   local columns, status, why = columns_of(cell, events)
   if not columns then return nil, status, why end
   local base = columns[1] and columns[1].block or select(2, next(cell.columns.passes))
-  if not base then return nil, "not-counted", "there is no repetition" end
+  if not base then return nil, "not-counted", "there are no repetitions" end
   local whole = metric.uses_iterations and not cell.fitted
   local readers = { iterations = iterations_of(cell, base) }
   local function add(name, block, read)
@@ -349,7 +349,7 @@ local function lookup_of(cell, read)
     local value, why = read(name)
     if value ~= nil or why then return value, why end
     local other, level = cell.result.metric_by_name[name], cell.levels[name]
-    if not other then return tonumber(level), ("%s is %s: no number"):format(name, tostring(level)) end
+    if not other then return tonumber(level), ("%s is %s: not a number"):format(name, tostring(level)) end
     if depth > #cell.result.metrics then return nil, name .. " is defined by itself" end
     depth = depth + 1
     value, why = other.evaluate(lookup)
@@ -420,7 +420,7 @@ function M.of_metric(cell, metric)
     values:take(i, value, at.status, at.ran)
   end
   values = values:fair(may_be_too_small(events))
-  values = values:finish(at.uncounted and "not-counted" or "absent", why or "there is no repetition")
+  values = values:finish(at.uncounted and "not-counted" or "absent", why or "there are no repetitions")
   if cell.fitted and #values.list > 0 then
     values.estimate = estimate_of(cell, metric, events, columns, base)
     values.fit, values.no_fit = fits.value(values.estimate)

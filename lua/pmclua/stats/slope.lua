@@ -164,7 +164,7 @@ local function prepare_all(list)
   for k, series in ipairs(list) do
     local group, n = series.group or 1, #series.x
     if (lengths[group] or n) ~= n then
-      return nil, ("%d points cannot be taken together with %d"):format(n, lengths[group])
+      return nil, ("%d points cannot be paired with %d"):format(n, lengths[group])
     end
     lengths[group], least = n, math.min(least, n)
     prepared[k] = prepare(series)

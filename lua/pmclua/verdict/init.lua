@@ -48,10 +48,10 @@ function M.margins(spec, wrong)
   local margins = {}
   for key, value in pairs(type(spec) == "table" and spec or { spec }) do
     local share, why = units.share(value)
-    if not share then wrong(" is " .. why)
+    if not share then wrong(" must be " .. why)
     elseif key == 1 then margins.default = share
     elseif type(key) == "string" then margins[key:gsub("-", "_")] = share
-    else wrong ": only one stands without a name" end
+    else wrong ": only one may be without a name" end
   end
   return margins
 end

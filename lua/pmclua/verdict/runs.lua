@@ -39,7 +39,7 @@ end
 local function problem_of(list, is_ratio)
   for _, found in ipairs(list) do
     local moved = is_ratio and found or found.difference
-    if not moved then return "some runs of the baseline have a ratio and some have none" end
+    if not moved then return "some runs of the baseline have a ratio and some do not" end
     if moved.low == nil then return found.reason or "there is no interval" end
   end
 end

@@ -102,8 +102,8 @@ function checks.first(cell, events)
     end
   end
   if #titles == 0 then return end
-  local hint = cell.warmups == 0 and "make warm-up repetitions first: warmup = 3"
-    or ("%s not enough: make more"):format(cell.warmups == 1 and "one warm-up is"
+  local hint = cell.warmups == 0 and "run warm-up repetitions first: warmup = 3"
+    or ("%s not enough: run more"):format(cell.warmups == 1 and "one warm-up is"
                                            or cell.warmups .. " warm-ups are")
   return ("the first repetition is the largest of all in %s (%s times the median)")
     :format(text.list(titles), text.ratio(worst)), hint
@@ -119,7 +119,7 @@ function checks.outliers(_, events)
   end
   if #parts == 0 then return end
   return "outliers, kept: " .. text.list(parts),
-         "something else ran now and then: pin the workload, quieten the machine, or trust the medians"
+         "something else ran now and then: pin the workload, quiet the machine, or trust the medians"
 end
 
 local function drift_of(event, margin)
@@ -145,7 +145,7 @@ function checks.drift(cell, events)
   end
   if #parts == 0 then return end
   return "drift: " .. text.list(parts),
-         "the machine was changing (clock, heat, caches, memory): warm it up longer, or fix its frequency"
+         "the machine's state changed (clock, heat, caches, memory): warm it up longer, or fix its frequency"
 end
 
 -- ---- counting ---------------------------------------------------------------------------------------
@@ -159,9 +159,9 @@ function checks.scaled(cell)
     end
   end
   if #titles == 0 then return end
-  return ("%s shared the counters and are estimates (on average counted %s of the time or more)")
+  return ("%s shared the counters and are estimates (each was counted at least %s of the time on average)")
     :format(text.list(titles), text.percent(least)),
-    cell.in_passes and "end what else is counting (another perf, an NMI watchdog)"
+    cell.in_passes and "stop whatever else is counting (another perf, an NMI watchdog)"
     or "count them in passes: --passes rerun"
 end
 
@@ -175,8 +175,8 @@ function checks.small(_, events)
     end
   end
   if #parts == 0 then return end
-  return "what is measured is small: starting and stopping makes " .. text.list(parts),
-         "raise iterations, or let the cost be fitted: iterations = \"fit\""
+  return "the measured work is small: starting and stopping the counters adds " .. text.list(parts),
+         "raise iterations, or have the cost fitted: iterations = \"fit\""
 end
 
 function checks.empty(cell)
@@ -194,14 +194,14 @@ function checks.snippet(cell)
   if code.empty then
     return "the snippet is empty: this is what the loop alone costs", "subtract it from what others cost"
   elseif code.copies == nil then
-    return "its machine code cannot be seen: whether the work is in the loop is not known",
+    return "its machine code cannot be read: pmclua cannot tell whether the work is in the loop",
       "compile it without -flto"
   elseif code.copies == 0 then
     return "the compiler left no instruction of the snippet: this is what the loop alone costs",
-      "have it change a variable that init declares, or give pmclua_keep(x) what it computes"
+      "have it change a variable that init declares, or pass its result to pmclua_keep(x)"
   elseif code.copies < code.unroll then
-    return ("of %d copies of the snippet %d have instructions: the compiler joined the others")
-      :format(code.unroll, code.copies), "divide by what is there, or let each copy need the one before"
+    return ("of %d copies of the snippet only %d have instructions: the compiler merged the others")
+      :format(code.unroll, code.copies), "divide by that number, or make each copy depend on the one before"
   end
 end
 
@@ -227,7 +227,7 @@ end
 function checks.uncounted(cell)
   local enabled, cpu = cell.enabled_ns, cell.cpu_ns
   if not enabled or not cpu or cpu < LONG_ENOUGH_NS or enabled >= UNCOUNTED * cpu then return end
-  return ("counting covered %s of %s of CPU time: the OS kernel dropped the events"):format(
+  return ("counting covered %s of %s of CPU time: Linux dropped the events"):format(
     text.time(enabled), text.time(cpu)),
     require("pmclua.explain.dropped").CAUSES
 end
@@ -239,9 +239,9 @@ function checks.kept_off(cell)
     most = math.max(most, event.kept_off or 0)
   end
   if most == 0 then return end
-  return ("%s never on the PMU in %s: another user of its counters had them")
+  return ("%s never on the PMU in %s: something else was using its counters")
     :format(text.list(names), text.plural(most, "repetition")),
-    "end that one (another perf, an NMI watchdog), or count fewer events at once"
+    "stop that (another perf, an NMI watchdog), or count fewer events at once"
 end
 
 -- ---- how the repetitions ended ------------------------------------------------------------------------
@@ -259,7 +259,7 @@ function checks.exit(cell)
   table.sort(parts)
   local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""
   return ("not all%s ended well: %s"):format(of, text.list(parts)),
-         "see what the workload says; its failed runs may not have done the work"
+         "look at the workload's output; its failed runs may not have done the work"
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.

@@ -100,7 +100,7 @@ local function argument(value, buffers)
   elseif type(value) == "boolean" then return value and "1" or "0"
   end
   explain.misuse(
-    ("pmc.call: an argument is a %s; numbers, strings and pmc.buffer are possible"):format(type(value)), 4)
+    ("pmc.call: an argument cannot be a %s; use numbers, strings or pmc.buffer"):format(type(value)), 4)
 end
 
 local MISSING = [[

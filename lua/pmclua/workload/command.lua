@@ -31,7 +31,7 @@ command.OPTIONS = OPTIONS
 --- One string is split as a shell would split it; a list is taken as it is.
 local function argv_of(list, shell)
   if shell then
-    if #list ~= 1 then explain.misuse("a command with shell = true is one string", 4) end
+    if #list ~= 1 then explain.misuse("a command with shell = true must be one string", 4) end
     return { "/bin/sh", "-c", list[1] }
   end
   if #list > 1 then return list end
@@ -75,7 +75,7 @@ function command.new(spec)
   self.argv = argv_of(list, named.shell)
   for _, stream in ipairs { "stdout", "stderr" } do
     if self[stream] and not core.OUTPUT[self[stream]] then
-      explain.misuse(("%s is 'null', 'inherit' or 'capture', not %q"):format(stream, self[stream]), 3)
+      explain.misuse(("%s must be 'null', 'inherit' or 'capture', not %q"):format(stream, self[stream]), 3)
     end
   end
   if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
@@ -139,8 +139,8 @@ local OPERATIONS = { enter = "run in the folder", read = "read the input", pin =
   start = "start", wait = "learn the end of", node = "take memory from that NUMA node for",
   definition = "define" }
 
-local DROPPED = "its counters were dropped when it was executed: it may be executed but not read, or it "
-  .. "gains rights, and the OS kernel shows nothing of such a program; make it readable, or run as root"
+local DROPPED = "Linux dropped its counters when it was executed: it is executable but not readable, or it "
+  .. "gains privileges; make it readable, or run as root"
 
 --- How a repetition failed, as text; nil if it succeeded.
 ---@param result table of Session:run

@@ -65,8 +65,8 @@ local function cache_folder()
   error(explain.problem {
     code = code or "EACCES", operation = "compile",
     message = ("the folder of compiled kernels, %s, cannot be used: %s"):format(folder,
-      code or "it must be a folder of yours that nobody else may open, nor replace"),
-    hint = code and "set XDG_CACHE_HOME to a folder that this user may write"
+      code or "it must be a folder of yours that nobody else may open or replace"),
+    hint = code and "set XDG_CACHE_HOME to a folder that you may write to"
       or "set XDG_CACHE_HOME to a folder of yours, or: chmod 700 " .. folder,
   }, 0)
 end

@@ -13,8 +13,8 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local PROBE_HINT = "return probes can be asked for (returns = \"probe\", --return-probes): they abort C++ "
-  .. "programs that throw through the function, and miss returns beyond 64 calls within each other"
+local PROBE_HINT = "return probes are possible (returns = \"probe\", --return-probes): they abort C++ "
+  .. "programs that throw through the function, and miss returns beyond 64 nested calls"
 
 -- ---- points --------------------------------------------------------------------------------------------
 
@@ -27,13 +27,13 @@ local function exit_points(symbol, exits, path, region)
       -- Its only instruction begins and ends each call.
       region.points = { { kind = "whole", file = path, offset = exit.offset } }
       table.insert(region.notes,
-        "its first instruction leaves it: nothing is between its entry and its return")
+        "its first instruction leaves it: there is nothing between its entry and its return")
       return
     end
     table.insert(region.points, { kind = kind, file = path, offset = exit.offset })
   end
   if not has_return then
-    table.insert(region.notes, "it ends in a call of another function: counted until there")
+    table.insert(region.notes, "it ends in a call of another function: counted only until then")
   end
 end
 
@@ -43,14 +43,14 @@ local function add_returns(list, symbol, path, region)
   region.loops = body.loops_to_entry
   if body.loops_to_entry and body.calls then
     table.insert(region.notes,
-      "a loop in it begins at its entry: a call left by an exception may be joined to the next one")
+      "a loop in it begins at its entry: a call left by an exception may be merged with the next one")
   end
 end
 
 local function note_inlined(list, symbol, region)
   local inlined = list:inlined(symbol.plain, symbol.index)
   if inlined and inlined.places > 0 then
-    table.insert(region.notes, ("also compiled into its callers in %s%s: these calls are not seen")
+    table.insert(region.notes, ("also inlined into its callers in %s%s: these calls are not seen")
       :format(text.plural(inlined.places, "place"), named.source_of(inlined)))
   end
 end
@@ -78,8 +78,8 @@ local function region_of(list, symbol, path, options)
     points = { { kind = "entry", file = path, offset = symbol.offset } } }
   if options.returns == "probe" then
     table.insert(region.points, { kind = "return_probe", file = path, offset = symbol.offset })
-    table.insert(region.notes, "return probes: an exception of C++ through it aborts the program, and "
-      .. "returns beyond 64 calls within each other are missed")
+    table.insert(region.notes, "return probes: a C++ exception through it aborts the program, and "
+      .. "returns beyond 64 nested calls are missed")
   else
     add_returns(list, symbol, path, region)
   end

@@ -40,7 +40,7 @@ function workload.from(value, name)
   elseif type(value) == "function" then
     value = require("pmclua.workload.func").new(value)
   elseif not class_of(value) then
-    return nil, "a workload is a command string, pmc.command, pmc.kernel, pmc.call or a function, not a "
+    return nil, "a workload must be a command string, pmc.command, pmc.kernel, pmc.call or a function, not a "
       .. type(value)
   end
   return name and workload.renamed(value, name) or value

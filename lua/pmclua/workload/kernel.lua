@@ -45,7 +45,7 @@ function kernel.new(spec)
   end
   for _, stream in ipairs { "stdout", "stderr" } do
     if spec[stream] and spec[stream] ~= "null" and spec[stream] ~= "inherit" then
-      explain.misuse(("a kernel's %s is 'null' or 'inherit', not %q"):format(stream, spec[stream]), 3)
+      explain.misuse(("a kernel's %s must be 'null' or 'inherit', not %q"):format(stream, spec[stream]), 3)
     end
   end
   if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
@@ -65,7 +65,7 @@ local function source_unit(self, levels)
   if not file then
     error(explain.problem { code = "ENOENT", operation = "compile",
       message = ("cannot read the kernel's source: %s"):format(why),
-      hint = "sources are found from the script's folder" }, 0)
+      hint = "paths are relative to the script's folder" }, 0)
   end
   local text, _, errnum = file:read "*a"
   file:close()
@@ -162,7 +162,7 @@ function Kernel:thread_count(levels)
   local count = tonumber(threads)
   if count and count >= 1 and count % 1 == 0 then return count end
   error(explain.problem { code = "EINVAL", operation = "prepare",
-    message = ("%s: threads is a number or a factor's name, not '%s'"):format(self.name,
+    message = ("%s: threads must be a number or a factor's name, not '%s'"):format(self.name,
       tostring(threads)) }, 0)
 end
 
@@ -186,7 +186,7 @@ function Kernel:complaint(result)
     local where = result.crash and require("pmclua.workload.crash").words(result.crash) or ""
     return ("%s was ended by %s%s"):format(what, core.signal_name(result.signal), where)
   elseif result.outcome == "quit" then return ("%s called exit(%d)"):format(what, result.exit)
-  elseif result.outcome == "timed-out" then return what .. " ran into its time limit"
+  elseif result.outcome == "timed-out" then return what .. " reached its time limit"
   elseif result.outcome == "not-started" then
     return ("%s cannot be run: %s"):format(what, result.output ~= "" and result.output
       or result.stage == "node" and "no memory from that NUMA node: " .. core.errno_text(result.errnum)

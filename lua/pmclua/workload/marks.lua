@@ -159,17 +159,17 @@ local function remarks_on(mark, list)
   local stray, deep, uncounted = sum_of(mark, "stray"), sum_of(mark, "too_deep"), sum_of(mark, "uncounted")
   local open = sum_of(mark, "begun") - mark.ended - deep
   if M.has_moved(mark) then
-    say(list, "mark '%s' ended on other threads than it began on: which end is that of which begin is not "
-      .. "known, and it has no numbers", name)
+    say(list, "mark '%s' ended on other threads than it began on: its begins and ends cannot be matched, "
+      .. "so it has no numbers", name)
   end
   if open > 0 then
-    say(list, "mark '%s': %s begun and never ended, and not counted", name, text.count(open))
+    say(list, "mark '%s': %s begun but never ended: not counted", name, text.count(open))
   end
   if stray > 0 then
-    say(list, "mark '%s': %s ended without a begin, and not counted", name, text.count(stray))
+    say(list, "mark '%s': %s ended without a begin: not counted", name, text.count(stray))
   end
   if deep > 0 then
-    say(list, "mark '%s': %s not counted, within more than 128 others", name, text.count(deep))
+    say(list, "mark '%s': %s nested in more than 128 others: not counted", name, text.count(deep))
   end
   if uncounted > 0 then
     say(list, "mark '%s': of %s entries, %s could not be counted", name, text.count(mark.ended),
@@ -188,7 +188,7 @@ function M.remarks(marks, facts, event_names)
     say(list, "marks are not counted: the program wrote over their table, in which %s", facts.damage)
     return list
   elseif facts.processes == 0 then
-    return { "no mark was reached: no program with marks of this pmclua's pmclua_mark.h has run" }
+    return { "no mark was reached: no program built with this pmclua's pmclua_mark.h has run" }
   elseif #marks == 0 then
     return { "no mark was reached" }
   end
@@ -198,11 +198,11 @@ function M.remarks(marks, facts, event_names)
       text.safe(event_names[facts.refused_event] or "its events"), core.errno_text(facts.refused_errno))
   end
   if facts.lost > 0 then
-    say(list, "%s entries were lost: there were more marks and threads than the table's %s",
+    say(list, "%s entries were lost: there were more marks and threads than the table holds, %s",
       text.count(facts.lost), text.count(SLOTS))
   end
   if facts.unlogged > 0 then
-    say(list, "the first entries of the run are there one by one, %s later ones are not",
+    say(list, "only the first entries of the run are kept one by one, %s later ones are not",
       text.count(facts.unlogged))
   end
   return list

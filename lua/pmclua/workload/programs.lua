@@ -8,7 +8,7 @@ local M = {}
 local function program_of(item)
   local command = workload.from(item)
   if not command or command.kind ~= "command" then
-    return nil, "a symbol's address is known beforehand of commands alone: give the address"
+    return nil, "a symbol's address is known beforehand only for commands: give the address"
   end
   if command.argv[1]:find "{" then return nil, "which program runs depends on a factor: give the address" end
   local path = command:program()

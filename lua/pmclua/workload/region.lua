@@ -27,7 +27,7 @@ local function check_choice(table_, key, wrong)
   local value = table_[key]
   if value == nil or CHOICES[key][value] then return end
   local choices = check.keys(CHOICES[key])
-  wrong("regions: %s is %s, not %s", key, text.list(choices, "or"), tostring(value))
+  wrong("regions: %s must be %s, not %s", key, text.list(choices, "or"), tostring(value))
 end
 
 local function check_item(item, i, wrong)
@@ -66,7 +66,7 @@ function M.check(value)
   local spec, mistakes = { items = {} }, {}
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   if type(value) ~= "table" then
-    wrong("regions is a list of functions, not a %s", type(value))
+    wrong("regions must be a list of functions, not a %s", type(value))
     return spec, mistakes
   end
   for key, option in pairs(value) do
@@ -97,9 +97,9 @@ local function tracepoint(spec, kind)
   if not list then problem("ENOENT", explain.spec(spec, why)) end
   local event = list[1]
   if #list > 1 or event.source ~= "tracepoint" then
-    problem("EINVAL", ("'%s' is no point: one tracepoint, function or address is"):format(text.safe(spec)))
+    problem("EINVAL", ("'%s' is not a point: one tracepoint, function or address"):format(text.safe(spec)))
   end
-  if event.filter then problem("EINVAL", "a point takes no filter") end
+  if event.filter then problem("EINVAL", "a point cannot have a filter") end
   return { { kind = kind, attr = event.attr } }
 end
 
@@ -124,7 +124,7 @@ local function ends(spec, kind, image)
     local path = files.file(file, image)
     local offset = files.of_file(path):offset(core.u64(name))
     if not offset then
-      problem("ENXIO", ("%s is in none of the code of %s"):format(name, text.safe(path)))
+      problem("ENXIO", ("%s is not in the code of %s"):format(name, text.safe(path)))
     end
     return { { kind = kind, file = path, offset = offset } }
   end
@@ -203,7 +203,7 @@ function meta.__tostring(self) return tostring(self.command) end
 ---@return pmclua.RegionCommand
 function M.of(command, spec)
   if command.kind ~= "command" then
-    explain.misuse(("regions are of commands, and '%s' is a %s"):format(command.name, command.kind), 3)
+    explain.misuse(("regions need a command, but '%s' is a %s"):format(command.name, command.kind), 3)
   end
   return setmetatable({ command = command, spec = spec, name = command.name, found = {} }, meta)
 end

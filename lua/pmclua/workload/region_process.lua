@@ -48,8 +48,8 @@ function RegionProcess:regions()
   local program = require("lfs").symlinkattributes(("/proc/%d/exe"):format(self.task), "target")
   if not program then
     error(explain.problem { code = "EACCES", operation = "find",
-      message = ("the program of process %d may not be seen"):format(self.pid),
-      hint = "it is another user's, or a thread of the OS kernel" }, 0)
+      message = ("this user may not see the program of process %d"):format(self.pid),
+      hint = "it belongs to another user, or is a thread of Linux itself" }, 0)
   end
   self.found = region.find(self.spec, { pid = self.task, program = program })
   return self.found

@@ -6,13 +6,13 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local RIGHTS = "probes take root, or CAP_SYS_ADMIN (before Linux 6.16 CAP_PERFMON): with that alone one "
-  .. "thread is followed; threads and children take a tracefs that this user may write to, too"
+local RIGHTS = "probes need root, or CAP_SYS_ADMIN (before Linux 6.16 CAP_PERFMON): with that alone one "
+  .. "thread is followed; threads and children also need a tracefs that this user may write to"
 
 local ENOTSUPP = 524                -- the OS kernel's own: it has no name outside
 
 local function refused_instruction()
-  return "the OS kernel refuses a probe on an instruction of one of these functions",
+  return "Linux refuses a probe on an instruction of one of these functions",
     "name them one by one to find it, and leave it out"
 end
 
@@ -22,10 +22,10 @@ function rules.probe(errnum, code)
   if errnum == ENOTSUPP then return refused_instruction() end
   if code == "EACCES" or code == "EPERM" then return "this user may not set probes", RIGHTS end
   if code == "ENOENT" then
-    return "this OS kernel has no uprobe PMU", "it takes Linux 4.17 or later with CONFIG_UPROBE_EVENTS"
+    return "this Linux has no uprobe PMU", "it needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS"
   end
   if code == "E2BIG" or code == "EINVAL" then
-    return "the OS kernel refuses so many probes in one group", "name fewer functions"
+    return "Linux refuses so many probes in one group", "name fewer functions"
   end
   return core.errno_text(errnum)
 end
@@ -37,9 +37,9 @@ end
 
 function rules.ring(errnum, code)
   if code == "EPERM" or code == "ENOMEM" then
-    return "no memory may be locked for the rings", "raise it: sysctl kernel.perf_event_mlock_kb, ulimit -l"
+    return "no memory can be locked for rings", "raise it: sysctl kernel.perf_event_mlock_kb, ulimit -l"
   end
-  return core.errno_text(errnum) .. " while a ring was mapped"
+  return core.errno_text(errnum) .. " while a ring buffer was mapped"
 end
 
 function rules.target(errnum, code)
@@ -51,16 +51,16 @@ function rules.cpu(errnum)
   return "not every CPU that runs programs could be followed: " .. core.errno_text(errnum), "try again"
 end
 
-function rules.reading(errnum) return "the rings could not be read: " .. core.errno_text(errnum) end
+function rules.reading(errnum) return "the ring buffers could not be read: " .. core.errno_text(errnum) end
 
-function rules.termination() return "the runner was ended" end
+function rules.termination() return "the runner was killed" end
 
 function rules.inherit()
   return "events of the uprobe PMU cannot be counted with threads and children",
-    'threads = "one" (--one-thread) goes without them'
+    'threads = "one" (--one-thread) counts without them'
 end
 
-function rules.groups() return "regions are counted by one group, and these events make several" end
+function rules.groups() return "regions are counted by one group, but these events form several" end
 
 -- The runner has raised its limit as far as it may.
 local function too_many_files()

@@ -28,7 +28,7 @@ Session.__index = Session
 local session = {}
 
 --- What is said of a runner that cannot be read from, before the errno's name.
-session.UNHEARD = "the runner cannot be heard: "
+session.UNHEARD = "no contact with the runner: "
 
 --- What is said of a kernel's runner that lost its connection to us.
 session.CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
@@ -144,7 +144,7 @@ end
 ---@param signal integer 0: none
 ---@return string
 function session.end_of_runner(exit, signal)
-  if signal ~= 0 then return "the runner was ended by " .. core.signal_name(signal) end
+  if signal ~= 0 then return "the runner was killed by " .. core.signal_name(signal) end
   return ("the runner ended with status %d"):format(exit)
 end
 

@@ -65,11 +65,11 @@ end
 
 local function asm_code(spec)
   local machine = MACHINES[jit.arch]
-  if not machine then explain.misuse("pmc.snippet knows no assembly of this machine, " .. jit.arch, 4) end
+  if not machine then explain.misuse("pmc.snippet knows no assembly for this machine, " .. jit.arch, 4) end
   local syntax = machine.syntaxes[spec.syntax or machine.syntax]
   if not syntax then
     local known = check.keys(machine.syntaxes)
-    explain.misuse(("syntax is %s here, not '%s'"):format(table.concat(known, " or "), spec.syntax), 4)
+    explain.misuse(("syntax must be %s here, not '%s'"):format(table.concat(known, " or "), spec.syntax), 4)
   end
   local parts = { counter = machine.counter, memory = machine.memory, before = syntax[1], after = syntax[2],
     clobbers = machine.clobbers, loop = machine.loop, init = asm_text(spec.init or ""),
@@ -85,7 +85,7 @@ local function copies_of(spec, levels)
   local count = tonumber(said)
   if count and count >= 1 and count <= MOST_UNROLL and count % 1 == 0 then return count end
   error(explain.problem { code = "EINVAL", operation = "prepare",
-    message = ("pmc.snippet: unroll is a whole number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
+    message = ("pmc.snippet: unroll must be a number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
 end
 
 -- What keeps the snippet's work alive depends on the compiler and its flags only, so it is found once for each.

@@ -26,7 +26,7 @@ describe("a CPU that goes offline", function()
       assert.is_true(0 < went and went < 0.7 * stayed, csv)
     end
     assert.matches("\n[^\n]*,1,,not%-counted\n[^\n]*,all,%d+,counted\n", over_time)
-    local _, said = run.err:gsub("CPU 1 went offline: counted until then, and not again\n", "")
+    local _, said = run.err:gsub("CPU 1 went offline: counted only until then\n", "")
     assert.equal(3, said, run.err)
   end)
 end)
@@ -40,9 +40,9 @@ local STAT = "pmclua stat -x , -o - -e " .. CALLS .. " %s -- sh -c '%s'; "
 local function call(count, before) return ("echo go | %s /tmp/caller 0 %d; "):format(before or "", count) end
 local function times(text, said) return select(2, text:gsub(said .. "\n", "")) end
 
-local CAME = "CPU 1 came online: counted from when that was noticed, and not before"
-local APART = "CPU 1 came online: it is in the sum alone, from when that was noticed"
-local WENT = "CPU 1 went offline: counted until then, and not again"
+local CAME = "CPU 1 came online: counted only from when this was noticed"
+local APART = "CPU 1 came online: included in the sum only, from when this was noticed"
+local WENT = "CPU 1 went offline: counted only until then"
 
 describe("a CPU that comes online", function()
   it("is counted too, and named: from when it was noticed", function()

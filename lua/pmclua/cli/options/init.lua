@@ -53,7 +53,7 @@ local function problem_of(option, seen)
     end
   end
   if not TYPES[type_of(option)] then
-    return ("option '%s': there is no type '%s'; there are string, number, integer, list and flag")
+    return ("option '%s': there is no type '%s'; types are string, number, integer, list and flag")
       :format(option[1], type_of(option))
   end
   for _, name in ipairs { field_of(option), option.short and "-" .. option.short or nil } do
@@ -116,7 +116,7 @@ end
 local function refusal(message, unknown, options, about)
   if unknown then message = message .. meant_option(unknown, options) end
   if message == "too many arguments" and takes_command(options) then
-    message = message .. ": a command and its arguments take quotes: 'ls -l'"
+    message = message .. ": quote a command with its arguments: 'ls -l'"
   end
   local usage = require("pmclua.cli.help").usage(about.name, about.header, options)
   return problem.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
@@ -184,7 +184,7 @@ end
 
 local function declaration_problem(declaration, own, script)
   if type(declaration) ~= "table" then return "pmc.options takes a list of options" end
-  if script and script.given then return "pmc.options can be called once" end
+  if script and script.given then return "pmc.options can be called only once" end
   for key in pairs(declaration) do
     if type(key) ~= "number" and key ~= "experiment" then
       return ("pmc.options has no key '%s'%s"):format(tostring(key), meant(key, { "experiment" }))

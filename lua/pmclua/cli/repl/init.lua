@@ -164,7 +164,7 @@ local noted_local = false
 local function note_local(source)
   if noted_local or not source:find "^%s*local%s" or source:find "[\n;]" then return end
   noted_local = true
-  io.stderr:write "note: a `local` ends with its line here; without the word, the name stays\n"
+  io.stderr:write "note: a `local` lasts only for its line here; leave the word out to keep the name\n"
 end
 
 --- Runs and shows one chunk. True when all went well.

@@ -23,7 +23,7 @@ end
 
 local function too_many(count, needed, hard, what)
   return explain.problem { code = "EMFILE", operation = "open",
-    message = ("counting %s takes %s descriptors, %s with those that are open and some to spare; at most %s "
+    message = ("counting %s takes %s descriptors, %s with those already open and a few to spare; at most %s "
       .. "are allowed here"):format(what, text.count(count), text.count(needed), text.count(hard)),
     hint = ("count fewer events, CPUs or threads, or raise the hard limit: ulimit -Hn %d as root")
       :format(needed) }
@@ -42,7 +42,7 @@ function M.take(count, what)
     local ok, code = binding.limit_descriptors(wanted)
     if not ok then
       error(explain.problem { code = code, operation = "open",
-        message = ("cannot raise the limit of open descriptors to %s"):format(text.count(wanted)) }, 0)
+        message = ("cannot raise the limit on open descriptors to %s"):format(text.count(wanted)) }, 0)
     end
     found = found or soft
   end

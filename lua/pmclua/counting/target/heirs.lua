@@ -78,8 +78,8 @@ function Heirs:remark()
   end
   if #list == 0 then return nil end
   if #list > MOST then names[MOST + 1] = ("%d others"):format(#list - MOST) end
-  return ("process %d has ended, and the counting with it; what it seems to have left running was counted "
-    .. "until then: %s; pmclua stat -p %d goes on there"):format(self.pid, text.list(names), list[1])
+  return ("process %d has ended, and counting with it; what it seems to have left running was counted only "
+    .. "until then: %s; pmclua stat -p %d continues there"):format(self.pid, text.list(names), list[1])
 end
 
 return M

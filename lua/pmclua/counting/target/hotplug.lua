@@ -153,9 +153,9 @@ end
 function Hotplug:offline() return sorted(self.gone) end
 
 local SAID = {
-  { "gone", "CPU %s went offline: counted until then, and not again" },
-  { "came", "CPU %s came online: counted from when that was noticed, and not before" },
-  { "apart", "CPU %s came online: it is in the sum alone, from when that was noticed" },
+  { "gone", "CPU %s went offline: counted only until then" },
+  { "came", "CPU %s came online: counted only from when this was noticed" },
+  { "apart", "CPU %s came online: included in the sum only, from when this was noticed" },
   { "missed", "CPU %s was online for a while: what ran there is not counted" },
 }
 

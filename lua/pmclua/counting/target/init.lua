@@ -56,7 +56,7 @@ local function check_per(what, per, kinds)
   for _, kind in ipairs(kinds) do
     if per == kind then return per end
   end
-  explain.misuse(("%s: per is %s, not '%s'%s"):format(what, text.list(kinds, "or"), tostring(per),
+  explain.misuse(("%s: per must be %s, not '%s'%s"):format(what, text.list(kinds, "or"), tostring(per),
     check.meant(per, kinds)), 4)
 end
 
@@ -67,7 +67,7 @@ local function ids_of(what, given)
     for word in tostring(item):gmatch "[^,%s]+" do
       local id = tonumber(word)
       if not id or id < 1 or id % 1 ~= 0 then
-        explain.misuse(("%s takes ids, which are whole numbers from 1, not '%s'"):format(what, word), 4)
+        explain.misuse(("%s takes ids (whole numbers from 1), not '%s'"):format(what, word), 4)
       end
       if not seen[id] then list[#list + 1] = id end
       seen[id] = true
@@ -142,7 +142,7 @@ local function no_such(kind, id)
   local is_hidden = not tasks.state(id) and require("pmclua.core.target").exists(id)
   if is_hidden then
     return explain.problem { code = "EACCES", operation = "open",
-      message = ("%s %d is another user's, and /proc does not show it (hidepid)"):format(kind, id),
+      message = ("%s %d belongs to another user, and /proc hides it (hidepid)"):format(kind, id),
       hint = "run as that user, or as root" }
   end
   return explain.problem { code = "ESRCH", operation = "open",
@@ -214,7 +214,7 @@ local function check_online(cpus)
   local absent = topology.without(cpus, topology.present())
   if #absent > 0 then
     error(explain.problem { code = "EINVAL", operation = "open",
-      message = ("there is no CPU %s here: there are %s"):format(topology.format(absent),
+      message = ("there is no CPU %s here, only %s"):format(topology.format(absent),
         topology.format(topology.present())) }, 0)
   end
   local offline = topology.without(cpus, topology.online())
@@ -259,7 +259,7 @@ function M.cgroup(spec)
     if not seen[plain] then names[#names + 1] = item end
     seen[plain] = true
   end
-  if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, as \"system.slice\"", 3) end
+  if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end
   local kinds = { "cgroup", unpack(topology.kinds) }
   local per = check_per("pmc.cgroup", given.per, kinds) or (#names > 1 and "cgroup" or nil)
   return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), inherits = false,
@@ -275,8 +275,8 @@ local function open_folder(path)
 end
 
 local function say_nesting(entry, per)
-  local said = per == "cgroup" and "cgroup %s is below %s: the sum has it once, as part of %s"
-    or "cgroup %s is below %s: it is counted once, as part of %s"
+  local said = per == "cgroup" and "cgroup %s is inside %s: the sum counts it once, as part of %s"
+    or "cgroup %s is inside %s: it is counted once, as part of %s"
   local outer = text.safe(entry.below)
   return said:format(text.safe(entry.name), outer, outer)
 end
@@ -347,10 +347,10 @@ function Target:trial(event)
   local others = topology.without(cpus, allowed)
   local shared = topology.without(cpus, others)
   if self.kind == "cgroup" and event.cpus then
-    return nil, "its PMU counts a whole machine or socket, never one cgroup"
+    return nil, "its PMU counts a whole machine or socket, never a single cgroup"
   end
   if #shared > 0 then return { pid = -1, cpu = shared[1] } end
-  return nil, ("its PMU counts on CPU %s alone, none of which is among %s"):format(topology.format(allowed),
+  return nil, ("its PMU counts only on CPU %s, which is not among %s"):format(topology.format(allowed),
     topology.format(cpus))
 end
 
@@ -360,7 +360,7 @@ end
 function Target:excess(event)
   if not self.cpus or not event.cpus or self.kind == "cgroup" then return nil end
   local others = topology.without(topology.online(), self.cpus)
-  return #others > 0 and "of the whole machine or socket, not of the asked CPUs alone" or nil
+  return #others > 0 and "of the whole machine or socket, not only of the CPUs asked for" or nil
 end
 
 --- Whether any of its processes or threads still runs; true for CPUs and cgroups.

@@ -88,7 +88,7 @@ local function open_places(self, places)
     local ok, failure = open_place(self, place, members)
     local is_offline = not ok and failure.code == "ENODEV" and place.cpu >= 0
     if is_offline then
-      self.notes[#self.notes + 1] = ("CPU %d went offline while it was being attached to: it is not counted")
+      self.notes[#self.notes + 1] = ("CPU %d went offline while counters were attached: it is not counted")
         :format(place.cpu)
     elseif not ok and not (failure.code == "ESRCH" and place.pid > 0) then
       close_members(members)
@@ -142,8 +142,8 @@ local function open_stable(self)
     local is_stable = members and self.target:is_same(places) and can_be_read(members)
     if is_stable then return members end
     if members and attempt == ATTEMPTS then
-      self.notes[#self.notes + 1] = "threads came and went while they were being attached to: "
-        .. "some that were started just then may be missing"
+      self.notes[#self.notes + 1] = "threads came and went while counters were attached: "
+        .. "some that started just then may be missing"
       return members
     end
     if members then close_members(members) end
@@ -419,7 +419,7 @@ local function nothing_to_count(target, events)
   end
   return first and explain.problem { code = "ENOTCOUNTED", operation = "open", event = first.name,
     status = NOTHING_COUNTED,
-    message = ("nothing can be counted of %s: %s"):format(target.name, tostring(first.why)) }
+    message = ("nothing can be counted for %s: %s"):format(target.name, tostring(first.why)) }
 end
 
 --- Opens groups of planned events at every place of a target. Raises a problem where that fails.
