@@ -97,6 +97,17 @@ describe("a kernel that crashes", function()
     assert.is_nil(words:find "SIGSEGV")
   end)
 
+  it("can be run under a program of one word, and one that is not there is named", function()
+    local path = support.folder() .. "/under"
+    support.write(path, '#!/bin/sh\necho under >&2\nexec "$@"\n')
+    os.execute("chmod 755 " .. path)
+    local words = said("wild", nil, { PMCLUA_KERNEL_UNDER = path })
+    assert.matches("^under", words)
+    assert.matches("SIGSEGV at address 0x12345678", words)
+    assert.matches("cannot start the runner '/nowhere': there is no such file",
+      (said("wild", nil, { PMCLUA_KERNEL_UNDER = "/nowhere" })))
+  end)
+
   it("can be run under gdb by the command that is named", function()
     support.need(support.have "gdb", "no gdb")
     support.need_unwatched("the runner is started otherwise there")

@@ -84,7 +84,8 @@ Runner.__index = Runner
 function M.runner(path, layout, under)
   layout = layout or {}
   local handle = ffi.new "struct pmclua_runner *[1]"
-  local words = under and ffi.new("const char *[?]", #under + 1, under)
+  local words = under and ffi.new("const char *[?]", #under + 1)
+  for i, word in ipairs(under or {}) do words[i - 1] = word end
   local result = C.pmclua_runner_start(handle, ffi.new("struct pmclua_start", { path = path, under = words,
     padding = layout.padding or 0, fixed_addresses = layout.fixed_addresses and 1 or 0 }))
   if result < 0 then return refused(result) end
