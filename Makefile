@@ -1,6 +1,6 @@
-# pmclua. `make help` says what there is.
+# pmclua. `make help` lists the targets.
 #
-# CROSS and SYSROOT build for another machine (tests/lab does so); BUILD is where everything goes.
+# CROSS and SYSROOT build for another machine (as tests/lab does); BUILD is the folder for everything built.
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -74,28 +74,28 @@ lint: ## check the sources with luacheck, cppcheck, clang and others
 	@tests/packages build lint
 	@tests/lint
 
-check-faults: all ## every system call made to fail in every way, some minutes
+check-faults: all ## make every system call fail in every way; takes minutes
 	@tests/packages build run test
 	@./pmclua tests/faults/run.lua
 
-check-fuzz: all ## mutated input for long, SECONDS=60 for each of eleven targets
+check-fuzz: all ## run each fuzz target on mutated input for SECONDS=60
 	@tests/packages build run test check
 	@./pmclua tests/fuzz/run.lua $(or $(SECONDS),60)
 
-check-soak: all ## the same a million times: memory, descriptors, speed; some minutes (SHARE=0.01 of it)
+check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memory, descriptors, speed; takes minutes
 	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
 	@PMCLUA_TEST_KILLS=200 ./pmclua tests/support/specs.lua kills tests/spec/hostile_spec.lua --filter="at any moment"
 
-check-asan: ## specs under ASan and UBSan; check-tsan, check-valgrind: under these
+check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind
 check-asan check-tsan check-valgrind:
 	@tests/packages build run test check
 	@tests/check $(@:check-%=%)
 
-lab: ## a prompt in an emulated machine that has a PMU
+lab: ## open a prompt in an emulated machine that has a PMU
 	@tests/packages build run lab
 	@tests/lab/lab.sh
 
-bench: all ## what pmclua itself costs, beside its peers (BENCH=--install: which are installed)
+bench: all ## measure what pmclua itself costs, beside its peers (BENCH=--install installs them)
 	@./pmclua tests/bench/run.lua $(BENCH)
 
 $(BUILD)/pmclua: $(BUILD)/core/main.o $(BUILD)/embedded.o $(core_objects)
@@ -134,7 +134,7 @@ put    = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && i
 put_as = $(call say,PUT,$(DESTDIR)$2)install -D -m $3 $1 $(DESTDIR)$2
 put_all = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && cp -R $1 $(DESTDIR)$2 && \
   chmod -R u=rwX,go=rX $(addprefix $(DESTDIR)$2/,$(notdir $1))
-install: documents ## into PREFIX (/usr/local), under DESTDIR
+install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	$(call put,$(BUILD)/pmclua,$(BINDIR),755)
 	$(call put,$(BUILD)/pmclua-runner,$(LIBEXECDIR),755)
 	$(call put,$(BUILD)/libpmclua.so,$(LIBDIR),644)
@@ -164,8 +164,8 @@ uninstall: ## undo install
 clean: ## remove what was built
 	rm -rf build pmclua
 
-help: ## this
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.* ## /make \1 /p' Makefile | while read -r _ target text; do \
-	  printf '  make %-10s %s\n' "$$target" "$$text"; done
+	  printf '  make %-12s %s\n' "$$target" "$$text"; done
 
 -include $(patsubst %.o,%.d,$(BUILD)/core/main.o $(core_objects) $(runner_objects))

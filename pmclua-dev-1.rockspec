@@ -5,13 +5,13 @@ source = { url = "git+file://." }
 description = {
   summary = "Experiments with hardware performance counters on Linux",
   detailed = [[
-    What to count, what to run and how often, in a short Lua script; and an answer that says how each number
-    was obtained. Needs LuaJIT 2.1, a C compiler and make; libpfm4, libedit2 and libdw1 where they are.]],
+    A short Lua script says what to count, what to run and how often; the report says how each number was
+    obtained. Needs LuaJIT 2.1, a C compiler and make; uses libpfm4, libedit2 and libdw1 if they are installed.]],
   license = "MIT",
   labels = { "performance", "profiling", "linux" },
 }
 supported_platforms = { "linux" }
--- LuaJIT, that is: its FFI is what the core is called by.
+-- In fact LuaJIT: the core is called through its FFI.
 dependencies = { "lua == 5.1", "lpeg >= 1.0", "dkjson >= 2.5", "luafilesystem >= 1.8" }
 build = {
   type = "make",
