@@ -182,10 +182,8 @@ end
 ---@param path string
 ---@return string[]
 function M.options(path)
-  local file, names, list = io.open(path), {}, {}
-  if not file then return list end
-  local text = file:read "*a"
-  file:close()
+  local text, names, list = require("pmclua.host.machine").text(path), {}, {}
+  if not text then return list end
   local block = text:match "options%s*%(?%s*(%b{})"
   for name in (block or ""):gmatch '{%s*"(%a[%w-]*)"' do names[name] = true end
   if text:find "experiment%s*{" and not (block and block:find "experiment%s*=%s*false") then

@@ -49,10 +49,7 @@ end
 local function read_file(path)
   local facts = core.stat(path)
   if not facts or facts.bytes > MOST_HASHED then return nil, facts end
-  local file = io.open(path, "rb")
-  local text = file and file:read "*a"
-  if file then file:close() end
-  return text, facts
+  return (require("pmclua.host.machine").text(path)), facts
 end
 
 -- The hash of a file; its size and time if it cannot be read or is too large.

@@ -1,6 +1,7 @@
 --- tasks.lua: processes and threads as /proc has them.
 
-local line = require("pmclua.host.machine").line
+local machine = require "pmclua.host.machine"
+local line = machine.line
 
 local M = {}
 
@@ -23,11 +24,7 @@ end
 ---@param tid integer
 ---@return integer?
 function M.process_of(tid)
-  local file = io.open(("/proc/%d/status"):format(tid))
-  if not file then return nil end
-  local text = file:read "*a" or ""
-  file:close()
-  return tonumber(text:match "\nTgid:%s*(%d+)")
+  return tonumber((machine.text(("/proc/%d/status"):format(tid)) or ""):match "\nTgid:%s*(%d+)")
 end
 
 --- The name of a thread, "" where there is none.

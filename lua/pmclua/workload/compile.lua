@@ -7,6 +7,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local read_file = require("pmclua.host.machine").text
 local paths = require "pmclua.host.paths"
 local tool = require "pmclua.host.tools"
 local dependencies = require "pmclua.workload.dependencies"
@@ -16,13 +17,6 @@ local compile = {}
 
 -- Before the source's name in a listing: the entry is never taken.
 local UNKNOWN = "unknown "
-
-local function read_file(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read "*a"
-  if file then file:close() end
-  return text
-end
 
 --- Creates a temporary file beside `path`. Raises an error object.
 local function temporary_for(path)

@@ -92,9 +92,7 @@ end
 ---@return string[] "NAME=value"
 function M.environment(changes, levels)
   local list = {}
-  local file = io.open("/proc/self/environ", "rb")
-  local text = file and file:read "*a" or ""
-  if file then file:close() end
+  local text = require("pmclua.host.machine").text "/proc/self/environ" or ""
   for entry in text:gmatch "([^%z]+)" do
     local name = entry:match "^([^=]*)="
     if not name or changes[name] == nil then list[#list + 1] = entry end

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local read = require("pmclua.host.machine").text
 local text = require "pmclua.base.text"
 local tool = require "pmclua.host.tools"
 
@@ -292,13 +293,6 @@ function M.program() return tool.find "gnuplot" end
 
 local function refuse(code, message, hint)
   error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
-end
-
-local function read(path)
-  local file = io.open(path, "rb")
-  local content = file and file:read "*a"
-  if file then file:close() end
-  return content
 end
 
 local function write(path, content)
