@@ -1,11 +1,11 @@
--- rooms.lua: checks that the sources keep to the order of rooms that lua/README.md and core/README.md list.
+-- rooms.lua: checks that sources keep the order of rooms in lua/README.md and of folders in core/README.md.
 --
 -- usage: luajit tests/rooms.lua          (from the source tree; `make lint` runs it)
 --
--- Fails where a module requires one of a later room, is missing from the map, declares a class that another
--- declares too, or exports a function that only tests use; and where a C file includes a header of a later
--- folder, or a header declares a function that no other file uses. The order of rooms is that of the maps'
--- tables: `| name | …`.
+-- Fails if a module requires one of a later room, is missing from the map, declares a class that another one
+-- declares too, or exports a function that only tests use; and if a C file includes a header of a later
+-- folder, or a header declares a function that no other file uses. The order is that of the rows in
+-- these tables.
 
 local findings = {}
 local function find(form, ...) findings[#findings + 1] = form:format(...) end

@@ -1,11 +1,12 @@
 #!/usr/bin/env pmclua
--- The whole suite: the specs here, then in the lab, then one line of totals.
+-- The whole suite: the specs here, then those in the lab, then one line of totals.
 --
 -- usage: pmclua tests/run.lua [specs | lab]…
 --
--- Each part is a program that prints a last line `[part] passed N, failed N, skipped N`; one that ends
--- without it, or runs past its time limit, has failed. Exit 77 without that line: the part cannot run
--- here, and what it printed last is the reason. Everything temporary is in one folder, removed at the end.
+-- Each part is a program whose last line is `[part] passed N, failed N, skipped N`. A part that ends without
+-- that line, or exceeds its time limit, has failed. If it exits with 77 and without that line, it cannot run
+-- here, and the last thing it printed is the reason. Everything temporary is in one folder, removed at the
+-- end.
 
 local here = arg[0]:match "^(.*)/" or "."
 local program = dofile(here .. "/support/program.lua")

@@ -1,7 +1,8 @@
---- calls: how each call of libc that pmclua and its runner make can fail, and which are left alone.
+--- calls: the ways in which each libc call of pmclua and its runner can fail, and the calls that are left
+-- alone.
 --
--- What the shim can make fail stands in shim.c (CALLS); `names` reads it there. What the programs import is
--- either of these, or in LEFT with the reason, or cannot fail (PURE): tests/spec/faults_spec.lua holds it.
+-- The calls that the shim can make fail are in shim.c (CALLS); `names` reads them there. Every other import
+-- of the programs is in LEFT, with the reason, or cannot fail (PURE); tests/spec/faults_spec.lua checks that.
 
 local support = require "tests.support"
 

@@ -1,8 +1,8 @@
---- faults: every system call that pmclua and its runner make, made to fail in each way that it can.
+--- faults: makes every system call of pmclua and its runner fail in each way that it can.
 --
--- A case is one call of one program in one scenario, at one occurrence, with one action. The matrix of
--- them is made from what a run without faults calls, so a call that is new is met without a word here, if
--- the shim knows it. What has to hold in each case is in judge.lua.
+-- A case is one call of one program in one scenario, at one occurrence, with one action. The matrix of cases
+-- is made from the calls of a run without faults, so a new call is covered automatically if the shim knows
+-- it. judge.lua has what must hold in each case.
 
 local calls = require "tests.faults.calls"
 local ffi = require "ffi"

@@ -1,7 +1,8 @@
---- judge: what has to hold, whatever call failed.
+--- judge: what must hold, whichever call failed.
 --
--- The status is a documented one and a word is said; no count is false; what is missing is said to be; no
--- file or process is left; a stored result holds what was answered for and can be resumed.
+-- The exit status is a documented one and there is a message; no count is false; what is missing is reported
+-- as missing; no file or process is left behind; a stored result has every answered repetition and can be
+-- resumed.
 
 local json = require "dkjson"
 local support = require "tests.support"

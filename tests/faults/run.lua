@@ -1,10 +1,10 @@
 #!/usr/bin/env pmclua
 -- The whole matrix of faults: what was tried, and what did not hold.
 --
--- usage: pmclua tests/faults/run.lua [PATTERN]      only the cases whose description has the pattern
--- reading: a row is a call with the number of ways in which it fails; a figure is its cases in that scenario:
---   programs × ways × occurrences (the first, the middle and the last).
--- exit: 0 when all held
+-- usage: pmclua tests/faults/run.lua [PATTERN]      only the cases whose description matches the pattern
+-- reading: a row is a call and the number of ways in which it fails; each figure is the number of its cases
+--   in that scenario: programs × ways × occurrences (the first, the middle and the last).
+-- exit: 0 if everything held
 
 local program = dofile((arg[0]:match "^(.*)/" or ".") .. "/../support/program.lua")
 

@@ -1,4 +1,5 @@
---- scenarios: what is run while a system call fails, the fewest that meet the most, each with its truth.
+--- scenarios: what runs while a system call fails: few scenarios that reach most of the code, each with its
+-- expected outcome.
 
 local support = require "tests.support"
 

@@ -1,4 +1,4 @@
--- A kernel on four threads and commands in between, for the watcher of whichever runner is beside pmclua.
+-- Runs a kernel on four threads, and commands in between, for a sanitizer that watches pmclua's runner.
 local pmc = require "pmclua"
 local kernel = pmc.kernel { symbol = "turn", threads = 4,
   code = [[

@@ -1,8 +1,9 @@
---- fuzz: what reads texts and files of others, given mutated ones. The C parts are beside it (*.c).
+--- fuzz: gives mutated input to everything that reads text and files from outside. The C targets are *.c
+--- here.
 ---
---- A target makes one input from a random generator and tries it. It raises where something does not hold:
---- an input is understood or refused in words, never with a bug's message, and what is printed of it has no
---- control characters.
+--- A target makes one input from a random generator and tries it. It raises an error if something does not
+--- hold: an input is either understood or refused with a proper message, never with a Lua error, and nothing
+--- printed of it contains control characters.
 
 local machines = require "tests.fuzz.machines"
 

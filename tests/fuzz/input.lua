@@ -1,4 +1,4 @@
---- input.lua: how a text is broken, and what has to hold of every input.
+--- input.lua: ways to break a text, and what must hold for every input.
 
 local M = {}
 

@@ -1,4 +1,4 @@
---- machines.lua: trees of sysfs and of tracefs in which files are missing, garbage, huge, endless, loops.
+--- machines.lua: trees of sysfs and tracefs whose files are missing, garbage, huge, endless or loops.
 
 local event = require "pmclua.event"
 local filter = require "pmclua.explain.filter"

@@ -1,4 +1,4 @@
---- marks.lua: tables of marks that a program has written over.
+--- marks.lua: tables of marks that a program has overwritten.
 
 local binding = require "pmclua.core.marks"
 local ffi = require "ffi"

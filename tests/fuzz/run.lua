@@ -1,11 +1,12 @@
 #!/usr/bin/env pmclua
--- Mutated input for long: what was tried, and how much of the code it reached.
+-- Fuzzes for a given time: what was tried, and how much of the code it reached.
 --
--- method: the C targets (*.c) by libFuzzer under ASan and UBSan; the others (init.lua) by seed after seed.
--- usage: pmclua tests/fuzz/run.lua [SECONDS [TARGET…]]      so long each; default 60
--- reading: an edge is a branch of the code of core/; lines are of the modules that a target is about, in a
---   run of its own. "understood": the share of inputs that were not refused.
--- exit: 0 when all held; what broke it is printed, or in build/fuzz/TARGET.log
+-- method: the C targets (*.c) run under libFuzzer with ASan and UBSan; the others (init.lua) run one seed
+--   after another.
+-- usage: pmclua tests/fuzz/run.lua [SECONDS [TARGET…]]      seconds for each target; default 60
+-- reading: an edge is a branch in the code of core/; lines are of the modules that a target is about, from a
+--   separate run. "understood": the share of inputs that were not refused.
+-- exit: 0 if everything held; whatever broke it is printed, or is in build/fuzz/TARGET.log
 
 local program = dofile((arg[0]:match "^(.*)/" or ".") .. "/../support/program.lua")
 

@@ -1,7 +1,7 @@
 --- specs.lua: random and mutated event specs.
 ---
---- What holds: none crashes or hangs the parser, a rejection points into the spec, and what is accepted means
---- something, since it can be written down again and is then encoded alike.
+--- What must hold: no spec crashes or hangs the parser; a rejection points into the spec; an accepted spec
+--- has a meaning: it can be written down again, and that text is encoded the same way.
 
 local event = require "pmclua.event"
 local oracle = require "tests.support.oracle"

@@ -1,7 +1,7 @@
---- stored.lua: mutated result files: other values, members gone, cut off, deep, huge, of another schema.
+--- stored.lua: mutated result files: changed values, missing members, cut off, deep, huge, of another schema.
 --
--- A file is made from a good one by writing something else in the places of values. The places are found once, and
--- inputs are texts put together from pieces: nothing is decoded to be mutated.
+-- Each file is made from a good one by replacing values. The positions of the values are found once, and
+-- inputs are put together from pieces of text, so nothing is decoded in order to mutate it.
 
 local input = require "tests.fuzz.input"
 local lpeg = require "lpeg"

@@ -1,6 +1,6 @@
---- tree.lua: a copy of a tree of files, some of which are changed for one input and then put back.
+--- tree.lua: a copy of a tree of files, of which some are changed for one input and then restored.
 --
--- Invariant: between inputs the copy is what it was copied from.
+-- Invariant: between inputs the copy equals its original.
 
 local ffi = require "ffi"
 local input = require "tests.fuzz.input"

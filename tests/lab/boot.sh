@@ -1,21 +1,22 @@
 #!/bin/bash
-# Runs one command in the lab as if it ran here: its output and errors on their own streams, its exit
-# status, the same working folder. One boot a call; several may run at once.
+# Runs one command in the lab as if it ran here: with its output and errors on separate streams, its exit
+# status and the same working folder. Each call boots once; several may run at once.
 #
 #   boot.sh [options] -- COMMAND [ARGUMENT…]
-#     --kernel 6.12|6.1     OS kernel
+#     --kernel 6.12|6.1     version of Linux
 #     --smp N               CPUs (1)
 #     --memory MB           (1024)
-#     --timeout SECONDS     real time for boot and command (300; 0: none): then 124, and the guest's last words
+#     --timeout SECONDS     real time for boot and command (300; 0: none); then exits with 124 and prints the
+#                           guest's last output
 #     --shift N             2^N cycles an instruction (1)
-#     --sysctl NAME=VALUE   set before the command starts; kernel.perf_user_access=1 always is
-#     --copy PATH           a file or a folder, found under the same path in the guest
-#     --layer FOLDER        what is in it is laid over the guest's root; its usr/local is /usr/local
-#     --stdin               this standard input, read to its end first; else none
+#     --sysctl NAME=VALUE   set before the command starts; kernel.perf_user_access=1 is always set
+#     --copy PATH           a file or a folder, which has the same path in the guest
+#     --layer FOLDER        its contents are laid over the guest's root; its usr/local is /usr/local
+#     --stdin               pass on standard input, read to its end first; otherwise there is none
 #     --terminal            the command gets this terminal, and no time limit
 #
-# What the command writes stays in the guest and is gone with it. Exit: the command's; 124 after the
-# time limit, 125 where the guest ended without a word, 77 where the lab cannot be built here.
+# What the command writes stays in the guest and is lost with it. Exits with the command's status; 124 after
+# the time limit, 125 if the guest ended without reporting a status, 77 if the lab cannot be built here.
 set -eu
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=config.sh

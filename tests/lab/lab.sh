@@ -1,19 +1,20 @@
 #!/bin/bash
 # pmclua in the lab: builds it for the guest and boots the guest with it.
 #
-#   lab.sh                                      what `make lab` runs: script $SCRIPT $ARGS where it is set,
+#   lab.sh                                      what `make lab` runs: script $SCRIPT $ARGS if it is set,
 #                                               else prompt
 #   lab.sh prompt [options]                     pmclua's prompt; Ctrl-D leaves and powers off. Without a
-#                                               terminal: the script on standard input
-#   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. What it names comes along
-#                                               (names.lua), and each argument that names a file or folder
+#                                               terminal: runs the script on standard input
+#   lab.sh script [options] -- SCRIPT [ARG…]    one script, as if it ran here. The files that it names are
+#                                               copied (names.lua), and every argument that names a file
+#                                               or folder
 #   lab.sh run [options] -- COMMAND [ARG…]      any command; pmclua is in its PATH
-#   lab.sh test [SPEC…]                         these specs on both OS kernels, or the suite; the last line
-#                                               has the totals
+#   lab.sh test [SPEC…]                         these specs, or the suite, on both versions of Linux; the
+#                                               last line has the totals
 #   lab.sh build                                only builds
-# Options are boot.sh's. Exit: the command's; 77 where the lab cannot be built here.
+# Options are those of boot.sh. Exits with the command's status; 77 if the lab cannot be built here.
 #
-# The guest sees this source tree under its own path, its build/ made for the guest.
+# The guest sees this source tree at the same path, with a build/ made for the guest.
 set -eu
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$here/../.." && pwd)

@@ -1,11 +1,11 @@
---- names.lua: the files and folders that a script names: what the lab brings along with it.
+--- names.lua: finds the files and folders that a script names, which the lab copies along with it.
 --
---     luajit names.lua SCRIPT.lua        prints their paths, a NUL behind each, the script's first
+--     luajit names.lua SCRIPT.lua        prints their paths, each followed by a NUL, the script's first
 --
--- A name is a word between quotes, of the script or of a Lua, C or assembly file that it names: a path from the
--- script's folder, the file's own or the working folder, or a module for `require`. A name with a level in it,
--- as "kernels/{n}.c", is its folder. No folder that the script or the working folder lies in
--- is taken, nor one of the system's.
+-- A name is a quoted word in the script, or in a Lua, C or assembly file that it names: a path from the
+-- script's folder, from that file's own folder or from the working folder, or a module for `require`. A name
+-- that contains a level, such as "kernels/{n}.c", stands for its folder. Folders that contain the script or
+-- the working folder are never taken, nor are the system's.
 
 local SYSTEM = { bin = true, boot = true, dev = true, etc = true, lib = true, lib64 = true, proc = true,
   run = true, sbin = true, sys = true, usr = true }

@@ -1,7 +1,7 @@
---- support.lua: what the lab's specs share: programs and kernels of known length, counted by the runner,
--- and the guest's own perf.
+--- support.lua: shared by the lab's specs: programs and kernels of known length, counted by the runner, and
+-- the guest's own perf.
 --
--- What is known of a program or kernel is read off its source in commands/ and kernels/ by hand.
+-- What is known of a program or kernel was read off its source in commands/ and kernels/ by hand.
 
 local core = require "pmclua.core"
 local paths = require "pmclua.host.paths"

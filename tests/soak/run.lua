@@ -1,12 +1,13 @@
 #!/usr/bin/env pmclua
--- Does pmclua stay what it is, however long it runs?
+-- Does pmclua stay the same, however long it runs?
 --
--- method: each row does one thing over and over, in ten tenths, and looks after each at this process and
---   its runner: descriptors, resident memory, time for one. Descriptors must be the same in all tenths;
---   memory may not grow by more than 2 MB from the second tenth to the last (the first one fills caches).
--- usage: pmclua tests/soak/run.lua [SHARE]      1: as often as the table says; 0.01: a hundredth
--- reading: speed is shown and not judged: machines are busy.
--- exit: 0 when all rows are flat
+-- method: each row repeats one operation, in ten tenths, and after each tenth looks at this process and its
+--   runner: descriptors, resident memory, time for one operation. Descriptors must be the same after every
+--   tenth; memory may not grow by more than 2 MB from the second tenth to the last (the first one fills
+--   caches).
+-- usage: pmclua tests/soak/run.lua [SHARE]      1: the full numbers of the table; 0.01: a hundredth of them
+-- reading: speed is shown but not judged, because machines are busy.
+-- exit: 0 if every row is flat
 
 local core = require "pmclua.core"
 local lfs = require "lfs"

@@ -1,4 +1,4 @@
---- caller.lua: a program that makes a known number of system calls, for those who count it.
+--- caller.lua: a program that makes a known number of system calls.
 
 local support = require "tests.support"
 

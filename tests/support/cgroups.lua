@@ -1,4 +1,4 @@
---- cgroups.lua: cgroups that are made for a spec and removed after it.
+--- cgroups.lua: cgroups made for a spec and removed after it.
 
 local core = require "pmclua.core"
 local support = require "tests.support"

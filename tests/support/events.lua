@@ -1,4 +1,4 @@
---- events.lua: event specs read on the recorded machines of fixtures/perf.
+--- events.lua: reads event specs on the recorded machines of fixtures/perf.
 
 local event = require "pmclua.event"
 local support = require "tests.support"

@@ -1,4 +1,4 @@
---- follower.lua: drives the part of the core that puts calls together (core/calls) with samples of a spec's own.
+--- follower.lua: hands a spec's own samples to the part of the core that puts calls together (core/calls).
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

@@ -1,4 +1,4 @@
---- support: what specs share: running pmclua as a user would, folders that go away, what is here.
+--- support: shared by all specs: running pmclua as a user would, temporary folders, what this machine has.
 
 local ffi = require "ffi"
 local lfs = require "lfs"

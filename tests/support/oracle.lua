@@ -1,7 +1,7 @@
---- oracle.lua: reads what perf made of specs, and compares what pmclua.event makes of them.
+--- oracle.lua: reads what perf made of specs, and compares it with what pmclua.event makes of them.
 --
--- A file has one row for each event that perf opened, or one for a spec that it rejected; the columns are
--- named in its first line.
+-- A file has one row for each event that perf opened, or one for a spec that it rejected; its first line
+-- names the columns.
 
 local event = require "pmclua.event"
 local json = require "dkjson"

@@ -1,5 +1,5 @@
---- output.lua: what a run of specs prints: a line a file with its time, each failure and each skip with its
--- reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+--- output.lua: what a run of specs prints: a line for each file with its time, every failure, every skip with
+-- its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"

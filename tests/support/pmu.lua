@@ -1,7 +1,7 @@
---- pmu.lua: plays an OS kernel with a PMU of few counters, by the core's table of system calls.
+--- pmu.lua: simulates a PMU with few counters, through the core's table of system calls.
 --
--- Hardware events are opened as task-clock in their place, so that they open, run and are read as real ones
--- are; what they count means nothing. Only this process sees it: the runner has its own table.
+-- Hardware events are opened as task-clock instead, so they open, run and are read like real ones; their
+-- counts mean nothing. Only this process sees the PMU: the runner has its own table.
 
 local ffi = require "ffi"
 local core = require "pmclua.core"

@@ -1,7 +1,8 @@
---- program.lua: what every program of tests/ begins with: `require "tests.…"` finds this tree, lines are shown as
---- they come, and what is temporary is in a folder of the program's own, removed however it ends.
+--- program.lua: what every program of tests/ starts with. `require "tests.…"` finds this tree, lines are
+-- printed immediately, and temporary files are in a folder of the program's own, which is removed however the
+-- program ends.
 --
--- Found by where it is, before `require` knows this tree: dofile(FOLDER .. "/support/program.lua")
+-- It is loaded by path, before `require` knows this tree: dofile(FOLDER .. "/support/program.lua")
 
 local path = require "pl.path"
 

@@ -1,4 +1,4 @@
---- regions.lua: programs whose functions are followed, and what that takes of the machine.
+--- regions.lua: programs whose functions are followed, and what following them needs from the machine.
 
 local lfs = require "lfs"
 local regions = require "pmclua.experiment.regions"

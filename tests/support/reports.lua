@@ -1,4 +1,4 @@
---- reports.lua: results with known figures, and what a report shows of them.
+--- reports.lua: results with known figures, and the parts of a report that show them.
 
 local assert = require "luassert"
 local made = require "tests.support.results"

@@ -2,11 +2,11 @@
 -- Runs busted specs inside pmclua.
 --
 -- usage: pmclua tests/support/specs.lua LABEL [FILE | FOLDER | --busted-option]…
---   LABEL stands in the line of totals; without files all of tests/spec is run.
--- exit: 0 when nothing failed
+--   LABEL appears in the line of totals. Without files, runs all of tests/spec.
+-- exit: 0 if nothing failed
 --
--- HOME, TMPDIR and the like are a folder of this run's own, removed at its end; settings of whoever runs
--- it are not seen by the tests.
+-- HOME, TMPDIR and the like point to a folder of this run's own, removed at its end, so the user's own
+-- settings do not affect the tests.
 
 local here = arg[0]:match "^(.*)/" or "."
 local program = dofile(here .. "/program.lua")

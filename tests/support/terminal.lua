@@ -1,6 +1,6 @@
---- terminal.lua: pmclua in a real terminal: keys in, screen out, by tmux.
+--- terminal.lua: pmclua in a real terminal, by tmux: sends keys, reads the screen.
 --
--- Nothing here waits for a time: what a test expects is looked for until it is there, or a limit passes.
+-- Nothing here sleeps for a fixed time: it looks for what a test expects until it appears or a limit passes.
 
 local support = require "tests.support"
 
