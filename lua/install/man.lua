@@ -16,11 +16,11 @@ local EXIT = {
 
 local ENVIRONMENT = {
   { "PMCLUA_PATH", "absolute folders in which scripts are looked for first, separated by colons" },
-  { "LUA_PATH, LUA_CPATH", "where to look for modules that are not next to the script, as for lua(1)" },
+  { "LUA_PATH, LUA_CPATH", "where to look for modules that are not next to the script, as with lua(1)" },
   { "XDG_DATA_HOME", "its folder pmclua/scripts holds the user's own scripts" },
   { "XDG_STATE_HOME", "its folder pmclua holds stored results and the prompt's history" },
   { "XDG_CACHE_HOME", "its folder pmclua holds compiled kernels" },
-  { "SYSFS_PATH", "another root for what is read from /sys, as for perf" },
+  { "SYSFS_PATH", "another root for files that are read from /sys, as with perf" },
   { "NO_COLOR", "set to anything: no colours" },
   { "COLUMNS", "the width of reports" },
   { "PMCLUA_RUNNER", "another pmclua-runner" },
@@ -32,7 +32,7 @@ local function date()
 end
 
 local function heading(page)
-  -- Words are not broken, nor lines stretched: most of them are to be typed.
+  -- No hyphenation and no justification: most of the words are meant to be typed.
   return (".TH %s 1 %s \"pmclua %s\" \"pmclua manual\"\n.nh\n.ad l"):format(page:upper(), date(),
     require("pmclua.core").version)
 end
@@ -69,14 +69,14 @@ local function add(blocks, title, text)
   if text and text ~= "" then blocks[#blocks + 1] = roff.section(title) .. "\n" .. text end
 end
 
---- A part of a header, which begins in the middle of a line there.
+--- A part of a header as paragraphs. In the header it begins in the middle of a line, with a small letter.
 local function sentences(part)
   return part and roff.paragraphs((part:gsub("^%l%l*%f[%s]", function(word)
     return word == "pmclua" and word or word:sub(1, 1):upper() .. word:sub(2)
   end)))
 end
 
---- The synopsis: the header's usage, each way on a line of its own.
+--- The synopsis: the header's usage, each form on a line of its own.
 local function synopsis(script)
   local usage = require("pmclua.cli.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
   local lines = {}
