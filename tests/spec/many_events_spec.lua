@@ -61,7 +61,7 @@ describe("1,500 events", function()
   it("above the hard limit are refused with the number of descriptors", function()
     local run = stat("-n 256", "-e", EVENTS, "--", "true")
     assert.equal(125, run.status)
-    assert.matches("the events take 1,500 descriptors .*the limit is 256 %(hard limit 256%)", run.err)
+    assert.matches("the events need 1,500 descriptors .*the limit is 256 %(hard limit 256%)", run.err)
   end)
 
   it("in one group are too many, with how many it holds", function()
