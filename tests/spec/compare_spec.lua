@@ -33,7 +33,7 @@ describe("pmclua compare", function()
     local got = compare(a, b)
     assert.same({ 0, "" }, { got.status, got.err })
     assert.matches("6 repetitions each, not interleaved", got.out)
-    assert.same({ 2, "pmclua compare: load: " .. a .. " is there twice\n" },
+    assert.same({ 2, "pmclua compare: load: " .. a .. " is given twice\n" },
       { compare(a, b, a).status, compare(a, b, a).err })
   end)
 
