@@ -102,7 +102,7 @@ describe("pmclua stat exits", function()
   it("with 0 after its help", function()
     local help = stat { "--help" }
     assert.equal(0, help.status)
-    assert.matches("^What does a command, a process", help.out)
+    assert.matches("^What does a command, process", help.out)
     assert.matches("%-I, %-%-interval", help.out)
   end)
 
