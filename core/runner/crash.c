@@ -141,14 +141,18 @@ static void await_end(void)
     while (got > 0 || (got < 0 && errno == EINTR));
 }
 
+/* Threads may crash together: one tells, the others wait, and die with it. */
 static void on_crash(int number, siginfo_t *info, void *context)
 {
     static int is_told;
     int errnum = errno, is_sent = info->si_code <= 0;
-    if (!is_sent && answered && getpid() == runner && !__atomic_exchange_n(&is_told, 1, __ATOMIC_ACQ_REL)) {
+    if (!is_sent && answered && getpid() == runner) {
+        while (__atomic_exchange_n(&is_told, 1, __ATOMIC_ACQ_REL))
+            pause();
         tell(number, info, place_of(context));
         await_end();
     }
+    signal(number, SIG_DFL);
     if (is_sent)                               /* by somebody, not by an instruction that is met again */
         raise(number);
     errno = errnum;
@@ -168,7 +172,7 @@ void crash_watch(int fd)
     crash_take_stack();
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
         struct sigaction action = { .sa_sigaction = on_crash,
-                                    .sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND) };
+                                    .sa_flags = SA_SIGINFO | SA_ONSTACK };
         sigaction(crashes[i], &action, NULL);
     }
 }
