@@ -126,6 +126,21 @@ static void abandon(struct answer *answer)
     team_close_counters();
 }
 
+/* What becomes of us when pmclua dies. A kernel may do anything with a signal that can be caught. One that does not
+ * run may be stopped: it goes on, finds the connection closed and ends in order. */
+static void set_death_signal(const struct kernel *kernel, int is_running)
+{
+    if (kernel->library[0])
+        prctl(PR_SET_PDEATHSIG, is_running ? SIGKILL : SIGCONT);
+}
+
+/* We may be stopped as soon as the last answer is out: what becomes of us is settled before. */
+static int send_last(const struct kernel *kernel, int fd, struct answer *answer)
+{
+    set_death_signal(kernel, 0);
+    return answer_send(fd, answer);
+}
+
 static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
                   struct answer *answer)
 {
@@ -155,14 +170,15 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         int misses = misses_threads(kernel);
         if (misses) {
             refuse_missed(answer);
-            return answer_send(fd, answer);
+            return send_last(kernel, fd, answer);
         }
         if (counted < 0)
             answer_not_counted(answer, -counted);
         goes_on = counted != -EUCLEAN && !(counted < 0 && run->stop_at_failure) && !channel_has_message();
         if (counted == -EUCLEAN)
             abandon(answer);
-        result = answer_send(fd, answer);
+        int is_last = !goes_on || i + 1 == run->repetitions;
+        result = is_last ? send_last(kernel, fd, answer) : answer_send(fd, answer);
     }
     return result;
 }
@@ -220,14 +236,6 @@ static void become_kernels(const struct kernel *kernel, int fd)
     crash_watch(fd);
 }
 
-/* What becomes of us when pmclua dies. A kernel may do anything with a signal that can be caught. One that does not
- * run may be stopped: it goes on, finds the connection closed and ends in order. */
-static void set_death_signal(const struct kernel *kernel, int is_running)
-{
-    if (kernel->library[0])
-        prctl(PR_SET_PDEATHSIG, is_running ? SIGKILL : SIGCONT);
-}
-
 void kernel_end_descendants(void)
 {
     if (has_run)
@@ -244,9 +252,8 @@ int kernel_run(struct kernel *kernel, const struct event_set *set, const struct 
     int result = prepare(kernel, set, run, &answer);
     crash_answers(0);
     answer.result.threads = result == 0 ? (uint32_t)kernel->team->count : 0;
-    result = result < 0 || run->repetitions == 0 ? answer_send(fd, &answer)
+    result = result < 0 || run->repetitions == 0 ? send_last(kernel, fd, &answer)
                                                  : repeat(kernel, set, run, fd, &answer);
     answer_free(&answer);
-    set_death_signal(kernel, 0);
     return result;
 }
