@@ -11,7 +11,7 @@ describe("in the lab, the doctor", function()
     local core
     for _, one in ipairs(found.pmus) do core = one.kind == "core" and one or core end
     assert.same({ 6, { "cycles" } }, { core.counters.any, core.counters.own })
-    assert.match("6 counters, and one for cycles alone", tostring(found))
+    assert.match("6 counters, and one for cycles only", tostring(found))
     assert.is_true(found.can_count)
   end)
 
