@@ -140,7 +140,8 @@ describe("in the lab, while another process holds all counters", function()
     local some = follow(calls .. "; " .. script .. "; " .. calls)
     assert.equal(2 * CALLS, some[1].calls)
     assert.is_true(some.ran < 1)
-    assert.matches("another user of the PMU had its counters.*calls%s+meanwhile%s+were%s+not%s+seen", some:report())
+    assert.matches("another user of the PMU had its counters.*calls%s+meanwhile%s+were%s+not%s+seen",
+      some:report())
   end)
 end)
 
