@@ -86,7 +86,9 @@ function M.prune(options)
   if not options or not (options.keep or options.older_than) then
     error("prune needs keep or older_than", 2)
   end
-  local removed, limit = {}, os.time() - (options.older_than or 0)
+  -- time(2) can lag behind a file's fine-grained time by a tick (Linux 6.13 on): without an age every file counts.
+  local limit = options.older_than and os.time() - options.older_than or math.huge
+  local removed = {}
   for i, entry in ipairs(M.list()) do
     if i > (options.keep or 0) and entry.modified <= limit and remove_idle(entry.path) then
       removed[#removed + 1] = entry
