@@ -174,6 +174,9 @@ function M.events(declaration, wrong)
     if item.formula.events then add_for_named(declaration, have, item.formula)
     else add_for_own(declaration, have, item, wrong) end
   end
+  if require("pmclua.event.perf_metrics").lack_slots(declaration.events) then
+    add_spec(declaration, have, "slots")
+  end
   bind_sums(declaration)
 end
 

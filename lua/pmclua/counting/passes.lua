@@ -1,9 +1,12 @@
 --- passes.lua: any list of events packed into passes: what opens and is on the PMU together is found by
 --- trying it here, not by rules about PMUs.
 --
--- In a plan of several passes the first cycles and instructions repeat in each, as anchors; software
--- and other events that take no counter ride along in every pass. Nothing is multiplexed, unless asked.
+-- In a plan of several passes slots, cycles and instructions repeat in each, as anchors; software and other
+-- events that take no counter ride along in every pass. The events of a metric share a pass where they fit one.
+-- Nothing is multiplexed, unless asked.
 
+local packing = require "pmclua.counting.packing"
+local perf_metrics = require "pmclua.event.perf_metrics"
 local probe_kind = require "pmclua.event.probe_kind"
 local try = require "pmclua.event.try"
 
@@ -17,12 +20,6 @@ local NO_COUNTER = { msr = true, software = true, tracepoint = true }
 function passes.takes_no_counter(event)
   return event.attr.type == SOFTWARE or event.attr.type == TRACEPOINT or NO_COUNTER[event.pmu]
     or probe_kind.of(event) ~= nil
-end
-
---- Generic cycles and instructions: what passes are compared by.
-local function is_anchor(event)
-  -- Above the lower half: which kind of core of a hybrid CPU.
-  return event.attr.type == 0 and tonumber(event.attr.config or 0) % 2 ^ 32 <= 1
 end
 
 -- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
@@ -42,9 +39,18 @@ end
 ---@param events pmclua.Event[]
 ---@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
 function passes.try_each(events, target)
-  local usable = {}
+  local usable, tried_at = {}, {}
+  perf_metrics.tie(events)
+  -- A leader may stand behind those that it leads.
+  local function trial(i)
+    local event = events[i]
+    if event.leader and not tried_at[event.leader] then trial(event.leader) end
+    tried_at[i] = tried_at[i] or try_on(event, target, events[event.leader])
+    event.opened = tried_at[i].attr
+    return tried_at[i]
+  end
   for i, event in ipairs(events) do
-    local tried = try_on(event, target, events[event.leader])
+    local tried = trial(i)
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
     if event.cpus and target and target.excess then event.note = target:excess(event) or event.note end
@@ -62,40 +68,13 @@ local function items_of(events, usable)
   for _, index in ipairs(usable) do
     local leader = leader_of(events, index)
     if of_leader[leader] then
-      table.insert(of_leader[leader], index)
+      table.insert(of_leader[leader], index == leader and 1 or #of_leader[leader] + 1, index)
     else
       items[#items + 1] = { index, weak = events[leader].weak }
       of_leader[leader] = items[#items]
     end
   end
   return items
-end
-
-local function first_anchors(events, usable)
-  local anchors, seen = {}, {}
-  for _, index in ipairs(usable) do
-    local config = is_anchor(events[index]) and tonumber(events[index].attr.config or 0)
-    if config and not seen[config] and not events[index].attr.exclude_user then
-      seen[config] = true
-      anchors[#anchors + 1] = index
-    end
-  end
-  return anchors
-end
-
-local function contains(list, item)
-  for _, other in ipairs(list) do
-    if other == item then return true end
-  end
-  return false
-end
-
-local function append(list, items)
-  local longer = { unpack(list) }
-  for _, item in ipairs(items) do
-    if not contains(longer, item) then longer[#longer + 1] = item end
-  end
-  return longer
 end
 
 local function group_of(events, indices, inherit)
@@ -116,6 +95,7 @@ end
 local function group_key(events, index)
   local event, leader = events[index], leader_of(events, index)
   if event.is_lone_probe then return "probes" end
+  if event.is_apart then return leader end
   local attr = events[leader].attr or event.attr
   if event.cpus or attr.pinned or attr.exclusive then return leader end
   local of_kind = event.core_cpus and event or events[leader]
@@ -187,23 +167,6 @@ local function fits(events, indices)
   return try.groups(lists)
 end
 
---- First fit: into the first pass that holds it, else a new one, which begins with `start`. False: it fits
---- nowhere.
-local function place(events, packed, item, start)
-  for i, indices in ipairs(packed) do
-    local longer = append(indices, item)
-    if fits(events, longer) then
-      packed[i] = longer
-      return true
-    end
-  end
-  local fresh = append(start, item)
-  if not fits(events, fresh) then fresh = append({}, item) end
-  if not fits(events, fresh) then return false end
-  packed[#packed + 1] = fresh
-  return true
-end
-
 local KEPT_OFF = "it opens but is never on the PMU: something else is using the counters it needs; stop "
   .. "that, or count fewer events at once"
 local GROUP_KEPT_OFF = "its group opens but is never on the PMU: it does not fit, or something else is using "
@@ -225,19 +188,56 @@ local function note_apart(event)
   event.note = event.note and event.note .. ", " .. APART or APART
 end
 
---- Packs items into passes; a weak group that does not fit is taken apart.
-local function pack(events, items, start)
-  local packed = {}
+-- An item by itself; a weak group that does not fit is taken apart.
+local function place_item(events, packer, item)
+  if packer:place(item) then return end
+  for _, index in ipairs(item.weak and item or {}) do
+    note_apart(events[index])
+    if not packer:place { index } then refuse(events, { index }) end
+  end
+  if not item.weak then refuse(events, item) end
+end
+
+-- The items that the events of a bundle are in.
+local function items_of_bundle(items, bundle)
+  local list = {}
   for _, item in ipairs(items) do
-    if not place(events, packed, item, start) then
-      for _, index in ipairs(item.weak and item or {}) do
-        note_apart(events[index])
-        if not place(events, packed, { index }, start) then refuse(events, { index }) end
+    for _, index in ipairs(item) do
+      if packing.contains(bundle, index) then
+        list[#list + 1] = item
+        break
       end
-      if not item.weak then refuse(events, item) end
     end
   end
-  return packed
+  return list
+end
+
+-- An item that is in no pass yet; the anchors are in each.
+local function place_missing(events, packer, item)
+  local is_anchor = #item == 1 and packing.contains(packer.anchors, item[1])
+  if not is_anchor and not packer:has(item[#item]) then place_item(events, packer, item) end
+end
+
+-- Where a bundle does not fit one pass, its items go into as few as they find.
+local function place_bundle(events, packer, list, is_apart)
+  local whole = {}
+  for _, item in ipairs(list) do whole = packing.append(whole, item) end
+  if not is_apart and #whole > 1 and packer:place(whole) then return end
+  for _, item in ipairs(list) do place_missing(events, packer, item) end
+end
+
+--- Packs bundles, then the items that are in no pass yet.
+local function pack(events, items, anchors, bundles)
+  local packer = packing.new(function(indices) return (fits(events, indices)) end, anchors)
+  for _, bundle in ipairs(bundles or {}) do
+    place_bundle(events, packer, items_of_bundle(items, bundle), bundle.apart)
+  end
+  for _, item in ipairs(items) do place_missing(events, packer, item) end
+  -- Where nothing fits beside the anchors, they are in no pass yet.
+  for _, anchor in ipairs(anchors) do
+    if not packer:has(anchor) then packer:place { anchor } end
+  end
+  return packer.passes
 end
 
 -- Riders take no counter; but what stands in a {group} with events that do stays with them.
@@ -280,6 +280,19 @@ end
 ---@field groups pmclua.PerfGroup[]
 ---@field events integer[] of all groups
 
+---@class pmclua.Bundle: indices of events that belong into one pass
+---@field apart? boolean they must not be in one perf group, as their table says
+
+-- Marks the events that are in bundles which must not be one group, and in no other bundle.
+local function set_apart(events, bundles)
+  for _, bundle in ipairs(bundles) do
+    for _, index in ipairs(bundle.apart and bundle or {}) do events[index].is_apart = true end
+  end
+  for _, bundle in ipairs(bundles) do
+    for _, index in ipairs(bundle.apart and {} or bundle) do events[index].is_apart = nil end
+  end
+end
+
 local function leave_children_out(groups)
   for _, group in ipairs(groups) do
     for _, attr in ipairs(group.attrs) do attr.inherit = 0 end
@@ -314,8 +327,8 @@ end
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
 ---@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
----@param options? { inherit?: boolean, in_runner?: boolean } inherit: false: without threads and children that
----   start later; in_runner: the runner opens them all
+---@param options? { inherit?: boolean, in_runner?: boolean, bundles?: pmclua.Bundle[] } inherit: false: without
+---   threads and children that start later; in_runner: the runner opens them all; bundles: the events of metrics
 ---@return pmclua.Pass[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
 function passes.plan(events, mode, target, options)
@@ -323,6 +336,7 @@ function passes.plan(events, mode, target, options)
   local usable = passes.try_each(events, target)
   local has_children = options.inherit ~= false and not (target and target.inherits == false)
   if has_children then set_probes_apart(events, usable, target, options.in_runner) end
+  if options.bundles then set_apart(events, options.bundles) end
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}
@@ -331,20 +345,12 @@ function passes.plan(events, mode, target, options)
     list = multiplexed(events, items, riders)
   else
     if #packed > 1 then
-      anchors = first_anchors(events, counted)
-      local rest = {}
-      for _, item in ipairs(items) do
-        if #item > 1 or not contains(anchors, item[1]) then rest[#rest + 1] = item end
-      end
-      packed = pack(events, rest, anchors)
-      -- Where nothing fits beside the anchors, they are in no pass yet.
-      local placed = {}
-      for _, indices in ipairs(packed) do placed = append(placed, indices) end
-      for _, anchor in ipairs(anchors) do
-        if not contains(placed, anchor) then place(events, packed, { anchor }, {}) end
-      end
+      anchors = require("pmclua.counting.anchors").of(events, counted)
+      packed = pack(events, items, anchors, options.bundles)
     end
-    for i, indices in ipairs(packed) do list[i] = { groups = groups_of(events, append(indices, riders)) } end
+    for i, indices in ipairs(packed) do
+      list[i] = { groups = groups_of(events, packing.append(indices, riders)) }
+    end
     list[1] = list[1] or { groups = groups_of(events, riders) }
   end
   for _, pass in ipairs(list) do

@@ -67,6 +67,27 @@ function M.most_repetitions(declaration)
   return rule and require("pmclua.verdict.stop").most(rule) or declaration.repetitions
 end
 
+-- The events of each metric, through metrics that it names, as indices: they belong into one pass.
+local function bundles_of(declaration)
+  local index_of, metrics, bundles = {}, {}, {}
+  for index, event in ipairs(declaration.events) do index_of[event.field] = index end
+  for _, metric in ipairs(declaration.metrics) do metrics[metric.name] = metric end
+  local function collect(metric, bundle, seen)
+    for _, name in ipairs(metric.needs) do
+      if not seen[name] then
+        seen[name] = true
+        if index_of[name] then bundle[#bundle + 1] = index_of[name]
+        elseif metrics[name] then collect(metrics[name], bundle, seen) end
+      end
+    end
+    return bundle
+  end
+  for i, metric in ipairs(declaration.metrics) do
+    bundles[i] = collect(metric, { apart = metric.apart }, {})
+  end
+  return bundles
+end
+
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Plan
@@ -74,7 +95,8 @@ function M.make(declaration)
   if declaration.target then declaration.target:check() end
   local list, anchors = passes.plan(declaration.events, declaration.passes,
     declaration.target or declaration.regions,
-    { inherit = declaration.inherit, in_runner = is_in_runner(declaration) })
+    { inherit = declaration.inherit, in_runner = is_in_runner(declaration),
+      bundles = bundles_of(declaration) })
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end

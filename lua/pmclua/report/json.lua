@@ -45,8 +45,9 @@ local function event_entry(event)
     status = event.status or "counted", why = or_null(event.why), note = or_null(event.note) }
 end
 
-local function metric_entry(metric)
-  return { name = metric.name, formula = metric.formula, unit = metric.unit }
+local function metric_entry(result, metric)
+  return { name = metric.name, formula = metric.formula, unit = metric.unit,
+    passes = or_null(require("pmclua.result.across").passes(result, metric)) }
 end
 
 -- ---- cells -----------------------------------------------------------------------------------------------
@@ -205,7 +206,8 @@ function M.write(result, put)
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
     events = map(result.events, event_entry),
-    metrics = map(result.metrics, metric_entry), cells = lazy_cells(result),
+    metrics = map(result.metrics, function(metric) return metric_entry(result, metric) end),
+    cells = lazy_cells(result),
     comparisons = comparisons_of(result), warnings = map(result:warnings(), warning_entry),
   }, { order = ORDER, indent = 1 })
   put("\n")

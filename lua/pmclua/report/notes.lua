@@ -66,6 +66,25 @@ end
 
 local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
 
+-- Which metrics pair runs of different passes, and how well the passes agree.
+local function across_passes(result, list)
+  if #result.header.pass_events < 2 or #result.metrics == 0 then return end
+  local across, one, apart = require "pmclua.result.across", {}, {}
+  for _, metric in ipairs(result.metrics) do
+    local passes = across.passes(result, metric)
+    if passes == 1 then one[#one + 1] = text.safe(metric.name)
+    elseif passes then apart[#apart + 1] = ("%s (%d passes)"):format(text.safe(metric.name), passes) end
+  end
+  if #one > 0 then add(list, "metrics of one pass: " .. text.list(one)) end
+  if #apart == 0 then return end
+  local agree = {}
+  for i, anchor in ipairs(across.anchors(result)) do
+    agree[i] = ("%s within %s"):format(text.safe(anchor.name), text.percent(anchor.spread))
+  end
+  add(list, "metrics across passes: " .. text.list(apart)
+    .. (#agree > 0 and ("; the passes agree in %s"):format(text.list(agree)) or ""))
+end
+
 -- What the compiler made of one copy of a C snippet, once for each that differs.
 local function machine_code(result, list)
   local seen = {}
@@ -231,6 +250,7 @@ function M.result(result)
   event_notes(result, list)
   failures(result, list)
   machine_code(result, list)
+  across_passes(result, list)
   warnings(result, list)
   ending(result, list)
   return list

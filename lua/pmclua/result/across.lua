@@ -1,0 +1,58 @@
+--- across.lua: which metrics of a result are of one pass, and which are computed across passes.
+--
+-- Invariant: a metric of one pass divides counts of the same runs. One across passes pairs runs of different
+-- passes by their repetition, and is as true as the passes did the same work, which the anchors show.
+
+local stats = require "pmclua.stats"
+local values = require "pmclua.result.values"
+
+local M = {}
+
+--- In how many passes the events of a metric were counted: 1 where one pass has them all; nil where an event is
+--- in none.
+---@param result pmclua.Result
+---@param metric { needs: string[] }
+---@return integer?
+function M.passes(result, metric)
+  local events, has, first, count = values.events_needed(result, metric), {}, {}, 0
+  for _, event in ipairs(events) do
+    if #event.passes == 0 then return nil end
+    for _, pass in ipairs(event.passes) do has[pass] = (has[pass] or 0) + 1 end
+  end
+  for _, events_there in pairs(has) do
+    if events_there == #events then return 1 end
+  end
+  for _, event in ipairs(events) do
+    if not first[event.passes[1]] then first[event.passes[1]], count = true, count + 1 end
+  end
+  return count > 0 and count or 1
+end
+
+-- How far the medians of an event in different passes of a cell are apart, as a share of the least.
+local function spread_in(cell, event)
+  local least, most
+  for _, pass in ipairs(event.passes) do
+    local median = stats.median(values.of_pass(cell, event, pass))
+    if median then least, most = math.min(least or median, median), math.max(most or median, median) end
+  end
+  return least and least > 0 and (most - least) / least or nil
+end
+
+--- What shows that the passes did the same work: each event that is in all of them, and how far its medians are
+--- apart, as a share, in the cell in which they are farthest.
+---@param result pmclua.Result
+---@return { name: string, spread: number }[]
+function M.anchors(result)
+  local list = {}
+  for _, index in ipairs(result.header.anchors or {}) do
+    local event, most = result.events[index], nil
+    for cell in result:cells() do
+      local spread = event and spread_in(cell, event)
+      if spread then most = math.max(most or 0, spread) end
+    end
+    if most then list[#list + 1] = { name = event.name, spread = most } end
+  end
+  return list
+end
+
+return M
