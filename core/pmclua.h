@@ -211,6 +211,7 @@ enum pmclua_field {
     PMCLUA_F_NODE,             /* u64: memory from this NUMA node alone */
     PMCLUA_F_STOP_AT_FAILURE,  /* u64 1: a repetition that does not end well is the last */
     PMCLUA_F_INHERIT,          /* u64 1: a kernel starts threads: nothing that they would be missed in */
+    PMCLUA_F_TAKE,             /* u64 of PMCLUA_TAKE_*: what is to be read from Linux's accounts */
     PMCLUA_F_LAST              /* one past the last */
 };
 
@@ -269,6 +270,15 @@ struct pmclua_drop {
     char name[16];                         /* as ps shows it */
 };
 
+/* What is read from Linux's accounts of a repetition where it is asked for. */
+enum { PMCLUA_TAKE_TIMES = 1, PMCLUA_TAKE_IO = 2 };
+
+/* Bytes from and to storage; bytes of all system calls that read and write, and how many such calls there were. Of a
+ * command with the children that it waited for. */
+struct pmclua_io {
+    uint64_t read_bytes, write_bytes, read_chars, write_chars, read_calls, write_calls;
+};
+
 /* One repetition as the runner saw it. Followed in the same message by
  *   reading_u64s u64   for each thread, for each group: enabled ns, running ns, values (differences)
  *   region_u64s u64    a struct pmclua_regions and what follows it; none where no regions were asked for
@@ -282,6 +292,11 @@ struct pmclua_result {
     uint64_t user_ns, system_ns;
     uint64_t max_rss_bytes;    /* 0: not known: of kernels, and of commands below the runner's own */
     uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
+    uint64_t taken;            /* PMCLUA_TAKE_*: which of the following were read; the others are 0 */
+    /* Of a command's first thread, and of a kernel's threads together: on a CPU, runnable and waiting for one, neither.
+     * Their sum is the wall time of the thread, or of all of them. */
+    uint64_t on_cpu_ns, wait_ns, off_cpu_ns;
+    struct pmclua_io io;
     int32_t  outcome, exit_code, signal, errnum;
     uint32_t stage;            /* enum pmclua_stage, where it was not started */
     uint32_t threads, reading_u64s;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/padding.h"
+#include "accounts.h"
 #include "child.h"
 #include "command.h"
 #include "descriptors.h"
@@ -30,24 +31,35 @@ static void take_status(struct pmclua_result *result, int status)
 }
 
 /* Waits for the child: 0, or -errno: how it ended is not known. With a time limit it stays a zombie until
- * the limit is disarmed, so that the limit never strikes a stranger who got its pid. */
-static int wait_for(int pid, uint64_t timeout_ns, int *status, struct rusage *usage, uint64_t *end_ns)
+ * the limit is disarmed, so that the limit never strikes a stranger who got its pid; where its accounts are asked
+ * for, until they are read. */
+static int wait_for(int pid, const struct run *run, int *status, struct rusage *usage, uint64_t *end_ns,
+                    struct account *after)
 {
-    int got;
+    int got, stays = run->timeout_ns > 0 || run->take;
     siginfo_t info;
-    if (timeout_ns > 0) {
+    if (stays) {
         while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
             ;
         *end_ns = pmclua_now_ns();
         child_disarm();
+        account_read(pid, run->take, after);
     }
     do
         got = wait4(pid, status, 0, usage);
     while (got < 0 && errno == EINTR);
     int result = got < 0 ? -errno : 0;
-    if (timeout_ns == 0)
+    if (!stays)
         *end_ns = pmclua_now_ns();
     return result;
+}
+
+/* What the gate costs the child is ours: a call that reads a byte. */
+static void add_account(struct pmclua_result *result, struct account *before, const struct account *after)
+{
+    before->io.read_chars++;
+    before->io.read_calls++;
+    account_add(result, before, after, result->wall_ns);
 }
 
 static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
@@ -57,12 +69,14 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     struct rusage usage;
     uint64_t end_ns;
     int status;
+    struct account account = { 0 }, after = { 0 };
     child_watch(own_group ? -held->pid : held->pid);
     child_limit(run->timeout_ns);
+    account_read(held->pid, run->take, &account);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
     streams_follow(streams, held->pid, drops);
-    int waited = wait_for(held->pid, run->timeout_ns, &status, &usage, &end_ns);
+    int waited = wait_for(held->pid, run, &status, &usage, &end_ns, &after);
     child_watch(0);
     if (child_hit_limit())
         child_end_descendants();
@@ -72,6 +86,7 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
         return;
     }
     take_status(result, status);
+    add_account(result, &account, &after);
     struct rusage before = launch_counts_before(held);
     answer_usage(answer, &before, &usage);
     result->max_rss_bytes = memory_peak(&usage);

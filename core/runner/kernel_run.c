@@ -57,15 +57,19 @@ static void measure_step(struct team_thread *thread, void *argument)
         ready = memory_cool(call->run->cold_bytes);
     if (thread->team->count > 1)
         team_barrier(thread);
+    account_of_self(call->run->take, &thread->account_before);
     guard_begin(&thread->guard, &counters->starts);
     /* Once for nothing: the way to the counters is then as warm before the call as after it. */
     counters_read(counters, counters->before);
+    account_stamp(call->run->take, &thread->account_before);
     thread->start_ns = pmclua_now_ns();
     int result = pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, run, state,
                                        iterations, counters->before, counters->after);
     thread->end_ns = pmclua_now_ns();
+    account_stamp(call->run->take, &thread->account_after);
     guard_look(&thread->guard, &counters->starts);
     kernel_end_if_forked();
+    account_of_self(call->run->take, &thread->account_after);
     if (is_pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
     thread->errnum = ready < 0 ? -ready : -result;
@@ -82,6 +86,18 @@ static void take_times(struct pmclua_result *result, const struct team *team)
     }
     result->start_ns = start;
     result->wall_ns = end - start;
+}
+
+/* Of all threads; nothing where it is not known of one. */
+static void take_accounts(struct pmclua_result *result, const struct team *team)
+{
+    uint64_t all = UINT64_MAX;
+    for (int i = 0; i < team->count; i++) {
+        const struct team_thread *thread = &team->thread[i];
+        account_add(result, &thread->account_before, &thread->account_after, thread->end_ns - thread->start_ns);
+        all &= result->taken;
+    }
+    result->taken = all;
 }
 
 static int take_counts(struct answer *answer, struct team *team, const struct event_set *set,
@@ -162,6 +178,7 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         getrusage(RUSAGE_SELF, &after);
         crash_answers(0);
         take_times(&answer->result, kernel->team);
+        take_accounts(&answer->result, kernel->team);
         answer_usage(answer, &before, &after);
         uint64_t switches = guard_switches(&switched, &after);
         if (switches > 0)

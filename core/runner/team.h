@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "accounts.h"
 #include "guard.h"
 
 /* One thread of a team, its open counters and what its last step measured. */
@@ -18,6 +19,7 @@ struct team_thread {
     int errnum;                            /* of its last step; 0: fine */
     struct pmclua_failure failure;         /* when counters could not be opened */
     uint64_t start_ns, end_ns;
+    struct account account_before, account_after;
     struct guard guard;                    /* of its counters */
 };
 

@@ -384,7 +384,7 @@ core.private_fill_attr, core.private_attr_table = fill_attr, attr_table
 core.private_failure_table = failure_table
 
 local ROOMS = {
-  runner = { "OUTPUT", "message", "runner" },
+  runner = { "OUTPUT", "message", "runner", "take" },
   host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
     "interrupts", "is_terminal", "listing_next", "make_temporary", "mkdir", "now_ns", "pause", "pid",
     "check_cpus", "pin", "real_path", "rename", "signature", "stat", "tid", "uid",

@@ -27,6 +27,17 @@ for _, name in ipairs { "memory", "file", "definition", "target", "cpu", "groups
   REGION_STAGES[C["PMCLUA_STAGE_REGION_" .. name:upper()]] = name
 end
 
+local TAKE = { times = C.PMCLUA_TAKE_TIMES, io = C.PMCLUA_TAKE_IO }
+
+--- What a run is asked to take from Linux's accounts, as the number of its field "take".
+---@param accounts table<"times"|"io", true>
+---@return integer
+function M.take(accounts)
+  local flags = 0
+  for name in pairs(accounts) do flags = flags + TAKE[name] end
+  return flags
+end
+
 --- The exit status of a runner that lost its connection.
 M.CUT_OFF = C.PMCLUA_CUT_OFF
 
@@ -119,6 +130,8 @@ local function result_table(result)
   local readings, raw = {}, C.pmclua_result_readings(result)
   for i = 1, result.reading_u64s do readings[i] = exact(raw[i - 1]) end
   local text = C.pmclua_result_text(result)
+  local has_times = bit.band(result.taken, C.PMCLUA_TAKE_TIMES) ~= 0
+  local io = bit.band(result.taken, C.PMCLUA_TAKE_IO) ~= 0 and result.io
   local outcome = OUTCOMES[result.outcome]
   return {
     outcome = outcome, exit = result.exit_code, signal = result.signal, errnum = result.errnum,
@@ -129,6 +142,12 @@ local function result_table(result)
     minor_faults = exact(result.minor_faults), major_faults = exact(result.major_faults),
     voluntary_switches = exact(result.voluntary_switches),
     involuntary_switches = exact(result.involuntary_switches),
+    on_cpu_ns = has_times and exact(result.on_cpu_ns) or nil,
+    wait_ns = has_times and exact(result.wait_ns) or nil,
+    off_cpu_ns = has_times and exact(result.off_cpu_ns) or nil,
+    read_bytes = io and exact(io.read_bytes) or nil, write_bytes = io and exact(io.write_bytes) or nil,
+    read_chars = io and exact(io.read_chars) or nil, write_chars = io and exact(io.write_chars) or nil,
+    read_calls = io and exact(io.read_calls) or nil, write_calls = io and exact(io.write_calls) or nil,
     sequence = tonumber(result.sequence), threads = result.threads, readings = readings,
     method = core.private_method(result.method),
     left = result.left > 0 and { count = result.left, pid = result.first_left.pid,

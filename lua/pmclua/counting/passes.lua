@@ -263,12 +263,15 @@ local function multiplexed(events, items, riders)
   return { { groups = groups } }
 end
 
-local function list_events(pass)
+-- Those that are taken from Linux's accounts come last: in every pass, as others that need no counter.
+local function list_events(pass, events)
   pass.events = {}
   for _, group in ipairs(pass.groups) do
     for _, index in ipairs(group.events) do pass.events[#pass.events + 1] = index end
   end
-  return pass
+  for index, event in ipairs(events) do
+    if event.take then pass.events[#pass.events + 1] = index end
+  end
 end
 
 ---@class pmclua.PerfGroup
@@ -278,7 +281,7 @@ end
 
 ---@class pmclua.Pass
 ---@field groups pmclua.PerfGroup[]
----@field events integer[] of all groups
+---@field events integer[] of all groups, and what is taken from Linux's accounts
 
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
@@ -354,7 +357,7 @@ function passes.plan(events, mode, target, options)
     list[1] = list[1] or { groups = groups_of(events, riders) }
   end
   for _, pass in ipairs(list) do
-    list_events(pass)
+    list_events(pass, events)
     if options.inherit == false then leave_children_out(pass.groups) end
   end
   return list, anchors

@@ -173,7 +173,9 @@ local function notes_of(event)
     if condition then notes[#notes + 1] = format:format(...) end
   end
   note(event.unit ~= "" and event.attr, "a count of 1 is %s %s", ("%.6g"):format(event.scale), event.unit)
-  note(event.tool, "in %s; taken from the record, costs nothing", event.unit)
+  note(event.tool and not event.take, "in %s; taken from the record, costs nothing", event.unit)
+  note(event.take, "in %s; taken from /proc before and after, outside of what is timed",
+    event.unit == "" and "calls" or event.unit)
   note(not event.verified, "unverified: nothing confirms that the PMU has this code; if not, this "
     .. "event reads 0, so a 0 is not reported as a count")
   note(event.cpus, "counts all tasks together on CPUs %s", event.cpus or "")

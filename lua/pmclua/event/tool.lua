@@ -1,4 +1,4 @@
---- tool.lua: events that need no counter because the record of a repetition has them anyway.
+--- tool.lua: events that need no counter: the record of a repetition has them anyway, or Linux keeps an account.
 --
 -- Linux counts the CPU time of a task to the nanosecond, but which part of it was in user space it samples
 -- at each tick: CONFIG_TICK_CPU_ACCOUNTING, and the others where no CPU is in nohz_full (cputime_adjust in
@@ -6,7 +6,8 @@
 
 local M = {}
 
---- name, field of the record, unit, what it is; whether it is sampled.
+--- name, field of the record, unit, what it is; whether it is sampled; from which of Linux's accounts it is taken where
+-- it is asked for (host/accounts.lua). The record has such an event among its counts.
 M.events = {
   { "duration_time", "wall_ns", "ns", "time from start to end" },
   { "user_time", "user_ns", "ns", "CPU time in user space, sampled at each tick", true },
@@ -17,6 +18,16 @@ M.events = {
   { "ru_majflt", "major_faults", "", "page faults that read from disk, from getrusage" },
   { "ru_nvcsw", "voluntary_switches", "", "context switches by waiting, from getrusage" },
   { "ru_nivcsw", "involuntary_switches", "", "context switches by the scheduler, from getrusage" },
+  -- duration_time is the sum of the first three, of a command's first thread.
+  { "on_cpu_time", "on_cpu_ns", "ns", "time of the first thread on a CPU (schedstat)", false, "times" },
+  { "wait_time", "wait_ns", "ns", "time the first thread waited for a CPU (schedstat)", false, "times" },
+  { "off_cpu_time", "off_cpu_ns", "ns", "time the first thread was off CPU (schedstat)", false, "times" },
+  { "read_bytes", "read_bytes", "bytes", "bytes that were read from storage", false, "io" },
+  { "write_bytes", "write_bytes", "bytes", "bytes to be written to storage", false, "io" },
+  { "read_chars", "read_chars", "bytes", "bytes read by system calls, from pipes too", false, "io" },
+  { "write_chars", "write_chars", "bytes", "bytes that system calls wrote", false, "io" },
+  { "read_calls", "read_calls", "", "system calls that read, as pread64", false, "io" },
+  { "write_calls", "write_calls", "", "system calls that write, as pwrite64", false, "io" },
 }
 
 --- The tool event of that name.
@@ -25,7 +36,7 @@ M.events = {
 function M.find(name)
   for _, row in ipairs(M.events) do
     if row[1] == name then
-      return { source = "tool", tool = row[2], unit = row[3],
+      return { source = "tool", tool = row[2], unit = row[3], take = row[6],
         grain_ns = row[5] and require("pmclua.core").tick_ns() or nil }
     end
   end
@@ -38,6 +49,26 @@ local SAMPLED = "Linux checks every %s whether a program is in user space, and b
 ---@return string?
 function M.note(event)
   return event.grain_ns and SAMPLED:format(require("pmclua.base.text").time(event.grain_ns))
+end
+
+--- The account that a field of the record is taken from; nil: the record has it anyway.
+---@param field string
+---@return "times"|"io"|nil
+function M.account_of(field)
+  for _, row in ipairs(M.events) do
+    if row[2] == field then return row[6] end
+  end
+end
+
+--- The accounts that a list of events needs.
+---@param events pmclua.Event[]
+---@return table<string, true>
+function M.accounts_of(events)
+  local accounts = {}
+  for _, event in ipairs(events) do
+    if event.take then accounts[event.take] = true end
+  end
+  return accounts
 end
 
 --- The name of the tool event that is read from a field of the record.

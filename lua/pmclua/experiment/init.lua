@@ -232,6 +232,7 @@ local function run_plan(declaration, plan, session, into, options)
   core.catch_interrupts(caught)
   progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
+    waits = run.waits.of,
     cut_off = run.cut_off, resumed = plan.remark }
 end
 
@@ -245,7 +246,7 @@ local function conclude(declaration, into, ended)
   result.remarks = require("pmclua.experiment.factor_use").remarks(declaration)
   if ended.resumed then table.insert(result.remarks, ended.resumed) end
   for _, remark in ipairs(ended.remarks) do table.insert(result.remarks, remark) end
-  result.cut_off = ended.cut_off
+  result.cut_off, result.waits = ended.cut_off, ended.waits
   result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()
   return result

@@ -9,6 +9,7 @@ local layout = require "pmclua.experiment.layout"
 local planner = require "pmclua.experiment.plan"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
+local waits = require "pmclua.experiment.waits"
 
 ---@class pmclua.Run
 ---@field declaration pmclua.Declaration
@@ -46,7 +47,7 @@ function run.new(declaration, plan, options)
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, plan), dropped = {}, unseen = {},
+    counter = new_counter(declaration, plan), waits = waits.new(declaration), dropped = {}, unseen = {},
     drops = {}, remarks = {} }, Run)
 end
 
@@ -127,7 +128,7 @@ local function job_of(self, cell, pass_number, iterations, its_layout)
   return {
     layout = its_layout,
     workload = instance_of(self, cell).id,
-    events = pass_number and set_of(self, pass_number),
+    events = pass_number and set_of(self, pass_number), take = self.waits:next(cell),
     iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
 end
@@ -220,6 +221,7 @@ local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
   note_drop(self, result, step.cell.workload)
+  self.waits:note(step, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   return records.new(step, result, pass, events, why), records.parts(step, result, pass, events)

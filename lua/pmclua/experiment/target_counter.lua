@@ -3,7 +3,10 @@
 -- The groups of a pass are opened on the whole target when the pass first runs, and count only while one of its
 -- repetitions runs.
 
+local accounts = require("pmclua.base.lazy").module "pmclua.host.accounts"
+local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local tool = require "pmclua.event.tool"
 local watch = require "pmclua.counting.target.watch"
 
 ---@class pmclua.TargetCounter
@@ -69,6 +72,22 @@ function M.count(opened, run)
   return result
 end
 
+-- Runs `fn` and adds to its result what Linux has on account of processes and threads meanwhile. A target
+-- that is no process or thread has no account.
+local function with_accounts(target, events, fn)
+  local which = tool.accounts_of(events)
+  if not next(which) then return fn() end
+  local ids = (target.kind == "process" or target.kind == "thread") and target.ids or {}
+  local before, start_ns = accounts.of(ids, which), core.now_ns()
+  local result = fn()
+  local wall_ns = core.now_ns() - start_ns
+  local used = accounts.difference(before, accounts.of(ids, which), wall_ns)
+  for _, event in ipairs(events) do
+    if event.take then result[event.tool] = used[event.tool] end
+  end
+  return result
+end
+
 --- Runs `fn`, which returns the result of one repetition, and adds what the target counted meanwhile.
 ---@param pass integer
 ---@param fn fun(): table result as a runner gives it
@@ -79,7 +98,7 @@ function TargetCounter:around(pass, fn)
   end
   return M.count(self.open[pass], function(begin)
     begin()
-    return fn()
+    return with_accounts(self.target, self.events, fn)
   end)
 end
 

@@ -81,6 +81,10 @@ return {
 
   { name = "cpus_utilised", formula = "task_clock / duration_time", unit = "CPUs", kind = "ratio",
     events = { "task-clock", "duration_time" }, meaning = "CPUs kept busy, on average" },
+  { name = "wait_share", formula = "wait_time / duration_time", unit = "%", kind = "ratio",
+    events = { "wait_time", "duration_time" }, meaning = "share of time waiting for a CPU" },
+  { name = "off_cpu_share", formula = "off_cpu_time / duration_time", unit = "%", kind = "ratio",
+    events = { "off_cpu_time", "duration_time" }, meaning = "share of time asleep or blocked" },
   { name = "system_share", formula = "system_time / (user_time + system_time)", unit = "%", kind = "ratio",
     events = { "user_time", "system_time" }, meaning = "share of CPU time spent in Linux" },
   per_second("context_switches_per_second", "context-switches", "context switches per second of wall time"),

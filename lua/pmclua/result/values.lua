@@ -6,12 +6,19 @@
 
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local reading = require "pmclua.counting.reading"
+local tool = require("pmclua.base.lazy").module "pmclua.event.tool"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
 
 local TARGET_NEVER_RAN = "the target never ran in that time"
 local NO_PEAK_MEMORY = "known only for commands, and only above the runner's own (about 2 MB)"
+local NO_ACCOUNT = {
+  times = "known only of commands, of kernels, and of processes and threads that are counted (-p, -t) "
+    .. "and have not ended meanwhile",
+  io = "known only of commands and of processes that are counted (-p) and have not ended meanwhile, "
+    .. "where /proc lets their io file be read",
+}
 
 -- ---- the counts of an event ------------------------------------------------------------------------
 
@@ -126,6 +133,8 @@ local function why_absent(cell, event, cause)
   if cause == "never-enabled" then
     return was_dropped(cell) and dropped.WHY or TARGET_NEVER_RAN
   end
+  local account = (not cause or cause == "no-reading") and event.tool and tool.account_of(event.tool)
+  if account then return NO_ACCOUNT[account] end
   local is_peak = event.tool == "max_rss_bytes" and (not cause or cause == "no-reading")
   return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end

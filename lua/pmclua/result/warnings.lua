@@ -108,6 +108,23 @@ local function anchors_of(result, cell)
   return anchors
 end
 
+-- How long a command waited for CPUs: by wait_time where that was counted, else as far as it was looked at.
+local function waited_of(result, cell)
+  if cell.kind ~= "command" then return nil end
+  local event = result.event_by_field.wait_time
+  local _, block = next(cell.columns.passes)
+  local counts = event and block and block.counts[event.index]
+  if not counts then return (result.waits or {})[cell.number] end
+  local waited = { waits = {}, walls = {} }
+  for i = 1, block.n do
+    if counts[i] and block.wall[i] then
+      table.insert(waited.waits, tonumber(counts[i]))
+      table.insert(waited.walls, tonumber(block.wall[i]))
+    end
+  end
+  return waited
+end
+
 local function cell_of(result, cell)
   local enabled_ns, cpu_ns = times_of(cell)
   local outcomes, regions = {}, result.header.regions
@@ -120,6 +137,7 @@ local function cell_of(result, cell)
     margin = names.margin(result, "default"), exits = cell.exits, outcomes = outcomes,
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    waited = waited_of(result, cell),
     in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
     repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }

@@ -15,11 +15,12 @@ local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
 local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
+local FEW_WAITS, WAIT_NS = 3, 50e3  -- repetitions looked at; a shorter wait is what any wake-up takes
 local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
----   "kept_off"|"snippet"
+---   "kept_off"|"snippet"|"waited"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -46,6 +47,8 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field iteration_ns? number median wall time of an iteration of a kernel
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
+---@field waited? { waits: number[], walls: number[] } of a command's repetitions: ns that it was runnable and waited
+---   for a CPU, and ns that it took
 ---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
 ---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
@@ -244,6 +247,22 @@ function checks.kept_off(cell)
     "stop that (another perf, an NMI watchdog), or count fewer events at once"
 end
 
+-- Of all time together: one long wait is noise as well as many short ones.
+function checks.waited(cell)
+  local waited, margin = cell.waited, cell.margin or 0.01
+  if not waited or #waited.waits < FEW_WAITS then return end
+  local wait_ns, wall_ns, over = 0, 0, 0
+  for i, wait in ipairs(waited.waits) do
+    wait_ns, wall_ns = wait_ns + wait, wall_ns + waited.walls[i]
+    if wait > margin * waited.walls[i] and wait > WAIT_NS then over = over + 1 end
+  end
+  if over < 2 or wait_ns <= margin * wall_ns then return end
+  return ("noise: it waited for a CPU for %s of its time (more than %s in %d of %s)"):format(
+    text.percent(wait_ns / wall_ns), text.percent(margin), over, text.plural(#waited.waits, "repetition")),
+    "something else had the CPUs, or its own threads and children: quiet the machine, pin it to an idle "
+    .. "CPU, or compare CPU time (task-clock)"
+end
+
 -- ---- how the repetitions ended ------------------------------------------------------------------------
 
 function checks.exit(cell)
@@ -264,7 +283,7 @@ end
 
 -- What makes numbers wrong first, then what makes them uncertain.
 local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "scaled", "small", "anchors",
-  "first", "drift", "outliers", "few" }
+  "waited", "first", "drift", "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell

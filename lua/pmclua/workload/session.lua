@@ -195,6 +195,7 @@ local function send(self, job, repetitions)
   if self.starts_threads[job.workload] then message:number("inherit", 1) end
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
+  if job.take then message:number("take", job.take) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})
   return define(self, job.workload) and define(self, job.events) and self.host.runner:send(message)
@@ -310,7 +311,7 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
----   stop_at_failure?: boolean, is_empty?: boolean }  in_runner: a kernel; is_empty: one that does nothing and
+---   stop_at_failure?: boolean, is_empty?: boolean, take?: integer }  take: of core.take; in_runner: a kernel; is_empty: one that does nothing and
 ---   is ours; stop_at_failure: a repetition that does not end well
 ---   is the last; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)

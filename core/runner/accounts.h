@@ -1,0 +1,27 @@
+/*
+ * accounts.h: what Linux has on account of a thread: its time on and off CPUs, and its reading and writing.
+ */
+#ifndef PMCLUA_RUNNER_ACCOUNTS_H
+#define PMCLUA_RUNNER_ACCOUNTS_H
+
+#include "pmclua.h"
+
+/* A reading of a thread's accounts; `taken` says which of PMCLUA_TAKE_* it has. Zeroed is empty. */
+struct account {
+    uint64_t taken;
+    uint64_t on_cpu_ns, wait_ns;
+    struct pmclua_io io;
+};
+
+/* Of a process's first thread (PMCLUA_TAKE_TIMES) and of all the process (PMCLUA_TAKE_IO), also when it has ended and
+ * is not yet reaped. The time on CPUs of one that runs just now is as it was at the last tick. */
+void account_read(int pid, uint64_t what, struct account *account);
+/* Of the calling thread, but for its time on CPUs; without PMCLUA_TAKE_IO: reading its counters is reading, too. */
+void account_of_self(uint64_t what, struct account *account);
+/* The calling thread's time on CPUs, to the instant. */
+void account_stamp(uint64_t what, struct account *account);
+/* Adds what was used between two readings within `wall_ns` to the result, as far as both have it. */
+void account_add(struct pmclua_result *result, const struct account *before, const struct account *after,
+                 uint64_t wall_ns);
+
+#endif
