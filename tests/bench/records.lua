@@ -28,14 +28,15 @@ local ALIVE = 8192
 
 local pool = {}
 
---- Mean ns of a record, stored and read back.
----@param path string of a file that is made and removed
----@param count integer
----@return number
-function M.write_and_read(path, count)
-  local read = 0
+local function fill_pool(count)
   for i = #pool + 1, math.min(count, ALIVE) do pool[i] = M.record(i) end
-  local before = core.now_ns()
+end
+
+--- Stores so many records.
+---@param path string of a file that is made
+---@param count integer
+function M.write(path, count)
+  fill_pool(count)
   local writer = store.create(path, M.HEADER)
   for i = 1, count do
     local record = pool[(i - 1) % ALIVE + 1]
@@ -43,7 +44,18 @@ function M.write_and_read(path, count)
     writer:add(record)
   end
   writer:finish "complete"
-  for _ in store.open(path).records do read = read + 1 end
+end
+
+--- Mean ns of a record, stored and read back.
+---@param path string of a file that is made and removed
+---@param count integer
+---@return number
+function M.write_and_read(path, count)
+  local read = 0
+  fill_pool(count)
+  local before = core.now_ns()
+  M.write(path, count)
+  for _ in store.open(path, nil, true).records do read = read + 1 end
   local ns = core.now_ns() - before
   os.remove(path)
   assert(read == count)

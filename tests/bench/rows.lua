@@ -121,6 +121,30 @@ local function line_by_hand(short)
     tostring(lines(short)) }
 end
 
+-- ---- exports ----
+
+local function exported(short) return short and 1000 or 200000 end
+
+-- A stored result of as many records, made once.
+local function export_file(short)
+  local path = ("%s/export-%d.jsonl"):format(programs.folder(), exported(short))
+  if not core.stat(path) then require("records").write(path, exported(short)) end
+  return path
+end
+
+local function export(format)
+  return function(short)
+    return programs.wall_ns { programs.PMCLUA, "report", export_file(short), "--format", format }
+  end
+end
+
+local function export_by_hand(format)
+  return function(short)
+    return programs.number { programs.compile "export", format, export_file(short),
+      tostring(exported(short)) }
+  end
+end
+
 -- ---- reading in user space ----
 
 local function reading(method)
@@ -191,7 +215,11 @@ return {
     needs = "hyperfine", mine = repetition_by_stat, other = repetition({ "hyperfine", "-N", "--runs" },
       { "true" }) },
   { name = "store", what = "a record stored and read back", against = "the same bytes by printf and fgets",
-    goal = 5, unit = "ns", turns = 20, mine = stored_line, other = line_by_hand },
+    goal = 3, unit = "ns", turns = 20, mine = stored_line, other = line_by_hand },
+  { name = "csv", what = "CSV of 200,000 repetitions", against = "its bytes copied and a printf of each row",
+    goal = 4, unit = "ns", turns = 10, mine = export "csv", other = export_by_hand "csv" },
+  { name = "json", what = "JSON of the same", against = "its bytes copied and a printf of each number",
+    goal = 4, unit = "ns", turns = 10, mine = export "json", other = export_by_hand "json" },
   { name = "events", what = "`pmclua events` (everything)", against = "`perf list`", goal = 0.5, unit = "ns",
     turns = 30, needs = "perf", mine = wall { programs.PMCLUA, "events" }, other = wall { "perf", "list" } },
   { name = "memory", what = "peak memory of `pmclua stat -- true`", against = "`perf stat`", goal = 0.7,

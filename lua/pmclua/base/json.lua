@@ -71,23 +71,6 @@ end
 
 -- ---- writing in pieces -----------------------------------------------------------------------------------
 
-local PIECES = 4096             -- texts and numbers that are joined before they are handed on
-
--- Texts on their way to `put`, joined now and then: what is written need not fit in memory.
-local Out = {}
-Out.__index = Out
-
-function Out:add(piece)
-  local n = self.n + 1
-  self[n], self.n = piece, n
-  if n == PIECES then self:flush() end
-end
-
-function Out:flush()
-  if self.n > 0 then self.put(table.concat(self, "", 1, self.n)) end
-  self.n = 0
-end
-
 local lazy_meta = { __jsontype = "lazy" }
 
 --- A list whose items are made when they are written.
@@ -98,33 +81,16 @@ function M.list(count, item) return setmetatable({ count = count, item = item },
 
 local encode
 
-local function number_text(value)
-  if type(value) == "number" or type(value) == "cdata" then return M.number(value) end
-  return rawequal(value, M.null) and "null" or nil
-end
-
--- Numbers are most of what there is: many are joined to one piece.
 local function encode_items(out, count, item, context, depth)
-  local numbers, n = {}, 0
-  local function join()
-    if n > 0 then out:add(table.concat(numbers, ",", 1, n)) end
-    n = 0
-  end
   for i = 1, count do
+    if i > 1 then out:add(",") end
     local value = item(i)
-    local written = number_text(value)
-    if written then
-      if n == 0 and i > 1 then out:add(",") end
-      n = n + 1
-      numbers[n] = written
-      if n == PIECES then join() end
+    if type(value) == "number" then
+      out:number(value)
     else
-      join()
-      if i > 1 then out:add(",") end
       encode(out, value, context, depth)
     end
   end
-  join()
 end
 
 local function encode_list(out, count, item, context, depth)
@@ -159,7 +125,7 @@ function encode(out, value, context, depth)
   local kind = type(value)
   if rawequal(value, M.null) then out:add("null")
   elseif kind == "string" then out:add(M.string(value))
-  elseif kind == "number" or kind == "cdata" then out:add(M.number(value))
+  elseif kind == "number" or kind == "cdata" then out:number(value)
   elseif kind == "boolean" then out:add(tostring(value))
   elseif kind == "table" then encode_table(out, value, context, depth + 1)
   else error(("a %s cannot be written as JSON"):format(kind), 0)
@@ -185,7 +151,7 @@ end
 function M.write(put, value, options)
   local context = { rank = {}, indent = options and options.indent }
   for i, key in ipairs(options and options.order or {}) do context.rank[key] = i end
-  local out = setmetatable({ put = put, n = 0 }, Out)
+  local out = require("pmclua.base.pieces").new(put)
   encode(out, value, context, 0)
   out:flush()
 end

@@ -10,33 +10,37 @@ local M = {}
 
 local ENOSPC = -28
 
--- Room that grows: for one line, its form, its values, and which of them are absent.
+-- Room that grows: for the form of one line, its values, and which of them are absent.
 local line_room = { bytes = 0 }
 
 local function grow_line_room(bytes)
   if bytes <= line_room.bytes then return end
-  line_room = { bytes = bytes, line = ffi.new("char[?]", bytes), form = ffi.new("char[?]", 2 * bytes + 1),
+  line_room = { bytes = bytes, form = ffi.new("char[?]", 2 * bytes + 1),
     values = ffi.new("uint64_t[?]", bytes / 2 + 1), absent = ffi.new("uint8_t[?]", bytes / 2 + 1) }
 end
 grow_line_room(4096)
 
---- The line of `form` (pmclua.h, record lines) with `count` values; nil stands for null.
+--- Adds the line of `form` (pmclua.h, record lines) with `count` values to a string.buffer; nil stands for null.
+--- Raises where form and values do not fit each other.
+---@param buffer userdata a string.buffer, unchanged where this raises
 ---@param form string
 ---@param values (number|ffi.cdata*|nil)[]
 ---@param count integer
----@return string line; raises where form and values do not fit each other
-function M.line_write(form, values, count)
+function M.line_write(buffer, form, values, count)
   grow_line_room(math.max(#form, count * 2))
-  local room = line_room
+  local room, bytes = line_room, line_room.bytes
   for i = 1, count do
     local value = values[i]
     room.values[i - 1], room.absent[i - 1] = value or 0, value == nil and 1 or 0
   end
-  local length = C.pmclua_line_write(room.line, room.bytes, form, room.values, room.absent, count)
-  if length >= 0 then return ffi.string(room.line, length) end
-  if length ~= ENOSPC then error("a record line that cannot be written", 0) end
-  grow_line_room(room.bytes * 2)
-  return M.line_write(form, values, count)
+  local length
+  repeat
+    local at = buffer:reserve(bytes)
+    length = C.pmclua_line_write(at, bytes, form, room.values, room.absent, count)
+    bytes = bytes * 2
+  until length ~= ENOSPC
+  if length < 0 then error("a record line that cannot be written", 0) end
+  buffer:commit(length)
 end
 
 local last_form               -- of the line that was scanned before: most lines have it too
@@ -49,14 +53,18 @@ end
 
 --- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
 --- nil, errno name, number.
----@param line string
+---@param text string
 ---@param values table
-function M.line_scan(line, values)
-  grow_line_room(#line + 2)
+---@param first? integer where the line begins in the text, from 1; default: all of the text is the line
+---@param last? integer its last byte
+function M.line_scan(text, values, first, last)
+  local line = ffi.cast("const char *", text) + (first or 1) - 1
+  local bytes = (last or #text) - (first or 1) + 1
+  grow_line_room(bytes + 2)
   local room, size, form = line_room, line_room.bytes / 2 + 1, last_form
-  local count = form and C.pmclua_line_match(line, #line, form, room.values, room.absent, size) or -1
+  local count = form and C.pmclua_line_match(line, bytes, form, room.values, room.absent, size) or -1
   if count < 0 then
-    count = C.pmclua_line_scan(line, #line, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
+    count = C.pmclua_line_scan(line, bytes, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
     if count < 0 then return refused(count) end
     form = ffi.string(room.form)
     last_form = is_plain(form) and form or nil

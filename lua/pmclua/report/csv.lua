@@ -5,6 +5,7 @@
 -- spreadsheet, and none holds a control character.
 
 local json = require "pmclua.base.json"
+local pieces = require "pmclua.base.pieces"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -34,13 +35,11 @@ end
 local Lines = {}
 Lines.__index = Lines
 
-local JOINED = 4096
-
 --- Lines that are joined before they are put.
 ---@param put fun(piece: string)
 ---@param separator? string default ","
 function M.lines(put, separator)
-  return setmetatable({ put = put, separator = separator or ",", n = 0 }, Lines)
+  return setmetatable({ pieces = pieces.new(put), separator = separator or "," }, Lines)
 end
 
 --- Values as fields, of which each may be absent.
@@ -50,16 +49,12 @@ function Lines:join(values, count)
   return table.concat(fields, self.separator)
 end
 
-function Lines:flush()
-  if self.n > 0 then self.put(table.concat(self, "\n", 1, self.n) .. "\n") end
-  self.n = 0
+function Lines:add(line)
+  self.pieces:add(line)
+  self.pieces:add("\n")
 end
 
-function Lines:add(line)
-  local n = self.n + 1
-  self[n], self.n = line, n
-  if n == JOINED then self:flush() end
-end
+function Lines:flush() self.pieces:flush() end
 
 -- ---- records ---------------------------------------------------------------------------------------------
 
@@ -99,20 +94,28 @@ local function end_of(lines, fit)
   return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
 end
 
-local function number_of(value) return value and json.number(value) or "" end
-
--- From pass to iterations, joined here: there are millions.
-local function record_of(separator, block, i, value, status, raw, times)
-  return table.concat({ number_of(block.index[i]), number_of(block.order[i]), number_of(value), status,
-    number_of(raw), times and number_of(times[1]) or "", times and number_of(times[2]) or "",
-    number_of(block.iterations[i]) }, separator)
+-- What one repetition has, from its number to its iterations: there are millions. Absent ones are empty.
+local function add_record(out, separator, block, i, value, status, raw, times)
+  local function number(field)
+    if field then out:number(field) end
+    out:add(separator)
+  end
+  number(block.index[i])
+  number(block.order[i])
+  number(value)
+  out:add(status)
+  out:add(separator)
+  number(raw)
+  number(times and times[1])
+  number(times and times[2])
+  out:number(block.iterations[i])
 end
 
 local function add_records(lines, start, cell, found, event, summary)
   local block, k = found.block, 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
-  local separator = lines.separator
+  local separator, out = lines.separator, lines.pieces
   local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
   for i = 1, block.n do
     local value, status = nil, event and "not-counted" or "absent"
@@ -120,8 +123,9 @@ local function add_records(lines, start, cell, found, event, summary)
       value, status = found.raw and found.raw[k] or found.list[k], found.statuses[k] or "counted"
       k = k + 1
     end
-    local raw = value ~= nil and counts[i]
-    lines:add(head .. record_of(separator, block, i, value, status, raw, partial[i]) .. tail)
+    out:add(head)
+    add_record(out, separator, block, i, value, status, value ~= nil and counts[i], partial[i])
+    lines:add(tail)
   end
 end
 

@@ -84,19 +84,21 @@ end
 
 -- How long a command's events were enabled: the longest of its groups, without those that lost their place on
 -- the PMU.
-local function enabled_of(record)
+local function enabled_of(record, events)
   local longest = false
-  for event, enabled in pairs(record.enabled or {}) do
-    local is_lost = reading.is_lost(enabled, record.running[event])
-    if not is_lost and (not longest or enabled > longest) then longest = enabled end
+  for k = 1, record.enabled and #events or 0 do
+    local enabled, running = record.enabled[events[k]], record.running[events[k]]
+    local counts = enabled and not reading.is_lost(enabled, running)
+    if counts and (not longest or enabled > longest) then longest = enabled end
   end
   return longest
 end
 
-local function add_resources(block, record, i)
+-- By number: LuaJIT compiles no loop over pairs, and there are millions of records.
+local function add_resources(block, record, i, events)
   if not block.resources then return end
-  for name, column in pairs(block.resources) do column[i] = record[name] or false end
-  block.resources.enabled_ns[i] = enabled_of(record)
+  for k = 1, #RESOURCES do block.resources[RESOURCES[k]][i] = record[RESOURCES[k]] or false end
+  block.resources.enabled_ns[i] = enabled_of(record, events)
 end
 
 -- A count that needs no descriptor is read from a field of the record.
@@ -116,7 +118,7 @@ local function add_to_block(block, record, events, tools)
     local event = events[k]
     add_count(block, event, i, value_of(record, tools, event), enabled[event], running[event])
   end
-  add_resources(block, record, i)
+  add_resources(block, record, i, events)
 end
 
 -- Whether a repetition that was not done may be summarised all the same.

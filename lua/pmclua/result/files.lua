@@ -19,7 +19,7 @@ local function new_result(header, path)
 end
 
 local function load_one(path)
-  local stored = store.open(path)
+  local stored = store.open(path, nil, true)
   local result = new_result(stored.header, path)
   for record in stored.records do result:add(record) end
   result.status, result.problems = stored.status, stored.problems

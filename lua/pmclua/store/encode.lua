@@ -53,7 +53,8 @@ local function is_plain(record)
   return not (record.why or record.region or record.thread or record.cpu or record.interval)
 end
 
--- The line's form up to its numbers; that of ordinary repetitions is made once.
+-- The line's form up to its numbers; of ordinary repetitions it is made once, and the whole form of one without
+-- threads too.
 local function head(self, kind, record)
   if record.warmup or record.outcome ~= "done" or not is_plain(record) then
     return make_head(self, kind, record)
@@ -61,10 +62,11 @@ local function head(self, kind, record)
   local key, heads = record.cell * #self.pass_events + record.pass, self.heads[kind]
   local known = heads[key]
   if not known or known.read ~= record.read then
-    known = { read = record.read, text = make_head(self, kind, record) }
+    local text = make_head(self, kind, record)
+    known = { read = record.read, text = text, single = text .. SINGLE_TAIL .. "}\n" }
     heads[key] = known
   end
-  return known.text
+  return known.text, known.single
 end
 
 local function check_count(value, name)
@@ -135,18 +137,24 @@ local function thread_forms(count)
   return ',"threads":[' .. ("{" .. COUNTS_FORM .. "},"):rep(count - 1) .. "{" .. COUNTS_FORM .. "}]"
 end
 
---- The line of one record, newline included. Raises a text where the record is not one of the plan.
+-- The whole form of a record's line.
+local function single_form(self, record, threads)
+  local start, whole = head(self, "repetition", record)
+  if whole and threads == 0 then return whole end
+  return start .. SINGLE_TAIL .. thread_forms(threads) .. "}\n"
+end
+
+--- Adds the line of one record, newline included. Raises a text where the record is not one of the plan.
 ---@param record table
----@return string
-function Encoder:write(record)
+---@param buffer userdata a string.buffer
+function Encoder:write(record, buffer)
   M.check(self, record)
   local values, at = self.values, #SCALARS
   for i = 1, at do values[i] = check_count(record[SCALARS[i]], SCALARS[i]) end
-  local events, threads = self.pass_events[record.pass], record.threads or {}
+  local events, threads = self.pass_events[record.pass], record.threads
   at = put_counts(values, at, record, events)
-  for _, thread in ipairs(threads) do at = put_counts(values, at, thread, events) end
-  local form = head(self, "repetition", record) .. SINGLE_TAIL .. thread_forms(#threads) .. "}\n"
-  return core.line_write(form, values, at)
+  for i = 1, threads and #threads or 0 do at = put_counts(values, at, threads[i], events) end
+  core.line_write(buffer, single_form(self, record, threads and #threads or 0), values, at)
 end
 
 local function same_in_all(records, name)
@@ -207,10 +215,10 @@ local function put_columns(values, at, records, field, events)
   return at
 end
 
---- One line for several records of one cell and pass that differ in numbers alone, newline included.
+--- Adds one line for several records of one cell and pass that differ in numbers alone, newline included.
 ---@param records table[]
----@return string
-function Encoder:write_packed(records)
+---@param buffer userdata a string.buffer
+function Encoder:write_packed(records, buffer)
   local first = records[1]
   M.check(self, first)
   local values, at, forms = self.values, 0, {}
@@ -231,7 +239,7 @@ function Encoder:write_packed(records)
   local form = ('%s,%s,"counts":%s,"times":[%%],"enabled":%s,"running":%s}\n'):format(
     head(self, "repetitions", first), table.concat(forms, ","), columns_form(#events),
     columns_form(#leaders), columns_form(#leaders))
-  return core.line_write(form, values, at)
+  core.line_write(buffer, form, values, at)
 end
 
 --- Whether `record` may be packed with others of its cell and pass.

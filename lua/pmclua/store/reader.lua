@@ -25,13 +25,15 @@ local function next_block(reader)
   return block
 end
 
+-- Where the next line is in reader.block: its first and last byte; nil at the end. Lines are not cut out as
+-- strings: that would take longer than scanning them.
 local function next_line(reader)
   while true do
     local newline = reader.block:find("\n", reader.searched, true)
     if newline then
-      local line = reader.block:sub(reader.at, newline - 1)
+      local first = reader.at
       reader.at, reader.searched, reader.line = newline + 1, newline + 1, reader.line + 1
-      return line
+      return first, newline - 1
     end
     local more = next_block(reader)
     if not more then return nil end
@@ -50,8 +52,8 @@ local SCAN = {
   EINVAL = "it is not a JSON object", ERANGE = "a number is above 2^64-1", E2BIG = "nested too deep",
 }
 
-local function read_end(reader, line)
-  local entry = require("dkjson").decode(line)
+local function read_end(reader, first, last)
+  local entry = require("dkjson").decode(reader.block:sub(first, last))
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
   reader.stored.status, reader.ended = entry.status, true
 end
@@ -61,19 +63,19 @@ local function read_resume(reader)
   reader.stored.resumed = reader.stored.resumed + 1
 end
 
-local function read_records(reader, form, line)
+local function read_records(reader, form, first, last)
   local kind = shapes.kind(form)
-  if kind == "end" then return read_end(reader, line) end
+  if kind == "end" then return read_end(reader, first, last) end
   if kind == "resume" then return read_resume(reader) end
   if reader.ended then error("it comes after the end", 0) end
   reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
   reader.taken = 0
 end
 
-local function read_line(reader, line)
-  local form, code = core.line_scan(line, reader.values)
+local function read_line(reader, first, last)
+  local form, code = core.line_scan(reader.block, reader.values, first, last)
   if not form then wrong(reader, SCAN[code] or code) end
-  local ok, why = pcall(read_records, reader, form, line)
+  local ok, why = pcall(read_records, reader, form, first, last)
   if not ok then wrong(reader, why) end
 end
 
@@ -97,8 +99,8 @@ local function next_record(reader)
       reader.taken = reader.taken + 1
       return reader.single or reader.decoder:unpack(reader.packed, reader.values, reader.taken)
     end
-    local line = next_line(reader)
-    if line then read_line(reader, line) else finish_reading(reader) end
+    local first, last = next_line(reader)
+    if first then read_line(reader, first, last) else finish_reading(reader) end
   end
 end
 
@@ -115,15 +117,17 @@ end
 --- Opens a result file. Raises an error object where it is none, or of another schema.
 ---@param path string
 ---@param rest? string what follows the file's text: Writer:unwritten
+---@param reuse? boolean a record is valid only until the next one is read
 ---@return pmclua.store.Stored
-function M.open(path, rest)
+function M.open(path, rest, reuse)
   local reader = { path = path, rest = rest, source = sources.open(path), block = "", at = 1, searched = 1,
     line = 0,
     count = 0, taken = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
   reader.stored = stored
   local ok, header = pcall(function()
-    return headers.decode(next_line(reader) or error("it has no whole first line", 0))
+    local first, last = next_line(reader)
+    return headers.decode(first and reader.block:sub(first, last) or error("it has no whole first line", 0))
   end)
   if not ok then
     reader.source:close()
@@ -131,7 +135,7 @@ function M.open(path, rest)
     refuse("read", path, header)
   end
   stored.is_plain, stored.is_stream = reader.source.is_plain, reader.source.is_stream
-  stored.header, reader.decoder = header, decoding.new(header)
+  stored.header, reader.decoder = header, decoding.new(header, reuse)
   stored.records = function() return next_record(reader) end
   return stored
 end

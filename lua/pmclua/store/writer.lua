@@ -3,6 +3,7 @@
 -- Invariant: the file is whole lines at any moment but for one partial last line where the process was
 -- killed in mid-write. What was added and could not be written stays here until it can be.
 
+local buffers = require "string.buffer"
 local core = require "pmclua.core"
 local json = require "pmclua.base.json"
 local headers = require "pmclua.store.header"
@@ -25,24 +26,23 @@ local Writer = {}
 Writer.__index = Writer
 
 local function new_writer(path, lines, header)
-  local kinds = {}
-  for _, workload in ipairs(header.workloads) do kinds[workload.name] = workload.kind end
+  local kinds, packs = {}, false
+  for _, workload in ipairs(header.workloads) do
+    kinds[workload.name] = workload.kind
+    packs = packs or workload.kind ~= "command"
+  end
   return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), kinds = kinds,
-    pending = {}, oldest = nil, buffer = {}, buffered = 0, records = 0 }, Writer)
+    packs = packs, pending = {}, oldest = nil, buffer = buffers.new(), records = 0 }, Writer)
 end
 
-local function put(writer, line)
-  writer.buffer[#writer.buffer + 1] = line
-  writer.buffered = writer.buffered + #line
-end
+local function put(writer, line) writer.buffer:put(line) end
 
 -- Hands what is buffered to the OS kernel. What does not fit stays buffered, so that nothing is lost
 -- where room is made and flush is called again.
 local function write_out(writer)
-  if writer.buffered == 0 then return end
-  local text = table.concat(writer.buffer)
+  if #writer.buffer == 0 then return end
+  local text = writer.buffer:get()
   local kept, code, number = writer.lines:append(text)
-  writer.buffer, writer.buffered = {}, 0
   if not code then return end
   put(writer, text:sub(kept + 1))
   refuse("write to", writer.path, code, number)
@@ -95,12 +95,17 @@ local function parcels(writer)
   return list
 end
 
+local function write_each(writer, records)
+  for i = 1, #records do writer.encoder:write(records[i], writer.buffer) end
+end
+
 local function encode_pending(writer)
-  for _, parcel in ipairs(parcels(writer)) do
+  if not writer.packs then write_each(writer, writer.pending) end
+  for _, parcel in ipairs(writer.packs and parcels(writer) or {}) do
     if #parcel >= PACK_FROM then
-      put(writer, writer.encoder:write_packed(parcel))
+      writer.encoder:write_packed(parcel, writer.buffer)
     else
-      for _, record in ipairs(parcel) do put(writer, writer.encoder:write(record)) end
+      write_each(writer, parcel)
     end
   end
   writer.pending, writer.oldest = {}, nil
@@ -121,7 +126,7 @@ function Writer:add(record)
   local ended = end_ns(record)
   self.oldest = self.oldest or ended
   if #self.pending >= PENDING_RECORDS then encode_pending(self) end
-  if self.buffered >= BUFFER_BYTES then write_out(self) end
+  if #self.buffer >= BUFFER_BYTES then write_out(self) end
   if ended then self:tick(ended) end
 end
 
@@ -155,7 +160,7 @@ end
 ---@return string
 function Writer:unwritten()
   encode_pending(self)
-  return table.concat(self.buffer)
+  return self.buffer:tostring()
 end
 
 --- Closes without an end line, as a crash would. Idempotent.
