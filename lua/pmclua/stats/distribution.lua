@@ -75,6 +75,14 @@ function M.student_upper(tail, df)
   return sqrt(df) * math.tan((low + high) / 2)
 end
 
+--- P(|T| > |t|) of Student's distribution. Below about 1e-15 it reads 0.
+---@param t number
+---@param df integer degrees of freedom, from 1
+---@return number
+function M.student_beyond(t, df)
+  return math.max(0, 1 - student_within(math.atan(abs(t) / sqrt(df)), df))
+end
+
 -- Weights of Bin(n, ½) relative to the middle one, from the middle down to where they vanish;
 -- weights[i] belongs to floor(n/2) + 1 - i. Also the sum over all of 0…n, by symmetry.
 local function binomial_weights(n)

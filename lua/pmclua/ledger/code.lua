@@ -1,0 +1,102 @@
+--- code.lua: the code ledger: where the counts of one program are, or where B's differ from A's.
+
+local ledger = require "pmclua.ledger"
+local match = require "pmclua.ledger.match"
+local profiles = require "pmclua.ledger.profiles"
+
+local M = {}
+
+-- Numbers for every repetition: 0 where a function had none.
+local function dense(counts, n)
+  local list = {}
+  for i = 1, n do list[i] = counts and counts[i] or 0 end
+  return list
+end
+
+local function base_name(path) return path and path:match "([^/]+)/*$" end
+
+-- "parse.c:88 parse", "memcpy [libc.so.6]".
+local function label_of(place, other)
+  local named = place.nameless and other and not other.nameless and other or place
+  local label = named.fn
+  if other and other.fn ~= named.fn then label = ("%s = %s"):format(named.fn, other.fn) end
+  if place.line then
+    label = ("%s:%d %s"):format(base_name(place.source) or "?", place.line, label)
+  end
+  local file = place.file ~= "" and place.file
+  if file and not label:find(file, 1, true) then label = ("%s [%s]"):format(label, file) end
+  return label
+end
+
+local function line_of(place, other, na, nb)
+  local first = place or other
+  return { key = first.key, label = label_of(first, place and other), a = dense(place and place.counts, na),
+    b = nb and dense(other and other.counts, nb),
+    samples = (place and place.samples or 0) + (other and other.samples or 0), place = place, other = other }
+end
+
+local function lines_of_both(a, b, na, nb)
+  a, b = match.join_nameless(a, b), match.join_nameless(b, a)
+  local matched, lines = match.places(a, b), {}
+  for _, place in ipairs(a) do lines[#lines + 1] = line_of(place, matched[place], na, nb) end
+  for _, place in ipairs(b) do
+    if not matched[place] then lines[#lines + 1] = line_of(nil, place, na, nb) end
+  end
+  return lines
+end
+
+local function lines_of_one(a, na)
+  local lines = {}
+  for i, place in ipairs(a) do lines[i] = line_of(place, nil, na) end
+  return lines
+end
+
+local function rest_values(list, name)
+  local values = {}
+  for i, profile in ipairs(list) do values[i] = profile.rest and profile.rest[name] or 0 end
+  return values
+end
+
+local function add_rest(lines, a, b)
+  for _, reason in ipairs(profiles.reasons(a, b or {})) do
+    lines[#lines + 1] = { key = "rest " .. reason[1], label = reason[2], rest = true,
+      a = rest_values(a, reason[1]), b = b and rest_values(b, reason[1]) }
+  end
+end
+
+local function totals(list)
+  local values = {}
+  for i, profile in ipairs(list) do values[i] = profile.total end
+  return values
+end
+
+local function all_exact(list)
+  for _, profile in ipairs(list) do
+    if not profile.exact then return false end
+  end
+  return #list > 0
+end
+
+---@class pmclua.CodeAsked
+---@field a table[] profiles of A, one for each repetition
+---@field b? table[] of B; where paired, the i-th ran in the block of A's i-th
+---@field by? "function"|"line"
+---@field paired? boolean
+---@field groups? integer[]
+---@field level? number
+
+--- The code ledger. Its rows' lines have `place` and `other`: where the code is, in A and in B.
+---@param asked pmclua.CodeAsked
+---@return pmclua.Ledger
+function M.new(asked)
+  local by, a, b = asked.by or "function", asked.a, asked.b
+  local ours = profiles.places(a, by)
+  local lines = b and lines_of_both(ours, profiles.places(b, by), #a, #b) or lines_of_one(ours, #a)
+  add_rest(lines, a, b)
+  local first = a[1] or b and b[1] or {}
+  return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
+    exact = all_exact(a) and (not b or all_exact(b)), paired = asked.paired, groups = asked.groups,
+    level = asked.level }
+end
+
+return M

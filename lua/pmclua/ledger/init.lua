@@ -1,0 +1,294 @@
+--- ledger: a total as lines that add up to it, of one side or of B against A, each difference with its
+--- interval.
+--
+-- Invariant: in every repetition the lines and what is not attributed are the total, to the last count.
+-- So the means add up as well; the intervals do not. Generic: a line may be a function's counts or a kind
+-- of time.
+--
+-- Which statistics (simulated and resampled from real runs: README.md): counts, not shares, since shares
+-- make lines depend on each other; means of paired differences with t, Holm's procedure over the lines. A
+-- line that t names and the signs of its pairs do not, or the reverse, is flagged.
+
+local interval = require "pmclua.stats.interval"
+local mean = require "pmclua.stats.mean"
+local holm = require("pmclua.stats.multiple").holm
+
+local M = {}
+
+M.FEWEST_PAIRS = 10         -- below this nothing is named
+M.FEWEST_SAMPLES = 20       -- of a line in all repetitions of both sides: below it the line joins the others
+--- Of verdicts on all lines together: at most 1 % of ledgers of equals name anything. At 5 %, one in
+--- twenty ledgers names someone beside the true cause (README.md).
+M.NAMING_LEVEL = 0.99
+local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, medians
+
+---@class pmclua.LedgerLine: a line as it is asked for
+---@field key any what identifies it
+---@field label string
+---@field a number[] its value in each repetition of A; whole numbers add up exactly
+---@field b? number[] in each repetition of B
+---@field samples? number how many samples its values come from; nil: they were not sampled
+---@field rest? boolean it says why something is not attributed: shown with its interval, never named
+
+---@class pmclua.LedgerRow: a line as it is told
+---@field key any
+---@field label string
+---@field a number mean of A
+---@field b? number mean of B
+---@field a_sum number of all repetitions
+---@field b_sum? number
+---@field difference? number B's mean less A's
+---@field low? number of the difference; of one side: of its median
+---@field high? number
+---@field level? number of that interval
+---@field median? number of one side
+---@field p? number
+---@field adjusted? number p corrected for all lines
+---@field share? number of the total; of two sides: of its difference, absent where that may be 0
+---@field verdict? "more"|"fewer"|"undecided" nil where lines are not tested
+---@field disagrees? "signs"|"t" which of the two does not support the verdict
+---@field exact? boolean the difference is known without statistics
+---@field rest? boolean
+---@field line pmclua.LedgerLine
+
+---@class pmclua.Ledger
+---@field unit string
+---@field n integer repetitions of A; where paired, pairs
+---@field n_b? integer
+---@field paired boolean
+---@field lines pmclua.LedgerRow[] named ones first, each kind with what explains most first, the others last
+---@field few integer lines that were joined as others, which is a row of `lines` with key "others"
+---@field rest pmclua.LedgerRow[] what is not attributed, by reason
+---@field total pmclua.LedgerRow
+---@field comparisons integer lines that were tested together
+---@field conclusion { kind: "named"|"spread"|"none"|"few"|"one", names: pmclua.LedgerRow[] }
+
+---@class pmclua.LedgerAsked
+---@field unit? string "ns", "" (counts)
+---@field a number[] the total in each repetition of A
+---@field b? number[] of B; nil: A alone
+---@field lines pmclua.LedgerLine[]
+---@field exact? boolean nothing was sampled: what is the same in all repetitions is known without statistics
+---@field paired? boolean false: B's repetitions did not run in A's blocks
+---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
+---@field level? number of the verdicts, 0.99 by default
+
+local function sum_of(values)
+  local sum = 0
+  for i = 1, #values do sum = sum + values[i] end
+  return sum
+end
+
+local function is_constant(values)
+  for i = 2, #values do
+    if values[i] ~= values[1] then return false end
+  end
+  return true
+end
+
+-- ---- what the lines lack of the total ----
+
+local function remainder(totals, lines, side)
+  local left, some = {}, false
+  for i = 1, #totals do left[i] = totals[i] end
+  for _, line in ipairs(lines) do
+    for i = 1, #left do left[i] = left[i] - line[side][i] end
+  end
+  for i = 1, #left do some = some or left[i] ~= 0 end
+  return left, some
+end
+
+local function add_remainder(asked, lines)
+  local a, has_a = remainder(asked.a, lines, "a")
+  local b, has_b
+  if asked.b then b, has_b = remainder(asked.b, lines, "b") end
+  if not (has_a or has_b) then return end
+  lines[#lines + 1] = { key = "not attributed", label = "not attributed", a = a, b = b, rest = true }
+end
+
+-- ---- lines with few samples ----
+
+local function add_values(to, values)
+  for i = 1, #values do to[i] = (to[i] or 0) + values[i] end
+end
+
+local function joined(few)
+  local line = { key = "others", label = ("%d others"):format(#few), a = {}, b = few[1].b and {}, samples = 0,
+    of = few }
+  for _, other in ipairs(few) do
+    add_values(line.a, other.a)
+    if line.b then add_values(line.b, other.b) end
+    line.samples = line.samples + other.samples
+  end
+  return line
+end
+
+-- Lines that can be told apart from nothing, the others as one line, and the rest.
+local function sort_out(asked, lines)
+  local main, few, rest = {}, {}, {}
+  for _, line in ipairs(lines) do
+    local is_few = line.samples and line.samples < M.FEWEST_SAMPLES and not asked.exact
+    local list = line.rest and rest or is_few and few or main
+    list[#list + 1] = line
+  end
+  if #few > 1 then main[#main + 1] = joined(few) else main[#main + 1] = few[1] end
+  return main, #few > 1 and #few or 0, rest
+end
+
+-- ---- rows ----
+
+-- Repetitions of one layout are not independent: their mean is one observation.
+local function by_group(values, groups)
+  if not groups then return values end
+  local list, counts, at = {}, {}, {}
+  for i = 1, #values do
+    local k = at[groups[i]]
+    if not k then
+      k = #list + 1
+      at[groups[i]], list[k], counts[k] = k, 0, 0
+    end
+    list[k], counts[k] = list[k] + values[i], counts[k] + 1
+  end
+  for k = 1, #list do list[k] = list[k] / counts[k] end
+  return list
+end
+
+local function plain_row(line)
+  local row = { key = line.key, label = line.label, rest = line.rest, line = line, a_sum = sum_of(line.a) }
+  row.a = row.a_sum / #line.a
+  if line.b then
+    row.b_sum = sum_of(line.b)
+    row.b = row.b_sum / #line.b
+    row.difference = row.b - row.a
+  end
+  return row
+end
+
+-- The difference, as it is estimated and as the signs of its pairs see it.
+local function compare(row, asked)
+  local line = row.line
+  row.exact = asked.exact and is_constant(line.a) and is_constant(line.b)
+  if row.exact then
+    row.estimate, row.p = { mean = row.difference, error = 0, df = 1 }, row.difference == 0 and 1 or 0
+    return
+  end
+  local a, b = by_group(line.a, asked.groups), by_group(line.b, asked.groups)
+  row.estimate = asked.paired == false and mean.unpaired(a, b) or mean.paired(a, b)
+  row.p = mean.p(row.estimate)
+  row.signs = asked.paired ~= false and { a, b } or nil
+end
+
+local function set_interval(row, level)
+  row.low, row.high = mean.interval(row.estimate, level)
+  row.level = level
+  if row.exact then row.low, row.high = row.difference, row.difference end
+end
+
+-- Whether the interval of the median of the pairs leaves 0 out; nil where the pairs are too few to say.
+local function signs_say(row, level)
+  local found = row.signs and interval.paired_difference(row.signs[2], row.signs[1], level)
+  if not found or not found.low then return nil end
+  return found.low > 0 or found.high < 0
+end
+
+local function judge(row, tested, can_name)
+  set_interval(row, tested.level)
+  row.adjusted = tested.adjusted
+  local is_named = tested.rejected and (can_name or row.exact)
+  row.verdict = not is_named and "undecided" or row.difference > 0 and "more" or "fewer"
+  if row.exact and row.difference == 0 then row.verdict = "same" end
+  local signs = signs_say(row, tested.level)
+  if can_name and signs ~= nil and signs ~= is_named then row.disagrees = is_named and "signs" or "t" end
+end
+
+-- Verdicts on all lines together.
+local function test(rows, level, can_name)
+  local p = {}
+  for i, row in ipairs(rows) do p[i] = row.p or 1 end
+  local tested = holm(p, 1 - level)
+  for i, row in ipairs(rows) do judge(row, tested[i], can_name) end
+end
+
+local function rows_of(lines, asked)
+  local rows = {}
+  for i, line in ipairs(lines) do
+    local row = plain_row(line)
+    rows[i] = row
+    if asked.b then
+      compare(row, asked)
+      set_interval(row, LEVEL)
+    else
+      local found = interval.median(by_group(line.a, asked.groups), LEVEL)
+      row.median, row.low, row.high, row.level = found.median, found.low, found.high, LEVEL
+      row.exact = asked.exact and is_constant(line.a)
+    end
+  end
+  return rows
+end
+
+-- ---- the whole ----
+
+local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
+
+-- What a row explains: of the difference, or of the one side's total.
+local function weight(row) return math.abs(row.difference or row.a) end
+
+local function by_weight(x, y)
+  if (x.key == "others") ~= (y.key == "others") then return y.key == "others" end
+  if is_named(x) ~= is_named(y) then return is_named(x) end
+  if weight(x) ~= weight(y) then return weight(x) > weight(y) end
+  return x.label < y.label
+end
+
+local function add_shares(ledger, rows)
+  local total = ledger.total
+  local whole = total.difference or total.a
+  local is_there = not total.difference or ledger.differs
+  if not is_there or whole == 0 then return end
+  for _, row in ipairs(rows) do row.share = (row.difference or row.a) / whole end
+end
+
+local function conclude(ledger, can_name)
+  local names = {}
+  for _, row in ipairs(ledger.lines) do
+    if is_named(row) and row.key ~= "others" then names[#names + 1] = row end
+  end
+  local kind = not ledger.total.difference and "one" or #names > 0 and "named"
+    or not can_name and not ledger.total.exact and "few" or ledger.differs and "spread" or "none"
+  return { kind = kind, names = names }
+end
+
+local function observations(asked)
+  local n = #by_group(asked.a, asked.groups)
+  return asked.b and asked.paired == false and math.min(n, #asked.b) or n
+end
+
+--- A ledger. Values are lists of one number for each repetition; where A and B are paired, the i-th of
+--- both ran in one block.
+---@param asked pmclua.LedgerAsked
+---@return pmclua.Ledger
+function M.new(asked)
+  local level, lines = asked.level or M.NAMING_LEVEL, {}
+  for i, line in ipairs(asked.lines) do lines[i] = line end
+  add_remainder(asked, lines)
+  local main, few, rest = sort_out(asked, lines)
+  local total = { key = "total", label = "total", a = asked.a, b = asked.b }
+  local ledger = { unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
+    paired = asked.paired ~= false, level = level, exact = asked.exact or false, lines = rows_of(main, asked),
+    rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
+  local can_name = observations(asked) >= M.FEWEST_PAIRS
+  if asked.b then
+    test(ledger.lines, level, can_name)
+    local low, high = ledger.total.low, ledger.total.high
+    ledger.differs = low ~= nil and (low > 0 or high < 0)
+  end
+  ledger.comparisons = asked.b and #ledger.lines or 0
+  for _, rows in ipairs { ledger.lines, ledger.rest, { ledger.total } } do
+    table.sort(rows, by_weight)
+    add_shares(ledger, rows)
+  end
+  ledger.conclusion = conclude(ledger, can_name)
+  return ledger
+end
+
+return M

@@ -1,0 +1,154 @@
+--- profiles.lua: the profiles of many repetitions as one list of functions, or of source lines, each with
+--- its counts in every repetition.
+--
+-- Invariant: whatever a profile holds is in exactly one line, so that lines and rest add up to its total.
+
+local M = {}
+
+---@class pmclua.CodePlace: a function, or a line of one, in the profiles of one side
+---@field key string
+---@field fn string
+---@field file string base name; of the program itself "" where its name is known
+---@field path string as mapped
+---@field source? string
+---@field line? integer
+---@field first? integer its lowest source line
+---@field last? integer
+---@field counts number[] by repetition
+---@field samples integer
+---@field nameless? boolean its file has no symbols there
+---@field build_ids table<string, boolean>
+
+local CLONES = { "%.constprop%.%d+", "%.isra%.%d+", "%.part%.%d+", "%.cold%.%d+", "%.cold",
+  "%.lto_priv%.%d+" }
+
+-- Parts and clones of a function, as compilers name them, are the function.
+local function plain_name(fn)
+  if not fn:find(".", 1, true) then return fn end
+  for _, pattern in ipairs(CLONES) do fn = fn:gsub(pattern, "") end
+  return fn
+end
+
+local function base_name(path) return path and (path:match "([^/]+)/*$" or path) or "?" end
+
+local NAMELESS = "%+0x%x+$"
+
+local function is_nameless(line) return line.nameless or not line.fn or line.fn:find(NAMELESS) ~= nil end
+
+-- The program that was measured is one file, whatever each side calls it.
+local function file_of(profile, line)
+  return profile.program and line.file == profile.program and "" or base_name(line.file)
+end
+
+local function key_of(file, fn, source) return ("%s\0%s\0%s"):format(file, fn, base_name(source or "")) end
+
+local function new_place(key, fn, file, line)
+  return { key = key, fn = fn, file = file, path = line.file, source = line.source, counts = {}, samples = 0,
+    nameless = is_nameless(line) or nil, build_ids = {} }
+end
+
+local function note_lines(place, line)
+  for _, at in ipairs(line.at or {}) do
+    if at.line and at.line > 0 then
+      place.first = math.min(place.first or at.line, at.line)
+      place.last = math.max(place.last or at.line, at.line)
+    end
+  end
+end
+
+local function add(place, repetition, count, samples)
+  place.counts[repetition] = (place.counts[repetition] or 0) + count
+  place.samples = place.samples + (samples or 0)
+end
+
+-- The functions of one side.
+local function functions_of(profiles)
+  local list, by_key = {}, {}
+  for i, profile in ipairs(profiles) do
+    for _, line in ipairs(profile.lines) do
+      local file, fn = file_of(profile, line), plain_name(line.fn or base_name(line.file))
+      local key = key_of(file, fn, line.source)
+      local place = by_key[key]
+      if not place then
+        place = new_place(key, fn, file, line)
+        by_key[key], list[#list + 1] = place, place
+      end
+      if line.build_id then place.build_ids[line.build_id] = true end
+      add(place, i, line.count, line.samples)
+      note_lines(place, line)
+    end
+  end
+  return list
+end
+
+-- The source lines of one side, each with its function.
+local function source_lines_of(profiles)
+  local list, by_key = {}, {}
+  for i, profile in ipairs(profiles) do
+    for _, line in ipairs(profile.lines) do
+      local file, fn = file_of(profile, line), plain_name(line.fn or base_name(line.file))
+      local left, left_samples = line.count, line.samples or 0
+      local function put(source, number, count, samples)
+        local key = ("%s\0%s"):format(key_of(file, fn, source), number or "?")
+        local place = by_key[key]
+        if not place then
+          place = new_place(key, fn, file, line)
+          place.source, place.line, place.first, place.last = source, number, number, number
+          by_key[key], list[#list + 1] = place, place
+        end
+        if line.build_id then place.build_ids[line.build_id] = true end
+        add(place, i, count, samples)
+      end
+      for _, at in ipairs(line.at or {}) do
+        local number = at.line and at.line > 0 and at.line or nil
+        put(at.source or line.source, number, at.count, at.samples)
+        left, left_samples = left - at.count, left_samples - (at.samples or 0)
+      end
+      if left ~= 0 then put(line.source, nil, left, left_samples) end
+    end
+  end
+  return list
+end
+
+--- What profiles hold of one side.
+---@param profiles table[] one for each repetition: profile/README.md
+---@param by "function"|"line"
+---@return pmclua.CodePlace[]
+function M.places(profiles, by)
+  return by == "line" and source_lines_of(profiles) or functions_of(profiles)
+end
+
+-- ---- the rest ----
+
+--- Why counts are attributed to no code, in the order in which they are told.
+M.REASONS = {
+  { "kernel_unsampled", "Linux's part, not sampled" }, { "lost", "lost samples" },
+  { "throttled", "while throttled" }, { "unmapped", "at unmapped addresses" },
+  { "tasks_too_short", "tasks shorter than a period" }, { "missed_ticks", "ticks that did not come" },
+}
+
+local KNOWN = {}
+for _, reason in ipairs(M.REASONS) do KNOWN[reason[1]] = true end
+
+--- Reasons that occur in some profiles: the known ones, then others by name.
+---@param ... table[] lists of profiles
+---@return { [1]: string, [2]: string }[]
+function M.reasons(...)
+  local seen, list, others = {}, {}, {}
+  for _, profiles in ipairs { ... } do
+    for _, profile in ipairs(profiles) do
+      for name, value in pairs(profile.rest or {}) do seen[name] = seen[name] or value ~= 0 end
+    end
+  end
+  for _, reason in ipairs(M.REASONS) do
+    if seen[reason[1]] then list[#list + 1] = reason end
+  end
+  for name, is_some in pairs(seen) do
+    if is_some and not KNOWN[name] then others[#others + 1] = { name, (name:gsub("_", " ")) } end
+  end
+  table.sort(others, function(x, y) return x[1] < y[1] end)
+  for _, reason in ipairs(others) do list[#list + 1] = reason end
+  return list
+end
+
+return M

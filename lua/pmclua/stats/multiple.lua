@@ -1,0 +1,31 @@
+--- multiple.lua: many comparisons of which at most a share may be wrong.
+
+local M = {}
+
+---@class pmclua.Tested
+---@field rejected boolean
+---@field adjusted number the smallest overall level at which it would be rejected
+---@field level number of the interval that excludes 0 if and only if it is rejected
+
+--- Holm's step-down procedure ("A simple sequentially rejective multiple test procedure", Scandinavian
+--- Journal of Statistics 6, 1979): the smallest p is held against alpha/m, the next against alpha/(m-1),
+--- up to the first that fails. The chance that any true null is rejected is at most alpha, however the
+--- comparisons depend.
+---@param p number[]
+---@param alpha number e.g. 0.05
+---@return pmclua.Tested[] in the order of p
+function M.holm(p, alpha)
+  local order, tested = {}, {}
+  for i = 1, #p do order[i] = i end
+  table.sort(order, function(i, j) return p[i] < p[j] or p[i] == p[j] and i < j end)
+  local adjusted, rejections = 0, 0
+  for rank, i in ipairs(order) do
+    adjusted = math.max(adjusted, math.min(1, p[i] * (#p - rank + 1)))
+    if adjusted <= alpha then rejections = rank end
+    local step = math.min(rank, rejections + 1)          -- the one that failed, from there on
+    tested[i] = { rejected = step <= rejections, adjusted = adjusted, level = 1 - alpha / (#p - step + 1) }
+  end
+  return tested
+end
+
+return M
