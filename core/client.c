@@ -34,7 +34,7 @@ struct pmclua_runner {
 
 extern char **environ;
 
-enum { UNDER_MAX = 32 };
+enum { UNDER_MAX = 64 };
 
 /* ---- starting it ---- */
 

@@ -212,6 +212,9 @@ enum pmclua_field {
     PMCLUA_F_STOP_AT_FAILURE,  /* u64 1: a repetition that does not end well is the last */
     PMCLUA_F_INHERIT,          /* u64 1: a kernel starts threads: nothing that they would be missed in */
     PMCLUA_F_TAKE,             /* u64 of PMCLUA_TAKE_*: what is to be read from Linux's accounts */
+    PMCLUA_F_SIMULATED,        /* u64 1: callgrind, which runs the runner, counts the kernel; -ECHILD: it has started a
+                                * process, which callgrind does not count here; -EBUSY: threads beside those of
+                                * THREADS; -ENOSYS: no callgrind */
     PMCLUA_F_LAST              /* one past the last */
 };
 

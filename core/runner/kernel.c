@@ -13,6 +13,7 @@
 #include "host/cpulist.h"
 #include "kernel.h"
 #include "params.h"
+#include "simulated.h"
 
 /* ---- definition ---- */
 
@@ -97,18 +98,11 @@ static int find_functions(struct kernel *kernel)
     return 0;
 }
 
-/* What counting itself costs is counted around this. */
-static void nothing(void *state, uint64_t iterations)
-{
-    (void)state;
-    (void)iterations;
-}
-
 int kernel_load(struct kernel *kernel)
 {
     if (kernel->team)
         return 0;
-    kernel->run = nothing;
+    kernel->run = simulated_nothing;          /* what counting itself costs is counted around this */
     int found = *kernel->library ? find_functions(kernel) : 0;
     if (found < 0)
         return found;

@@ -22,6 +22,7 @@
 #include "descriptors.h"
 #include "kernel.h"
 #include "memory.h"
+#include "simulated.h"
 
 /* ---- the measured call ---- */
 
@@ -36,25 +37,42 @@ static int pin_seat(const struct run *run, cpu_set_t *before)
     return sched_setaffinity(0, sizeof run->cpus, &run->cpus) < 0 ? -errno : 0;
 }
 
+/* The measured call itself, by the thread's counters or by callgrind. */
+static int call_measured(struct team_thread *thread, const struct measured_call *call, void *state)
+{
+    struct counters *counters = &thread->counters;
+    if (call->run->simulated)
+        return simulated_call(call->run, call->kernel->run, state);
+    return pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, call->kernel->run, state,
+                                 call->run->iterations, counters->before, counters->after);
+}
+
+static int cool(const struct run *run)
+{
+    if (!run->simulated)
+        return memory_cool(run->cold_bytes);
+    if (run->cold_bytes && !run->inherit)
+        simulated_cool();
+    return 0;
+}
+
 static void measure_step(struct team_thread *thread, void *argument)
 {
     const struct measured_call *call = argument;
     const struct kernel *kernel = call->kernel;
     struct counters *counters = &thread->counters;
     void *state = kernel->state[thread->index];
-    void (*run)(void *, uint64_t) = kernel->run;
-    uint64_t iterations = call->run->iterations;
     if (call->run->stack_offset)
         /* cppcheck-suppress allocaCalled */
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
     int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
     if (kernel->reset) {
-        kernel->reset(state, iterations);
+        kernel->reset(state, call->run->iterations);
         kernel_end_if_forked();           /* it would wait for threads that it has not got */
     }
     if (ready == 0)
-        ready = memory_cool(call->run->cold_bytes);
+        ready = cool(call->run);
     if (thread->team->count > 1)
         team_barrier(thread);
     account_of_self(call->run->take, &thread->account_before);
@@ -63,8 +81,7 @@ static void measure_step(struct team_thread *thread, void *argument)
     counters_read(counters, counters->before);
     account_stamp(call->run->take, &thread->account_before);
     thread->start_ns = pmclua_now_ns();
-    int result = pmclua_groups_measure(counters->group, counters->set ? counters->set->groups : 0, run, state,
-                                       iterations, counters->before, counters->after);
+    int result = call_measured(thread, call, state);
     thread->end_ns = pmclua_now_ns();
     account_stamp(call->run->take, &thread->account_after);
     guard_look(&thread->guard, &counters->starts);
@@ -73,6 +90,15 @@ static void measure_step(struct team_thread *thread, void *argument)
     if (is_pinned)
         sched_setaffinity(0, sizeof affinity, &affinity);
     thread->errnum = ready < 0 ? -ready : -result;
+}
+
+static void measure(struct kernel *kernel, struct measured_call *call)
+{
+    if (call->run->simulated)
+        simulated_begin();
+    team_do(kernel->team, measure_step, call);
+    if (call->run->simulated)
+        simulated_end(call->run);
 }
 
 /* From the first thread's start to the last one's end. */
@@ -120,8 +146,10 @@ static int take_counts(struct answer *answer, struct team *team, const struct ev
 /* ---- threads that a kernel starts ---- */
 
 /* Whether the kernel has started threads or processes lately that its counters do not count. */
-static int misses_threads(struct kernel *kernel)
+static int misses_threads(struct kernel *kernel, const struct run *run)
 {
+    if (run->simulated)
+        return !run->inherit && simulated_has_threads(kernel->team);
     if (!team_has_started(kernel->team))
         return 0;
     kernel->has_pool |= team_other_threads() > 0;
@@ -174,7 +202,7 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
                                                  .method = (uint32_t)counters_method(&kernel->team->thread[0].counters) };
         crash_answers(run->id);
         getrusage(RUSAGE_SELF, &before);
-        team_do(kernel->team, measure_step, &call);
+        measure(kernel, &call);
         getrusage(RUSAGE_SELF, &after);
         crash_answers(0);
         take_times(&answer->result, kernel->team);
@@ -184,7 +212,7 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         if (switches > 0)
             team_end_guards(kernel->team);
         int counted = take_counts(answer, kernel->team, set, switches);
-        int misses = misses_threads(kernel);
+        int misses = misses_threads(kernel, run);
         if (misses) {
             refuse_missed(answer);
             return send_last(kernel, fd, answer);
@@ -218,7 +246,12 @@ static int prepare(struct kernel *kernel, const struct event_set *set, const str
     }
     if (result == 0)
         result = kernel_set_up(kernel);
-    if (result == 0 && misses_threads(kernel)) {
+    int simulated = result == 0 && run->simulated ? simulated_can(kernel->team, run) : 0;
+    if (simulated < 0) {
+        answer_not_counted(answer, -simulated);
+        return simulated;
+    }
+    if (result == 0 && misses_threads(kernel, run)) {
         refuse_missed(answer);
         return -EAGAIN;
     }

@@ -18,17 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined __SANITIZE_THREAD__
-#define MUST_FORK 1
-#elif __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#define MUST_FORK RUNNING_ON_VALGRIND
-#else
-#define MUST_FORK 0
-#endif
-
 #include "launch.h"
 #include "counters/rawcall.h"
+#include "valgrind_request.h"
+
+#if defined __SANITIZE_THREAD__
+#define MUST_FORK 1
+#else
+#define MUST_FORK runs_under_valgrind()
+#endif
 
 enum { STACK_BYTES = 64 * 1024 };
 

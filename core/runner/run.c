@@ -25,6 +25,7 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     case PMCLUA_F_INHERIT:         return &run->inherit;
     case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;
     case PMCLUA_F_TAKE:            return &run->take;
+    case PMCLUA_F_SIMULATED:       return &run->simulated;
     default:                       return NULL;
     }
 }

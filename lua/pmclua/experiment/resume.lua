@@ -103,7 +103,7 @@ end
 
 --- Which steps a run has done already.
 ---@class pmclua.Done
----@field iterations table<integer, integer> by cell: what its kernel's were found to be; of a fit the most
+---@field iterations table<string, integer> by cell and pass: what its kernel's were found to be; of a fit the most
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
 local Done = {}
@@ -116,6 +116,8 @@ function M.done(declaration)
   return setmetatable({ indices = {}, iterations = {}, entries = {}, last = 0, warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
+
+local function key_of(cell, pass) return ("%d/%d"):format(cell, pass) end
 
 --- The repetitions of a cell and pass that are done, as a set.
 local function indices_of(self, cell, pass, warmup)
@@ -140,9 +142,16 @@ function Done:take(record)
   end
   if not record.warmup then self.last = math.max(self.last, record.index) end
   local choice = self.choice(record.warmup and record.index or record.index + self.warmup)
-  self.iterations[record.cell] = self.iterations[record.cell]
+  local key = key_of(record.cell, record.pass)
+  self.iterations[key] = self.iterations[key]
     or record.iterations and record.iterations / choice * self.counts
 end
+
+--- How many iterations a cell's kernel was found to need in a pass; of a fit the most.
+---@param cell integer
+---@param pass integer
+---@return integer?
+function Done:iterations_of(cell, pass) return self.iterations[key_of(cell, pass)] end
 
 --- Whether a step of the plan is done.
 ---@param step table

@@ -5,8 +5,8 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local iterations = require "pmclua.experiment.iterations"
 local layout = require "pmclua.experiment.layout"
-local planner = require "pmclua.experiment.plan"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 local waits = require "pmclua.experiment.waits"
@@ -97,12 +97,21 @@ local function set_of(self, pass_number)
   return self.sets[pass_number]
 end
 
+--- How many iterations a stored run found for a cell's real passes, or for its simulated ones.
+local function iterations_done(self, cell, is_simulated)
+  for number, pass in ipairs(self.plan.passes) do
+    local found = self.done and self.done:iterations_of(cell.index, number)
+    if found and (pass.simulated ~= nil) == is_simulated then return found end
+  end
+end
+
 --- A cell's workload as the session knows it, set up when it is first needed.
 local function instance_of(self, cell)
   local instance = self.cells[cell.index]
   if instance then return instance end
   run_hook(self, self.declaration.setup, cell, "setup")
-  instance = { iterations = self.done and self.done.iterations[cell.index] }
+  instance = { iterations = { iterations_done(self, cell, false) },
+    simulated_iterations = { iterations_done(self, cell, true) } }
   if not cell.workload.in_process then
     instance.id = self.session:workload(function(message)
       local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
@@ -124,44 +133,26 @@ local function run_here(self, cell, pass_number)
 end
 
 --- What the session is asked to run.
-local function job_of(self, cell, pass_number, iterations, its_layout)
+local function job_of(self, cell, pass_number, count, its_layout)
   return {
     layout = its_layout,
     workload = instance_of(self, cell).id,
     events = pass_number and set_of(self, pass_number), take = self.waits:next(cell),
-    iterations = iterations, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
+    iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
-end
-
-local TARGET_NS = 1e6       -- a repetition long enough that two reads (about 2 µs) are under 1 % of it
-local MOST_ITERATIONS = 2 ^ 40
-
---- The iterations with which a kernel's repetition takes 1 ms, found by doubling, once a cell; nil and
---- the result of a run that went badly.
-local function long_enough(self, cell)
-  local instance = instance_of(self, cell)
-  local iterations = 1
-  while not instance.iterations do
-    local result = self.session:run(job_of(self, cell, nil, iterations))
-    if result.outcome ~= "done" then return nil, result end
-    local is_long = result.wall_ns >= TARGET_NS or iterations >= MOST_ITERATIONS
-    if is_long then instance.iterations = iterations else iterations = iterations * 2 end
-  end
-  return instance.iterations
 end
 
 --- How many iterations this repetition of a kernel has; nil and a result where looking for them failed.
 local function iterations_of(self, step)
-  local declared = self.declaration.iterations
-  if step.cell.workload.per ~= "iteration" then return 1 end
-  if type(declared) == "number" then return declared end
-  if type(declared) == "table" then return declared[step.choice] end
-  local whole, failed = long_enough(self, step.cell)
-  if not whole then return nil, failed end
-  if declared ~= "fit" then return whole end
-  -- Equal steps up to the whole: 1/5, 2/5 … of it.
-  local part = math.max(1, math.ceil(whole / planner.iteration_counts(self.declaration)))
-  return part * step.choice
+  local instance = instance_of(self, step.cell)
+  if self.plan.passes[step.pass].simulated then
+    return iterations.of(self.declaration, step, instance.simulated_iterations, function(count)
+      return self.simulation:run(step, count)
+    end)
+  end
+  return iterations.of(self.declaration, step, instance.iterations, function(count)
+    return self.session:run(job_of(self, step.cell, nil, count))
+  end)
 end
 
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
@@ -231,13 +222,14 @@ end
 local function attempt(self, step)
   local cell = step.cell
   instance_of(self, cell)
-  local iterations, failed
-  if not cell.workload.in_process then iterations, failed = iterations_of(self, step) end
+  local count, failed
+  if not cell.workload.in_process then count, failed = iterations_of(self, step) end
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local function run_it()
     if failed then return failed end
+    local its_layout = layout.of(self.declaration, step)
     return cell.workload.in_process and run_here(self, cell, step.pass)
-      or self.session:run(job_of(self, cell, step.pass, iterations, layout.of(self.declaration, step)))
+      or self.session:run(job_of(self, cell, step.pass, count, its_layout))
   end
   local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
   run_hook(self, self.declaration.conclude, cell, "conclude")
@@ -339,9 +331,9 @@ end
 --- and how many were done.
 local function run_batch(self, steps)
   local first, done, ended = steps[1], 0, nil
-  local iterations, failed = iterations_of(self, first)
+  local count, failed = iterations_of(self, first)
   if failed then return run_alone(self, first), 1 end
-  local job = job_of(self, first.cell, first.pass, iterations, layout.of(self.declaration, first))
+  local job = job_of(self, first.cell, first.pass, count, layout.of(self.declaration, first))
   show_progress(self, first)
   job.repetitions, job.stop_at_failure = #steps, self.declaration.on_failure == "stop"
   self.session:run_each(job, function(result)

@@ -24,7 +24,11 @@ local function find_function(file, offset)
   return found and ("%s+0x%x"):format(text.safe(found.shown), offset - found.offset)
 end
 
-local function place_in(crash)
+--- Where the instruction is: "sum+0x12 of matrix.so".
+---@param crash { file: string, offset: number|ffi.cdata* }
+---@return string? nil: in no file
+function M.place(crash)
+  if crash.file == "" then return nil end
   local key = crash.file .. "\0" .. tostring(crash.offset)
   if known[key] == nil then
     local ok, where = pcall(find_function, crash.file, tonumber(crash.offset))
@@ -43,7 +47,7 @@ end
 ---@param crash { file: string, offset: number|ffi.cdata*, address?: number|ffi.cdata* }
 ---@return string
 function M.words(crash)
-  local place = crash.file ~= "" and ", in " .. place_in(crash) or ", in no file's code"
+  local place = ", in " .. (M.place(crash) or "no file's code")
   return ("%s%s; to stop there in gdb, put %s='gdb -q -ex run --args' before the command"):format(
     address_of(crash), place, M.VARIABLE)
 end

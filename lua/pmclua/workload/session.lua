@@ -40,16 +40,20 @@ local function finish(host)
   host.runner = nil
 end
 
+-- The kernel whose runner a job runs in.
+local function owner_of(job) return job.simulated and job.simulated.owner or job.workload end
+
 --- What would differ between a runner that only ever did nothing and a new one: nothing. So the first kernel
 --- takes the one that was started ahead, and the next command gets another.
 local function host_of(self, job)
-  if not job.in_runner or job.is_empty then return self.common end
-  if not self.own[job.workload] then
-    local is_ahead = self.common.is_unused and not self.debugger
-    self.own[job.workload] = is_ahead and self.common or new_host()
+  if not job.in_runner or job.is_empty and not job.simulated then return self.common end
+  local owner = owner_of(job)
+  if not self.own[owner] then
+    local is_ahead = self.common.is_unused and not self.debugger and not job.simulated
+    self.own[owner] = is_ahead and self.common or new_host()
     if is_ahead then self.common = new_host() end
   end
-  return self.own[job.workload]
+  return self.own[owner]
 end
 
 --- A session without a runner yet: one is started by the first run.
@@ -121,7 +125,8 @@ local function start(self, job)
   if host.runner and has_layout(host, layout) then return end
   finish(host)
   local path = paths.runner()
-  local under = host ~= self.common and self.debugger or nil
+  local under = job.simulated and job.simulated.words(self.starts_threads[owner_of(job)], layout)
+    or host ~= self.common and self.debugger or nil
   local runner, _, errnum = core.runner(path, layout, under)
   if not runner then error(explain.system(errnum, "start the runner", under and under[1] or path), 0) end
   host.runner, host.sent, host.ready, host.layout = runner, {}, {}, layout
@@ -192,7 +197,8 @@ local function send(self, job, repetitions)
   local message = core.message("run", self.sequence):number("workload", job.workload)
   if job.events then message:number("events", job.events) end
   message:number("iterations", job.iterations or 1):number("repetitions", repetitions)
-  if self.starts_threads[job.workload] then message:number("inherit", 1) end
+  if job.simulated then message:number("simulated", 1) end
+  if self.starts_threads[owner_of(job)] then message:number("inherit", 1) end
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
   if job.take then message:number("take", job.take) end
@@ -276,7 +282,8 @@ end
 --- there; nil: nothing.
 local function set_up(self, job)
   if not job.in_runner or not job.timeout_ns or self.host.ready[job.workload] then return nil end
-  local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout }
+  local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout,
+    simulated = job.simulated }
   local result = send(self, only, 0) and receive(self, only, 1) or death(self, job, nil, false)
   if result.outcome ~= "done" then return result end
   self.host.ready[job.workload] = true
@@ -311,14 +318,17 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
----   stop_at_failure?: boolean, is_empty?: boolean, take?: integer }  take: of core.take; in_runner: a kernel; is_empty: one that does nothing and
----   is ours; stop_at_failure: a repetition that does not end well
+---   stop_at_failure?: boolean, is_empty?: boolean, take?: integer,
+---   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] } }
+---   in_runner: a kernel; is_empty: one that does nothing and is ours; take: of core.take; simulated: in the runner of
+---   the kernel `owner`, which these words start and callgrind counts, is_switched where the kernel starts threads;
+---   stop_at_failure: a repetition that does not end well
 ---   is the last; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)
   while left > 0 do
-    self.starts_threads[job.workload] = true
+    self.starts_threads[owner_of(job)] = true
     finish(self.host)
     left = run_some(self, job, left, take)
   end
@@ -330,6 +340,19 @@ function Session:run(job)
   local result
   self:run_each(job, function(got) result = got end)
   return result
+end
+
+--- Whether the threads of a kernel must be counted too, as it was found to start some.
+---@param workload integer
+---@return boolean
+function Session:has_threads(workload) return self.starts_threads[workload] == true end
+
+--- The process in which a kernel runs; nil where it has none.
+---@param workload integer
+---@return integer?
+function Session:runner_of(workload)
+  local host = self.own[workload]
+  return host and host.runner and host.runner:pid()
 end
 
 --- Has the run of a process's regions end.
