@@ -167,6 +167,8 @@ enum pmclua_field {
     PMCLUA_F_OUTPUT,           /* u64, enum pmclua_output: standard output */
     PMCLUA_F_ERRORS,           /* u64, enum pmclua_output: standard error */
     PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
+    PMCLUA_F_STANDARD,         /* u64 1: every signal as it is by default, and no core file */
+    PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL only so much later */
     /* … or a kernel */
     PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */
     PMCLUA_F_SYMBOL,           /* text */
@@ -405,6 +407,11 @@ int pmclua_mkdir(const char *path, uint32_t mode);
 int pmclua_rename(const char *from, const char *to);
 /* Makes a private file from `template` ("…XXXXXX", overwritten with its name): a descriptor. */
 int pmclua_make_temporary(char *template_path);
+/* Makes a private folder from `path` ("…XXXXXX", PMCLUA_PATH_BYTES of room), in it another, whose name `path` gets, and in
+ * that the FIFO "log": a descriptor that reads it and never waits. is_open: other users' processes may write there. */
+int pmclua_make_scratch(char *path, int32_t is_open);
+/* What can be read now: bytes; 0: nothing; -errno. */
+int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
 enum { PMCLUA_SIGNATURE_BYTES = 96 };

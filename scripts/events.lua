@@ -24,7 +24,7 @@
 
 local pmc = require "pmclua"
 
-local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "metric" }
+local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "valgrind", "metric" }
 
 local opt = pmc.options {
   { "source", choices = SOURCES, value = "S", help = "only events from this source" },
@@ -139,6 +139,7 @@ local IN_HEX = { config1 = true, config2 = true, config3 = true, config4 = true,
 
 local function attr_text(event)
   if event.tool then return "no attr: read from the record" end
+  if event.simulated then return "no attr: Valgrind's " .. table.concat(event.simulated, " + ") end
   local fields = {}
   for name, value in pairs(event.attr) do
     if name ~= "type" and name ~= "config" then
@@ -211,7 +212,8 @@ end
 
 local HEADINGS = {
   hardware = "generic hardware events", software = "events of Linux", cache = "generic cache events",
-  tool = "of every record", metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
+  tool = "of every record", valgrind = "events that Valgrind simulates",
+  metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
   pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
 }
 

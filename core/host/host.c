@@ -232,6 +232,44 @@ int pmclua_make_temporary(char *template_path)
     return fd < 0 ? -errno : fd;
 }
 
+/* Whoever may not list the folder above cannot guess the name of the one that is open to all. */
+static int make_inner(char *path, int is_open)
+{
+    size_t length = strlen(path);
+    snprintf(path + length, PMCLUA_PATH_BYTES - length, "/XXXXXX");
+    return mkdtemp(path) && (!is_open || chmod(path, 01777) == 0) ? 0 : -errno;
+}
+
+static int make_fifo(const char *folder, int is_open)
+{
+    char path[PMCLUA_PATH_BYTES + 8];
+    snprintf(path, sizeof path, "%s/log", folder);
+    if (mkfifo(path, 0600) < 0)
+        return -errno;
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && is_open)
+        fchmod(fd, 0622);
+    return fd < 0 ? -errno : fd;
+}
+
+int pmclua_make_scratch(char *path, int32_t is_open)
+{
+    if (strlen(path) > PMCLUA_PATH_BYTES - 16)
+        return -ENAMETOOLONG;
+    if (!mkdtemp(path) || (is_open && chmod(path, 0711) < 0))
+        return -errno;
+    int result = make_inner(path, is_open);
+    return result < 0 ? result : make_fifo(path, is_open);
+}
+
+int64_t pmclua_read_some(int fd, char *bytes, uint64_t size)
+{
+    ssize_t got = read(fd, bytes, size);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return got < 0 ? -errno : got;
+}
+
 int pmclua_real_path(const char *path, char *real)
 {
     _Static_assert(PMCLUA_PATH_BYTES >= PATH_MAX, "realpath(3) writes up to PATH_MAX bytes");

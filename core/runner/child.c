@@ -16,22 +16,28 @@
 #include "child.h"
 
 static volatile sig_atomic_t watched, limit_hit, deferring, terminated;
+static struct itimerval grace;       /* between SIGTERM and SIGKILL at the limit; none: SIGKILL at once */
 
 /* A child told to lead a process group may not have got to it yet: then only its pid is known. */
-static void kill_watched(void)
+static void signal_watched(int signal)
 {
     if (watched)
-        kill((pid_t)watched, SIGKILL);
+        kill((pid_t)watched, signal);
     if (watched < 0)
-        kill(-(pid_t)watched, SIGKILL);
+        kill(-(pid_t)watched, signal);
 }
+
+static void kill_watched(void) { signal_watched(SIGKILL); }
 
 static void on_limit(int signal)
 {
     int errnum = errno;              /* of what was interrupted */
+    int is_last = limit_hit || !timerisset(&grace.it_value);
     (void)signal;
     limit_hit = 1;
-    kill_watched();
+    signal_watched(is_last ? SIGKILL : SIGTERM);
+    if (!is_last)
+        setitimer(ITIMER_REAL, &grace, NULL);
     errno = errnum;
 }
 
@@ -72,17 +78,24 @@ static void on_interrupt(int signal) { (void)signal; }
 
 void child_watch(int pid) { watched = pid; }
 
+static struct itimerval timer_of(uint64_t ns)
+{
+    struct itimerval timer = { .it_value = { (time_t)(ns / 1000000000u), (suseconds_t)(ns % 1000000000u / 1000) } };
+    if (ns > 0 && ns < 1000)
+        timer.it_value.tv_usec = 1;
+    return timer;
+}
+
 static void set_timer(uint64_t ns)
 {
-    struct itimerval limit = { .it_value = { (time_t)(ns / 1000000000u), (suseconds_t)(ns % 1000000000u / 1000) } };
-    if (ns > 0 && ns < 1000)
-        limit.it_value.tv_usec = 1;
+    struct itimerval limit = timer_of(ns);
     setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-void child_limit(uint64_t timeout_ns)
+void child_limit(uint64_t timeout_ns, uint64_t grace_ns)
 {
     limit_hit = 0;
+    grace = timer_of(grace_ns);
     if (timeout_ns > 0)
         set_timer(timeout_ns);
 }

@@ -33,6 +33,10 @@ static int take_field(struct command *command, const struct message_field *field
         return field_u64(field, &command->streams.output[1]);
     case PMCLUA_F_FOREGROUND:
         return field_u64(field, &command->foreground);
+    case PMCLUA_F_STANDARD:
+        return field_u64(field, &command->standard);
+    case PMCLUA_F_GRACE:
+        return field_u64(field, &command->grace_ns);
     case PMCLUA_F_CPUS:
         command->pinned = 1;
         return text ? cpulist_parse(text, &command->cpus) : -EPROTO;

@@ -16,6 +16,8 @@ struct command {
     char *directory;
     struct stream_choice streams;
     uint64_t foreground;
+    uint64_t standard;             /* 1: signals by default, no core file */
+    uint64_t grace_ns;             /* between SIGTERM and SIGKILL at the time limit; 0: SIGKILL at once */
     int pinned;
     cpu_set_t cpus;
     struct region_set *regions;    /* NULL: none */

@@ -22,12 +22,15 @@
 
 extern char **environ;
 
-static void take_status(struct pmclua_result *result, int status)
+/* What got SIGTERM at its limit may have ended by itself all the same. */
+static void take_status(struct pmclua_result *result, int status, int has_grace)
 {
     result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (result->signal)
-        result->outcome = child_hit_limit() ? PMCLUA_TIMED_OUT : PMCLUA_SIGNALLED;
+    if (child_hit_limit() && (result->signal || has_grace))
+        result->outcome = PMCLUA_TIMED_OUT;
+    else if (result->signal)
+        result->outcome = PMCLUA_SIGNALLED;
 }
 
 /* Waits for the child: 0, or -errno: how it ended is not known. With a time limit it stays a zombie until
@@ -62,7 +65,7 @@ static void add_account(struct pmclua_result *result, struct account *before, co
     account_add(result, before, after, result->wall_ns);
 }
 
-static void run_held(struct held *held, int own_group, struct streams *streams, const struct run *run,
+static void run_held(struct held *held, const struct command *command, struct streams *streams, const struct run *run,
                      struct pmclua_drops *drops, struct answer *answer)
 {
     struct pmclua_result *result = &answer->result;
@@ -70,8 +73,8 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
     uint64_t end_ns;
     int status;
     struct account account = { 0 }, after = { 0 };
-    child_watch(own_group ? -held->pid : held->pid);
-    child_limit(run->timeout_ns);
+    child_watch(command->foreground ? held->pid : -held->pid);
+    child_limit(run->timeout_ns, command->grace_ns);
     account_read(held->pid, run->take, &account);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
@@ -85,7 +88,7 @@ static void run_held(struct held *held, int own_group, struct streams *streams, 
         answer_refuse(answer, -waited, PMCLUA_STAGE_WAIT, NULL);
         return;
     }
-    take_status(result, status);
+    take_status(result, status, command->grace_ns != 0);
     add_account(result, &account, &after);
     struct rusage before = launch_counts_before(held);
     answer_usage(answer, &before, &usage);
@@ -206,7 +209,7 @@ static void run_counted(const struct command *command, struct held *held, struct
     int pid = held->pid;
     /* Without it drops are only seen by the time that is missing. */
     struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
-    run_held(held, !command->foreground, streams, run, drops, answer);
+    run_held(held, command, streams, run, drops, answer);
     uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
     take_drops(drops, !has_inherited(set), pid, &answer->result);
@@ -229,7 +232,7 @@ static void run_followed(const struct command *command, struct held *held, struc
     } else {
         int pid = held->pid;
         struct pmclua_drops *drops = watch_programs(pid, &answer->result);
-        run_held(held, !command->foreground, streams, run, drops, answer);
+        run_held(held, command, streams, run, drops, answer);
         end_held(command, held, answer);
         take_drops(drops, command->regions->one_thread != 0, pid, &answer->result);
     }
@@ -244,7 +247,7 @@ static void launch_and_count(const struct command *command, char *const *envp, s
     struct launch launch = {
         .path = command->path, .argv = command->argv, .envp = envp,
         .directory = command->directory, .standard = { streams->fd[0], streams->fd[1], streams->fd[2] },
-        .own_group = !command->foreground, .fixed_addresses = run->fixed_addresses != 0,
+        .own_group = !command->foreground, .standard_signals = command->standard != 0, .fixed_addresses = run->fixed_addresses != 0,
         .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
     if (command->foreground)

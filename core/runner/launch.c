@@ -83,6 +83,9 @@ void launch_raise_descriptor_limit(uint64_t theirs)
     is_raised = more.rlim_cur > descriptors_found.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0;
 }
 
+static const struct rlimit no_core = { 0, 0 };
+static const unsigned long nothing[2] = { 0, 0 };      /* a mask of signals */
+
 /* Everything before the gate; the stage that failed stays in shared->stage. */
 UNSANITIZED static long make_ready(struct launch_shared *shared)
 {
@@ -98,6 +101,8 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
     keep_descriptors(launch);
     if (is_raised)
         rawcall4(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&descriptors_found, 0);
+    if (launch->standard_signals)
+        rawcall4(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core, 0);
     if (result >= 0 && launch->fixed_addresses)
         result = fix_addresses();
     if (result >= 0 && launch->cpus) {
@@ -112,7 +117,16 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
 }
 
 /* What came for the command while it was held must meet the command's own ways, not our handlers: these would
- * swallow it, on our memory. Ignored signals stay ignored. */
+ * swallow it, on our memory. Ignored signals stay ignored, unless all are to be as they are by default. */
+enum { SIGNALS = 64 };
+
+UNSANITIZED static void forget_ignored(void)
+{
+    unsigned long standard[4] = { (unsigned long)SIG_DFL };
+    for (int signal = 1; signal <= SIGNALS; signal++)
+        rawcall4(SYS_rt_sigaction, signal, (long)standard, 0, sizeof(unsigned long));
+}
+
 UNSANITIZED static void forget_handlers(void)
 {
     static const int caught[] = { SIGINT, SIGTERM, SIGALRM };      /* child.c */
@@ -138,9 +152,11 @@ UNSANITIZED static long become(struct launch_shared *shared)
         return -ECANCELED;
     shared->stage = PMCLUA_STAGE_EXECUTE;
     forget_handlers();
+    if (launch->standard_signals)
+        forget_ignored();
     rawcall3(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&shared->used, 0);
     rawcall3(SYS_getrusage, RUSAGE_SELF, (long)&shared->before, 0);
-    rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&shared->mask, 0, 8);
+    rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, launch->standard_signals ? (long)nothing : (long)&shared->mask, 0, 8);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
 

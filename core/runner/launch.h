@@ -17,6 +17,7 @@ struct launch {
     const char *directory;           /* NULL: stay */
     int standard[3];                 /* descriptors for 0, 1, 2 */
     int own_group;                   /* a process group of its own */
+    int standard_signals;            /* every signal as it is by default, and no core file */
     int fixed_addresses;             /* without address space randomisation */
     const int *keep;                 /* close-on-exec descriptors that it gets all the same */
     int keep_count;

@@ -112,6 +112,37 @@ function M.make_temporary(template)
   return ffi.string(path)
 end
 
+--- A folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil, errno name,
+--- number.
+---@param template string a path that ends in XXXXXX
+---@param is_open boolean other users' processes may write there
+---@return string? path
+---@return integer|string fd
+function M.make_scratch(template, is_open)
+  local path = ffi.new("char[?]", C.PMCLUA_PATH_BYTES, template)
+  local fd = C.pmclua_make_scratch(path, is_open and 1 or 0)
+  if fd < 0 then return refused(fd) end
+  return ffi.string(path), fd
+end
+
+local SOME = 65536
+
+--- What can be read from a descriptor without waiting; "" where there is nothing.
+---@param fd integer
+---@return string
+function M.read_some(fd)
+  local bytes, parts = ffi.new("char[?]", SOME), {}
+  repeat
+    local got = tonumber(C.pmclua_read_some(fd, bytes, SOME))
+    if got > 0 then parts[#parts + 1] = ffi.string(bytes, got) end
+  until got < SOME
+  return table.concat(parts)
+end
+
+--- Closes a descriptor of make_scratch.
+---@param fd integer
+function M.close(fd) C.pmclua_close(fd) end
+
 --- lstat: { uid, mode, bytes, mtime_ns }, or nil, errno name, number.
 function M.stat(path)
   local uid, mode = ffi.new "uint32_t[1]", ffi.new "uint32_t[1]"

@@ -132,7 +132,9 @@ end
 
 local function add_for_own(declaration, have, item, wrong)
   for _, field in ipairs(item.formula.needs) do
-    local is_there = have[field] or add_spec(declaration, have, field:gsub("_", "-"), field)
+    local spec = field:find "^valgrind_" and require("pmclua.event.simulated").spec_of(field)
+      or field:gsub("_", "-")
+    local is_there = have[field] or add_spec(declaration, have, spec, field)
       or add_spec(declaration, have, field)
     if not is_there then
       local form = "%s needs '%s', which is not an event or factor here%s; "

@@ -22,11 +22,14 @@ function passes.takes_no_counter(event)
     or probe_kind.of(event) ~= nil
 end
 
+local NOT_THERE = "Valgrind counts only what an experiment runs under it: commands and kernels"
+
 -- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
 -- `leader` is that of its group, tried before.
 local function try_on(event, target, leader)
   local why
   event.where = nil
+  if event.simulated and target then return { status = "unsupported", why = NOT_THERE } end
   if target and not event.tool then
     event.where, why = target:trial(event)
     if not event.where then return { status = "unsupported", why = why } end
@@ -54,7 +57,7 @@ function passes.try_each(events, target)
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
     if event.cpus and target and target.excess then event.note = target:excess(event) or event.note end
-    if tried.status == "counted" and not event.tool then usable[#usable + 1] = i end
+    if tried.status == "counted" and event.attr then usable[#usable + 1] = i end
   end
   return usable
 end
@@ -281,7 +284,9 @@ end
 
 ---@class pmclua.Pass
 ---@field groups pmclua.PerfGroup[]
----@field events integer[] of all groups, and what is taken from Linux's accounts
+---@field events integer[] of all groups, and what is taken from Linux's accounts; of a simulated pass what
+---  Valgrind counts
+---@field simulated { cache: boolean, branch: boolean }? what Valgrind simulates in it: it has no groups then
 
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
@@ -310,6 +315,9 @@ end
 ---@return pmclua.PerfGroup[] groups none where no event can be opened
 function passes.at_once(events, target)
   local usable = passes.try_each(events, target)
+  for _, event in ipairs(events) do
+    if event.simulated then event.status, event.why = "unsupported", NOT_THERE end
+  end
   local inherits = target ~= nil and target.inherits
   if inherits then set_probes_apart(events, usable, target) end
   local strong, weak = {}, {}
@@ -324,6 +332,24 @@ function passes.at_once(events, target)
   end
   if not inherits then leave_children_out(groups) end
   return groups
+end
+
+--- The pass in which Valgrind counts, a run of its own; nil where it counts nothing.
+local function simulated_pass(events)
+  local own, indices = {}, {}
+  for index, event in ipairs(events) do
+    if event.simulated and not event.status then own[#own + 1], indices[#indices + 1] = event, index end
+  end
+  if #own == 0 then return nil end
+  return { groups = {}, events = indices, simulated = require("pmclua.event.simulated").needs(own) }
+end
+
+-- Whether a run without counters says anything of what was asked for.
+local function has_facts(events)
+  for _, event in ipairs(events) do
+    if event.tool then return true end
+  end
+  return false
 end
 
 --- Plans the passes of a list of events, whose statuses it fills in.
@@ -360,6 +386,9 @@ function passes.plan(events, mode, target, options)
     list_events(pass, events)
     if options.inherit == false then leave_children_out(pass.groups) end
   end
+  local simulated = simulated_pass(events)
+  if simulated and #usable == 0 and not has_facts(events) then list = {} end
+  list[#list + 1] = simulated
   return list, anchors
 end
 

@@ -9,7 +9,7 @@ local text = require("pmclua.base.lazy").module "pmclua.base.text"
 
 local M = {}
 
----@alias pmclua.ReadingStatus "counted"|"scaled"|"placed"|"not-counted"
+---@alias pmclua.ReadingStatus "counted"|"simulated"|"scaled"|"placed"|"not-counted"
 ---@alias pmclua.ReadingCause "never-enabled"|"lost"|"never-on"|"not-there"|"too-small"|"no-reading"|"only-zeros"
 
 -- ---- times -----------------------------------------------------------------------------------------------
@@ -42,6 +42,7 @@ end
 ---@return number? share of the time that it was on the PMU; nil where it was never enabled
 ---@return pmclua.ReadingCause? cause
 function M.status(event, enabled, running)
+  if event.simulated then return "simulated", 1 end
   if M.is_throughout(enabled, running) then return "counted", 1 end
   if running == 0 then return "not-counted", enabled > 0 and 0 or nil, why_never_on(event, enabled) end
   return event.core_cpus and "placed" or "scaled", tonumber(running) / tonumber(enabled)

@@ -113,6 +113,24 @@ local function encode_tool(item)
   return { event }
 end
 
+-- "valgrind::NAME": the PMU's name, nothing, the event's.
+local function encode_simulated(item)
+  local head, second, third = item.words[1], item.words[2], item.words[3]
+  if head.text ~= "valgrind" or not second or second.text ~= "" or not third then return nil end
+  local simulated = require "pmclua.event.simulated"
+  local event = simulated.find(third.text)
+  if not event then
+    problem.unknown(third, simulated.names(), "Valgrind counts no '%s'", third.text)
+  end
+  if item.terms then problem.at(head, "'%s' has no terms", item.text) end
+  local word = item.words[4]
+  if word and (word.text ~= "u" or item.words[5]) then
+    problem.at(word, "Valgrind counts user space alone: '%s::%s' takes no modifier but u", head.text,
+      third.text)
+  end
+  return { event }
+end
+
 local function raw_config(word)
   local digits = word.text:match("^r(%x+)$")
   if not digits then return nil end
@@ -138,7 +156,7 @@ local function encode_known(item, options)
   local head = item.words[1]
   local generic = names.find(head.text)
   if generic then return encode_numeric(item, generic.type, generic.config, 2, options) end
-  local events = encode_tool(item)
+  local events = encode_tool(item) or encode_simulated(item)
   if events then return events end
   local config = cache.find(head)
   if config then return encode_numeric(item, names.TYPE_CACHE, config, 2, options) end
@@ -296,11 +314,12 @@ local function finish(event, item, modifiers)
   event.spec = item.text
   event.name = name_of(event, item, modifiers)
   event.field, event.part_of = fields_of(event, item)
+  if event.own_field and not item.label then event.field, event.own_field = event.own_field, nil end
   event.unit, event.scale = event.unit or "", event.scale or 1
   if event.verified == nil then event.verified = true end
   event.period = event.period or settings.period
   event.percore = settings.percore or nil
-  event.settings, event.terms, event.is_alone, event.own_name = nil, nil, nil, nil
+  event.settings, event.terms, event.is_alone, event.own_name, event.own_field = nil, nil, nil, nil, nil
   return event
 end
 

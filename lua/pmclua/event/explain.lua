@@ -162,6 +162,7 @@ local describe = {
   breakpoint = breakpoint_description, probe = probe_description, tool = tool_description,
   pfm = function(event) return require("pmclua.event.pfm").describe(event.full) end,
   tracepoint = tracepoint_description,
+  valgrind = function(event) return require("pmclua.event.simulated").description(event) end,
   pmu = function(event)
     return event.alias and ("what the PMU %s calls %s"):format(event.pmu, event.alias)
   end,
@@ -176,6 +177,8 @@ local function notes_of(event)
   note(event.tool and not event.take, "in %s; taken from the record, costs nothing", event.unit)
   note(event.take, "in %s; taken from /proc before and after, outside of what is timed",
     event.unit == "" and "calls" or event.unit)
+  note(event.simulated, "simulated by Valgrind, as the sum of its %s: in a run of its own, 25 to 130 times "
+    .. "as long; user space only", table.concat(event.simulated or {}, " + "))
   note(not event.verified, "unverified: nothing confirms that the PMU has this code; if not, this "
     .. "event reads 0, so a 0 is not reported as a count")
   note(event.cpus, "counts all tasks together on CPUs %s", event.cpus or "")

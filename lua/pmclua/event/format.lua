@@ -96,6 +96,7 @@ end
 ---@return string
 function M.event(event)
   if event.source == "tool" then return tool.name_of(event.tool) end
+  if event.simulated then return event.spec:gsub("^.-=%s*", "") end
   if event.source == "probe" then return format_probe(event) end
   local type = event.attr.type
   if type == names.TYPE_BREAKPOINT then return format_breakpoint(event) end

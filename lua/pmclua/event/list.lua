@@ -14,7 +14,7 @@ local M = {}
 ---@class pmclua.event.Entry
 ---@field spec string what to ask for
 ---@field name string as it is known
----@field source "hardware"|"software"|"cache"|"tool"|"pmu"|"tracepoint"|"pfm"
+---@field source "hardware"|"software"|"cache"|"tool"|"valgrind"|"pmu"|"tracepoint"|"pfm"
 ---@field pmu string? sysfs or libpfm4 PMU, system of a tracepoint
 ---@field description string "" where nobody says what it is
 ---@field present boolean false: of a PMU that libpfm4 knows and this machine has not
@@ -76,6 +76,14 @@ end
 
 function sources.tool(list)
   for _, row in ipairs(tool.events) do add(list, "tool", nil, row[1], row[1], row[4]) end
+end
+
+function sources.valgrind(list)
+  local simulated = require "pmclua.event.simulated"
+  for _, row in ipairs(simulated.events) do
+    local spec = ("%s::%s"):format(simulated.PMU, row[1])
+    add(list, "valgrind", simulated.PMU, spec, spec, row[3])
+  end
 end
 
 -- Of equal PMUs (uncore_imc_0, _1 …) the first stands for all, under the name that means all of them.
@@ -147,7 +155,7 @@ function sources.pfm(list, filter)
 end
 
 --- The sources in the order in which they are listed.
-M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm" }
+M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "valgrind" }
 
 local function pmu_filter(glob)
   if not glob then return function() return true end end

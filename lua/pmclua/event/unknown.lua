@@ -60,6 +60,9 @@ end
 
 -- "skl::EVENT" of a PMU that libpfm4 does not know or that is not here, or an event that it has not.
 local function blame_pfm(item)
+  if item.words[1].text == "valgrind" then
+    problem.at(item.words[1], "Valgrind's events are written as valgrind::NAME: `pmclua events valgrind`")
+  end
   local head = item.words[1]
   if not (item.words[3] and item.words[2].text == "") then return end
   local known, all = pfm().pmu(head.text)

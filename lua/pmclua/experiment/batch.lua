@@ -23,6 +23,14 @@ local function goes_with(step, first)
     and not step.cell.workload.in_process
 end
 
+-- A simulated pass is run under Valgrind from here, one repetition after the other.
+local function is_simulated(run, step) return run.plan.passes[step.pass].simulated ~= nil end
+
+-- Whether a step is done, or need not be.
+local function is_over(run, step)
+  return run.done and run.done:has(step) or run.simulation and run.simulation:has_enough(step)
+end
+
 --- The steps of a plan that are still to be done, in batches of at least one.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
@@ -33,14 +41,16 @@ function M.batches(declaration, plan, run)
   local most = can_batch(declaration, run) and MOST or 1
   local function next_wanted()
     local step = next_step()
-    while step and run.done and run.done:has(step) do step = next_step() end
+    while step and is_over(run, step) do step = next_step() end
     return step
   end
   local ahead
   return function()
+    -- What ran since may have been enough for it.
+    if ahead and is_over(run, ahead) then ahead = nil end
     local steps = { ahead or next_wanted() }
     ahead = nil
-    while steps[1] and #steps < most and not ahead do
+    while steps[1] and #steps < most and not ahead and not is_simulated(run, steps[1]) do
       local step = next_wanted()
       if not step then break end
       if goes_with(step, steps[1]) then steps[#steps + 1] = step else ahead = step end

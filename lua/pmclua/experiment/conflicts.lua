@@ -53,6 +53,20 @@ local function check_iterations(declaration, wrong)
   wrong "iterations is for kernels: none of the workloads is one"
 end
 
+-- What Valgrind is to count: it runs the workloads itself, and counts them whole.
+local function check_simulated(declaration, wrong)
+  local is_simulated = false
+  for _, event in ipairs(declaration.events) do is_simulated = is_simulated or event.simulated ~= nil end
+  if not is_simulated then return end
+  for _, workload in ipairs(declaration.workloads) do
+    local problem = require("pmclua.simulate").problem(workload)
+    if problem then wrong("simulated events: %s", problem) end
+  end
+  for _, key in ipairs { "target", "regions", "delay" } do
+    if declaration[key] then wrong("simulated events and %s cannot be combined", key) end
+  end
+end
+
 -- ---- names ----
 
 local function names_of(declaration)
@@ -104,6 +118,7 @@ function M.check(declaration, wrong)
   check_delay(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
+  check_simulated(declaration, wrong)
   check_margins(declaration, wrong)
   require("pmclua.experiment.factor_use").check(declaration, wrong)
   check_formulae(declaration, wrong)

@@ -310,6 +310,10 @@ local function formulae(reader)
 end
 check.expect, check.gate = formulae "comparison", formulae "limit"
 
+function check.simulation(value, wrong)
+  return require("pmclua.simulate.surroundings").check(value, wrong)
+end
+
 local STOP = { interval = true, repetitions = true, time = true }
 
 --- { interval = ratio, repetitions = n, seconds = s }, at least one of them.

@@ -173,7 +173,8 @@ end
 
 local function plain_event(event)
   return { spec = event.spec, name = event.name, field = event.field, unit = event.unit, scale = event.scale,
-    source = event.source, pmu = event.pmu, tool = event.tool, attr = event.opened or event.attr,
+    source = event.source, pmu = event.pmu, tool = event.tool,
+    simulated = event.simulated, attr = event.opened or event.attr,
     status = event.status, why = event.why, note = event.note, brought = event.brought,
     verified = event.verified, core_cpus = event.core_cpus,
     part_of = event.part_of, grain_ns = event.grain_ns }
@@ -198,6 +199,13 @@ end
 
 local function plain_regions(regions)
   return { kind = regions.kind, entries = regions.entries ~= nil or nil }
+end
+
+-- What the counts of simulated passes depend on.
+local function simulation_facts(declaration, plan)
+  for _, pass in ipairs(plan.passes) do
+    if pass.simulated then return require("pmclua.simulate.surroundings").facts(declaration.simulation) end
+  end
 end
 
 --- The header of the result (store/README.md, "The header").
@@ -229,6 +237,7 @@ function M.header(declaration, plan)
     layouts = require("pmclua.experiment.layout").draws(declaration, M.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
+    simulation = simulation_facts(declaration, plan),
     rank = require("pmclua.host.rank").number(), notes = declaration.notes,
   }, declaration, plan)
 end

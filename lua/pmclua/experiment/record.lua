@@ -44,6 +44,15 @@ local function add_thread(total, thread, pass)
   end
 end
 
+-- What a run under Valgrind says of time and memory is Valgrind's.
+local function set_simulated(record, result, pass)
+  for _, name in ipairs(COPIED) do
+    if name ~= "start_ns" and name ~= "iterations" then record[name] = nil end
+  end
+  local counts = result.simulated or {}
+  for _, index in ipairs(pass.events) do record.counts[index] = counts[index] end
+end
+
 --- A record of one repetition.
 ---@param step table of plan.steps
 ---@param result table of Session:run
@@ -71,8 +80,9 @@ function M.new(step, result, pass, events, why)
   if #threads > 1 then record.threads = threads end
   -- Events that need no descriptor are facts of the record itself.
   for index, event in ipairs(events) do
-    if event.tool then record.counts[index] = result[event.tool] end
+    if event.tool and not pass.simulated then record.counts[index] = result[event.tool] end
   end
+  if pass.simulated then set_simulated(record, result, pass) end
   return record
 end
 

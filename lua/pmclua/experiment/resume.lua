@@ -39,7 +39,7 @@ end
 function M.identity(declaration, plan)
   local events, workloads, cells, passes = {}, {}, {}, {}
   for i, event in ipairs(declaration.events) do
-    events[i] = { event.field, event.tool, event.opened or event.attr, event.status }
+    events[i] = { event.field, event.tool, event.simulated or event.opened or event.attr, event.status }
   end
   for i, workload in ipairs(declaration.workloads) do
     workloads[i] = { workload.name, workload.kind, workload:identity() }

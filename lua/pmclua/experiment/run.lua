@@ -47,7 +47,9 @@ function run.new(declaration, plan, options)
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, plan), waits = waits.new(declaration), dropped = {}, unseen = {},
+    counter = new_counter(declaration, plan), waits = waits.new(declaration),
+    simulation = require("pmclua.simulate").new(declaration, plan, options.session),
+    dropped = {}, unseen = {},
     drops = {}, remarks = {} }, Run)
 end
 
@@ -157,6 +159,7 @@ end
 
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
 local function refusal(self, result, step)
+  if result.lost then return result.lost end
   local cell = step.cell
   local threads = cell.workload.thread_count and cell.workload:thread_count(cell.levels)
   local pass = self.plan.passes[step.pass]
@@ -212,10 +215,12 @@ local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
   note_drop(self, result, step.cell.workload)
-  self.waits:note(step, result)
-  local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
-  return records.new(step, result, pass, events, why), records.parts(step, result, pass, events)
+  if not pass.simulated then self.waits:note(step, result) end
+  local why = refusal(self, result, step) or step.cell.workload:complaint(result)
+  local record = records.new(step, result, pass, events, why)
+  if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
+  return record, records.parts(step, result, pass, events)
 end
 
 --- One run of a step: its record.
@@ -228,6 +233,7 @@ local function attempt(self, step)
   local function run_it()
     if failed then return failed end
     local its_layout = layout.of(self.declaration, step)
+    if self.plan.passes[step.pass].simulated then return self.simulation:run(step, count, its_layout) end
     return cell.workload.in_process and run_here(self, cell, step.pass)
       or self.session:run(job_of(self, cell, step.pass, count, its_layout))
   end
@@ -295,6 +301,9 @@ local ABOUT_FAILURES = 'on_failure = "keep" counts such repetitions, "skip" leav
 --- What a bad repetition decides: true to go on.
 local function goes_on(self, record)
   if not record.why then return true end
+  -- What Valgrind cannot run costs that repetition, and nothing of the others.
+  local is_lost = record.outcome == "not-counted" and self.plan.passes[record.pass].simulated
+  if is_lost then return true end
   if self.declaration.on_failure == "stop" then
     self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
       message = ("%s: %s"):format(label_of(self, record), record.why),
@@ -371,9 +380,9 @@ end
 function Run:execute()
   local ok, status = pcall(execute, self)
   local cleaned, why = pcall(clean_up, self)
-  if self.counter then
-    for _, remark in ipairs(self.counter:remarks()) do add_once(self.remarks, remark) end
-    self.counter:close()
+  for _, counter in ipairs { self.counter or self.simulation, self.counter and self.simulation } do
+    for _, remark in ipairs(counter:remarks()) do add_once(self.remarks, remark) end
+    counter:close()
   end
   for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
   if status == INTERRUPTED then ok, status = true, "interrupted" end

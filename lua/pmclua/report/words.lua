@@ -82,6 +82,10 @@ local QUALITY = {
   single = function() return "one repetition" end,
   few = function() return "too few" end,
   unwatched = function() return "unwatched programs" end,
+  simulated = function(summary)
+    if summary.exact then return "simulated, exact" end
+    return summary.n == 1 and "simulated, one repetition" or "simulated"
+  end,
 }
 
 --- How reliable a value is.

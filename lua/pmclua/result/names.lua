@@ -23,10 +23,19 @@ end
 ---@return string?
 function M.reserved(name) return cell_fields[name] and "cells have a field of that name" or nil end
 
+--- Whether Valgrind counted a pass: its times, and what else its runs have, are none of the program's.
+---@param header table
+---@param pass integer
+---@return boolean
+function M.is_simulated(header, pass)
+  local first = header.events[header.pass_events[pass][1]]
+  return first ~= nil and first.simulated ~= nil
+end
+
 local function passes_of(header, index, tool)
   local passes = {}
   for pass, events in ipairs(header.pass_events) do
-    local there = tool ~= nil
+    local there = tool ~= nil and not M.is_simulated(header, pass)
     for _, event in ipairs(events) do there = there or event == index end
     if there then passes[#passes + 1] = pass end
   end
@@ -49,7 +58,7 @@ local function read_passes(result)
       events[#events + 1] = index
       seen[index] = true
     end
-    for index in pairs(result.tools) do
+    for index in pairs(M.is_simulated(result.header, pass) and {} or result.tools) do
       if not seen[index] then events[#events + 1] = index end
     end
     result.pass_events[pass] = events

@@ -32,7 +32,7 @@ end
 
 -- Whether it is not known of each program that was executed if Linux ended its counting.
 local function is_unwatched(cell, event)
-  if event.tool then return false end
+  if event.tool or event.simulated then return false end
   for _, remark in ipairs(cell.result.remarks or {}) do
     if dropped.is_unseen(remark, cell.workload) then return true end
   end
@@ -140,7 +140,9 @@ local function why_absent(cell, event, cause)
 end
 
 -- Whether a count of this status is what was read, not an estimate.
-local function is_whole(status) return status == "counted" or status == dropped.UNWATCHED end
+local function is_whole(status)
+  return status == "counted" or status == "simulated" or status == dropped.UNWATCHED
+end
 
 -- ---- collecting --------------------------------------------------------------------------------------
 

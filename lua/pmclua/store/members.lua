@@ -90,13 +90,14 @@ M.header = {
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
   host = object, hosts = list_of(object), merged = list_of(text), lacks = list_of(text), reject_if = text,
   overhead = list_of(overhead),
+  simulation = map_of(either(text, number)),
   regions = members_of { kind = text, entries = flag },
   stop = members_of { interval = share, repetitions = count, seconds = number },
 }
 
 M.event = {
   spec = text, unit = text, scale = number, source = text, pmu = text, tool = text, why = text, note = text,
-  grain_ns = number,
+  grain_ns = number, simulated = texts,
   attr = map_of(either(number, text, flag)), brought = flag, verified = flag, hybrid = flag,
   core_cpus = text, part_of = text, unlike = text,
 }

@@ -15,6 +15,9 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field stdout? "null"|"inherit"|"capture"
 ---@field stderr? "null"|"inherit"|"capture"
 ---@field shell? boolean run by /bin/sh -c
+---@field environment? string[] all of it, as "NAME=value", instead of changes to this process's
+---@field standard? boolean signals as they are by default, no core file
+---@field grace_ns? number between SIGTERM and SIGKILL at its time limit
 ---@field asked? string of a command string, what is outside its quotes
 local Command = { kind = "command", per = "run", in_runner = false }
 Command.__index = Command
@@ -121,9 +124,8 @@ end
 --- Adds this command, with its levels filled in, to a definition.
 function Command:define(message, levels, options)
   for _, word in ipairs(shellwords.fill_all(self.argv, levels)) do message:text("argument", word) end
-  if self.env then
-    for _, entry in ipairs(shellwords.environment(self.env, levels)) do message:text("environment", entry) end
-  end
+  local environment = self.environment or self.env and shellwords.environment(self.env, levels)
+  for _, entry in ipairs(environment or {}) do message:text("environment", entry) end
   if self.cwd then message:text("directory", shellwords.fill(self.cwd, levels)) end
   if self.stdin == "inherit" then message:number("inherit_stdin", 1)
   elseif self.stdin then message:text("stdin", shellwords.fill(self.stdin, levels)) end
@@ -131,6 +133,8 @@ function Command:define(message, levels, options)
   message:number("errors", core.OUTPUT[self.stderr or self.stdout or "null"])
   -- In a process group of its own it would be stopped when it reads from the terminal.
   if self.foreground or self.stdin == "inherit" then message:number("foreground", 1) end
+  if self.standard then message:number("standard", 1) end
+  if self.grace_ns then message:number("grace", self.grace_ns) end
   if options and options.pin then message:text("cpus", options.pin) end
 end
 

@@ -1,0 +1,110 @@
+--- simulated.lua: the events that Valgrind counts: "valgrind::instructions" and their like, by names of our own and by
+--- Valgrind's.
+--
+-- Invariant: such an event is never one of the CPU. Its name says valgrind, its status is "simulated", and it has no
+-- attr: nothing is opened for it. Each is a sum of Valgrind's own counters, of user space alone.
+
+local M = {}
+
+--- The PMU that they are said to be of.
+M.PMU = "valgrind"
+
+--- Name, which of Valgrind's counters are summed, what it counts.
+M.events = {
+  { "instructions", { "Ir" }, "instructions executed" },
+  { "loads", { "Dr" }, "reads of memory" },
+  { "stores", { "Dw" }, "writes of memory" },
+  { "l1i-misses", { "I1mr" }, "instruction reads that miss the simulated level 1 cache" },
+  { "l1d-misses", { "D1mr", "D1mw" }, "reads and writes that miss the simulated level 1 data cache" },
+  { "l1d-load-misses", { "D1mr" }, "reads that miss the simulated level 1 data cache" },
+  { "l1d-store-misses", { "D1mw" }, "writes that miss the simulated level 1 data cache" },
+  { "ll-accesses", { "I1mr", "D1mr", "D1mw" }, "accesses of the simulated last-level cache" },
+  { "ll-loads", { "I1mr", "D1mr" }, "reads of the simulated last-level cache, of instructions too" },
+  { "ll-stores", { "D1mw" }, "writes of the simulated last-level cache" },
+  { "ll-misses", { "ILmr", "DLmr", "DLmw" }, "accesses that miss the simulated last-level cache" },
+  { "ll-load-misses", { "ILmr", "DLmr" },
+    "reads that miss the simulated last-level cache, of instructions too" },
+  { "ll-store-misses", { "DLmw" }, "writes that miss the simulated last-level cache" },
+  { "branches", { "Bc" }, "conditional branches executed" },
+  { "branch-misses", { "Bcm" }, "conditional branches that the simulated predictor mispredicts" },
+  { "indirect-branches", { "Bi" }, "indirect branches executed" },
+  { "indirect-misses", { "Bim" }, "indirect branches that the simulated predictor mispredicts" },
+  { "Ir", { "Ir" }, "instructions executed, by Valgrind's own name" },
+  { "Dr", { "Dr" }, "reads of memory, by Valgrind's own name" },
+  { "Dw", { "Dw" }, "writes of memory, by Valgrind's own name" },
+  { "I1mr", { "I1mr" }, "level 1 instruction read misses, by Valgrind's own name" },
+  { "D1mr", { "D1mr" }, "level 1 data read misses, by Valgrind's own name" },
+  { "D1mw", { "D1mw" }, "level 1 data write misses, by Valgrind's own name" },
+  { "ILmr", { "ILmr" }, "last-level instruction read misses, by Valgrind's own name" },
+  { "DLmr", { "DLmr" }, "last-level data read misses, by Valgrind's own name" },
+  { "DLmw", { "DLmw" }, "last-level data write misses, by Valgrind's own name" },
+  { "Bc", { "Bc" }, "conditional branches, by Valgrind's own name" },
+  { "Bcm", { "Bcm" }, "mispredicted conditional branches, by Valgrind's own name" },
+  { "Bi", { "Bi" }, "indirect branches, by Valgrind's own name" },
+  { "Bim", { "Bim" }, "mispredicted indirect branches, by Valgrind's own name" },
+}
+
+local CACHE = { Dr = true, Dw = true, I1mr = true, D1mr = true, D1mw = true, ILmr = true, DLmr = true,
+  DLmw = true }
+local BRANCH = { Bc = true, Bcm = true, Bi = true, Bim = true }
+
+local function row_of(name)
+  for _, row in ipairs(M.events) do
+    if row[1] == name then return row end
+  end
+end
+
+local function field_of(name) return ("%s_%s"):format(M.PMU, (name:gsub("-", "_"))) end
+
+--- The event of a name behind "valgrind::".
+---@param name string
+---@return pmclua.Event? event without what every event gets (encode.lua)
+function M.find(name)
+  local row = row_of(name)
+  if not row then return nil end
+  return { source = "valgrind", pmu = M.PMU, simulated = { unpack(row[2]) }, own_field = field_of(name) }
+end
+
+--- The spec of an event by its name in formulae: "valgrind::l1d-misses" for "valgrind_l1d_misses".
+---@param field string
+---@return string?
+function M.spec_of(field)
+  for _, row in ipairs(M.events) do
+    if field_of(row[1]) == field then return ("%s::%s"):format(M.PMU, row[1]) end
+  end
+end
+
+--- All names, without the PMU's.
+---@return string[]
+function M.names()
+  local list = {}
+  for i, row in ipairs(M.events) do list[i] = row[1] end
+  return list
+end
+
+--- What an event counts.
+---@param event pmclua.Event
+---@return string
+function M.description(event)
+  local counters = table.concat(event.simulated, "+")
+  for _, row in ipairs(M.events) do
+    if table.concat(row[2], "+") == counters then return row[3] end
+  end
+  return "the sum of " .. counters
+end
+
+--- What Valgrind has to simulate for some events.
+---@param events pmclua.Event[]
+---@return { cache: boolean, branch: boolean }
+function M.needs(events)
+  local needs = { cache = false, branch = false }
+  for _, event in ipairs(events) do
+    for _, counter in ipairs(event.simulated or {}) do
+      needs.cache = needs.cache or CACHE[counter] or false
+      needs.branch = needs.branch or BRANCH[counter] or false
+    end
+  end
+  return needs
+end
+
+return M

@@ -1,0 +1,401 @@
+--- command.lua: commands counted by cachegrind, with all the programs and processes that they start.
+--
+-- A forked child's file has what its parent had counted, too, and an exec loses the program before it. Where the log
+-- tells of either, the command runs once more under callgrind, which writes what it has before each fork and exec. Of
+-- programs whose end cachegrind saw, cachegrind's counts stand; callgrind's are of children that executed nothing, and
+-- of programs that another one replaced.
+
+local core = require "pmclua.core"
+local log = require "pmclua.simulate.log"
+local out_file = require "pmclua.simulate.out_file"
+local scratch = require "pmclua.simulate.scratch"
+local surroundings = require "pmclua.simulate.surroundings"
+local text = require "pmclua.base.text"
+local valgrind = require "pmclua.simulate.valgrind"
+
+local M = {}
+
+-- Without the first, .valgrindrc and VALGRIND_OPTS decide; without the last, VEX counts both sides of some branches
+-- (+9 % in programs of branches).
+local ALWAYS = { "--command-line-only=yes", "--trace-children=yes", "--vgdb=no", "--vex-guest-chase=no" }
+
+-- One fork passes several functions of a family, each once.
+local FAMILIES = { { "fork", "_Fork", "__fork", "__libc_fork" }, { "vfork", "__vfork" }, { "posix_spawn" },
+  { "posix_spawnp" } }
+-- Threads and the insides of posix_spawn.
+local CLONES = { "clone", "__clone" }
+local FORKS = { "fork", "_Fork", "__fork", "__libc_fork", "vfork", "__vfork", "posix_spawn", "posix_spawnp" }
+local EXECS = { "execve", "__execve", "execveat", "fexecve" }
+local THREADS = { "pthread_create", "clone", "clone3", "__clone", "__clone3", "thrd_create" }
+
+local GRACE_NS = 2e9                   -- for Valgrind to write its counts at a time limit
+local MOST_OUTPUT = 256 * 2 ^ 20       -- bytes of a terminal's that are kept
+local PAUSE_NS, PAUSES = 2e7, 100      -- until the counts of what outlives the command are there
+
+---@class pmclua.SimulatedCommand
+local Simulated = {}
+Simulated.__index = Simulated
+
+--- Counts a cell's command.
+---@param context pmclua.SimulationContext
+---@param cell pmclua.PlannedCell
+---@return pmclua.SimulatedCommand
+function M.new(context, cell)
+  return setmetatable({ context = context, cell = cell, workload = cell.workload, levels = cell.levels,
+    scratch = scratch.new(), valgrind = valgrind.need(), ids = {} }, Simulated)
+end
+
+-- ---- what is run ---------------------------------------------------------------------------------------------
+
+-- A program of the fixed PATH keeps its plain name; one that only the user's PATH has gets its whole path.
+local function program_of(self, environment)
+  local workload = self.workload
+  local name = require("pmclua.workload.shellwords").fill(workload.argv[1], self.levels)
+  local path = workload:program(self.levels)
+  if name:find("/", 1, true) or not path then return name end
+  for _, entry in ipairs(environment) do
+    for folder in (entry:match "^PATH=(.*)" or ""):gmatch "[^:]+" do
+      local candidate = folder .. "/" .. name
+      local is_there = core.stat(candidate)
+      if is_there then return core.real_path(candidate) == core.real_path(path) and name or path end
+    end
+  end
+  return path
+end
+
+local function dumps()
+  local list = {}
+  for _, functions in ipairs { FORKS, CLONES, EXECS } do
+    for _, name in ipairs(functions) do
+      list[#list + 1] = "--dump-before=" .. name
+      list[#list + 1] = "--dump-before=" .. name .. "@*"
+    end
+  end
+  return list
+end
+
+local function append(list, ...)
+  for _, more in ipairs { ... } do
+    for _, item in ipairs(more) do list[#list + 1] = item end
+  end
+  return list
+end
+
+local function argv_of(self, tool, simulated, environment)
+  local where = self.scratch.path
+  local argv = append({ self.valgrind }, ALWAYS, { "--tool=" .. tool, ("--log-file=%s/log"):format(where),
+    ("--%s-out-file=%s/%s.%%p"):format(tool, where, tool) },
+    surroundings.simulation_options(self.context.surroundings, simulated),
+    tool == "callgrind" and dumps() or {})
+  append(argv, { "--", program_of(self, environment) }, { unpack(self.workload.argv, 2) })
+  return argv
+end
+
+-- The command as it is run under one of Valgrind's tools.
+local function under_valgrind(self, tool, simulated)
+  local mine, around = {}, self.context.surroundings
+  for key, value in pairs(self.workload) do mine[key] = value end
+  mine.environment = surroundings.environment(around, self.workload.env, self.levels)
+  mine.argv = argv_of(self, tool, simulated, mine.environment)
+  for stream, choice in pairs(surroundings.streams(around, self.workload)) do mine[stream] = choice end
+  if mine.stdin == nil then mine.foreground = nil end
+  mine.standard, mine.grace_ns = around.signals == "pinned", GRACE_NS
+  return setmetatable(mine, getmetatable(self.workload))
+end
+
+local function defined(self, tool, simulated)
+  local key = ("%s %s %s"):format(tool, tostring(simulated.cache), tostring(simulated.branch))
+  if not self.ids[key] then
+    local workload = under_valgrind(self, tool, simulated)
+    local pin = surroundings.cpus(self.context.surroundings, self.context.declaration.pin)
+    self.ids[key] = { workload = workload, id = self.context.session:workload(function(message)
+      workload:define(message, self.levels, { session = self.context.session, pin = pin })
+    end) }
+  end
+  return self.ids[key]
+end
+
+-- Runs it under a tool while its log is read; `look` is called meanwhile.
+local function run_under(self, tool, simulated, look)
+  local one, session = defined(self, tool, simulated), self.context.session
+  local idle = session.idle
+  self.scratch:clear()
+  session.idle = function()
+    self.scratch:drain()
+    if look then look() end
+    idle()
+  end
+  local ok, result = pcall(session.run, session, { workload = one.id, iterations = 1,
+    timeout_ns = self.context.declaration.timeout_ns, capture_limit = MOST_OUTPUT })
+  session.idle = idle
+  if not ok then error(result, 0) end
+  return result, one.workload
+end
+
+-- What a terminal would have got goes there once it is whole.
+local function pass_on(self, result, under)
+  local is_output = under.stdout == "capture" and self.workload.stdout == "inherit"
+  if is_output then io.stdout:write(result.output):flush() end
+  local wanted = self.workload.stderr or self.workload.stdout
+  if under.stderr == "capture" and wanted == "inherit" then io.stderr:write(result.errors) end
+end
+
+-- ---- what went wrong -------------------------------------------------------------------------------------------
+
+local function lost(result, form, ...)
+  result.outcome, result.lost = "not-counted", form:format(...)
+  return result
+end
+
+-- What Valgrind itself said on standard error, where it ran nothing.
+local function refusal_of(result)
+  local said = (result.errors or ""):match "valgrind: ([^\n]*)"
+  return said and text.safe(said) or ("it ended with status %d"):format(result.exit)
+end
+
+local function killed_text(process)
+  return text.safe(process.starts[#process.starts] or ("process %d"):format(process.pid))
+end
+
+-- Why a run has no counts that could be true; nil where it has.
+local function check_run(self, result, found)
+  local program = self.workload.argv[1]
+  if result.outcome == "not-started" then
+    return lost(result, "%s", tostring(self.workload:refusal(result)))
+  end
+  if #found.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
+    return lost(result, "Valgrind did not start %s: %s", text.safe(program), refusal_of(result))
+  end
+  if found.last_words then
+    return lost(result, "Valgrind %s could not go on: %s", found.version or "", text.safe(found.last_words))
+  end
+  if result.outcome == "timed-out" then
+    return lost(result, "its time limit ended it under Valgrind, where it takes 25 to 130 times as long")
+  end
+  if #found.killed > 0 then
+    return lost(result, "%s ended without writing its counts: killed by SIGKILL, or still running",
+      killed_text(found.killed[1]))
+  end
+end
+
+-- A script without "#!" is run by Valgrind, though execve(2) refuses it.
+local function is_executable_format(path)
+  local file = io.open(path, "rb")
+  local head = file and file:read(4) or ""
+  if file then file:close() end
+  return head == "" or head:sub(1, 2) == "#!" or head == "\127ELF"
+end
+
+local NOEXEC = 8
+
+local function refused_before(self)
+  local path = self.workload:program(self.levels)
+  if not path or is_executable_format(path) then return nil end
+  local why = require("pmclua.explain").system(NOEXEC, "execute", path)
+  return { outcome = "not-counted", lost = tostring(why), exit = -1, signal = 0, readings = {}, threads = 0,
+    iterations = 1 }
+end
+
+-- ---- counting --------------------------------------------------------------------------------------------------
+
+-- The files of a run, by path; nil and why one of them is none.
+local function read_files(self)
+  local list = {}
+  for _, path in ipairs(self.scratch:files()) do
+    local file, why = out_file.read(path)
+    local pid = path:match "([^/]*)$":match "%.(%d+)"
+    if not file then return nil, ("Valgrind's file of process %s: %s"):format(pid or "?", why) end
+    file.pid = tonumber(pid)
+    list[#list + 1] = file
+  end
+  return list
+end
+
+local function of_process(files, pid)
+  local list = {}
+  for _, file in ipairs(files) do
+    if file.pid == pid then list[#list + 1] = file end
+  end
+  return list
+end
+
+local function calls_any(files, functions)
+  for _, file in ipairs(files) do
+    if out_file.has_function(file, functions) then return true end
+  end
+  return false
+end
+
+-- The files of processes that executed something: each of its last program, whole.
+local function of_programs(found, files)
+  local list = {}
+  for _, process in ipairs(found.processes) do
+    if #process.starts > 0 then
+      for _, file in ipairs(of_process(files, process.pid)) do list[#list + 1] = file end
+    end
+  end
+  return list
+end
+
+-- Callgrind numbers its dumps anew in each program: they are taken away before the next one writes there.
+local function take_dumps(self, taken)
+  for _, path in ipairs(self.scratch:files()) do
+    if path:find "/callgrind%.%d+%.%d+$" then
+      local pid = path:match "/callgrind%.(%d+)"
+      taken.count = taken.count + 1
+      core.rename(path, ("%s/taken.%s.%d"):format(self.scratch.path, pid, taken.count))
+    end
+  end
+end
+
+local function most_of(dumped, functions)
+  local most = 0
+  for _, name in ipairs(functions) do most = math.max(most, dumped[name] or 0) end
+  return most
+end
+
+-- How many forks callgrind's dumps tell of: at least, and at most where each clone was one.
+local function forks_of(files)
+  local dumped, least = {}, 0
+  for _, file in ipairs(files) do
+    local name = (file.trigger or ""):match "^%-%-dump%-before=([%w_]+)"
+    if name then dumped[name] = (dumped[name] or 0) + 1 end
+  end
+  for _, family in ipairs(FAMILIES) do least = least + most_of(dumped, family) end
+  return least, least + most_of(dumped, CLONES)
+end
+
+-- Why the processes of a run are not those that its forks made; nil where they are.
+local function check_forks(found, files)
+  local least, most = forks_of(files)
+  local children = math.max(0, #found.processes - 1)
+  if children > most then
+    return "it forks by a system call of its own: what its children counted cannot be told apart from its own"
+  elseif least > children then
+    return "a child that it forked ended without writing its counts: killed by SIGKILL, or still running"
+  end
+end
+
+-- A command line as the log and a file both have it, which spell it differently.
+local function plain(command) return (command:gsub("[^%w]", "")) end
+
+-- What cachegrind's files lack: of children that executed nothing, and of programs that were replaced. Nil and why
+-- where that is not known.
+local function others_of(found, files)
+  local problem, list = check_forks(found, files), {}
+  if problem then return nil, problem end
+  for _, process in ipairs(found.processes) do
+    local last = plain(process.starts[#process.starts] or "")
+    for i = 1, #process.starts - 1 do
+      if plain(process.starts[i]) == last then
+        return nil, "it executes itself with the same arguments: its programs cannot be told apart"
+      end
+    end
+    for _, file in ipairs(of_process(files, process.pid)) do
+      -- Of its last program cachegrind has the whole.
+      local is_whole = #process.starts > 0 and plain(file.command) == last
+      if not is_whole then list[#list + 1] = file end
+    end
+  end
+  return list
+end
+
+local function same_processes(one, other)
+  return #one.processes == #other.processes and one.forks == other.forks and one.execs == other.execs
+end
+
+-- A process that outlives the command writes its counts when it ends. Whether one has not ended yet.
+local function is_any_left(self, result)
+  for i = 1, result.left and PAUSES or 0 do
+    if not self.scratch:is_in_use() then return false end
+    if i == PAUSES then return true end
+    core.pause(PAUSE_NS)
+    self.scratch:drain()
+  end
+  return false
+end
+
+local STILL_RUNNING = "it has left processes running, which have not written their counts yet"
+
+-- Counts once more by callgrind what cachegrind cannot tell apart. The files, or nil and why.
+local function recount(self, simulated, found)
+  local taken = { count = 0 }
+  local result = run_under(self, "callgrind", simulated, function() take_dumps(self, taken) end)
+  if is_any_left(self, result) then return nil, STILL_RUNNING end
+  local again = log.parse(self.scratch:log())
+  if check_run(self, result, again) then return nil, result.lost end
+  if not same_processes(found, again) then
+    return nil, "it started other processes when it was counted again: its forks cannot be told apart"
+  end
+  local files, why = read_files(self)
+  if not files then return nil, why end
+  return others_of(again, files)
+end
+
+local function by_event(self, pass, sums)
+  local counts = {}
+  for _, index in ipairs(pass.events) do
+    local total = 0
+    for _, counter in ipairs(self.context.declaration.events[index].simulated) do
+      total = core.exact((0ULL + total) + (sums[counter] or 0))
+    end
+    counts[index] = total
+  end
+  return counts
+end
+
+local REMARK = "%s: %s, %s and %s; children that executed nothing and programs that were replaced are "
+  .. "counted by callgrind, to within about 10 instructions for each"
+
+local function remark_on(self, found)
+  self.context.remark(REMARK:format(text.safe(self.workload.name),
+    text.plural(#found.processes, "process", "processes"), text.plural(found.forks, "of them only forked",
+    "of them only forked"), text.plural(found.execs, "program replaced", "programs replaced")))
+end
+
+-- The counts of a run that ended well, or why they cannot be known.
+local function count(self, pass, result, found)
+  local files, why = read_files(self)
+  if not files then return lost(result, "%s", why) end
+  local list = of_programs(found, files)
+  if #list == 0 then return lost(result, "Valgrind wrote no counts") end
+  local is_split = found.forks > 0 or found.execs > 0 or calls_any(list, FORKS)
+  result.is_certain = not (is_split or calls_any(list, THREADS))
+  if is_split then
+    local others, problem = recount(self, pass.simulated, found)
+    if not others then return lost(result, "%s", problem) end
+    append(list, others)
+    if #others > 0 then remark_on(self, found) end
+  end
+  result.simulated = by_event(self, pass, out_file.sum(list))
+  return result
+end
+
+--- One repetition.
+---@param pass pmclua.Pass
+---@return table result as Session:run has it, with `simulated`: counts by index of the event; `is_certain`: nothing
+---   that varies (threads, forks) was seen
+function Simulated:run(pass)
+  local before = refused_before(self)
+  if before then return before end
+  local result, under = run_under(self, "cachegrind", pass.simulated)
+  pass_on(self, result, under)
+  if result.outcome == "interrupted" or result.outcome == "quit" then return result end
+  result.iterations = 1
+  if is_any_left(self, result) then
+    return lost(result, "%s", STILL_RUNNING)
+  end
+  local found = log.parse(self.scratch:log())
+  local problem = check_run(self, result, found)
+  if problem then return problem end
+  return count(self, pass, result, found)
+end
+
+--- Removes what it has made.
+function Simulated:close()
+  for _, one in pairs(self.ids) do self.context.session:forget(one.id) end
+  self.ids = {}
+  self.scratch:close()
+end
+
+return M

@@ -1,0 +1,121 @@
+--- simulate/: passes in which Valgrind counts.
+--
+-- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept. A
+-- program of one thread that starts no other gives one count: two repetitions that agree are enough.
+
+local M = {}
+
+---@class pmclua.SimulationContext
+---@field declaration pmclua.Declaration
+---@field session pmclua.Session
+---@field surroundings pmclua.Surroundings
+---@field remark fun(said: string)
+
+---@class pmclua.Simulation
+local Simulation = {}
+Simulation.__index = Simulation
+
+--- Why workloads of a kind cannot be simulated; nil: they can.
+---@param workload table
+---@return string?
+function M.problem(workload)
+  if workload.kind == "command" then return nil end
+  if workload.kind == "function" then
+    local said = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
+    return said:format(workload.name)
+  end
+  return ("%s is a %s: Valgrind counts commands"):format(workload.name, workload.kind)
+end
+
+--- What counts the simulated passes of a plan; nil where there is none.
+---@param declaration pmclua.Declaration
+---@param plan pmclua.Plan
+---@param session pmclua.Session
+---@return pmclua.Simulation?
+function M.new(declaration, plan, session)
+  local has_pass = false
+  for _, pass in ipairs(plan.passes) do has_pass = has_pass or pass.simulated ~= nil end
+  if not has_pass then return nil end
+  local self = setmetatable({ plan = plan, cells = {}, seen = {}, said = {},
+    compares = (declaration.baseline or declaration.against) ~= nil }, Simulation)
+  self.context = { declaration = declaration, session = session, surroundings = declaration.simulation,
+    remark = function(remark)
+      if not self.said[remark] then self.said[#self.said + 1] = remark end
+      self.said[remark] = true
+    end }
+  return self
+end
+
+local function counter_of(self, cell)
+  if not self.cells[cell.index] then
+    self.cells[cell.index] = require("pmclua.simulate." .. cell.workload.kind).new(self.context, cell)
+  end
+  return self.cells[cell.index]
+end
+
+--- One repetition of a step whose pass is simulated.
+---@param step table
+---@param iterations number?
+---@param layout table? of this repetition
+---@return table result of Session:run, with `simulated`, counts by index of the event
+function Simulation:run(step, iterations, layout)
+  return counter_of(self, step.cell):run(self.plan.passes[step.pass], iterations, layout)
+end
+
+-- ---- when it is enough -----------------------------------------------------------------------------------------
+
+local ENOUGH = 2                       -- equal counts; and failures of Valgrind's, which would come again
+
+local function key_of(cell, pass, choice) return ("%d/%d/%d"):format(cell, pass, choice or 1) end
+
+local function signature(counts, pass)
+  local parts = {}
+  for i, index in ipairs(pass.events) do parts[i] = tostring(counts[index]) end
+  return table.concat(parts, " ")
+end
+
+--- Notes a record of a simulated pass.
+---@param record table
+---@param choice integer? which of several iteration counts it had
+---@param is_certain boolean nothing that varies was seen in it
+function Simulation:note(record, choice, is_certain)
+  local key = key_of(record.cell, record.pass, choice)
+  local seen = self.seen[key] or { same = 0, lost = 0 }
+  self.seen[key] = seen
+  if record.outcome ~= "done" then
+    seen.lost = seen.lost + 1
+    return
+  end
+  local found = signature(record.counts, self.plan.passes[record.pass])
+  seen.same = is_certain and (seen.found == nil or seen.found == found) and seen.same + 1 or -math.huge
+  seen.found = found
+end
+
+local function is_settled(self, cell, pass, choice)
+  local seen = self.seen[key_of(cell, pass, choice)]
+  return seen ~= nil and (seen.same >= ENOUGH or seen.lost >= ENOUGH)
+end
+
+--- Whether a step need not be run: warm-ups, and what is known already. Cells that are compared go on together.
+---@param step table
+---@return boolean
+function Simulation:has_enough(step)
+  if not self.plan.passes[step.pass].simulated then return false end
+  if step.warmup then return true end
+  if not self.compares then return is_settled(self, step.cell.index, step.pass, step.choice) end
+  for _, cell in ipairs(self.plan.cells) do
+    if not is_settled(self, cell.index, step.pass, step.choice) then return false end
+  end
+  return true
+end
+
+--- Remarks on what was counted, each once.
+---@return string[]
+function Simulation:remarks() return self.said end
+
+function Simulation:close()
+  for _, cell in pairs(self.cells) do cell:close() end
+  self.cells = {}
+end
+
+return M

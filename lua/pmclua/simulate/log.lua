@@ -1,0 +1,82 @@
+--- log.lua: what Valgrind writes while a command runs: which programs it started, which processes ended, and its last
+-- words where it could not go on.
+--
+-- Invariant: a program that is executed has a beginning; a process that writes its counts has an end. So an end without
+-- a beginning is a forked child, two beginnings of one process an exec, and a beginning without an end a process that
+-- was killed. A forked child that is killed leaves nothing here.
+
+local M = {}
+
+---@class pmclua.ValgrindProcess
+---@field pid integer
+---@field starts string[] command lines that it executed
+---@field has_ended boolean
+
+---@class pmclua.ValgrindLog
+---@field processes pmclua.ValgrindProcess[] in the order of their first line
+---@field forks integer children that executed nothing
+---@field execs integer programs that took the place of another one
+---@field killed pmclua.ValgrindProcess[] that wrote no counts
+---@field last_words string? why Valgrind could not go on
+---@field version string?
+
+-- The sums that a tool prints when a process ends; the rest of its report is not in every version.
+local ENDS = { "^I%s+refs:", "^Collected :", "^Events    :" }
+
+local function is_end(said)
+  for _, pattern in ipairs(ENDS) do
+    if said:find(pattern) then return true end
+  end
+  return false
+end
+
+local function process_of(log, by_pid, pid)
+  local process = by_pid[pid]
+  if not process then
+    process = { pid = tonumber(pid), starts = {}, has_ended = false }
+    by_pid[pid], log.processes[#log.processes + 1] = process, process
+  end
+  return process
+end
+
+local function unescaped(command) return (command:gsub("\\(.)", "%1")) end
+
+local FATAL = { "^valgrind: the 'impossible' happened", "^valgrind: Unrecognised instruction",
+  "^Warning: Can't execute setuid", "^valgrind: .*%f[%a]failed" }
+
+local function take(log, by_pid, pid, said)
+  local command = said:match "^Command: (.*)$"
+  if command then
+    local process = process_of(log, by_pid, pid)
+    process.starts[#process.starts + 1], process.has_ended = unescaped(command), false
+  elseif is_end(said) then
+    process_of(log, by_pid, pid).has_ended = true
+  end
+  log.version = log.version or said:match "^Using Valgrind%-(%S+)"
+  for _, pattern in ipairs(FATAL) do
+    if said:find(pattern) then log.last_words = log.last_words or said:gsub("^valgrind: ", "") end
+  end
+end
+
+local function count(log)
+  for _, process in ipairs(log.processes) do
+    log.forks = log.forks + (#process.starts == 0 and 1 or 0)
+    log.execs = log.execs + math.max(0, #process.starts - 1)
+    if not process.has_ended then log.killed[#log.killed + 1] = process end
+  end
+  return log
+end
+
+--- What a log says.
+---@param text string
+---@return pmclua.ValgrindLog
+function M.parse(text)
+  local log, by_pid = { processes = {}, forks = 0, execs = 0, killed = {} }, {}
+  for line in text:gmatch "[^\n]+" do
+    local pid, said = line:match "^[=-][=-](%d+)[=-][=-]%s?(.*)$"
+    if pid then take(log, by_pid, pid, said) end
+  end
+  return count(log)
+end
+
+return M

@@ -1,0 +1,162 @@
+--- out_file.lua: the files that cachegrind and callgrind write: their sums, and what each line of the source had.
+--
+-- Invariant: a file that is cut off or has no sums is refused, with the reason. The order of the counters is read from
+-- the file. Counts are exact: the sum of all lines is the file's own sum (`summary`; callgrind's `totals` where a
+-- dump is a part), and what a file leaves out at the end of a line is 0.
+
+local core = require "pmclua.core"
+
+local M = {}
+
+---@class pmclua.OutFile
+---@field events string[] Valgrind's counters, in the file's order
+---@field summary table<string, number|ffi.cdata*> sums by counter
+---@field command string that was executed
+---@field trigger string? why callgrind wrote it: "--dump-before=fork", "Program termination", …
+---@field text string the whole file
+
+local function count_of(digits) return core.exact(assert(core.u64(digits))) end
+
+local function counts_of(events, said)
+  local counts, i = {}, 0
+  for digits in said:gmatch "%d+" do
+    i = i + 1
+    if events[i] then counts[events[i]] = count_of(digits) end
+  end
+  for k = i + 1, #events do counts[events[k]] = 0 end
+  return counts
+end
+
+local function words_of(said)
+  local list = {}
+  for word in said:gmatch "%S+" do list[#list + 1] = word end
+  return list
+end
+
+--- What a file's text says; nil and why it is none.
+---@param text string
+---@return pmclua.OutFile?
+---@return string? why
+function M.parse(text)
+  local said = text:match "\nevents:([^\n]*)\n" or text:match "^events:([^\n]*)\n"
+  if not said then return nil, "it does not say which events it has" end
+  local events = words_of(said)
+  local sums = text:match "\ntotals:([^\n]*)" or text:match "\nsummary:([^\n]*)"
+  if not sums or not sums:find "%d" then return nil, "it has no sums: it was cut off" end
+  return { events = events, summary = counts_of(events, sums), command = text:match "\ncmd:%s*([^\n]*)" or "",
+    trigger = text:match "\ndesc:%s*Trigger:%s*([^\n]*)", text = text }
+end
+
+--- The same of a file.
+---@param path string
+---@return pmclua.OutFile?
+---@return string? why
+function M.read(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, why end
+  local text = file:read "*a"
+  file:close()
+  if not text or text == "" then return nil, "it is empty" end
+  return M.parse(text)
+end
+
+-- ---- lines ------------------------------------------------------------------------------------------------
+
+-- Names that callgrind has given a number: "(3) main" the first time, then "(3)".
+local function named(names, said)
+  local number, name = said:match "^%((%d+)%)%s*(.*)$"
+  if not number then return said end
+  if name ~= "" then names[number] = name end
+  return names[number] or said
+end
+
+-- A position: a number, or the difference to the last one ("+3", "-2", "*").
+local function position(last, said)
+  if said == "*" then return last end
+  local sign, digits = said:match "^([+-])(%d+)$"
+  if sign then return last + tonumber(sign .. digits) end
+  return tonumber(said) or last
+end
+
+-- What a line of counts has beside them: one position or, with addresses, two.
+local function positions_of(text)
+  local said = text:match "\npositions:([^\n]*)"
+  return said and #words_of(said) or 1
+end
+
+local PATHS = { fl = "file", fi = "file", fe = "file", ob = "object", fn = "fn" }
+
+local Reader = {}
+Reader.__index = Reader
+
+local function add(lines, line, is_inclusive, counts)
+  lines[#lines + 1] = { file = line.file, object = line.object, fn = line.fn, line = line.at,
+    inclusive = is_inclusive or nil, counts = counts }
+end
+
+-- "fn=(3) main": where what follows is.
+function Reader:set(key, said)
+  local names = self.names[PATHS[key]]
+  if key == "fl" then self.at.home = nil end
+  self.at[PATHS[key]] = named(names, said)
+end
+
+-- A line of counts; after "calls=" it is what the called function cost with all that it called.
+function Reader:count(said)
+  local words = words_of(said)
+  self.at.at = position(self.at.at or 0, words[self.positions] or "0")
+  local counts = counts_of(self.file.events, table.concat(words, " ", self.positions + 1))
+  add(self.lines, self.at, self.is_call, counts)
+  self.is_call = false
+end
+
+function Reader:take(line)
+  local key, said = line:match "^(%l%l)=(.*)$"
+  if key and PATHS[key] then return self:set(key, said) end
+  if line:find "^calls=" then self.is_call = true
+  elseif line:find "^c%l+=" then
+    local other, name = line:match "^c(%l+)=(.*)$"
+    local kind = PATHS[other == "fi" and "fl" or other]
+    if kind then named(self.names[kind], name) end
+  elseif line:find "^[%d+*-]" then self:count(line) end
+end
+
+--- What each line of the source had, in the file's order. Of callgrind's files, costs of calls are marked `inclusive`:
+--- they are in the lines of the called function already.
+---@param file pmclua.OutFile
+---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, counts: table<string, number> }[]
+function M.lines(file)
+  local reader = setmetatable({ file = file, lines = {}, names = { file = {}, object = {}, fn = {} },
+    positions = positions_of(file.text), at = {}, is_call = false }, Reader)
+  for line in file.text:gmatch "[^\n]+" do reader:take(line) end
+  return reader.lines
+end
+
+local function escaped(name) return (name:gsub("%p", "%%%0")) end
+
+--- Whether one of some functions was executed, by the names that symbols give it.
+---@param file pmclua.OutFile
+---@param functions string[]
+---@return boolean
+function M.has_function(file, functions)
+  for _, name in ipairs(functions) do
+    local pattern = "\nfn=[^\n]-%f[%w_]" .. escaped(name) .. "%f[^%w_]"
+    if file.text:find(name, 1, true) and file.text:find(pattern) then return true end
+  end
+  return false
+end
+
+--- The sums of several files.
+---@param list pmclua.OutFile[]
+---@return table<string, number|ffi.cdata*>
+function M.sum(list)
+  local total = {}
+  for _, file in ipairs(list) do
+    for event, count in pairs(file.summary) do
+      total[event] = core.exact((0ULL + (total[event] or 0)) + count)
+    end
+  end
+  return total
+end
+
+return M

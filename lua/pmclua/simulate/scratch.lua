@@ -1,0 +1,93 @@
+--- scratch.lua: the folder that Valgrind's processes write to while a command runs: their log, their counts.
+--
+-- Invariant: what one run left is gone before the next one begins, and everything is gone after `close`. The log is a
+-- FIFO: a process that begins would empty a file. Root's commands may become other users, who have to write there, too.
+
+local core = require "pmclua.core"
+local explain = require "pmclua.explain"
+
+local M = {}
+
+---@class pmclua.Scratch
+---@field path string absolute
+---@field fd integer of the log
+---@field said string[] read of the log since the run began
+local Scratch = {}
+Scratch.__index = Scratch
+
+local function folders()
+  local temporary = os.getenv "TMPDIR"
+  return { temporary and temporary:sub(1, 1) == "/" and temporary or "/tmp", "/tmp", "/var/tmp" }
+end
+
+--- Makes it. Raises an error object.
+---@return pmclua.Scratch
+function M.new()
+  local errnum
+  for _, folder in ipairs(folders()) do
+    local path, fd, number = core.make_scratch(folder .. "/pmclua-simulate-XXXXXX", core.uid() == 0)
+    if path then return setmetatable({ path = path, fd = fd, said = {} }, Scratch) end
+    errnum = number
+  end
+  error(explain.system(errnum, "write", "/tmp"), 0)
+end
+
+--- Takes in what Valgrind has written so far: it waits where the log is full.
+function Scratch:drain() self.said[#self.said + 1] = core.read_some(self.fd) end
+
+--- The log of the run so far.
+---@return string
+function Scratch:log()
+  self:drain()
+  return table.concat(self.said)
+end
+
+local function entries(folder)
+  local lfs, list = require "lfs", {}
+  local ok, iterate, state = pcall(lfs.dir, folder)
+  while ok do
+    local name = iterate(state)
+    if not name then break end
+    if name ~= "." and name ~= ".." and name ~= "log" then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+--- The paths of the files that a run left.
+---@return string[]
+function Scratch:files()
+  local list = entries(self.path)
+  for i, name in ipairs(list) do list[i] = self.path .. "/" .. name end
+  return list
+end
+
+--- Whether a process under Valgrind still writes here, by its arguments.
+---@return boolean
+function Scratch:is_in_use()
+  for name in require("lfs").dir "/proc" do
+    local words = name:find "^%d+$" and require("pmclua.host.machine").text(("/proc/%s/cmdline"):format(name))
+    if words and words:find(self.path .. "/log", 1, true) then return true end
+  end
+  return false
+end
+
+--- Forgets the last run.
+function Scratch:clear()
+  self:drain()
+  self.said = {}
+  for _, path in ipairs(self:files()) do os.remove(path) end
+end
+
+--- Removes it.
+function Scratch:close()
+  if not self.fd then return end
+  self:clear()
+  core.close(self.fd)
+  self.fd = nil
+  os.remove(self.path .. "/log")
+  os.remove(self.path)
+  os.remove((self.path:gsub("/[^/]*$", "")))
+end
+
+return M

@@ -1,0 +1,208 @@
+--- surroundings.lua: what a program that is simulated finds around it, the same on every machine unless the script says
+-- otherwise: environment, signals, streams, CPU, core files, caches.
+--
+-- Invariant: what is fixed here and what a script changed of it is in the result's header.
+
+local bit = require "bit"
+local core = require "pmclua.core"
+local machine = require "pmclua.host.machine"
+local shellwords = require "pmclua.workload.shellwords"
+
+local M = {}
+
+--- The environment, in its order. Values that differ between machines would change counts: an environment variable
+--- more takes about 500 instructions in every program.
+M.ENVIRONMENT = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent",
+  "LC_ALL=C", "PYTHONHASHSEED=0" }
+
+--- Bytes, ways and bytes of a line of each simulated cache.
+M.CACHES = { I1 = "32768,8,64", D1 = "32768,8,64", LL = "8388608,16,64" }
+
+-- ---- what scripts say ---------------------------------------------------------------------------------------
+
+---@class pmclua.Surroundings
+---@field environment "pinned"|"inherit"
+---@field I1 string
+---@field D1 string
+---@field LL string
+---@field signals "pinned"|"inherit"
+---@field streams "pinned"|"inherit"
+---@field cpu "pinned"|"inherit"
+
+local PINNED = { environment = true, signals = true, streams = true, cpu = true }
+
+local function is_power_of_two(n) return n > 0 and bit.band(n, n - 1) == 0 end
+
+-- As Valgrind wants a cache: powers of two, a line of at least 16 bytes, which all ways have room for.
+local function cache_problem(value)
+  local size, ways, line = tostring(value):match "^(%d+),(%d+),(%d+)$"
+  size, ways, line = tonumber(size), tonumber(ways), tonumber(line)
+  local is_cache = size and line >= 16 and is_power_of_two(line) and ways >= 1 and size % (ways * line) == 0
+    and is_power_of_two(size / ways / line)
+  if is_cache then return nil end
+  return 'is "BYTES,WAYS,LINE" such as "32768,8,64", with a power of two of sets and of bytes in a line'
+end
+
+-- "D1=49152,12,64" and "environment=inherit", as a command line has them.
+local function from_list(value, wrong)
+  local map = {}
+  for key, item in pairs(value) do
+    local name, said = key, item
+    if type(key) == "number" then name, said = tostring(item):match "^(%w+)=(.*)$" end
+    if name then map[name] = said else wrong("simulation: '%s' is not NAME=VALUE", tostring(item)) end
+  end
+  return map
+end
+
+--- The surroundings that a script asks for: { D1 = "49152,12,64", environment = "inherit" }.
+---@param value any nil: all are pinned
+---@param wrong fun(form: string, ...)
+---@return pmclua.Surroundings
+function M.check(value, wrong)
+  local mine = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned" }
+  for name, cache in pairs(M.CACHES) do mine[name] = cache end
+  if value == nil then return mine end
+  if type(value) ~= "table" then
+    wrong('simulation must be a map such as { environment = "inherit" }, not a %s', type(value))
+    return mine
+  end
+  for name, said in pairs(from_list(value, wrong)) do
+    if M.CACHES[name] then
+      local problem = cache_problem(said)
+      if problem then wrong("simulation: the cache %s %s", name, problem) else mine[name] = said end
+    elseif not PINNED[name] then
+      wrong("simulation has no '%s'; it has environment, signals, streams, cpu, I1, D1 and LL",
+        tostring(name))
+    elseif said ~= "pinned" and said ~= "inherit" then
+      wrong('simulation: %s is "pinned" or "inherit", not %s', name, tostring(said))
+    else
+      mine[name] = said
+    end
+  end
+  return mine
+end
+
+-- ---- the program's ---------------------------------------------------------------------------------------------
+
+-- A list of "NAME=value" with the script's own changes: in their place, or at the end by name.
+local function changed(list, changes, levels)
+  local out, names, seen = {}, {}, {}
+  for _, entry in ipairs(list) do
+    local name = entry:match "^([^=]*)="
+    local value = changes[name]
+    seen[name] = true
+    if value == nil then out[#out + 1] = entry
+    elseif value then out[#out + 1] = ("%s=%s"):format(name, shellwords.fill(tostring(value), levels)) end
+  end
+  for name, value in pairs(changes) do
+    if value and not seen[name] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    out[#out + 1] = ("%s=%s"):format(name, shellwords.fill(tostring(changes[name]), levels))
+  end
+  return out
+end
+
+--- The whole environment of a command.
+---@param surroundings pmclua.Surroundings
+---@param env? table<string, string|false> the script's own
+---@param levels table
+---@return string[]
+function M.environment(surroundings, env, levels)
+  if surroundings.environment == "inherit" then return shellwords.environment(env or {}, levels) end
+  return changed(M.ENVIRONMENT, env or {}, levels)
+end
+
+-- The first CPU that this process may run on.
+local function first_cpu()
+  local status = machine.text "/proc/self/status" or ""
+  return status:match "Cpus_allowed_list:%s*(%d+)"
+end
+
+--- The CPUs that a simulated command runs on; nil: any.
+---@param surroundings pmclua.Surroundings
+---@param pin? string the script's own
+---@return string?
+function M.cpus(surroundings, pin)
+  return pin or surroundings.cpu == "pinned" and first_cpu() or nil
+end
+
+--- Valgrind's options for its caches.
+---@param surroundings pmclua.Surroundings
+---@return string[]
+function M.cache_options(surroundings)
+  local list = {}
+  for i, name in ipairs { "I1", "D1", "LL" } do list[i] = ("--%s=%s"):format(name, surroundings[name]) end
+  return list
+end
+
+local function yes(value) return value and "yes" or "no" end
+
+--- Valgrind's options for what a pass simulates.
+---@param surroundings pmclua.Surroundings
+---@param simulated { cache: boolean, branch: boolean }
+---@return string[]
+function M.simulation_options(surroundings, simulated)
+  return { "--cache-sim=" .. yes(simulated.cache), "--branch-sim=" .. yes(simulated.branch),
+    unpack(M.cache_options(surroundings)) }
+end
+
+-- Whether a stream would be a terminal, which programs write to in another way.
+local function would_be_terminal(surroundings, choice, fd)
+  return surroundings.streams == "pinned" and choice == "inherit" and core.is_terminal(fd)
+end
+
+--- The streams of a simulated command: what it would read from or write to a terminal is a pipe, or nothing.
+---@param surroundings pmclua.Surroundings
+---@param workload pmclua.Command
+---@return { stdin: string?, stdout: string, stderr: string }
+function M.streams(surroundings, workload)
+  local out, err = workload.stdout or "null", workload.stderr or workload.stdout or "null"
+  local input = workload.stdin
+  if would_be_terminal(surroundings, input, 0) then input = nil end
+  if would_be_terminal(surroundings, out, 1) then out = "capture" end
+  if would_be_terminal(surroundings, err, 2) or err == "null" then err = "capture" end
+  return { stdin = input, stdout = out, stderr = err }
+end
+
+-- ---- what a header says of it ----------------------------------------------------------------------------------
+
+-- The classes of x86 CPUs that Valgrind shows to programs, whatever the machine has beyond.
+local CLASSES = { "avx2", "avx", "ssse3" }
+
+local function cpu_class()
+  local flags = (machine.text "/proc/cpuinfo" or ""):match "\nflags%s*:([^\n]*)"
+  if not flags then return nil end
+  for _, flag in ipairs(CLASSES) do
+    if (flags .. " "):find(" " .. flag .. " ", 1, true) then return flag end
+  end
+  return "sse2"
+end
+
+-- The C library that this process has mapped, which commands have too unless they bring their own.
+local function c_library()
+  local maps = machine.text "/proc/self/maps" or ""
+  local path = maps:match "(/%S*/libc%.so%.%d+)\n" or maps:match "(/%S*/libc%-[%d.]+%.so)\n"
+    or maps:match "(/%S*/ld%-musl[^%s]*)\n"
+  local text = path and machine.text(path)
+  return text and core.hash(text), path and path:match "[^/]+$"
+end
+
+--- What the counts of simulated events depend on, for a result's header.
+---@param surroundings pmclua.Surroundings
+---@return table facts
+function M.facts(surroundings)
+  local valgrind = require "pmclua.simulate.valgrind"
+  local path = valgrind.path()
+  local facts = { valgrind = path and valgrind.version(path), cpu_class = cpu_class(), uid = core.uid() }
+  facts.c_library_hash, facts.c_library = c_library()
+  for _, name in ipairs { "environment", "signals", "streams", "cpu", "I1", "D1", "LL" } do
+    facts[name] = surroundings[name]
+  end
+  local list = table.concat(M.environment(surroundings, {}, {}), "\n")
+  facts.environment_hash = core.hash(list)
+  return facts
+end
+
+return M
