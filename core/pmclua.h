@@ -248,8 +248,9 @@ enum pmclua_outcome {
                                 * connection is closed: fault_*, and as text the file that the instruction is in */
 };
 
-/* The exit status of a runner whose connection is gone: a kernel may have closed or replaced it. */
-enum { PMCLUA_CUT_OFF = 113 };
+/* The exit status of a runner whose connection is gone (a kernel may have closed or replaced it), and of one that
+ * has no memory for a message. */
+enum { PMCLUA_CUT_OFF = 113, PMCLUA_OUT_OF_MEMORY = 114 };
 
 /* What was being done when a repetition could not be started. */
 enum pmclua_stage {

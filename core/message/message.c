@@ -101,6 +101,13 @@ const char *field_text(const struct message_field *field)
     return field->bytes > 0 && text[field->bytes - 1] == '\0' ? text : NULL;
 }
 
+int field_copy(const struct message_field *field, char **text)
+{
+    const char *its = field_text(field);
+    *text = its ? strdup(its) : NULL;
+    return *text ? 0 : its ? -ENOMEM : -EPROTO;
+}
+
 int message_count(const struct pmclua_message *message, uint32_t kind)
 {
     struct message_field field;

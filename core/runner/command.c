@@ -22,9 +22,9 @@ static int take_field(struct command *command, const struct message_field *field
     case PMCLUA_F_ENVIRONMENT:
         return text ? 0 : -EPROTO;         /* gathered by message_texts */
     case PMCLUA_F_DIRECTORY:
-        return text && (command->directory = strdup(text)) ? 0 : -EPROTO;
+        return field_copy(field, &command->directory);
     case PMCLUA_F_STDIN:
-        return text && (command->streams.input = strdup(text)) ? 0 : -EPROTO;
+        return field_copy(field, &command->streams.input);
     case PMCLUA_F_INHERIT_STDIN:
         return field_u64(field, &command->streams.inherit_input);
     case PMCLUA_F_OUTPUT:

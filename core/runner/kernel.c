@@ -17,18 +17,12 @@
 
 /* ---- definition ---- */
 
-static int take_text(char **place, const char *text)
-{
-    *place = text ? strdup(text) : NULL;
-    return *place ? 0 : -EPROTO;
-}
-
 static int take_field(struct kernel *kernel, const struct message_field *field)
 {
     const char *text = field_text(field);
     switch (field->kind) {
-    case PMCLUA_F_LIBRARY:   return take_text(&kernel->library, text);
-    case PMCLUA_F_SYMBOL:    return take_text(&kernel->symbol, text);
+    case PMCLUA_F_LIBRARY:   return field_copy(field, &kernel->library);
+    case PMCLUA_F_SYMBOL:    return field_copy(field, &kernel->symbol);
     case PMCLUA_F_PARAMETER: return text && strchr(text, '=') ? 0 : -EPROTO;
     case PMCLUA_F_THREADS:   return field_u64(field, &kernel->threads);
     case PMCLUA_F_OUTPUT:    return field_u64(field, &kernel->output);

@@ -154,8 +154,8 @@ static int run_message(const struct pmclua_message *message)
         return -EPROTO;
     struct workload *workload = find_workload(run.workload);
     struct set_entry *entry = run.events ? find_set(run.events) : NULL;
-    if (!workload || (run.events && !entry))
-        return refuse(&run, ENOENT, PMCLUA_STAGE_DEFINITION);
+    if (!workload || (run.events && !entry))         /* defined before, but there was no memory to keep it */
+        return refuse(&run, ENOMEM, PMCLUA_STAGE_DEFINITION);
     if (workload->errnum)
         return refuse(&run, workload->errnum, PMCLUA_STAGE_DEFINITION);
     if (entry && entry->errnum)
@@ -214,7 +214,7 @@ static int serve(void)
     }
     forget_all();
     pmclua_message_free(&message);
-    return result == -EPIPE ? 0 : PMCLUA_CUT_OFF;
+    return result == -EPIPE ? 0 : result == -ENOMEM ? PMCLUA_OUT_OF_MEMORY : PMCLUA_CUT_OFF;
 }
 
 int main(int argc, char **argv)

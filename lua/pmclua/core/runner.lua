@@ -38,8 +38,8 @@ function M.take(accounts)
   return flags
 end
 
---- The exit status of a runner that lost its connection.
-M.CUT_OFF = C.PMCLUA_CUT_OFF
+--- The exit statuses of a runner that lost its connection, and of one that has no memory for a message.
+M.CUT_OFF, M.OUT_OF_MEMORY = C.PMCLUA_CUT_OFF, C.PMCLUA_OUT_OF_MEMORY
 
 ---@class pmclua.core.Message
 local Message = {}

@@ -62,6 +62,7 @@ $fills}
 void *call_setup(const struct pmclua_params *params)
 {
     struct state *s = calloc(1, sizeof *s);
+    if (!s) return pmclua_fail(params, "no memory");
     void *library = dlopen($library, RTLD_NOW);
     if (!library) return pmclua_fail(params, dlerror());
     *(void **)&s->function = dlsym(library, "$symbol");

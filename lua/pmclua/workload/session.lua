@@ -150,6 +150,7 @@ end
 ---@return string
 function session.end_of_runner(exit, signal)
   if signal ~= 0 then return "the runner was killed by " .. core.signal_name(signal) end
+  if exit == core.OUT_OF_MEMORY then return "the runner was out of memory" end
   return ("the runner ended with status %d"):format(exit)
 end
 
@@ -165,7 +166,7 @@ local function death(self, job, outcome, kill, lost)
   if not outcome and job.in_runner and (exit == core.CUT_OFF or exit == -1 and signal == 0) then
     lost = lost or session.CUT_OFF
   end
-  if not outcome and (lost or not job.in_runner) then
+  if not outcome and (lost or not job.in_runner or exit == core.OUT_OF_MEMORY) then
     lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
   end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")
