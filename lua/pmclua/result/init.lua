@@ -26,6 +26,7 @@ local M = {}
 ---@field status "complete"|"interrupted"|"unfinished"|"running"
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
+---@field profiled table<integer, table[]> profiles of cells, by number: result/profiles.lua
 ---@field is_chosen boolean? cells were left out on purpose
 local Result = require("pmclua.base.methods").extend({}, "pmclua.Result")
 Result.__index = Result
@@ -45,6 +46,7 @@ end
 --- Drops every record.
 function Result:clear()
   self.parts, self.part_by_key, self.cell_list = {}, {}, nil
+  self.profiled = {}
   for number in ipairs(self.header.cells) do self:part(number) end
 end
 
@@ -75,6 +77,7 @@ function Result:add(record)
   local part = self:part(record.cell, record)
   columns.add(part.columns, record, self.pass_events[record.pass], self.tools,
     self.header.on_failure == "keep")
+  if record.profiles then require("pmclua.result.profiles").add(self, record) end
   self.cell_list = nil
 end
 
@@ -142,10 +145,14 @@ local function chosen(result, conditions)
 end
 
 --- The result of the cells for which all conditions hold.
----@param conditions table<string, any> a factor or "workload" to a level, a list of levels, a comparison
+--- Without conditions, or with the name of an event that was sampled: where in the code its counts are.
+---@param conditions? table<string, any>|string a factor or "workload" to a level, a list of levels, a comparison
 ---  such as ">=512", or a function of the level
----@return pmclua.Result
+---@return pmclua.Result|pmclua.CodeResult
 function Result:where(conditions)
+  if conditions == nil or type(conditions) == "string" then
+    return require("pmclua.result.code").new(self, conditions)
+  end
   if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.text_of(conditions), 2) end

@@ -111,12 +111,14 @@ end
 -- ---- writing ---------------------------------------------------------------------------------------------
 
 local function from_memory(result, numbers, take)
+  local profiles = require "pmclua.result.profiles"
   for _, part in ipairs(result.parts) do
     local cell = numbers[part.number] and result.header.cells[part.number]
     if cell then
       each_record(part.columns, result.tools, function(record)
         record.workload, record.levels, record.cell = cell.workload, cell.levels, numbers[part.number]
         for _, name in ipairs(cell_key.PARTS) do record[name] = part[name] end
+        record.profiles = profiles.of(result, part.number, record)
         take(record)
       end)
     end

@@ -59,8 +59,14 @@ local function read_end(reader, first, last)
 end
 
 local function read_resume(reader)
-  reader.stored.status, reader.ended = "unfinished", false
+  reader.stored.status, reader.ended, reader.profiles = "unfinished", false, nil
   reader.stored.resumed = reader.stored.resumed + 1
+end
+
+-- It waits for its repetition.
+local function read_profile(reader, first, last)
+  reader.profiles = reader.profiles or require("pmclua.store.profiles").new()
+  reader.profiles:read(reader.block:sub(first, last))
 end
 
 local function read_records(reader, form, first, last)
@@ -68,8 +74,13 @@ local function read_records(reader, form, first, last)
   if kind == "end" then return read_end(reader, first, last) end
   if kind == "resume" then return read_resume(reader) end
   if reader.ended then error("it comes after the end", 0) end
+  if kind == "profile" then return read_profile(reader, first, last) end
   reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
   reader.taken = 0
+  if reader.profiles then
+    local own = reader.profiles:of(reader.single)
+    if own then reader.single.profiles = own end
+  end
 end
 
 local function read_line(reader, first, last)

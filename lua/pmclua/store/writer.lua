@@ -10,6 +10,7 @@ local headers = require "pmclua.store.header"
 local encoding = require "pmclua.store.encode"
 local folder = require "pmclua.store.folder"
 local reader = require "pmclua.store.reader"
+local profiles = require("pmclua.base.lazy").module "pmclua.store.profiles"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
@@ -95,8 +96,13 @@ local function parcels(writer)
   return list
 end
 
+local function write_one(writer, record)
+  if record.profiles then profiles.write(record, writer.buffer) end
+  writer.encoder:write(record, writer.buffer)
+end
+
 local function write_each(writer, records)
-  for i = 1, #records do writer.encoder:write(records[i], writer.buffer) end
+  for i = 1, #records do write_one(writer, records[i]) end
 end
 
 local function encode_pending(writer)

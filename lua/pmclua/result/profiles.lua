@@ -1,0 +1,62 @@
+--- profiles.lua: the profiles of a result's repetitions.
+--
+-- Invariant: a profile is kept where its repetition is summarised: no warm-up, and no failed one unless
+-- the experiment keeps these.
+
+local is_failed = require("pmclua.result.columns").is_failed
+
+local M = {}
+
+--- Keeps the profiles of a record.
+---@param result pmclua.Result
+---@param record table
+function M.add(result, record)
+  local is_kept = not is_failed(record) or result.header.on_failure == "keep"
+  if record.warmup or not is_kept then return end
+  local list = result.profiled[record.cell] or {}
+  result.profiled[record.cell] = list
+  list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles }
+end
+
+--- The profiles that a record of a cell had; nil: none.
+---@param result pmclua.Result
+---@param cell integer
+---@param record table
+---@return table[]?
+function M.of(result, cell, record)
+  for _, kept in ipairs(not record.warmup and result.profiled[cell] or {}) do
+    if kept.pass == record.pass and kept.index == record.index then return kept.profiles end
+  end
+end
+
+--- The names of the events that were sampled, in their order.
+---@param result pmclua.Result
+---@return string[]
+function M.events(result)
+  local seen, list = {}, {}
+  for number in ipairs(result.header.cells) do
+    for _, kept in ipairs(result.profiled[number] or {}) do
+      for _, profile in ipairs(kept.profiles) do
+        if not seen[profile.event] then seen[profile.event], list[#list + 1] = true, profile.event end
+      end
+    end
+  end
+  return list
+end
+
+--- The profiles of an event in a cell, by the number of the repetition.
+---@param result pmclua.Result
+---@param cell integer
+---@param event string
+---@return table<integer, table>
+function M.by_index(result, cell, event)
+  local found = {}
+  for _, kept in ipairs(result.profiled[cell] or {}) do
+    for _, profile in ipairs(kept.profiles) do
+      if profile.event == event then found[kept.index] = profile end
+    end
+  end
+  return found
+end
+
+return M

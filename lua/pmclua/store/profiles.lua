@@ -1,0 +1,229 @@
+--- profiles.lua: profiles of a repetition to lines of a result file, before the repetition's own line,
+--- and back.
+--
+-- Invariant: what is written reads back equal. A line is used only where every member is of its kind;
+-- lines whose repetition does not follow (the run was killed between them) are of nobody and are dropped.
+
+local dkjson = require "dkjson"
+local json = require "pmclua.base.json"
+
+local M = {}
+
+local MOST_PLACES = 5000        -- instructions that one line tells of, some 300 kB
+local LARGEST = 2 ^ 53
+
+-- ---- writing
+-- -------------------------------------------------------------------------------------------
+
+local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
+  "source",
+  "program", "rest", "files", "file", "build_id", "functions", "fn", "nameless", "count", "samples", "at",
+  "chains", "more" }
+
+local function array(list) return setmetatable(list, { __jsontype = "array" }) end
+
+-- Addresses of Linux need all 64 bits.
+local function address_of(value)
+  if type(value) == "cdata" or value and value > LARGEST then return ("0x%x"):format(value) end
+  return value or json.null
+end
+
+-- [address, line, count, samples, source, inlined]: what is not known is null, or left out at the end.
+local function place_of(at, line)
+  local source = at.source ~= line.source and at.source or nil
+  local place = { address_of(at.address), at.line or json.null, at.count, at.samples or json.null }
+  if source or at.inlined then place[5] = source or json.null end
+  if at.inlined then place[6] = at.inlined end
+  return array(place)
+end
+
+local function function_of(line)
+  local places = {}
+  for i, at in ipairs(line.at or {}) do places[i] = place_of(at, line) end
+  return { fn = line.fn, source = line.source, nameless = line.nameless, kind = line.kind, count = line.count,
+    samples = line.samples, at = array(places) }
+end
+
+-- Functions by file, in the order of each file's first.
+local function files_of(lines, from, to)
+  local files, by_key = {}, {}
+  for i = from, to do
+    local line = lines[i]
+    local key = ("%s\0%s"):format(line.file, line.build_id or "")
+    if not by_key[key] then
+      by_key[key] = { file = line.file, build_id = line.build_id, functions = array {} }
+      files[#files + 1] = by_key[key]
+    end
+    table.insert(by_key[key].functions, function_of(line))
+  end
+  return array(files)
+end
+
+-- The last function that still goes on the line that begins with `from`.
+local function last_on_line(lines, from)
+  local places = 0
+  for i = from, #lines do
+    places = places + #(lines[i].at or {}) + 1
+    if i > from and places > MOST_PLACES then return i - 1 end
+  end
+  return #lines
+end
+
+local HEAD = { "event", "period", "unit", "total", "exact", "source", "program" }
+
+local function put_profile(record, profile, buffer)
+  local from = 1
+  repeat
+    local to = last_on_line(profile.lines, from)
+    local entry = { kind = "profile", cell = record.cell, pass = record.pass, index = record.index,
+      warmup = record.warmup == true, files = files_of(profile.lines, from, to),
+      more = to < #profile.lines or nil }
+    for _, name in ipairs(HEAD) do entry[name] = profile[name] end
+    if not entry.more then
+      entry.rest = json.object(profile.rest or {})
+      entry.chains = profile.chains and json.object(profile.chains)
+    end
+    buffer:put(json.encode(entry, { order = ORDER }), "\n")
+    from = to + 1
+  until not entry.more
+end
+
+--- Adds the lines of a record's profiles.
+---@param record table store/README.md, "The record"
+---@param buffer userdata a string.buffer
+function M.write(record, buffer)
+  for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer) end
+end
+
+-- ---- reading
+-- -------------------------------------------------------------------------------------------
+
+local function refuse(what) error(("'%s' of a profile is not what it should be"):format(what), 0) end
+
+local function is_text(value) return type(value) == "string" end
+local function is_flag(value) return type(value) == "boolean" end
+local function is_table(value) return type(value) == "table" end
+local function is_count(value) return type(value) == "number" and value >= 0 and value <= 2 ^ 64 end
+
+local function take(entry, name, is, may_lack)
+  local value = entry[name]
+  if value == nil and may_lack then return nil end
+  if not is(value) then refuse(name) end
+  return value
+end
+
+local function counts_by_name(map, name)
+  for key, count in pairs(map) do
+    if not is_text(key) or not is_count(count) then refuse(name) end
+  end
+  return map
+end
+
+local function inlined_of(list)
+  for _, item in ipairs(list) do
+    if not is_table(item) then refuse "inlined" end
+    for key, value in pairs(item) do
+      if not is_text(key) or is_table(value) then refuse "inlined" end
+    end
+  end
+  return list
+end
+
+local function read_address(value)
+  local is_wide = is_text(value) and value:find "^0x%x+$" and #value <= 18
+  if is_wide then return require("pmclua.core").u64(value) end
+  return value
+end
+
+local function read_place(list, source)
+  if not is_table(list) then refuse "at" end
+  local at = { address = read_address(list[1]), line = list[2], count = list[3], samples = list[4],
+    source = list[5] or source, inlined = list[6] and inlined_of(take(list, 6, is_table)) }
+  take(at, "line", is_count, true)
+  take(at, "count", is_count)
+  take(at, "samples", is_count, true)
+  take(at, "source", is_text, true)
+  if type(at.address) == "number" then take(at, "address", is_count)
+  elseif at.address ~= nil and type(at.address) ~= "cdata" then refuse "address" end
+  return at
+end
+
+local function read_function(entry, file)
+  if not is_table(entry) then refuse "functions" end
+  local line = { file = take(file, "file", is_text), build_id = take(file, "build_id", is_text, true),
+    fn = take(entry, "fn", is_text), source = take(entry, "source", is_text, true),
+    nameless = take(entry, "nameless", is_flag, true), kind = take(entry, "kind", is_text, true),
+    count = take(entry, "count", is_count), samples = take(entry, "samples", is_count, true), at = {} }
+  for i, place in ipairs(take(entry, "at", is_table)) do line.at[i] = read_place(place, line.source) end
+  return line
+end
+
+local function add_functions(lines, files)
+  for _, file in ipairs(files) do
+    if not is_table(file) then refuse "files" end
+    for _, entry in ipairs(take(file, "functions", is_table)) do
+      lines[#lines + 1] = read_function(entry, file)
+    end
+  end
+end
+
+local function read_head(entry)
+  return { event = take(entry, "event", is_text), period = take(entry, "period", is_count),
+    unit = take(entry, "unit", is_text), total = take(entry, "total", is_count),
+    exact = take(entry, "exact", is_flag, true), source = take(entry, "source", is_text, true),
+    program = take(entry, "program", is_text, true), lines = {} }
+end
+
+-- Lines and rest are the total, or the file is wrong: whoever adds them up need not ask again.
+local function check_sum(profile)
+  local sum = 0
+  for _, line in ipairs(profile.lines) do sum = sum + line.count end
+  for _, count in pairs(profile.rest) do sum = sum + count end
+  if sum ~= profile.total then error("the lines of a profile do not add up to its total", 0) end
+end
+
+---@class pmclua.store.Profiles takes the lines of profiles until their repetition comes
+local Pending = {}
+Pending.__index = Pending
+
+---@return pmclua.store.Profiles
+function M.new() return setmetatable({ list = {} }, Pending) end
+
+local OWN = { "cell", "pass", "index", "warmup" }
+
+local function is_of(self, owner)
+  for _, name in ipairs(OWN) do
+    if self.owner[name] ~= owner[name] then return false end
+  end
+  return true
+end
+
+--- Takes a line. Raises a text where it is no profile.
+---@param text string
+function Pending:read(text)
+  local entry = dkjson.decode(text)
+  if not is_table(entry) then refuse "it" end
+  if not self.owner or not is_of(self, entry) then
+    self.owner, self.list, self.open = {}, {}, nil
+    for _, name in ipairs(OWN) do self.owner[name] = entry[name] end
+  end
+  local profile = self.open or read_head(entry)
+  add_functions(profile.lines, take(entry, "files", is_table))
+  self.open = entry.more == true and profile or nil
+  if self.open then return end
+  profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
+  profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
+  check_sum(profile)
+  self.list[#self.list + 1] = profile
+end
+
+--- The profiles of a record that was read after them; nil: it has none.
+---@param record? table nil: the line was none of one repetition
+---@return table[]?
+function Pending:of(record)
+  local list, is_own = self.list, record and self.owner and is_of(self, record)
+  self.owner, self.list, self.open = nil, {}, nil
+  return is_own and #list > 0 and list or nil
+end
+
+return M
