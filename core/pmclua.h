@@ -196,6 +196,8 @@ enum pmclua_field {
     PMCLUA_F_ATTR_TEXT,        /* text that config1 of the attr before it shall point to (uprobe_path …) */
     PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
     PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
+    PMCLUA_F_PERIOD,           /* u64: the set is one event, which is sampled: what came of it follows the result */
+    PMCLUA_F_SAMPLES_BYTES,    /* u64 of each CPU's ring of samples, a power of two; absent: by the number of CPUs */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */
     PMCLUA_F_EVENTS,           /* u64: id; absent: nothing is counted */
@@ -288,6 +290,7 @@ struct pmclua_io {
 /* One repetition as the runner saw it. Followed in the same message by
  *   reading_u64s u64   for each thread, for each group: enabled ns, running ns, values (differences)
  *   region_u64s u64    a struct pmclua_regions and what follows it; none where no regions were asked for
+ *   profile_u64s u64   a struct pmclua_profile and what follows it; none where nothing was sampled
  *   text bytes         what was being done to what, where it was not started (`stage`); or what was captured:
  *                      output_bytes of standard output, then error_bytes of standard error */
 struct pmclua_result {
@@ -308,6 +311,7 @@ struct pmclua_result {
     uint32_t threads, reading_u64s;
     uint32_t output_bytes, error_bytes;
     uint32_t region_u64s, region_path;    /* region_path: enum pmclua_region_path */
+    uint32_t profile_u64s;
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
@@ -362,6 +366,7 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
 const uint64_t *pmclua_result_readings(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
+const uint64_t *pmclua_result_profile(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
 /* Sleeps, so that nothing of ours runs beside what is measured. -EINTR when pmclua_interrupts() grew. */
 int pmclua_pause(uint64_t ns);
@@ -554,6 +559,65 @@ struct pmclua_region_bucket { uint64_t region, value, bucket, count; };
 /* Buckets are 64 to an octave, exact below 128: the smallest value that falls into one. */
 uint64_t pmclua_bucket_low(uint64_t bucket);
 
+/* FFI-BEGIN profile */
+
+/* ---- profiles: where an event was counted, by samples ------------------------------------------- */
+
+enum { PMCLUA_ALONE = 32 };         /* beside the options of groups: threads and children to come are left out */
+
+/* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
+ * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
+struct pmclua_sampling {
+    struct pmclua_attr attr;        /* the event; what makes it a sampled one is set here */
+    uint64_t period;
+    uint64_t ring_bytes;            /* of each CPU, a power of two; 0: by the number of CPUs and by who asks */
+    const int32_t *cpus, *tasks;    /* needed while it is opened, only */
+    int32_t cpu_count, task_count;
+    int32_t pid;                    /* where there are no tasks */
+    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE */
+};
+
+struct pmclua_sampler;
+
+/* Opens it, stopped, and starts a thread that reads its rings. Freed by pmclua_sampler_close. -errno, and `failure`
+ * filled. */
+int pmclua_sampler_open(struct pmclua_sampler **sampler, const struct pmclua_sampling *asked,
+                        struct pmclua_failure *failure);
+/* Reads what is left, and the counts. Once. */
+int pmclua_sampler_end(struct pmclua_sampler *sampler);
+/* What came of it, as a block, after the end: freed by the caller with pmclua_sampler_free_block. */
+int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count);
+void pmclua_sampler_free_block(uint64_t *block);
+void pmclua_sampler_close(struct pmclua_sampler *sampler);
+
+/* The block: this; `files` struct pmclua_profile_file, each with its path behind it (path_bytes, at least one NUL, and
+ * filled up to whole words); `hits` struct pmclua_profile_hit. */
+struct pmclua_profile {
+    uint64_t total;                 /* read(2), of all events together */
+    uint64_t enabled_ns, running_ns;
+    uint64_t period, samples;
+    uint64_t lost;                  /* records that found no room in a ring */
+    uint64_t knows_lost;            /* 1: that is all of them; 0: those that a later record tells of (before Linux 6.0) */
+    uint64_t unmapped;              /* of the samples: of no known file */
+    uint64_t begun;                 /* what tasks had counted of the period that they ended in, where each began one */
+    uint64_t throttled;             /* times that Linux held the event back */
+    uint64_t news_lost;             /* records of mappings that found no room */
+    uint64_t tasks;                 /* threads and processes that were started meanwhile */
+    uint64_t drops;                 /* programs that were executed and Linux does not let be counted */
+    char     drop[16];              /* the first of them */
+    uint64_t ring_bytes, files, hits;
+};
+
+struct pmclua_profile_file {
+    uint64_t pid;                   /* code in memory of that process: offsets are addresses; 0: a file */
+    uint64_t inode, id_bytes;
+    uint8_t  build_id[24];
+    uint64_t path_bytes;
+};
+
+/* File 0 is Linux: offsets are addresses. */
+struct pmclua_profile_hit { uint64_t file, offset, count; };
+
 /* FFI-BEGIN symbols */
 
 /* ---- symbols: the functions of ELF files, by elfutils, which is loaded when first needed --------- */
@@ -605,6 +669,26 @@ struct pmclua_inlined { int32_t places, line; const char *file; };
  * `index`, or anywhere (-1). -ENODATA: the file has no debug information. */
 int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int32_t index,
                            struct pmclua_inlined *inlined);
+
+/* What an instruction belongs to. Texts live until the symbols are closed. */
+struct pmclua_code {
+    const char *function;          /* the name alone, without clone suffix, "puts@plt" of a stub; NULL: it has none */
+    const char *source;            /* file of `line`, as the debug information has it; NULL: unknown */
+    const char *declared;          /* file that the function is declared in; NULL: unknown */
+    uint64_t address;              /* as the file has it */
+    uint64_t start, bytes;         /* of the function; 0: not even where it begins is known */
+    uint32_t flags;                /* enum pmclua_function_flag */
+    int32_t line;                  /* 0: unknown */
+    int32_t inlined;               /* functions that it was copied into with, one within the other */
+};
+
+/* A function that was copied into its caller at `line` of file `source`. */
+struct pmclua_inlined_at { const char *function, *source, *declared; int32_t line; };
+
+/* What the instruction at an offset in the file belongs to; innermost first, the first `size` functions that it was
+ * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. */
+int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
+                        struct pmclua_inlined_at *inlined, int32_t size);
 
 /* What a breakpoint can watch. */
 enum pmclua_object_flag {

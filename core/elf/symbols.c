@@ -101,19 +101,56 @@ static int compare(const void *a, const void *b)
     return locals ? locals : strcmp(left->name, right->name);
 }
 
-/* Assembly often states no size: such a function ends where the next one begins. */
+/* Assembly often states no size: such a function ends where the next one begins, or its section ends. */
 static void guess_sizes(struct pmclua_symbols *symbols)
 {
-    uint64_t next = 0;
+    uint64_t next = UINT64_MAX;
     for (int32_t i = symbols->count; i-- > 0;) {
         struct symbol *symbol = &symbols->symbol[i];
-        if (symbol->bytes == 0 && next > symbol->address && !(symbol->flags & PMCLUA_FUNCTION_IMPORTED)) {
-            symbol->bytes = next - symbol->address;
+        const struct section *section = symbols_section(symbols, symbol->address);
+        uint64_t end = section && section->end < next ? section->end : next == UINT64_MAX ? 0 : next;
+        if (symbol->bytes == 0 && end > symbol->address && !(symbol->flags & PMCLUA_FUNCTION_IMPORTED)) {
+            symbol->bytes = end - symbol->address;
             symbol->flags |= PMCLUA_FUNCTION_GUESSED;
         }
         if (i > 0 && symbols->symbol[i - 1].address != symbol->address)
             next = symbol->address;
     }
+}
+
+static int add_section(struct pmclua_symbols *symbols, const GElf_Shdr *header, const char *name)
+{
+    struct section *more = realloc(symbols->section, (size_t)(symbols->sections + 1) * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    symbols->section = more;
+    int is_plt = name && strncmp(name, ".plt", 4) == 0;
+    more[symbols->sections++] = (struct section){ header->sh_addr, header->sh_addr + header->sh_size,
+                                                  (uint32_t)header->sh_entsize, is_plt };
+    return 0;
+}
+
+/* Sections of code; a file may have no section headers at all. */
+static int read_sections(struct pmclua_symbols *symbols)
+{
+    const struct elfutils *dw = elfutils();
+    size_t names = 0;
+    int result = 0;
+    dw->elf_getshdrstrndx(symbols->elf, &names);
+    for (Elf_Scn *scn = NULL; result == 0 && (scn = dw->elf_nextscn(symbols->elf, scn));) {
+        GElf_Shdr header;
+        if (dw->gelf_getshdr(scn, &header) && (header.sh_flags & SHF_EXECINSTR))
+            result = add_section(symbols, &header, dw->elf_strptr(symbols->elf, names, header.sh_name));
+    }
+    return result;
+}
+
+const struct section *symbols_section(const struct pmclua_symbols *symbols, uint64_t address)
+{
+    for (int32_t i = 0; i < symbols->sections; i++)
+        if (address >= symbols->section[i].start && address < symbols->section[i].end)
+            return &symbols->section[i];
+    return NULL;
 }
 
 static int read_table(struct pmclua_symbols *symbols)
@@ -157,6 +194,8 @@ int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
     symbols->fd = open_file(path);
     int result = symbols->fd < 0 ? symbols->fd : report_file(symbols, path);
     if (result == 0)
+        result = read_sections(symbols);
+    if (result == 0)
         result = read_table(symbols);
     if (result < 0) {
         pmclua_symbols_close(symbols);
@@ -176,6 +215,10 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
         free(symbols->symbol[i].plain);
     }
     free(symbols->symbol);
+    free(symbols->section);
+    free(symbols->start);
+    stubs_free(symbols->stubs);
+    units_free(symbols->units);
     if (symbols->dwfl)
         elfutils()->dwfl_end(symbols->dwfl);
     if (symbols->fd >= 0)
@@ -219,20 +262,27 @@ int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address
     return -ENXIO;
 }
 
+int symbol_name(struct symbol *symbol)
+{
+    if (symbol->plain)
+        return 0;
+    symbol->shown = demangle(symbol->name);
+    if (!symbol->shown)
+        symbol->shown = strdup(symbol->name);
+    symbol->plain = symbol->shown ? plain_name(symbol->shown) : NULL;
+    if (symbol->plain)
+        return 0;
+    free(symbol->shown);
+    symbol->shown = NULL;
+    return -ENOMEM;
+}
+
 /* Fills in every symbol's spelling; -ENOMEM. */
 static int name_all(struct pmclua_symbols *symbols)
 {
     for (int32_t i = symbols->named; i < symbols->count; i++) {
-        struct symbol *symbol = &symbols->symbol[i];
-        symbol->shown = demangle(symbol->name);
-        if (!symbol->shown)
-            symbol->shown = strdup(symbol->name);
-        symbol->plain = symbol->shown ? plain_name(symbol->shown) : NULL;
-        if (!symbol->plain) {
-            free(symbol->shown);
-            symbol->shown = NULL;
+        if (symbol_name(&symbols->symbol[i]) < 0)
             return -ENOMEM;
-        }
         symbols->named = i + 1;
     }
     return 0;

@@ -14,8 +14,16 @@ struct symbol {
     uint32_t flags;
 };
 
+struct section { uint64_t start, end; uint32_t entry_bytes; int is_plt; };    /* of code */
+
 struct pmclua_symbols {
     int fd;                        /* the file itself */
+    struct section *section;       /* by address */
+    int32_t sections;
+    struct units *units;           /* dwarf_units.c; NULL: not looked for yet */
+    struct stubs *stubs;           /* stubs.c; the same */
+    uint64_t *start;               /* of functions, by address, as .eh_frame_hdr has them; NULL: not looked for yet */
+    uint32_t starts;
     int32_t count, named;          /* `named`: shown and plain are filled in */
     struct symbol *symbol;         /* by address */
     Dwfl *dwfl;
@@ -24,5 +32,23 @@ struct pmclua_symbols {
     GElf_Addr bias;                /* of the module's addresses over the file's */
     int machine;                   /* EM_X86_64 … */
 };
+
+/* The section of code that an address is in; NULL. */
+const struct section *symbols_section(const struct pmclua_symbols *symbols, uint64_t address);
+/* Fills in a symbol's spellings; -ENOMEM. */
+int  symbol_name(struct symbol *symbol);
+
+/* ---- stubs.c ---- */
+
+/* What a stub of the PLT at an address leads to, as "puts@plt"; NULL: it is none, or unknown. */
+const char *stubs_name(struct pmclua_symbols *symbols, uint64_t address);
+void stubs_free(struct stubs *stubs);
+
+/* ---- dwarf_units.c ---- */
+
+/* The source of an address, by the debug information: line, file, inlined functions. Nothing where there is none. */
+void units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
+                struct pmclua_inlined_at *inlined, int32_t size);
+void units_free(struct units *units);
 
 #endif

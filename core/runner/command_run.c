@@ -18,6 +18,7 @@
 #include "left.h"
 #include "memory.h"
 #include "regions.h"
+#include "sampled.h"
 #include "set_counters.h"
 
 extern char **environ;
@@ -241,6 +242,23 @@ static void run_followed(const struct command *command, struct held *held, struc
     termination_defer(0);
 }
 
+/* The same with the event of its set sampled. */
+static void run_sampled(const struct command *command, struct held *held, struct streams *streams,
+                        const struct event_set *set, const struct run *run, struct answer *answer)
+{
+    struct pmclua_sampler *sampler;
+    if (sampled_open(&sampler, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+        abandon_held(command, held, answer);
+        return;
+    }
+    run_held(held, command, streams, run, NULL, answer);
+    end_held(command, held, answer);
+    if (answer->result.outcome != PMCLUA_NOT_STARTED)
+        sampled_take(sampler, answer);
+    pmclua_sampler_close(sampler);
+}
+
 static void launch_and_count(const struct command *command, char *const *envp, struct streams *streams,
                              const struct event_set *set, const struct run *run, struct answer *answer)
 {
@@ -258,6 +276,8 @@ static void launch_and_count(const struct command *command, char *const *envp, s
         refuse_start(command, -result, PMCLUA_STAGE_START, answer);
     else if (command->regions)
         run_followed(command, &held, streams, set, run, answer);
+    else if (set && set->period)
+        run_sampled(command, &held, streams, set, run, answer);
     else
         run_counted(command, &held, streams, set, run, answer);
 }

@@ -26,6 +26,7 @@ local PLACES = {
   system     = { "pmclua.counting.target", "system" },
   cgroup     = { "pmclua.counting.target", "cgroup" },
   regions    = { "pmclua.experiment.regions", "measure" },
+  where      = { "pmclua.experiment.where", "where" },
   targets    = { "pmclua.cli.targets" },
   monitor    = { "pmclua.monitor", "new" },
   machine    = { "pmclua.host.machine", "facts" },

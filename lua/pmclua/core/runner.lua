@@ -158,6 +158,8 @@ local function result_table(result)
     errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
     regions = result.region_u64s > 0
       and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
+    profile = result.profile_u64s > 0
+      and require("pmclua.core.profile").read(C.pmclua_result_profile(result)) or nil,
     crash = outcome == "crashed" and { file = ffi.string(text, result.output_bytes),
       offset = exact(result.fault_offset), address = result.fault_known ~= 0 and exact(result.fault_address)
       or nil } or nil,

@@ -85,6 +85,45 @@ function Symbols:offset(address)
   return core.exact(offset[0])
 end
 
+---@class pmclua.core.Code what an instruction belongs to
+---@field fn? string name of its function; nil: it has none
+---@field start? number where the function begins, as the file has it; nil: unknown
+---@field bytes? number of the function
+---@field address number of the instruction, as the file has it
+---@field source? string file of its line
+---@field declared? string file that the function is declared in
+---@field line? integer
+---@field inlined? { fn: string, source: string?, line: integer?, declared: string? }[] functions that it was
+---  copied with, innermost first; source and line: where in its caller
+
+local MOST_INLINED = 32
+
+local function text_or_nil(text) return text ~= nil and ffi.string(text) or nil end
+
+local function positive(number) return number > 0 and number or nil end
+
+local function inlined_list(raw, count)
+  local list = {}
+  for i = 1, count do
+    local one = raw[i - 1]
+    list[i] = { fn = ffi.string(one["function"]), source = text_or_nil(one.source),
+      declared = text_or_nil(one.declared), line = positive(one.line) }
+  end
+  return count > 0 and list or nil
+end
+
+--- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code.
+---@param offset number
+---@return pmclua.core.Code?
+function Symbols:code(offset)
+  local raw, inlined = ffi.new "struct pmclua_code", ffi.new("struct pmclua_inlined_at[?]", MOST_INLINED)
+  if C.pmclua_symbols_code(open_handle(self), offset, raw, inlined, MOST_INLINED) < 0 then return nil end
+  return { fn = text_or_nil(raw["function"]), start = raw.bytes > 0 and core.exact(raw.start) or nil,
+    bytes = raw.bytes > 0 and core.exact(raw.bytes) or nil, address = core.exact(raw.address),
+    source = text_or_nil(raw.source), declared = text_or_nil(raw.declared), line = positive(raw.line),
+    inlined = inlined_list(inlined, raw.inlined) }
+end
+
 ---@class pmclua.core.Instruction
 ---@field bytes string
 ---@field is_return boolean

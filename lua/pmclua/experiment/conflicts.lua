@@ -45,6 +45,18 @@ local function check_functions(declaration, wrong)
   end
 end
 
+local function check_sample(declaration, wrong)
+  if not declaration.sample then return end
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.kind ~= "command" then
+      wrong("sample is for commands; %s is a %s", workload.name, workload.kind)
+    end
+  end
+  for _, key in ipairs { "target", "regions", "delay" } do
+    if declaration[key] then wrong("sample and %s cannot be combined", key) end
+  end
+end
+
 local function check_iterations(declaration, wrong)
   if declaration.iterations == nil or #declaration.workloads == 0 then return end
   for _, workload in ipairs(declaration.workloads) do
@@ -116,6 +128,7 @@ function M.check(declaration, wrong)
   require("pmclua.counting.asked").check_names(declaration, wrong, cell_names.reserved)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
+  check_sample(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_simulated(declaration, wrong)

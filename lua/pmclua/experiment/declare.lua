@@ -25,6 +25,7 @@ local declare = {}
 ---@field warmup integer
 ---@field iterations integer?   nil: found per cell
 ---@field timeout_ns number?
+---@field sample? string[] fields of the events that are sampled
 ---@field on_failure "stop"|"skip"|"keep"
 
 declare.DEFAULT_EVENTS = { "duration_time", "task-clock", "context-switches", "cpu-migrations", "page-faults",
@@ -103,6 +104,18 @@ local function check_primary(declaration, wrong)
   declaration.primary = fields[1]
 end
 
+-- What is sampled is counted, too, in a pass before: those that are not among the events already.
+local function add_sampled(declaration)
+  local known, missing = {}, {}
+  declaration.events = declaration.events or {}
+  for _, event in ipairs(declaration.events) do known[event.field] = true end
+  for _, event in ipairs(declaration.sample.events) do
+    if not known[event.field] then missing[#missing + 1] = event end
+  end
+  require("pmclua.event").append(declaration.events, missing)
+  declaration.sample.events = nil
+end
+
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
@@ -111,7 +124,10 @@ function declare.check(spec)
   local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
   local declaration = check_keys(spec, wrong)
   if spec.workloads == nil then wrong "workloads is missing: what is to be run?" end
-  if spec.events == nil then declaration.events = check.events(declare.DEFAULT_EVENTS, wrong) end
+  if spec.events == nil and not declaration.sample then
+    declaration.events = check.events(declare.DEFAULT_EVENTS, wrong)
+  end
+  if declaration.sample then add_sampled(declaration) end
   for key, value in pairs(DEFAULTS) do
     if declaration[key] == nil then declaration[key] = value end
   end

@@ -333,6 +333,21 @@ function check.stop(value, wrong)
   return rule
 end
 
+--- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
+function check.sample(value, wrong)
+  local sampled = require("pmclua.counting.asked").events(value, function(form, ...)
+    wrong("sample: " .. form, ...)
+  end)
+  local fields = {}
+  for i, event in ipairs(sampled) do
+    if event.tool then wrong("sample: %s is read once, at the end: it cannot be sampled", event.name) end
+    if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
+    fields[i] = event.field
+  end
+  fields.events = sampled
+  return fields
+end
+
 --- { holds = function(levels, workload), needs = names }.
 function check.where(value, wrong)
   if type(value) == "function" then return { holds = value, needs = {} } end

@@ -100,6 +100,9 @@ function M.make(declaration)
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end
+  if declaration.sample then
+    require("pmclua.experiment.sampling").add_passes(list, declaration)
+  end
   local cells = M.cells(declaration)
   if #cells == 0 then
     error(explain.problem { code = "ENOCELL", operation = "plan",

@@ -9,6 +9,7 @@ local iterations = require "pmclua.experiment.iterations"
 local layout = require "pmclua.experiment.layout"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
+local sampling = require("pmclua.base.lazy").module "pmclua.experiment.sampling"
 local waits = require "pmclua.experiment.waits"
 
 ---@class pmclua.Run
@@ -48,6 +49,7 @@ function run.new(declaration, plan, options)
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
     counter = new_counter(declaration, plan), waits = waits.new(declaration),
+    sampling = declaration.sample and sampling.new(declaration, plan, options.session),
     simulation = require("pmclua.simulate").new(declaration, plan, options.session),
     dropped = {}, unseen = {},
     drops = {}, remarks = {} }, Run)
@@ -163,7 +165,8 @@ local function refusal(self, result, step)
   local cell = step.cell
   local threads = cell.workload.thread_count and cell.workload:thread_count(cell.levels)
   local pass = self.plan.passes[step.pass]
-  local problem = refused.problem(result, pass.groups, self.declaration.events, threads)
+  local groups, events = pass.sampled_groups or pass.groups, self.declaration.events
+  local problem = refused.problem(result, groups, events, threads)
   return problem and tostring(problem)
 end
 
@@ -220,6 +223,7 @@ local function records_of(self, step, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local record = records.new(step, result, pass, events, why)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
+  if self.sampling then self.sampling:note(record, step, result) end
   return record, records.parts(step, result, pass, events)
 end
 
@@ -232,10 +236,11 @@ local function attempt(self, step)
   run_hook(self, self.declaration.prepare, cell, "prepare")
   local function run_it()
     if failed then return failed end
-    local its_layout = layout.of(self.declaration, step)
-    if self.plan.passes[step.pass].simulated then return self.simulation:run(step, count, its_layout) end
-    return cell.workload.in_process and run_here(self, cell, step.pass)
-      or self.session:run(job_of(self, cell, step.pass, count, its_layout))
+    local its_layout, pass = layout.of(self.declaration, step), self.plan.passes[step.pass]
+    if pass.simulated then return self.simulation:run(step, count, its_layout) end
+    if cell.workload.in_process then return run_here(self, cell, step.pass) end
+    local job = job_of(self, cell, step.pass, count, its_layout)
+    return pass.sampled and self.sampling:run(step, job) or self.session:run(job)
   end
   local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
   run_hook(self, self.declaration.conclude, cell, "conclude")
@@ -383,6 +388,10 @@ function Run:execute()
   for _, counter in ipairs { self.counter or self.simulation, self.counter and self.simulation } do
     for _, remark in ipairs(counter:remarks()) do add_once(self.remarks, remark) end
     counter:close()
+  end
+  if self.sampling then
+    for _, remark in ipairs(self.sampling.remarks) do add_once(self.remarks, remark) end
+    self.sampling:close()
   end
   for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
   if status == INTERRUPTED then ok, status = true, "interrupted" end

@@ -3,7 +3,7 @@
 
 local check_options = require("pmclua.base.arguments").options
 
-local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
+local Result, Comparison, Gate, RegionResult, Monitor, Experiment, Where = {}, {}, {}, {}, {}, {}, {}
 
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
@@ -90,5 +90,10 @@ end
 ---@return string
 function Experiment:plan() return require("pmclua.report.plan").render(self.declaration, self:planned()) end
 
+--- The functions of each event as tables.
+---@return string
+function Where:report() return require("pmclua.report.profile_table").text(self) end
+
 return { ["pmclua.Result"] = Result, ["pmclua.Comparison"] = Comparison, ["pmclua.Gate"] = Gate,
-  ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment }
+  ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment,
+  ["pmclua.Where"] = Where }

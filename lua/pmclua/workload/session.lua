@@ -82,13 +82,15 @@ end
 
 --- Defines an event set; returns its id.
 ---@param groups { pinned?: boolean, read?: string, attrs: table[] }[]
-function Session:events(groups)
+---@param sampled? { period: number } the one event is sampled
+function Session:events(groups, sampled)
   return remember(self, function(id)
     local message = core.message("events", id)
     for _, group in ipairs(groups) do
       message:group(group)
       for _, attr in ipairs(group.attrs) do message:attr(attr) end
     end
+    if sampled then message:number("period", sampled.period) end
     return message
   end)
 end

@@ -27,6 +27,8 @@ return {
     [[pmc.measure(pmc.snippet { c = "x += y", init = "int x = 1, y = 2" })]] },
   { "regions", "the calls of functions of an unmodified command: counts of each call",
     [[pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })]] },
+  { "where", "where a command's events were counted: its functions and their lines, by samples",
+    [[pmc.where("true", { event = "page-faults" })]] },
   { "group", "counts events around Lua code in this process",
     [[pmc.group("page-faults"):count(function() return ("x"):rep(1e6) end)]] },
   { "self", "a target: this thread", [[pmc.self()]] },

@@ -1,0 +1,157 @@
+/*
+ * code.c: what an instruction of a file belongs to: its function by the symbols, else by the PLT, else by where
+ * .eh_frame_hdr says that one begins (stripped files have that, too); its source by the debug information.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+/* ---- addresses ---- */
+
+static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
+{
+    const struct elfutils *dw = elfutils();
+    size_t count = 0;
+    dw->elf_getphdrnum(symbols->elf, &count);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+            continue;
+        if (offset - header.p_offset < header.p_filesz) {
+            *address = offset - header.p_offset + header.p_vaddr;
+            return 0;
+        }
+    }
+    return -ENXIO;
+}
+
+/* ---- symbols ---- */
+
+enum { NESTED_MAX = 32 };               /* symbols that begin within another one */
+
+/* The function that covers an address: of several the one that begins last; of one address the first. */
+static struct symbol *symbol_at(const struct pmclua_symbols *symbols, uint64_t address)
+{
+    int32_t low = 0, high = symbols->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (symbols->symbol[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int32_t i = low - 1, tries = 0; i >= 0 && tries < NESTED_MAX; i--, tries++) {
+        struct symbol *symbol = &symbols->symbol[i];
+        if ((symbol->flags & PMCLUA_FUNCTION_IMPORTED) || address - symbol->address >= symbol->bytes)
+            continue;
+        while (i > 0 && symbols->symbol[i - 1].address == symbol->address
+               && symbols->symbol[i - 1].bytes == symbol->bytes)
+            symbol = &symbols->symbol[--i];
+        return symbol;
+    }
+    return NULL;
+}
+
+/* ---- .eh_frame_hdr ---- */
+
+/* The only form that linkers write: encodings of the pointer, the count and the table. */
+struct frame_header { uint8_t version, pointer, count_form, table_form; int32_t frame; uint32_t count; };
+struct frame_entry { int32_t start, frame; };
+
+enum { TABLE_FORM = 0x3b, COUNT_FORM = 0x03, FRAMES_MAX = 1 << 22 };
+
+static int read_starts(struct pmclua_symbols *symbols, const GElf_Phdr *segment)
+{
+    struct frame_header header;
+    if (pread(symbols->fd, &header, sizeof header, (off_t)segment->p_offset) != (ssize_t)sizeof header
+        || header.version != 1 || header.count_form != COUNT_FORM || header.table_form != TABLE_FORM
+        || header.count > FRAMES_MAX || header.count > segment->p_filesz / sizeof(struct frame_entry))
+        return 0;
+    struct frame_entry *entry = malloc((size_t)header.count * sizeof *entry + 1);
+    symbols->start = calloc((size_t)header.count + 1, sizeof *symbols->start);
+    ssize_t bytes = (ssize_t)(header.count * sizeof *entry);
+    if (entry && symbols->start
+        && pread(symbols->fd, entry, (size_t)bytes, (off_t)(segment->p_offset + sizeof header)) == bytes)
+        for (uint32_t i = 0; i < header.count; i++)
+            symbols->start[symbols->starts++] = segment->p_vaddr + (uint64_t)(int64_t)entry[i].start;
+    int result = entry && symbols->start ? 0 : -ENOMEM;
+    free(entry);
+    return result;
+}
+
+static int find_starts(struct pmclua_symbols *symbols)
+{
+    const struct elfutils *dw = elfutils();
+    size_t count = 0;
+    int result = 0;
+    dw->elf_getphdrnum(symbols->elf, &count);
+    for (size_t i = 0; !symbols->start && i < count; i++) {
+        GElf_Phdr segment;
+        if (dw->gelf_getphdr(symbols->elf, (int)i, &segment) && segment.p_type == PT_GNU_EH_FRAME)
+            result = read_starts(symbols, &segment);
+    }
+    if (!symbols->start && result == 0)
+        symbols->start = calloc(1, sizeof *symbols->start);
+    return symbols->start ? result : -ENOMEM;
+}
+
+/* Between two starts; what follows the last of a section is not taken beyond it. */
+static void take_start(struct pmclua_symbols *symbols, struct pmclua_code *code)
+{
+    const struct section *section = symbols_section(symbols, code->address);
+    if ((!symbols->start && find_starts(symbols) < 0) || symbols->starts == 0)
+        return;
+    uint32_t low = 0, high = symbols->starts;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (symbols->start[middle] <= code->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || (section && symbols->start[low - 1] < section->start))
+        return;
+    uint64_t end = low < symbols->starts ? symbols->start[low] : code->address + 1;
+    code->start = symbols->start[low - 1];
+    code->bytes = (section && section->end < end ? section->end : end) - code->start;
+    code->flags = PMCLUA_FUNCTION_GUESSED;
+}
+
+/* ---- the whole ---- */
+
+static int take_symbol(struct pmclua_symbols *symbols, struct pmclua_code *code)
+{
+    const struct section *section = symbols_section(symbols, code->address);
+    const char *stub = section && section->is_plt ? stubs_name(symbols, code->address) : NULL;
+    struct symbol *symbol = stub ? NULL : symbol_at(symbols, code->address);
+    if (stub) {
+        code->function = stub;
+    } else if (symbol) {
+        if (symbol_name(symbol) < 0)
+            return -ENOMEM;
+        code->function = symbol->plain;
+        code->start = symbol->address;
+        code->bytes = symbol->bytes;
+        code->flags = symbol->flags;
+    } else {
+        take_start(symbols, code);
+    }
+    return 0;
+}
+
+int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
+                        struct pmclua_inlined_at *inlined, int32_t size)
+{
+    struct pmclua_code found = { .line = 0 };
+    int result = address_of(symbols, offset, &found.address);
+    if (result == 0)
+        result = take_symbol(symbols, &found);
+    if (result < 0)
+        return result;
+    units_find(symbols, found.address, &found, inlined, size);
+    *code = found;
+    return 0;
+}

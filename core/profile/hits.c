@@ -1,0 +1,100 @@
+/*
+ * hits.c: how many samples fell on each instruction of each file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hits.h"
+
+enum { FIRST_SLOTS = 4096, FIRST_FILES = 16 };
+
+int hits_new(struct hits *hits)
+{
+    *hits = (struct hits){ .slots = FIRST_SLOTS, .table = calloc(FIRST_SLOTS, sizeof *hits->table) };
+    if (!hits->table)
+        return -ENOMEM;
+    char name[] = "[linux]";
+    return hits_file(hits, &(struct hit_file){ .path = name }) < 0 ? -ENOMEM : 0;
+}
+
+void hits_free(struct hits *hits)
+{
+    for (uint32_t i = 0; i < hits->files; i++)
+        free(hits->file[i].path);
+    free(hits->file);
+    free(hits->table);
+    *hits = (struct hits){ 0 };
+}
+
+/* ---- files ---- */
+
+static int is_same(const struct hit_file *one, const struct hit_file *other)
+{
+    return one->pid == other->pid && one->id_bytes == other->id_bytes && one->inode == other->inode
+        && memcmp(one->build_id, other->build_id, sizeof one->build_id) == 0 && strcmp(one->path, other->path) == 0;
+}
+
+int64_t hits_file(struct hits *hits, const struct hit_file *file)
+{
+    /* The last ones first: a program that starts maps what its forerunner did. */
+    for (uint32_t i = hits->files; i-- > 0;)
+        if (is_same(&hits->file[i], file))
+            return i;
+    if (hits->files == hits->file_room) {
+        uint32_t room = hits->file_room ? 2 * hits->file_room : FIRST_FILES;
+        struct hit_file *more = realloc(hits->file, room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        hits->file = more;
+        hits->file_room = room;
+    }
+    char *path = strdup(file->path);
+    if (!path)
+        return -ENOMEM;
+    hits->file[hits->files] = *file;
+    hits->file[hits->files].path = path;
+    return hits->files++;
+}
+
+/* ---- counts ---- */
+
+static struct hit *slot_of(struct hit *table, uint64_t slots, uint32_t file, uint64_t offset)
+{
+    uint64_t hash = (offset ^ ((uint64_t)file << 48)) * 0x9e3779b97f4a7c15u;
+    uint64_t at = (hash ^ hash >> 32) & (slots - 1);
+    while (table[at].is_used && (table[at].offset != offset || table[at].file != file))
+        at = (at + 1) & (slots - 1);
+    return &table[at];
+}
+
+static int grow(struct hits *hits)
+{
+    uint64_t slots = 2 * hits->slots;
+    struct hit *table = calloc(slots, sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < hits->slots; i++)
+        if (hits->table[i].is_used)
+            *slot_of(table, slots, hits->table[i].file, hits->table[i].offset) = hits->table[i];
+    free(hits->table);
+    hits->table = table;
+    hits->slots = slots;
+    return 0;
+}
+
+int hits_add(struct hits *hits, uint32_t file, uint64_t offset)
+{
+    struct hit *hit = slot_of(hits->table, hits->slots, file, offset);
+    if (!hit->is_used) {
+        if (2 * hits->used >= hits->slots) {
+            if (grow(hits) < 0)
+                return -ENOMEM;
+            hit = slot_of(hits->table, hits->slots, file, offset);
+        }
+        *hit = (struct hit){ .offset = offset, .file = file, .is_used = 1 };
+        hits->used++;
+    }
+    hit->count++;
+    return 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * hits.h: how many samples fell on each instruction of each file. Private to the core.
+ */
+#ifndef PMCLUA_HITS_H
+#define PMCLUA_HITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BUILD_ID_MAX = 20, LINUX_FILE = 0 };   /* file 0 is Linux itself: offsets are addresses */
+
+struct hit_file {
+    char *path;
+    uint64_t inode;                /* tells files of one name apart where there is no build id */
+    uint32_t pid;                  /* of code in memory alone, which is its process's: offsets are addresses; 0 */
+    uint32_t id_bytes;
+    uint8_t build_id[BUILD_ID_MAX];
+};
+
+struct hit { uint64_t offset; uint32_t file, is_used; uint64_t count; };
+
+/* Memory grows with the instructions that were hit, never with samples. */
+struct hits {
+    struct hit_file *file;
+    uint32_t files, file_room;
+    struct hit *table;             /* open addressing; a power of two */
+    uint64_t slots, used;
+};
+
+int  hits_new(struct hits *hits);
+void hits_free(struct hits *hits);
+/* The number of a file, added when first seen; -ENOMEM. `path` is copied. */
+int64_t hits_file(struct hits *hits, const struct hit_file *file);
+/* -ENOMEM. */
+int  hits_add(struct hits *hits, uint32_t file, uint64_t offset);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * sampler.h: what sampler.c (opening, reading the rings), sampler_take.c (records) and sampler_block.c (what came of
+ * it) share. Private to the core.
+ */
+#ifndef PMCLUA_SAMPLER_H
+#define PMCLUA_SAMPLER_H
+
+#include <pthread.h>
+
+#include "calls/ring.h"
+#include "hits.h"
+#include "maps.h"
+#include "pmclua.h"
+
+/* What tells where code is: a program was executed, a file mapped, a process started or ended. */
+struct news {
+    uint64_t time_ns;
+    const struct perf_event_header *record;    /* owned */
+};
+
+/* The rings of one CPU, and the events that write into them; the first of each owns its ring. */
+struct cpu_rings {
+    int cpu;
+    struct ring samples, news;
+    uint64_t ended;                /* count of tasks that have ended: PERF_RECORD_READ */
+};
+
+struct event_fd { int fd; uint32_t ring; int is_sampling; };
+
+struct pmclua_sampler {
+    struct pmclua_sampling asked;
+    uint64_t read_format;
+    struct cpu_rings *ring;
+    uint32_t rings;
+    struct event_fd *event;
+    uint32_t events, event_room;
+    pthread_t thread;
+    int stop, has_thread, errnum;  /* stop: an eventfd; errnum: what ended the reading early */
+    struct pollfd *ready;
+
+    struct maps maps;
+    struct hits hits;
+    struct news *news;             /* not taken yet: another ring may still have earlier ones */
+    size_t news_count, news_room;
+    struct pmclua_profile facts;
+};
+
+/* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
+int sampler_take(struct pmclua_sampler *sampler, int is_last);
+#endif

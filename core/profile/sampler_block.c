@@ -1,0 +1,54 @@
+/*
+ * sampler_block.c: what a sampler found, as one block of u64 for another process.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler.h"
+
+static uint64_t *put_file(uint64_t *place, const struct hit_file *file)
+{
+    struct pmclua_profile_file *out = (struct pmclua_profile_file *)place;
+    *out = (struct pmclua_profile_file){ .pid = file->pid, .inode = file->inode, .id_bytes = file->id_bytes,
+                                         .path_bytes = strlen(file->path) };
+    memcpy(out->build_id, file->build_id, sizeof file->build_id);
+    memcpy(out + 1, file->path, out->path_bytes);
+    return (uint64_t *)(out + 1) + out->path_bytes / 8 + 1;
+}
+
+static size_t u64s_of(const struct hits *hits)
+{
+    size_t count = sizeof(struct pmclua_profile) / 8 + hits->used * sizeof(struct pmclua_profile_hit) / 8;
+    for (uint32_t i = 0; i < hits->files; i++)
+        count += sizeof(struct pmclua_profile_file) / 8 + strlen(hits->file[i].path) / 8 + 1;
+    return count;
+}
+
+int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count)
+{
+    const struct hits *hits = &sampler->hits;
+    size_t u64s = u64s_of(hits);
+    uint64_t *out = u64s < UINT32_MAX ? calloc(u64s, sizeof *out) : NULL, *place = out;
+    if (!out)
+        return -ENOMEM;
+    struct pmclua_profile *facts = (struct pmclua_profile *)place;
+    *facts = sampler->facts;
+    facts->period = sampler->asked.period;
+    facts->ring_bytes = sampler->rings ? sampler->ring[0].samples.bytes : 0;
+    facts->knows_lost = (sampler->read_format & PERF_FORMAT_LOST) != 0;
+    facts->files = hits->files;
+    facts->hits = hits->used;
+    place = (uint64_t *)(facts + 1);
+    for (uint32_t i = 0; i < hits->files; i++)
+        place = put_file(place, &hits->file[i]);
+    struct pmclua_profile_hit *hit = (struct pmclua_profile_hit *)place;
+    for (uint64_t i = 0; i < hits->slots; i++)
+        if (hits->table[i].is_used)
+            *hit++ = (struct pmclua_profile_hit){ hits->table[i].file, hits->table[i].offset, hits->table[i].count };
+    *block = out;
+    *count = (uint32_t)u64s;
+    return 0;
+}
+
+void pmclua_sampler_free_block(uint64_t *block) { free(block); }

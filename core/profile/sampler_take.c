@@ -1,0 +1,276 @@
+/*
+ * sampler_take.c: takes samples and news of mappings out of the rings.
+ *
+ * Order: what was mapped before a sample was taken is published before it. So first the ends of the rings of samples
+ * are looked at, and then all news until now are taken in, in the order of time: whatever a sample up to those ends
+ * needs is there. Mappings keep their times, so that samples may then be taken ring by ring.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler.h"
+
+/* The layouts of records, after the header. The last three words of those that are no samples are pid, tid, time. */
+struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
+struct comm_record { uint32_t pid, tid; };     /* and a name */
+struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
+struct read_record { uint32_t pid, tid; uint64_t value; };
+struct lost_record { uint64_t id, lost; };
+struct map_record {
+    uint32_t pid, tid;
+    uint64_t start, bytes, offset;
+    union {
+        struct { uint32_t major, minor; uint64_t inode, generation; } of;
+        struct { uint8_t size, zero1; uint16_t zero2; uint8_t id[20]; } build;
+    };
+    uint32_t protection, flags;
+    char path[];
+};
+
+/* A task has ended: what it had counted on this CPU since its last sample, one may say, as each begins a period of
+ * its own. */
+static void take_end(struct pmclua_sampler *sampler, struct cpu_rings *ring, const struct read_record *end)
+{
+    ring->ended += end->value;
+    sampler->facts.begun += end->value % sampler->asked.period;
+}
+
+/* ---- news ---- */
+
+/* Whether the path is of memory that has no file: code that was made at run time is its process's own. */
+static int is_memory(const char *path)
+{
+    static const char *const starts[] = { "//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero", "/SYSV",
+                                          "anon_inode:" };
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(path, starts[i], strlen(starts[i])) == 0)
+            return 1;
+    return *path == '\0';
+}
+
+static int add_mapping(struct pmclua_sampler *sampler, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+                       uint64_t time_ns, struct hit_file *file)
+{
+    struct space *space = maps_space(&sampler->maps, pid);
+    if (is_memory(file->path)) {
+        static char memory[] = "[memory]";
+        *file = (struct hit_file){ .path = memory, .pid = pid };
+        offset = start;
+    }
+    int64_t number = space ? hits_file(&sampler->hits, file) : -ENOMEM;
+    if (number < 0)
+        return -ENOMEM;
+    space->has_executed = 0;
+    return maps_add(space, start, bytes, offset, time_ns, (uint32_t)number);
+}
+
+static int take_map(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
+{
+    const struct map_record *map = (const void *)(header + 1);
+    struct hit_file file = { .path = (char *)map->path };
+    if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+        file.id_bytes = map->build.size <= BUILD_ID_MAX ? map->build.size : BUILD_ID_MAX;
+        memcpy(file.build_id, map->build.id, file.id_bytes);
+    } else {
+        file.inode = map->of.inode;
+    }
+    return add_mapping(sampler, map->pid, map->start, map->bytes, map->offset, time_ns, &file);
+}
+
+static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
+{
+    const struct comm_record *comm = (const void *)(header + 1);
+    if (!(header->misc & PERF_RECORD_MISC_COMM_EXEC))
+        return 0;
+    struct space *space = maps_space(&sampler->maps, comm->pid);
+    if (!space)
+        return -ENOMEM;
+    space->has_executed = 1;
+    strncpy(space->name, (const char *)(comm + 1), sizeof space->name - 1);
+    return maps_add(space, 0, UINT64_MAX, 0, time_ns, NO_FILE);
+}
+
+static int take_fork(struct pmclua_sampler *sampler, const struct task_record *task)
+{
+    sampler->facts.tasks++;
+    struct space *parent = maps_space(&sampler->maps, task->ppid);
+    struct space *child = parent ? maps_space(&sampler->maps, task->pid) : NULL;
+    if (!child)
+        return -ENOMEM;
+    if (parent == child)
+        child->threads++;
+    else
+        maps_fork(child, parent);
+    return 0;
+}
+
+/* A process whose program was executed and mapped nothing before it ended lost its events (drops.c). */
+static int take_exit(struct pmclua_sampler *sampler, const struct task_record *task)
+{
+    struct space *space = maps_space(&sampler->maps, task->pid);
+    if (!space)
+        return -ENOMEM;
+    if (--space->threads > 0)
+        return 0;
+    space->ended_ns = task->time;
+    if (space->has_executed && sampler->facts.drops++ == 0)
+        memcpy(sampler->facts.drop, space->name, sizeof space->name);
+    return 0;
+}
+
+static int take_news(struct pmclua_sampler *sampler, const struct news *news)
+{
+    const void *body = news->record + 1;
+    switch (news->record->type) {
+    case PERF_RECORD_MMAP2: return take_map(sampler, news->record, news->time_ns);
+    case PERF_RECORD_COMM:  return take_exec(sampler, news->record, news->time_ns);
+    case PERF_RECORD_FORK:  return take_fork(sampler, body);
+    case PERF_RECORD_EXIT:  return take_exit(sampler, body);
+    default:                return 0;
+    }
+}
+
+static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_header *record)
+{
+    if (sampler->news_count == sampler->news_room) {
+        size_t room = sampler->news_room ? 2 * sampler->news_room : 256;
+        struct news *more = realloc(sampler->news, room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        sampler->news = more;
+        sampler->news_room = room;
+    }
+    struct perf_event_header *copy = malloc(record->size);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, record, record->size);
+    uint64_t time_ns;
+    memcpy(&time_ns, (const uint8_t *)record + record->size - sizeof time_ns, sizeof time_ns);
+    sampler->news[sampler->news_count++] = (struct news){ time_ns, copy };
+    return 0;
+}
+
+static int read_news(struct pmclua_sampler *sampler, struct cpu_rings *of)
+{
+    struct ring *ring = &of->news;
+    const struct perf_event_header *record;
+    int result = 0, broken = 0;
+    ring_look(ring);
+    while (result == 0 && (record = ring_record(ring, &broken))) {
+        if (record->type == PERF_RECORD_LOST)
+            sampler->facts.news_lost += ((const struct lost_record *)(record + 1))->lost;
+        else if (record->type == PERF_RECORD_READ)
+            take_end(sampler, of, (const void *)(record + 1));
+        else
+            result = keep_news(sampler, record);
+        ring_step(ring, record);
+    }
+    ring_release(ring);
+    return broken ? -EPROTO : result;
+}
+
+/* Of one moment, in the order in which a process lives. */
+static int by_time(const void *a, const void *b)
+{
+    static const int order[] = { [PERF_RECORD_FORK] = 1, [PERF_RECORD_COMM] = 2, [PERF_RECORD_MMAP2] = 3,
+                                 [PERF_RECORD_EXIT] = 4 };
+    const struct news *one = a, *other = b;
+    if (one->time_ns != other->time_ns)
+        return one->time_ns < other->time_ns ? -1 : 1;
+    uint32_t most = sizeof order / sizeof *order, first = one->record->type, second = other->record->type;
+    return (first < most ? order[first] : 0) - (second < most ? order[second] : 0);
+}
+
+/* Takes in all news until `known_ns`; what is later may have an earlier one in a ring that was read before. */
+static int take_all_news(struct pmclua_sampler *sampler, uint64_t known_ns)
+{
+    size_t taken = 0;
+    int result = 0;
+    if (sampler->news_count > 1)
+        qsort(sampler->news, sampler->news_count, sizeof *sampler->news, by_time);
+    for (; result == 0 && taken < sampler->news_count && sampler->news[taken].time_ns <= known_ns; taken++) {
+        result = take_news(sampler, &sampler->news[taken]);
+        free((void *)sampler->news[taken].record);
+    }
+    sampler->news_count -= taken;
+    memmove(sampler->news, sampler->news + taken, sampler->news_count * sizeof *sampler->news);
+    return result;
+}
+
+/* ---- samples ---- */
+
+static int take_sample(struct pmclua_sampler *sampler, const struct perf_event_header *header)
+{
+    const struct sample_record *sample = (const void *)(header + 1);
+    int level = header->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    sampler->facts.samples++;
+    if (level == PERF_RECORD_MISC_KERNEL)
+        return hits_add(&sampler->hits, LINUX_FILE, sample->ip);
+    const struct mapping *mapping = NULL;
+    if (level == PERF_RECORD_MISC_USER)
+        mapping = maps_find(&sampler->maps, sample->pid, sample->ip, sample->time);
+    if (mapping)
+        return hits_add(&sampler->hits, mapping->file, sample->ip - mapping->start + mapping->offset);
+    sampler->facts.unmapped++;
+    return 0;
+}
+
+static int take_record(struct pmclua_sampler *sampler, struct cpu_rings *ring, const struct perf_event_header *record)
+{
+    const void *body = record + 1;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(sampler, record);
+    case PERF_RECORD_READ:
+        take_end(sampler, ring, body);
+        return 0;
+    case PERF_RECORD_THROTTLE:
+        sampler->facts.throttled++;
+        return 0;
+    case PERF_RECORD_LOST:
+        sampler->facts.lost += ((const struct lost_record *)body)->lost;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+enum { RELEASE_PARTS = 16 };           /* so much of a ring is given back at once */
+
+static int take_samples(struct pmclua_sampler *sampler, struct cpu_rings *ring)
+{
+    const struct perf_event_header *record;
+    int result = 0, broken = 0;
+    uint64_t given_back = ring->samples.place;
+    while (result == 0 && (record = ring_record(&ring->samples, &broken))) {
+        result = take_record(sampler, ring, record);
+        ring_step(&ring->samples, record);
+        if (ring->samples.place - given_back > ring->samples.bytes / RELEASE_PARTS) {
+            ring_release(&ring->samples);
+            given_back = ring->samples.place;
+        }
+    }
+    ring_release(&ring->samples);
+    return broken ? -EPROTO : result;
+}
+
+enum { LATE_NS = 10000000 };           /* between a record's time and its being published, at most */
+
+int sampler_take(struct pmclua_sampler *sampler, int is_last)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < sampler->rings; i++)
+        ring_look(&sampler->ring[i].samples);
+    uint64_t known_ns = is_last ? UINT64_MAX : pmclua_now_ns();
+    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
+        result = read_news(sampler, &sampler->ring[i]);
+    if (result == 0)
+        result = take_all_news(sampler, known_ns);
+    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
+        result = take_samples(sampler, &sampler->ring[i]);
+    if (result == 0 && !is_last)
+        maps_tidy(&sampler->maps, known_ns - LATE_NS);
+    return result;
+}

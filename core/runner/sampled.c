@@ -1,0 +1,70 @@
+/*
+ * sampled.c: event sets whose one event is sampled.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cpulist.h"
+#include "sampled.h"
+
+/* The CPUs that are online, as sysfs has them: how many, or -errno. */
+static int online_cpus(int32_t *cpus)
+{
+    char text[4096] = "";
+    cpu_set_t set;
+    FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+    if (!file)
+        return -errno;
+    char *line = fgets(text, sizeof text, file);
+    fclose(file);
+    text[strcspn(text, "\n")] = '\0';
+    if (!line || cpulist_parse(text, &set) < 0)
+        return -EPROTO;
+    int count = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            cpus[count++] = cpu;
+    return count;
+}
+
+static int refuse(struct pmclua_failure *failure, int result)
+{
+    *failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };
+    return result;
+}
+
+int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, int pid, uint32_t options,
+                 struct pmclua_failure *failure)
+{
+    static int32_t cpus[CPU_SETSIZE];
+    if (set->refused.errnum) {
+        *failure = set->refused;
+        return -failure->errnum;
+    }
+    if (set->groups != 1 || set->group[0].count != 1)
+        return refuse(failure, -EINVAL);
+    int count = online_cpus(cpus);
+    if (count < 0)
+        return refuse(failure, count);
+    uint64_t inherit = 0;
+    pmclua_attr_get(&set->group[0].attrs[0], "inherit", &inherit);
+    struct pmclua_sampling asked = {
+        .attr = set->group[0].attrs[0], .period = set->period, .ring_bytes = set->samples_bytes,
+        .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
+        .options = options | (inherit ? 0 : PMCLUA_ALONE),
+    };
+    return pmclua_sampler_open(sampler, &asked, failure);
+}
+
+void sampled_take(struct pmclua_sampler *sampler, struct answer *answer)
+{
+    int result = pmclua_sampler_end(sampler);
+    if (result == 0)
+        result = pmclua_sampler_block(sampler, &answer->profile, &answer->result.profile_u64s);
+    if (result < 0)
+        answer_not_counted(answer, -result);
+}

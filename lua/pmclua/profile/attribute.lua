@@ -1,0 +1,148 @@
+--- attribute.lua: what an instruction belongs to: function, source, line, inlined functions.
+--
+-- Files are read once, and each of their instructions is looked up once, however many repetitions hit it.
+
+local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
+local linux = require("pmclua.base.lazy").module "pmclua.profile.linux"
+
+---@class pmclua.Attribution
+---@field remarks string[] what could not be attributed and why, each once
+local Attribution = {}
+Attribution.__index = Attribution
+
+local M = {}
+
+---@param options? { kallsyms?: string, jit_folder?: string } for tests
+---@return pmclua.Attribution
+function M.new(options)
+  options = options or {}
+  return setmetatable({ files = {}, jits = {}, remarks = {}, said = {}, jit_folder = options.jit_folder,
+    linux = linux.new(options.kallsyms) }, Attribution)
+end
+
+function Attribution:say(form, ...)
+  local remark = form:format(...)
+  if self.said[remark] then return end
+  self.said[remark] = true
+  self.remarks[#self.remarks + 1] = remark
+end
+
+---@class pmclua.Attributed what an instruction belongs to
+---@field fn string "parse", "puts@plt", or "libc.so.6+0x2a10" where a function has no name
+---@field nameless? true
+---@field kind? "kernel"|"jit"
+---@field source? string file that the function is declared in, else that of the line
+---@field line? integer
+---@field line_source? string file of the line
+---@field inlined? table[] functions that it was copied with, innermost first
+
+local function base_of(path) return path:match "[^/]+$" or path end
+
+-- ---- files ---------------------------------------------------------------------------------------------
+
+-- Linux's own page of code in each process, as this process has it: there is no file of it.
+local function vdso()
+  local maps, memory = io.open "/proc/self/maps", io.open("/proc/self/mem", "rb")
+  local code
+  for line in maps and memory and maps:lines() or function() end do
+    local first, last = line:match "^(%x+)%-(%x+) .*%[vdso%]$"
+    if first and memory:seek("set", tonumber(first, 16)) then
+      code = memory:read(tonumber(last, 16) - tonumber(first, 16))
+    end
+  end
+  if maps then maps:close() end
+  if memory then memory:close() end
+  return code and require("pmclua.core.regions").code_file(code)
+end
+
+local function open_vdso()
+  local file = vdso()
+  local symbols = file and require("pmclua.core.symbols").open(file.path)
+  if file then file.close() end
+  return symbols
+end
+
+-- The symbols of a file; false where there are none to read.
+local function open_file(self, file)
+  if file.path == "[vdso]" then return open_vdso() or false end
+  if file.path:sub(1, 1) ~= "/" then return false end
+  local symbols, code = require("pmclua.core.symbols").open(file.path)
+  if symbols then return symbols end
+  if code == "ELIBACC" then
+    self:say "functions have no names: elfutils (libdw1) is not installed"
+  else
+    self:say("%s: its functions have no names: it cannot be read any more (%s)", file.path, code)
+  end
+  return false
+end
+
+local function known_file(self, file)
+  local key = file.path .. "\0" .. (file.build_id or "")
+  if not self.files[key] then
+    self.files[key] = { symbols = open_file(self, file), places = {}, base = base_of(file.path) }
+  end
+  return self.files[key]
+end
+
+local function place_in_file(known, offset)
+  local code = known.symbols and known.symbols:code(offset)
+  if not code then return { fn = known.base, nameless = true } end
+  local place = { fn = code.fn, source = code.declared or code.source, line = code.line,
+    line_source = code.source, inlined = code.inlined }
+  if not place.fn then
+    place.nameless = true
+    place.fn = code.start and ("%s+0x%x"):format(known.base, code.start) or known.base
+  end
+  return place
+end
+
+-- ---- what has no file ----------------------------------------------------------------------------------
+
+local function linux_place(self, address)
+  local name, module = self.linux:find(address)
+  if not self.linux:is_readable() then
+    self:say "Linux hides where its functions are (kernel.kptr_restrict): they are one line"
+  end
+  return { fn = name or "[linux]", kind = "kernel", nameless = not name or nil, source = module }
+end
+
+local function jit_place(self, pid, address)
+  if self.jits[pid] == nil then
+    local map, why = jit.open(pid, self.jit_folder)
+    if why then self:say("%s", why) end
+    self.jits[pid] = map or false
+  end
+  local name = self.jits[pid] and self.jits[pid]:find(address)
+  return { fn = name or "[memory]", kind = "jit", nameless = not name or nil }
+end
+
+-- ---- the whole -----------------------------------------------------------------------------------------
+
+--- What an instruction belongs to.
+---@param file pmclua.core.HitFile
+---@param offset number in the file, or an address
+---@return pmclua.Attributed
+function Attribution:place(file, offset)
+  if file.path == "[linux]" then return linux_place(self, offset) end
+  if file.pid then return jit_place(self, file.pid, offset) end
+  local known = known_file(self, file)
+  local place = known.places[offset]
+  if not place then
+    place = place_in_file(known, offset)
+    known.places[offset] = place
+  end
+  return place
+end
+
+--- Forgets the maps of processes that have ended: a later one may get the same pid.
+function Attribution:forget_processes() self.jits = {} end
+
+--- Closes the files that it has open.
+function Attribution:close()
+  for _, known in pairs(self.files) do
+    if known.symbols then known.symbols:close() end
+  end
+  self.files = {}
+end
+
+return M

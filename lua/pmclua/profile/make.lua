@@ -1,0 +1,117 @@
+--- make.lua: from what a sampler found to a profile: lines of functions, and the rest by its causes.
+--
+-- Invariant: lines and rest add up to the total, exactly. Nothing is spread: what no sample tells of has a line of the
+-- rest, by what is known of its cause.
+
+local M = {}
+
+---@class pmclua.ProfileAt what one instruction took
+---@field address number offset in the file; of "[linux]" and "[memory]" an address
+---@field line? integer
+---@field source? string file of the line
+---@field inlined? table[] functions that it was copied with, innermost first
+---@field count number
+---@field samples integer
+
+---@class pmclua.ProfileLine what one function took
+---@field file string
+---@field build_id? string
+---@field fn string
+---@field source? string
+---@field nameless? true
+---@field kind? "kernel"|"jit"
+---@field count number
+---@field samples integer
+---@field at pmclua.ProfileAt[] by address
+
+---@class pmclua.Profile what one repetition of one event gave
+---@field event string
+---@field period number
+---@field total number read(2)
+---@field unit string
+---@field lines pmclua.ProfileLine[] those that took most first
+---@field rest table<string, number> in the event's unit
+---@field exact? true every single event was recorded
+---@field source "samples"|"valgrind"
+
+-- ---- lines ---------------------------------------------------------------------------------------------
+
+local function line_of(lines, file, place)
+  local path = file.pid and "[memory]" or file.path
+  local key = path .. "\0" .. (file.build_id or "") .. "\0" .. place.fn .. "\0" .. (place.source or "")
+  local line = lines[key]
+  if not line then
+    line = { file = path, build_id = file.build_id, fn = place.fn, source = place.source,
+      nameless = place.nameless, kind = place.kind, count = 0, samples = 0, at = {} }
+    lines[key], lines[#lines + 1] = line, line
+  end
+  return line
+end
+
+local function by_cost(a, b)
+  if a.count ~= b.count then return a.count > b.count end
+  if a.file ~= b.file then return a.file < b.file end
+  if a.fn ~= b.fn then return a.fn < b.fn end
+  return (a.source or "") < (b.source or "")
+end
+
+local function by_address(a, b) return a.address < b.address end
+
+local function lines_of(found, attribution)
+  local lines = {}
+  for file, offset, samples in found:each() do
+    local place = attribution:place(found.files[file], offset)
+    local line = line_of(lines, found.files[file], place)
+    line.samples, line.count = line.samples + samples, line.count + samples * found.period
+    line.at[#line.at + 1] = { address = offset, line = place.line, source = place.line_source,
+      inlined = place.inlined, samples = samples, count = samples * found.period }
+  end
+  local list = {}
+  for i, line in ipairs(lines) do
+    table.sort(line.at, by_address)
+    list[i] = line
+  end
+  table.sort(list, by_cost)
+  return list
+end
+
+-- ---- the rest ------------------------------------------------------------------------------------------
+
+-- What remains when all causes that leave a trace have had theirs. A clock's ticks in Linux leave no sample where it is
+-- excluded; others can come late, or fall together.
+local function last_cause(found, event)
+  if event.unit == "ns" and event.attr.exclude_kernel == 1 then return "kernel_unsampled" end
+  if found.throttled > 0 then return "throttled" end
+  return "missed_ticks"
+end
+
+local function rest_of(found, event, total)
+  local left = total - found.samples * found.period
+  local rest = { unmapped = found.unmapped * found.period }
+  local function take(name, most)
+    rest[name] = math.max(0, math.min(left, most))
+    left = left - rest[name]
+  end
+  take("lost", found.lost * found.period)
+  take("tasks_too_short", found.begun)
+  if left ~= 0 then rest[last_cause(found, event)] = left end
+  for name, value in pairs(rest) do
+    if value == 0 then rest[name] = nil end
+  end
+  return rest
+end
+
+--- The profile of one repetition.
+---@param found pmclua.core.Samples
+---@param event pmclua.Event with the attr that was opened
+---@param attribution pmclua.Attribution
+---@return pmclua.Profile
+function M.new(found, event, attribution)
+  local total = tonumber(found.total)
+  local rest = rest_of(found, event, total)
+  local is_exact = found.period == 1 and next(rest) == nil
+  return { event = event.name, period = found.period, total = total, unit = event.unit,
+    lines = lines_of(found, attribution), rest = rest, exact = is_exact or nil, source = "samples" }
+end
+
+return M
