@@ -1,7 +1,7 @@
 --- encode.lua: turns the parts of a spec into events; the first source that knows a name decides what it is.
 --
--- Sources are asked in this order: generic names, which need no file; the PMUs in sysfs; tracefs; libpfm4. Each event
--- gets the fields listed in README.md. Groups are handled elsewhere (group.lua).
+-- Sources are asked in this order: generic names, which need no file; the PMUs in sysfs; tracefs; vendors' tables;
+-- libpfm4. Each event gets the fields listed in README.md. Groups are handled elsewhere (group.lua).
 
 local cache = require "pmclua.event.cache"
 local core = require "pmclua.core"
@@ -17,6 +17,7 @@ local M = {}
 -- The rest of the sources are loaded when a spec first needs them.
 local function pmu() return require "pmclua.event.pmu" end
 local function tracepoint() return require "pmclua.event.tracepoint" end
+local function vendor() return require "pmclua.event.vendor" end
 
 local function tree_of(options)
   return require("pmclua.event.sysfs").tree(options and options.sysfs)
@@ -178,6 +179,7 @@ local function encode_on(one, terms, position, tree)
   }
   local alias = encoding.alias
   if alias then
+    event.table, event.description = alias.table, alias.description
     event.unit, event.scale = alias.unit, alias.scale
     event.snapshot, event.per_package = alias.snapshot or nil, alias.per_package or nil
   elseif #terms == 0 then
@@ -224,13 +226,14 @@ local function encode_with_terms(item, options)
     return events, modifiers
   end
   pmus = tree:with_alias(head.text)
+  if #pmus == 0 then pmus = vendor().pmus(tree, head.text) end
   if #pmus == 0 then require("pmclua.event.unknown").pmu(head, tree) end
   return encode_alias_on(pmus, item, tree), modifiers
 end
 
-local function encode_alias(item, options)
-  local tree = tree_of(options)
-  local pmus = tree:with_alias(item.words[1].text)
+-- `pmus_of`: the PMUs that have an event of that name, in sysfs or in tables.
+local function encode_alias(item, tree, pmus_of)
+  local pmus = pmus_of(tree, item.words[1].text)
   if #pmus == 0 then return nil end
   local modifiers = modifiers_of(item, 2)
   return encode_alias_on(pmus, item, tree), modifiers
@@ -250,14 +253,19 @@ local function encode_words(item, options)
     if is_pair then return encode_tracepoint(item, options) end
     return encode_with_terms(item, options)
   end
-  if not second or modifier.plausible(second.text) then
-    events, modifiers = encode_alias(item, options)
+  local tree, is_name = tree_of(options), not second or modifier.plausible(second.text)
+  if is_name then
+    events, modifiers = encode_alias(item, tree, tree.with_alias)
     if events then return events, modifiers end
   end
   if is_pair and tracepoint().has_system(head.text, options) then return encode_tracepoint(item, options) end
-  local event = require("pmclua.event.pfm").encode(item, tree_of(options))
+  if is_name then
+    events, modifiers = encode_alias(item, tree, vendor().pmus)
+    if events then return events, modifiers end
+  end
+  local event = require("pmclua.event.pfm").encode(item, tree)
   if event then return { event } end
-  require("pmclua.event.unknown").event(item, tree_of(options), options)
+  require("pmclua.event.unknown").event(item, tree, options)
 end
 
 local function encode_body(item, options)

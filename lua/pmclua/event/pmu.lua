@@ -140,6 +140,8 @@ local function classify(reading, given, pmu, tree)
   if alias then return take_alias(reading, given, alias) end
   if not given.value and name:find("^r%x+$") or name:find("^r0x%x+$") then return take_raw(reading, given) end
   local legacy = is_one(given) and legacy_of(pmu, given, tree)
+  local tabled = not legacy and is_one(given) and require("pmclua.event.vendor").alias(tree, pmu, name)
+  if tabled then return take_alias(reading, given, tabled) end
   if not legacy then unknown(pmu, given) end
   if reading.legacy then problem.at(given.name, "only one event can be named here") end
   reading.legacy, reading.legacy_token = legacy, given.name
@@ -156,8 +158,8 @@ local function add_default(reading, pmu, default)
     reading.configs[default.name] =
       { value = default.value, term = { name = reading.alias_token }, alias = alias.name }
   else
-    problem.at(reading.alias_token, "the terms that sysfs gives for %s are not understood: %s", alias.name,
-      alias.terms)
+    problem.at(reading.alias_token, "the PMU %s does not understand the terms that %s gives for %s: %s",
+      pmu.name, alias.table or "sysfs", alias.name, alias.terms)
   end
 end
 
@@ -238,6 +240,9 @@ end
 local function is_verified(reading, pmu, attr)
   if own[pmu.name] or reading.legacy then return true end
   if reading.alias and not next(reading.given) and not next(reading.configs) then return true end
+  -- Tables name codes with terms of their own in formulae: "cpu/INT_MISC.RECOVERY_CYCLES,cmask=1,edge/".
+  local is_tabled = reading.alias and reading.alias.table
+  if is_tabled and not reading.given.event and not reading.configs.config then return true end
   return sysfs.vouches(pmu, attr.config, encode_alias)
 end
 

@@ -20,12 +20,27 @@ local M = {}
 ---@field uses_iterations boolean
 ---@field evaluate fun(lookup: pmclua.Lookup): number?, string?
 
+---@class pmclua.metric.Threshold
+---@field text string a condition in perf's language
+---@field events string[] specs of all that it needs
+---@field needs string[] fields
+---@field evaluate fun(lookup: pmclua.Lookup): boolean?, string? whether the metric is a problem
+
 ---@class pmclua.Metric: pmclua.Formula
 ---@field name string
 ---@field unit string "" for a plain number; "%": a share of 1
 ---@field kind "ratio"
 ---@field meaning? string of named metrics
 ---@field events? string[] of named metrics: the specs it brings
+---@field description? string of vendors' metrics, and:
+---@field groups? string[] that it is in
+---@field parent? string the metric that it is a part of
+---@field threshold? pmclua.metric.Threshold
+---@field constraint? string how its events may not be grouped, in the table's words
+---@field apart? boolean its events may not be grouped here
+---@field table? string where it is from
+---@field pmu? string the kind of core that it is of
+---@field stored? pmclua.metric.Definition plain data, of which `restore` makes the metric without any table
 ---@field variants? pmclua.Metric[] of named metrics: alternatives, itself the first
 
 -- ---- walking a tree -----------------------------------------------------------------------------------
@@ -117,6 +132,9 @@ local function define(source)
   return with_names(result, tree.tree)
 end
 
+-- Loaded when a name is none of pmclua's own.
+local function vendor() return require "pmclua.metric.vendor" end
+
 local by_name
 
 local function definitions()
@@ -134,12 +152,12 @@ local function variant_of(definition, variant)
   return metric
 end
 
---- The metric that has this name.
+--- The metric that has this name: pmclua's own, else the vendor's.
 ---@param name string
 ---@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
 function M.named(name)
   local definition = definitions()[name]
-  if not definition then return nil end
+  if not definition then return vendor().named(name) end
   local variants = {}
   for i, variant in ipairs(definition.variants or { definition }) do
     variants[i] = variant_of(definition, variant)
@@ -149,7 +167,30 @@ function M.named(name)
   return metric
 end
 
---- Names of all named metrics, in the order in which they are listed.
+--- pmclua's own metric of this name.
+---@param name string
+---@return pmclua.Metric?
+function M.own(name) return definitions()[name] and M.named(name) end
+
+--- The metrics of a vendor's group ("TopdownL2"), in any case; nil where there is no such group.
+---@param name string
+---@return string[]? names
+function M.group(name) return vendor().group(name) end
+
+--- The groups of the vendor's metrics for this CPU, sorted.
+---@return string[]
+function M.groups() return vendor().groups() end
+
+--- The metric that a stored one (`metric.stored`) says, without tables. Raises where it is none.
+---@param stored pmclua.metric.Definition
+---@return pmclua.Metric
+function M.restore(stored) return vendor().build(stored) end
+
+--- Names of the vendor's metrics for this CPU, sorted; none where no table has any.
+---@return string[]
+function M.vendor_names() return vendor().names() end
+
+--- Names of pmclua's own named metrics, in the order in which they are listed.
 ---@return string[]
 function M.names()
   local list = {}
@@ -158,7 +199,8 @@ function M.names()
 end
 
 local function unknown_name(source, name)
-  local hint = text.meant(name, M.names()) or "write a metric of your own as name = formula"
+  local hint = text.meant(name, M.names()) or text.meant(name, M.vendor_names())
+    or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 
@@ -167,7 +209,11 @@ end
 ---@return pmclua.Metric? metric
 ---@return pmclua.FormulaError? error message, position, hint
 function M.parse(source)
-  local lone = type(source) == "string" and source:match "^%s*([%a_][%w_]*)%s*$"
+  local lone = type(source) == "string" and (source:match "^%s*([%w_][%w_.]*)%s*$"
+    or source:match "^%s*([%a_][%w_]*/[%w_.]+/)%s*$")
+  local is_data = not lone and type(source) == "string" and source:find "^vendor metric "
+  local stored = is_data and vendor().parse(source)
+  if stored then return stored end
   if not lone then return define(source) end
   local metric = M.named(lone)
   if not metric then return nil, unknown_name(source, lone) end
@@ -189,6 +235,7 @@ end
 ---@param kind? "condition"|"comparison"|"limit" nil: a metric
 ---@return pmclua.Formula the formula itself where it needs none of them
 function M.with_sums(parsed, parts, kind)
+  if parsed.stored then return parsed end    -- a vendor's has the sums in it
   local by, is_needed = {}, false
   for _, name in ipairs(parsed.needs) do
     if parts[name] then

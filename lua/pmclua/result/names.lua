@@ -76,7 +76,7 @@ end
 
 -- A named metric has a unit and a meaning that its formula does not say, and variants for machines.
 local function variant_for(result, parsed)
-  local named = metrics.named(parsed.name)
+  local named = metrics.own(parsed.name)
   for _, variant in ipairs(named and named.variants or {}) do
     local is_it = parsed.variants and is_known(result, variant) or parsed.formula == variant.formula
     if is_it then return variant end

@@ -1,0 +1,167 @@
+--- compute.lua: folded trees of perf's language (expression.lua) to a function that computes them.
+--
+-- Invariant: what needs an absent number is absent, with the reason, and so is a division by zero; what a branch that
+-- is not taken needs does not matter. Each name is looked up, and each metric computed, once an evaluation.
+
+local expression = require "pmclua.metric.expression"
+
+local M = {}
+
+local compile                     -- tree, program -> function() -> number | nil, why
+
+-- The value of a slot, found once in each run of the program.
+local function remembered(program, find)
+  local run, value, why = 0, nil, nil
+  return function()
+    if run == program.run then return value, why end
+    value, why = find()
+    run = program.run
+    return value, why
+  end
+end
+
+local function sum_of(program, input)
+  local fields, factor = input.fields, input.factor or 1
+  if #fields == 0 then
+    local why = input.why or "there is no such event here"
+    return function() return nil, why end
+  end
+  return function()
+    local sum = 0
+    for i = 1, #fields do
+      local value, why = program.lookup(fields[i])
+      if value == nil then return nil, why or fields[i] .. " is absent" end
+      sum = sum + value
+    end
+    return sum * factor
+  end
+end
+
+local function input_of(program, name)
+  local slot = program.inputs_read[name]
+  if not slot then
+    local input = program.inputs[name] or { fields = {}, why = ("there is no event '%s'"):format(name) }
+    slot = remembered(program, sum_of(program, input))
+    program.inputs_read[name] = slot
+  end
+  return slot
+end
+
+local function metric_of(program, name)
+  local slot = program.metrics_read[name]
+  if slot == "open" then
+    -- In its own formula a metric's name is an event's.
+    if program.inputs[name] then return input_of(program, name) end
+    return function() return nil, ("%s is defined by itself"):format(name) end
+  end
+  if not slot then
+    program.metrics_read[name] = "open"
+    slot = remembered(program, compile(program.trees[name], program))
+    program.metrics_read[name] = slot
+  end
+  return slot
+end
+
+local kinds = {}
+
+function kinds.name(tree, program)
+  local name = tree[2]
+  return program.trees[name] and metric_of(program, name) or input_of(program, name)
+end
+
+function kinds.none(tree)
+  local why = tree[2]
+  return function() return nil, why end
+end
+
+function kinds.call(tree, program)
+  local name = tree[2]
+  local apply = expression.functions[name]
+  if name == "source_count" then
+    local input = program.inputs[tree[3]]
+    local count = input and #input.fields or 0
+    return function() return count end
+  elseif not apply then
+    return function() return nil, ("%s has no value here"):format(name) end
+  end
+  local first, second = compile(tree[3], program), compile(tree[4], program)
+  return function()
+    local a, why = first()
+    if a == nil then return nil, why end
+    local b, why_not = second()
+    if b == nil then return nil, why_not end
+    return apply(a, b)
+  end
+end
+
+kinds["if"] = function(tree, program)
+  local condition, a, b = compile(tree[2], program), compile(tree[3], program), compile(tree[4], program)
+  return function()
+    local holds, why = condition()
+    if holds == nil then return nil, why end
+    if holds ~= 0 then return a() end
+    return b()
+  end
+end
+
+local function negative(tree, program)
+  local operand = compile(tree[2], program)
+  return function()
+    local value, why = operand()
+    if value == nil then return nil, why end
+    return -value
+  end
+end
+
+local function text_of(tree)
+  return type(tree) == "table" and tree[1] == "name" and tree[2] or "a divisor"
+end
+
+local function binary(tree, program)
+  local first, second = compile(tree[2], program), compile(tree[3], program)
+  local apply = expression.operators[tree[1]]
+  local divisor = text_of(tree[3]) .. " is 0"
+  return function()
+    local a, why = first()
+    if a == nil then return nil, why end
+    local b, why_not = second()
+    if b == nil then return nil, why_not end
+    local value = apply(a, b)
+    if value == nil then return nil, divisor end
+    return value
+  end
+end
+
+function compile(tree, program)
+  if type(tree) == "number" then return function() return tree end end
+  local special = kinds[tree[1]]
+  if special then return special(tree, program) end
+  if tree[3] == nil then return negative(tree, program) end
+  return binary(tree, program)
+end
+
+---@class pmclua.metric.Input
+---@field fields string[] whose sum it is
+---@field factor number? that the sum is multiplied by
+---@field why string? where there are none
+
+--- A function that computes a tree from what `lookup` says of each field.
+---@param root table|number folded
+---@param trees table<string, table|number> folded, by name: what other names than inputs are
+---@param inputs table<string, pmclua.metric.Input>
+---@return fun(lookup: pmclua.Lookup): number?, string?
+function M.formula(root, trees, inputs)
+  local program = { run = 0, trees = trees, inputs = inputs, inputs_read = {}, metrics_read = {} }
+  local compute = compile(root, program)
+  return function(lookup)
+    program.run = program.run + 1
+    program.lookup = type(lookup) == "function" and lookup or function(name) return lookup[name] end
+    local value, why = compute()
+    program.lookup = nil
+    if value == nil then return nil, why end
+    if value - value ~= 0 then return nil, "the result is not a finite number" end
+    return value
+  end
+end
+
+return M

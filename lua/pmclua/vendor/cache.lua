@@ -1,0 +1,52 @@
+--- cache.lua: tables that were read before, in a private folder of the user's cache.
+--
+-- An entry is one file: what it was made of in its first line, then its text. One of another key, or in a folder that
+-- others may write, is not used; one that cannot be written costs the time of reading the tables again.
+
+local core = require "pmclua.core"
+local paths = require "pmclua.host.paths"
+
+local M = {}
+
+local FORM = "pmclua vendor tables 3 "
+local LARGEST = 64 * 1024 * 1024  -- bytes
+
+local function folder()
+  local base = paths.cache()
+  local path = base and base .. "/vendor"
+  return path and paths.make(path) and paths.private(path)
+end
+
+local function path_of(key)
+  local at = folder()
+  return at and ("%s/%s"):format(at, core.hash(key))
+end
+
+local function head_of(key) return FORM .. key:gsub("%c", " ") .. "\n" end
+
+--- The text that was kept for a key; nil where there is none.
+---@param key string
+---@return string?
+function M.load(key)
+  local path = path_of(key)
+  local file = path and paths.is_ours(path) and io.open(path, "rb")
+  if not file then return nil end
+  local head, text = file:read "*l", file:read(LARGEST)
+  file:close()
+  return head and head .. "\n" == head_of(key) and text or nil
+end
+
+--- Keeps a text for a key, if it can.
+---@param key string
+---@param text string
+function M.keep(key, text)
+  local path = path_of(key)
+  local temporary = path and core.make_temporary(path .. ".XXXXXX")
+  local file = temporary and io.open(temporary, "wb")
+  if not file then return end
+  local written = file:write(head_of(key), text)
+  local closed = file:close()
+  if not (written and closed and core.rename(temporary, path)) then os.remove(temporary) end
+end
+
+return M

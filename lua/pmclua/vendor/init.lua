@@ -1,0 +1,181 @@
+--- vendor: the events and metrics that vendors name, from the tables of the installed perf and from folders of the
+--- user's.
+--
+-- Nothing is read before a name is asked for that nothing else knows, and then once for each perf, CPU and folder
+-- (cache.lua). What cannot be read is a problem, in words; the rest stands.
+
+local lazy = require "pmclua.base.lazy"
+local cpu = lazy.module "pmclua.vendor.cpu"
+local records = require "pmclua.vendor.records"
+
+local M = {}
+
+--- Folders of the user's tables, with ":" between them, as --vendor has it; nil: the variable PMCLUA_VENDOR.
+---@type string?
+M.folders = nil
+
+---@class pmclua.vendor.Event
+---@field name string as the vendor writes it
+---@field pmu string? the PMU's name, or what equal ones are called together; nil: the core PMU
+---@field terms string "event=0xd1,umask=0x10"
+---@field scale string? "64Bytes"
+---@field deprecated string?
+---@field table string where it is from
+---@field description string?
+
+---@class pmclua.vendor.Metric
+---@field name string
+---@field pmu string? the kind of core that it is of
+---@field expression string in perf's language
+---@field scale string? "100%"
+---@field constraint string?
+---@field threshold string? a condition in perf's language
+---@field groups string? with ";" between them
+---@field parent string?
+---@field table string
+---@field description string?
+
+---@class pmclua.vendor.Tables
+---@field text string see records.lua
+---@field problems string[] what could not be read
+---@field absent string? why there is nothing at all
+local Tables = {}
+Tables.__index = Tables
+
+--- The events of a name, in any case: of several PMUs several.
+---@param name string
+---@return pmclua.vendor.Event[]
+function Tables:events(name) return records.find(self.text, "E", name) end
+
+--- The metrics of a name, in any case: of several kinds of cores several.
+---@param name string
+---@return pmclua.vendor.Metric[]
+function Tables:metrics(name) return records.find(self.text, "M", name) end
+
+--- Every event, by name.
+---@return fun(): pmclua.vendor.Event?
+function Tables:each_event() return records.each(self.text, "E") end
+
+--- Every metric, by name.
+---@return fun(): pmclua.vendor.Metric?
+function Tables:each_metric() return records.each(self.text, "M") end
+
+-- ---- what decides what the tables hold ----
+
+-- perf lists only the events of PMUs that are there.
+local function pmu_names(root)
+  local names = {}
+  local ok, iterator, state = pcall(require("lfs").dir, root .. "/bus/event_source/devices")
+  if not ok then return "" end
+  for name in iterator, state do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
+local function named_cpu(identifier) return identifier or "this CPU" end
+
+local function user_folders()
+  local list = {}
+  for folder in (M.folders or os.getenv "PMCLUA_VENDOR" or ""):gmatch "[^:]+" do list[#list + 1] = folder end
+  return list
+end
+
+local function read_folders(folders, identifier, collections)
+  for i, folder in ipairs(folders) do
+    local collection = require("pmclua.vendor.collect").new(folder)
+    require("pmclua.vendor.folder").read(folder, identifier, collection)
+    collections[i] = collection
+  end
+end
+
+local function read_perf(path, root, identifier, collections)
+  local source = ("perf (%s) for %s"):format(path, named_cpu(identifier))
+  local collection = require("pmclua.vendor.collect").new(source)
+  require("pmclua.vendor.perf").read(path, root, collection)
+  if #collection.events == 0 and #collection.metrics == 0 then
+    collection:problem("%s lists no vendor's events for %s", path, named_cpu(identifier))
+  end
+  collections[#collections + 1] = collection
+end
+
+-- What earlier collections name is not taken from later ones.
+local function merged(collections, kind)
+  local list, known = {}, {}
+  for _, collection in ipairs(collections) do
+    local named = {}
+    for _, record in ipairs(collection[kind]) do
+      local key = record.name:lower()
+      if not known[key] then
+        list[#list + 1], named[key] = record, true
+      end
+    end
+    for key in pairs(named) do known[key] = true end
+  end
+  return list
+end
+
+local function text_of(collections)
+  local problems = {}
+  for _, collection in ipairs(collections) do
+    for _, problem in ipairs(collection.problems) do
+      problems[#problems + 1] = "P" .. problem:gsub("%c", " ")
+    end
+  end
+  local events, metrics = merged(collections, "events"), merged(collections, "metrics")
+  return table.concat(problems, "\n") .. records.pack(events, metrics)
+end
+
+local function problems_in(text)
+  local list = {}
+  for line in text:sub(1, (text:find("\n[ME]") or 1) - 1):gmatch "[^\n]+" do
+    if line:sub(1, 1) == "P" then list[#list + 1] = line:sub(2) end
+  end
+  return list
+end
+
+local function key_of(root, identifier, folders, path, signature)
+  local parts = { root, identifier or "", path or "", signature or "", path and pmu_names(root) or "" }
+  for _, folder in ipairs(folders) do
+    parts[#parts + 1] = folder .. "=" .. require("pmclua.vendor.folder").signature(folder)
+  end
+  return table.concat(parts, " ")
+end
+
+local NO_PERF = "perf, whose tables name this CPU's events, is not installed: apt-get install linux-perf "
+  .. "(linux-tools on Ubuntu), or name a folder of tables with --vendor"
+
+local function read(root)
+  local identifier, folders = cpu.identifier(root), user_folders()
+  local path, signature = require("pmclua.vendor.perf").find()
+  local tables = setmetatable({ text = "", problems = {} }, Tables)
+  if not path and #folders == 0 then
+    tables.absent = NO_PERF
+    return tables
+  end
+  local cache, key = require "pmclua.vendor.cache", key_of(root, identifier, folders, path, signature)
+  tables.text = cache.load(key)
+  if not tables.text then
+    local collections = {}
+    read_folders(folders, identifier, collections)
+    if path then read_perf(path, root, identifier, collections) end
+    tables.text = text_of(collections)
+    cache.keep(key, tables.text)
+  end
+  tables.problems = problems_in(tables.text)
+  return tables
+end
+
+local read_by_root = {}
+
+--- The tables for this machine, or for the one whose sysfs is at `root`. Read once a process.
+---@param root? string
+---@return pmclua.vendor.Tables
+function M.tables(root)
+  root = root or os.getenv "SYSFS_PATH" or "/sys"
+  local folders = M.folders or os.getenv "PMCLUA_VENDOR" or ""
+  local key = ("%s\n%s\n%s"):format(root, folders, os.getenv "PERF_CPUID" or "")
+  read_by_root[key] = read_by_root[key] or read(root)
+  return read_by_root[key]
+end
+
+return M

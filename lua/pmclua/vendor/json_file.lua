@@ -1,0 +1,79 @@
+--- json_file.lua: JSON whose mistakes cost what is mistaken: where a file as a whole is none, each object of its
+--- lists is read by itself.
+
+local M = {}
+
+local LARGEST = 64 * 1024 * 1024  -- bytes of a file
+
+-- dkjson, by LPeg, which is faster.
+local function decode(text)
+  local json = require "dkjson"
+  local ok, value, _, why = pcall(json.use_lpeg().decode, text, 1, nil, nil, nil)
+  if not ok then return nil, tostring(value) end
+  return value, why
+end
+
+-- Where the object that begins at `from` ends; nil where it does not.
+local function object_end(text, from)
+  local depth, at = 0, from
+  while true do
+    local place, sign = text:match('()([{}"])', at)
+    if not place then return nil end
+    at = place + 1
+    if sign == "{" then depth = depth + 1
+    elseif sign == "}" then depth = depth - 1
+    else                          -- a string: to the quote that no backslash precedes
+      repeat
+        local stop, found = text:match('()([\\"])', at)
+        if not stop then return nil end
+        at = stop + (found == "\\" and 2 or 1)
+      until found == '"'
+    end
+    if depth == 0 then return place end
+  end
+end
+
+-- The objects of a text that are whole in themselves, none within another; how many are not.
+local function salvage(text)
+  local list, broken, at = {}, 0, text:find("{", 1, true)
+  while at do
+    local stop = object_end(text, at)
+    local value = stop and decode(text:sub(at, stop))
+    if type(value) == "table" then
+      list[#list + 1] = value
+      at = text:find("{", stop + 1, true)
+    else
+      broken = broken + 1
+      local next_object = text:find("\n%s*{", at + 1)
+      at = next_object and text:find("{", next_object, true)
+    end
+  end
+  return list, broken
+end
+
+--- The value of a text. Where it is broken: the list of the objects in it that are not.
+---@param text string
+---@return any value
+---@return string? problem what was lost
+function M.read_text(text)
+  local value, why = decode(text)
+  if value ~= nil then return value end
+  local list, broken = salvage(text)
+  local lost = broken == 0 and "" or ("; %d of its entries are lost"):format(broken)
+  return list, ("no valid JSON (%s)%s"):format(require("pmclua.base.text").safe(why or "empty"), lost)
+end
+
+--- The value of a file, as read_text; nil and why where it cannot be read.
+---@param path string
+---@return any value
+---@return string? problem
+function M.read(path)
+  local file, why = io.open(path, "rb")
+  if not file then return nil, why:gsub("^.-: ", "") end
+  local text = file:read(LARGEST)
+  file:close()
+  if not text then return nil, "it is empty, or no file" end
+  return M.read_text(text)
+end
+
+return M

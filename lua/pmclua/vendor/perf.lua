@@ -1,0 +1,93 @@
+--- perf.lua: the tables that are compiled into the installed perf, asked of `perf list`.
+--
+-- PERF_CPUID and SYSFS_PATH make perf answer for another CPU and machine; nothing is counted.
+
+local tools = require "pmclua.host.tools"
+
+local M = {}
+
+local LONGEST = "20"              -- seconds that perf may take
+
+--- perf's file, and what changes when it is another; nil where none is installed.
+---@return string? path
+---@return string? signature
+function M.find()
+  local path = tools.find "perf"
+  if path then return path, (require("pmclua.core").signature(path)) end
+end
+
+local function run(path, root, arguments, errors)
+  local timeout = tools.find "timeout"
+  local words = { "SYSFS_PATH=" .. root, "PAGER=cat" }
+  if timeout then words[#words + 1], words[#words + 2] = timeout, LONGEST end
+  words[#words + 1] = path
+  for _, word in ipairs(arguments) do words[#words + 1] = word end
+  return tools.read(tools.find "env" or "/usr/bin/env", words, errors)
+end
+
+local function read_json(text, collection)
+  local rows, problem = require("pmclua.vendor.json_file").read_text(text)
+  if problem then collection:problem("perf list --json: %s", problem) end
+  local takers, row_of = collection:takers(), require("pmclua.vendor.perf_json").row
+  for _, row in ipairs(type(rows) == "table" and rows or {}) do
+    if type(row) == "table" then row_of(row, takers) end
+  end
+end
+
+-- Of a list that has deprecated events, too, those that the other one had not.
+local function deprecated_takers(collection)
+  local known = {}
+  for _, event in ipairs(collection.events) do known[event.name] = true end
+  return { metric = function() end, event = function(event)
+    event.is_deprecated = true
+    if not known[event.name] then collection:event(event) end
+  end }
+end
+
+local MOST = 200                  -- names in one question
+
+-- What the list calls an event of a PMU without saying its code, as it does where it has no description, and what
+-- sysfs has not.
+local function unsaid(text, root)
+  local names = {}
+  for words in text:gmatch "\n  (%S[^\n]-) +%[Kernel PMU event%]" do
+    local pmu, name = words:match "([%w_-]+)/([%w_.-]+)/$"
+    local path = pmu and ("%s/bus/event_source/devices/%s/events/%s"):format(root, pmu, name)
+    if path and not require("pmclua.core").signature(path) and #names < MOST then names[#names + 1] = name end
+  end
+  return names
+end
+
+-- perf says an event's code when it is to record it; it does not record.
+local function read_unsaid(path, root, names, collection)
+  if #names == 0 then return end
+  local said = run(path, root, { "record", "--dry-run", "-v", "-e", table.concat(names, ","), "true" }, true)
+  for name, pmu, terms in said:gmatch "\n(%S+) %-> ([^/\n]+)/([^/\n]*)/" do
+    collection:event { name = name, pmu = pmu:gsub("_%d+$", ""), terms = terms }
+  end
+end
+
+local function read_text(path, root, collection)
+  local read = require("pmclua.vendor.perf_text").read
+  local text = run(path, root, { "list", "--details" })
+  read(text, collection:takers())
+  -- Apart, because perf 6.1 crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
+  read(run(path, root, { "list", "--details", "--deprecated" }), deprecated_takers(collection))
+  read_unsaid(path, root, unsaid(text, root), collection)
+end
+
+--- Reads what perf knows about a CPU.
+---@param path string perf's file
+---@param root string of sysfs
+---@param collection pmclua.vendor.Collection
+function M.read(path, root, collection)
+  local json = run(path, root, { "list", "--details", "--json" })
+  if json:find "^%s*%[" then read_json(json, collection) else read_text(path, root, collection) end
+  if #collection.events == 0 and #collection.metrics == 0 then return end
+  local strings = require "pmclua.vendor.perf_strings"
+  local bytes = strings.read(path)
+  strings.add_scales(bytes, collection.metrics)
+  strings.widen(bytes, collection)
+end
+
+return M
