@@ -94,20 +94,22 @@ local function end_of(lines, fit)
   return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
 end
 
--- What one repetition has, from its number to its iterations: there are millions. Absent ones are empty.
+-- A number, empty where it is absent, and what separates it from the next field.
+local function add_number(out, value, separator)
+  if value then out:number(value) end
+  out:add(separator)
+end
+
+-- What one repetition has, from its number to its iterations: there are millions.
 local function add_record(out, separator, block, i, value, status, raw, times)
-  local function number(field)
-    if field then out:number(field) end
-    out:add(separator)
-  end
-  number(block.index[i])
-  number(block.order[i])
-  number(value)
+  add_number(out, block.index[i], separator)
+  add_number(out, block.order[i], separator)
+  add_number(out, value, separator)
   out:add(status)
   out:add(separator)
-  number(raw)
-  number(times and times[1])
-  number(times and times[2])
+  add_number(out, raw, separator)
+  add_number(out, times and times[1], separator)
+  add_number(out, times and times[2], separator)
   out:number(block.iterations[i])
 end
 

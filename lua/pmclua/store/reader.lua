@@ -13,7 +13,7 @@ local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
 
-local BLOCK_BYTES = 2 ^ 18      -- a block is no longer
+local BLOCK_BYTES = 2 ^ 16      -- a block is no longer
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
 -- The next piece of the text: of the file, then of what follows it, which begins a line anew; nil at the end.
