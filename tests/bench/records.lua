@@ -55,7 +55,7 @@ function M.write_and_read(path, count)
   fill_pool(count)
   local before = core.now_ns()
   M.write(path, count)
-  for _ in store.open(path, nil, true).records do read = read + 1 end
+  store.open(path).each(function() read = read + 1 end, true)
   local ns = core.now_ns() - before
   os.remove(path)
   assert(read == count)

@@ -39,7 +39,7 @@ end
 
 local function read_all(path)
   local list = {}
-  for own in store.open(path).records do list[#list + 1] = own end
+  store.open(path).each(function(own) list[#list + 1] = own end)
   return list
 end
 

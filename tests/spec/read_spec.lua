@@ -162,10 +162,10 @@ describe("an experiment's key read", function()
       pmc.measure(function() end, { read = "toggle", repetitions = repetitions, warmup = 1,
         events = { "page-faults" }, store = path })
       local count = 0
-      for record in require("pmclua.store").open(path).records do
+      require("pmclua.store").open(path).each(function(record)
         assert.equal("toggle", record.read)
         count = count + 1
-      end
+      end)
       assert.equal(repetitions + 1, count)
     end
   end)

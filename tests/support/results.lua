@@ -86,7 +86,7 @@ end
 ---@return table stored
 function M.read(path)
   local stored, records = store.open(path), {}
-  for record in stored.records do records[#records + 1] = record end
+  stored.each(function(record) records[#records + 1] = record end)
   return records, stored
 end
 

@@ -120,11 +120,11 @@ end
 local function take_stored(stored, declaration, into)
   if not stored then return nil end
   local done = require("pmclua.experiment.resume").done(declaration)
-  for record in require("pmclua.store").open(stored.path).records do
+  require("pmclua.store").open(stored.path).each(function(record)
     into.spill:add(record)
     into.expectations:take(record)
     done:take(record)
-  end
+  end)
   return done
 end
 

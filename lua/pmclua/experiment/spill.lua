@@ -28,7 +28,7 @@ end
 
 local function read_back(self)
   self.in_file, self.most = false, math.huge
-  for record in store.open(self.file.path, self.file.unwritten, true).records do self.result:add(record) end
+  store.open(self.file.path, self.file.unwritten).each(function(record) self.result:add(record) end, true)
 end
 
 --- Adds a record that is about to be stored, or is stored already.

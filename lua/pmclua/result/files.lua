@@ -19,9 +19,9 @@ local function new_result(header, path)
 end
 
 local function load_one(path)
-  local stored = store.open(path, nil, true)
+  local stored = store.open(path)
   local result = new_result(stored.header, path)
-  for record in stored.records do result:add(record) end
+  stored.each(function(record) result:add(record) end, true)
   result.status, result.problems = stored.status, stored.problems
   result.path = not stored.is_stream and path or nil
   return result
@@ -47,7 +47,7 @@ local function read_all(files, paths, header, maps, take)
   local status, problems = "complete", {}
   for i, file in ipairs(files) do
     local renumber = merge.renumber(maps[i], header)
-    for record in file.records do take(renumber(record)) end
+    file.each(function(record) take(renumber(record)) end)
     if file.status ~= "complete" then status = file.status end
     for _, problem in ipairs(file.problems) do
       problems[#problems + 1] = ("%s: %s"):format(paths[i], problem)

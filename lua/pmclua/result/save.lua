@@ -126,10 +126,10 @@ local function from_memory(result, numbers, take)
 end
 
 local function from_file(path, numbers, take)
-  for record in store.open(path).records do
+  store.open(path).each(function(record)
     record.cell = numbers[record.cell]
     if record.cell then take(record) end
-  end
+  end)
 end
 
 -- The file has all that was recorded, unless it could not be written to the end.

@@ -52,6 +52,8 @@ local SCAN = {
   EINVAL = "it is not a JSON object", ERANGE = "a number is above 2^64-1", E2BIG = "nested too deep",
 }
 
+local AFTER_END = "it comes after the end"
+
 local function read_end(reader, first, last)
   local entry = require("dkjson").decode(reader.block:sub(first, last))
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
@@ -69,31 +71,37 @@ local function read_profile(reader, first, last)
   reader.profiles:read(reader.block:sub(first, last))
 end
 
-local function read_records(reader, form, first, last)
+-- Lines that are no record's. Whether it was one.
+local function read_other(reader, form, first, last)
   local kind = shapes.kind(form)
-  if kind == "end" then return read_end(reader, first, last) end
-  if kind == "resume" then return read_resume(reader) end
-  if reader.ended then error("it comes after the end", 0) end
-  if kind == "profile" then return read_profile(reader, first, last) end
+  if kind == "end" then read_end(reader, first, last)
+  elseif kind == "resume" then read_resume(reader)
+  elseif kind ~= "profile" then return false
+  elseif reader.ended then error(AFTER_END, 0)
+  else read_profile(reader, first, last) end
+  reader.form = nil
+  return true
+end
+
+local function read_records(reader, form, first, last)
+  -- Most lines have the form of the one before: then they are of its kind.
+  if form ~= reader.form and read_other(reader, form, first, last) then return end
+  reader.form = form
+  if reader.ended then error(AFTER_END, 0) end
   reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
-  reader.taken = 0
-  if reader.profiles then
-    local own = reader.profiles:of(reader.single)
-    if own then reader.single.profiles = own end
-  end
+  local profiles = reader.profiles and reader.profiles:of(reader.single)
+  if reader.single then reader.single.profiles = profiles end
 end
 
 local function read_line(reader, first, last)
+  reader.count = 0
   local form, code = core.line_scan(reader.block, reader.values, first, last)
-  if not form then wrong(reader, SCAN[code] or code) end
-  local ok, why = pcall(read_records, reader, form, first, last)
-  if not ok then wrong(reader, why) end
+  if not form then error(SCAN[code] or code, 0) end
+  read_records(reader, form, first, last)
 end
 
 local function finish_reading(reader)
   local stored, rest = reader.stored, #reader.block - reader.at + 1
-  if reader.done then return end
-  reader.done = true
   reader.source:close()
   if reader.source.problem then table.insert(stored.problems, reader.source.problem) end
   if rest > 0 then
@@ -104,21 +112,38 @@ local function finish_reading(reader)
   end
 end
 
-local function next_record(reader)
-  while not reader.done do
-    if reader.taken < reader.count then
-      reader.taken = reader.taken + 1
-      return reader.single or reader.decoder:unpack(reader.packed, reader.values, reader.taken)
-    end
+-- One loop for all lines, which LuaJIT compiles; `is_ours` tells whose error ends it.
+local function read_lines(reader, take)
+  while true do
+    reader.is_ours = true
     local first, last = next_line(reader)
-    if first then read_line(reader, first, last) else finish_reading(reader) end
+    if not first then break end
+    read_line(reader, first, last)
+    for k = 1, reader.count do
+      reader.is_ours = true
+      local record = reader.single or reader.decoder:unpack(reader.packed, reader.values, k)
+      reader.is_ours = false
+      take(record)
+    end
   end
+  finish_reading(reader)
+end
+
+-- Hands every record to `take`, in the order of the file.
+local function each(reader, take, reuse)
+  reader.decoder = decoding.new(reader.stored.header, reuse)
+  local ok, why = pcall(read_lines, reader, take)
+  if ok then return end
+  reader.source:close()
+  if reader.is_ours and type(why) == "string" then wrong(reader, why) end
+  error(why, 0)
 end
 
 ---@class pmclua.store.Stored
 ---@field path string
 ---@field header table
----@field records fun(): table? iterator over the records, once; raises an error object at a wrong line
+---@field each fun(take: fun(record: table), reuse?: boolean) hands over the records, once; raises an error object at
+---  a wrong line. reuse: a record is valid only until `take` returns
 ---@field status "complete"|"interrupted"|"unfinished" after the last record
 ---@field problems string[] what is missing, after the last record
 ---@field resumed integer how often the run was resumed
@@ -128,12 +153,10 @@ end
 --- Opens a result file. Raises an error object where it is none, or of another schema.
 ---@param path string
 ---@param rest? string what follows the file's text: Writer:unwritten
----@param reuse? boolean a record is valid only until the next one is read
 ---@return pmclua.store.Stored
-function M.open(path, rest, reuse)
+function M.open(path, rest)
   local reader = { path = path, rest = rest, source = sources.open(path), block = "", at = 1, searched = 1,
-    line = 0,
-    count = 0, taken = 0, values = {} }
+    line = 0, count = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
   reader.stored = stored
   local ok, header = pcall(function()
@@ -146,8 +169,8 @@ function M.open(path, rest, reuse)
     refuse("read", path, header)
   end
   stored.is_plain, stored.is_stream = reader.source.is_plain, reader.source.is_stream
-  stored.header, reader.decoder = header, decoding.new(header, reuse)
-  stored.records = function() return next_record(reader) end
+  stored.header = header
+  stored.each = function(take, reuse) each(reader, take, reuse) end
   return stored
 end
 

@@ -200,7 +200,7 @@ end
 function M.append(path, note)
   local stored = reader.open(path)
   if not stored.is_plain then refuse("append to", path, "it is compressed, or no plain file") end
-  for _ in stored.records do end            -- nothing is appended to a file that could not be read
+  stored.each(function() end, true)         -- nothing is appended to a file that could not be read
   local lines, code, number = core.lines(path, "resume")
   if not lines then refuse("append to", path, code, number) end
   local writer = new_writer(path, lines, stored.header)
