@@ -25,6 +25,7 @@ local PLACES = {
   cpus       = { "pmclua.counting.target", "cpus" },
   system     = { "pmclua.counting.target", "system" },
   cgroup     = { "pmclua.counting.target", "cgroup" },
+  topdown    = { "pmclua.experiment.topdown", "measure" },
   regions    = { "pmclua.experiment.regions", "measure" },
   where      = { "pmclua.experiment.where", "where" },
   targets    = { "pmclua.cli.targets" },

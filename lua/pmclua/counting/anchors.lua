@@ -16,9 +16,12 @@ for kind, names in pairs(ANCHORS) do
   for _, name in ipairs(names) do anchor_of_name[name] = kind end
 end
 
--- Which kind of anchor an event is, with the kind of core of a hybrid CPU that it counts on; nil: none.
-local function anchor_kind(event)
-  if event.attr.exclude_user then return nil end
+--- Which kind of anchor an event is, and a key that has the kind of core of a hybrid CPU that it counts on, too.
+---@param event pmclua.Event
+---@return "slots"|"cycles"|"instructions"|nil kind
+---@return string? key
+function M.kind(event)
+  if not event.attr or event.attr.exclude_user then return nil end
   local config = tonumber(event.attr.config or 0)
   local name = event.name:lower():gsub("^%w+/(.*)/$", "%1"):gsub(":%a*$", "")
   local kind = anchor_of_name[name]
@@ -38,7 +41,7 @@ function M.of(events, usable)
   local anchors, seen = {}, {}
   for _, wanted in ipairs(IN_ORDER) do
     for _, index in ipairs(usable) do
-      local kind, key = anchor_kind(events[index])
+      local kind, key = M.kind(events[index])
       if kind == wanted and not seen[key] then
         seen[key] = true
         anchors[#anchors + 1] = index

@@ -236,10 +236,11 @@ end
 --- The result as an HTML page.
 ---@param result pmclua.Result
 ---@param _ table what the terminal can show: of no concern here
----@param options? { plots?: { title: string, svg: string }[] } plots: instead of those that gnuplot draws
+---@param options? { plots?: { title: string, svg: string }[], report?: pmclua.Report } plots: instead of those that
+---  gnuplot draws; report: to show instead of the result's own
 ---@return string
 function M.render(result, _, options)
-  local report = tables.of(result)
+  local report = options and options.report or tables.of(result)
   local title, pictures = words.title(result), drawn(result, options) or {}
   local body = {
     element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),

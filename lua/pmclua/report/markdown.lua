@@ -35,9 +35,11 @@ end
 
 --- The result as Markdown.
 ---@param result pmclua.Result
+---@param _ table what the terminal can show: of no concern here
+---@param options? { report?: pmclua.Report } report: to show instead of the result's own
 ---@return string
-function M.render(result)
-  local report, lines = tables.of(result), {}
+function M.render(result, _, options)
+  local report, lines = options and options.report or tables.of(result), {}
   if report.question then lines[1] = "## " .. escape(report.question) end
   for _, shown in ipairs(report.tables) do
     if #lines > 0 then lines[#lines + 1] = "" end

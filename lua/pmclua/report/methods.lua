@@ -3,7 +3,8 @@
 
 local check_options = require("pmclua.base.arguments").options
 
-local Result, Comparison, Gate, RegionResult, Monitor, Experiment, Where = {}, {}, {}, {}, {}, {}, {}
+local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
+local Where, Topdown = {}, {}
 
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
@@ -86,6 +87,25 @@ function Monitor:lines(format, options)
   return require("pmclua.report.stream").lines(self, format or "table", options or {})
 end
 
+local TREE = { "table", "json", "csv", "markdown", "html" }
+
+--- The tree as text.
+---@param options? pmclua.ReportOptions format: "table", "json", "csv", "markdown" or "html"
+---@return string
+function Topdown:report(options)
+  options = options or {}
+  check_options("report", options, REPORT, 2)
+  return require("pmclua.report.topdown").render(self, options, TREE)
+end
+
+--- The bars of the tree, drawn by gnuplot; prints as text.
+---@param options? pmclua.PlotOptions output (a path that ends in .svg, .png or .txt), format, width, height
+---@return pmclua.Plot plot raises an error object where gnuplot is missing
+function Topdown:plot(options)
+  local chart = require("pmclua.report.topdown_data").chart(self)
+  return require("pmclua.report.plot").of_chart("topdown", chart, options or {})
+end
+
 --- The plan as a person reads it.
 ---@return string
 function Experiment:plan() return require("pmclua.report.plan").render(self.declaration, self:planned()) end
@@ -96,4 +116,4 @@ function Where:report() return require("pmclua.report.profile_table").text(self)
 
 return { ["pmclua.Result"] = Result, ["pmclua.Comparison"] = Comparison, ["pmclua.Gate"] = Gate,
   ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment,
-  ["pmclua.Where"] = Where }
+  ["pmclua.Where"] = Where, ["pmclua.Topdown"] = Topdown }

@@ -49,7 +49,7 @@ local function note_lines(note, width) return hang({ note }, width) end
 local function without_shapes(shown)
   local columns, rows, keep = {}, {}, {}
   for k, column in ipairs(shown.columns) do
-    if column.name ~= "shape" then
+    if column.name ~= "shape" and not column.is_shape then
       columns[#columns + 1] = column
       keep[#keep + 1] = k
     end
@@ -128,8 +128,11 @@ end
 --- The result as text for people.
 ---@param result pmclua.Result
 ---@param terminal { width: integer, colour: boolean, utf8: boolean }
+---@param options? { report?: pmclua.Report } report: to show instead of the result's own
 ---@return string
-function M.render(result, terminal) return lay_out(tables.of(result), terminal) end
+function M.render(result, terminal, options)
+  return lay_out(options and options.report or tables.of(result), terminal)
+end
 
 --- A comparison as text for people.
 ---@param result pmclua.Result

@@ -242,6 +242,10 @@ function Result:gate(options)
   return require("pmclua.result.gate").check(self, options or {})
 end
 
+--- The vendor's top-down tree that its metrics are nodes of.
+---@return pmclua.Topdown? topdown nil where none of its metrics is one
+function Result:topdown() return require("pmclua.result.topdown").of(self) end
+
 --- What to know before believing these numbers, the gravest first.
 ---@return pmclua.Warning[] each with kind, message, hint and cell
 function Result:warnings() return require("pmclua.result.warnings").of(self) end

@@ -1,7 +1,7 @@
 /*
  * work.c: a program whose work a played PMU counts (pmu.c): each argument is how much of one kind it does.
  *
- * "1000" adds 1000 pieces; "1000~40" between 1000 and 1040, in an order that repeats from run to run. A last word
+ * "1000" adds 1000 pieces; "1000+40" between 1000 and 1040, in an order that repeats from run to run. A last word
  * "wait" has it do the same again for each byte that it reads from its standard input, until that ends.
  */
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void add(uint64_t *work, char **words, int count)
     for (int i = 0; i < count && i < RUNS; i++) {
         char *rest;
         uint64_t amount = strtoull(words[i], &rest, 10);
-        uint64_t spread = *rest == '~' ? strtoull(rest + 1, NULL, 10) + 1 : 1;
+        uint64_t spread = *rest == '+' ? strtoull(rest + 1, NULL, 10) + 1 : 1;
         __atomic_fetch_add(&work[i], amount + (run * 2654435761u >> 7) % spread, __ATOMIC_RELAXED);
     }
 }

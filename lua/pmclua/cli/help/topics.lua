@@ -29,6 +29,8 @@ return {
     [[pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })]] },
   { "where", "where a command's events were counted: its functions and their lines, by samples",
     [[pmc.where("true", { event = "page-faults" })]] },
+  { "topdown", "where the cycles go: the vendor's top-down tree, and the difference of two workloads by node",
+    [[pmc.topdown("ls /", { repetitions = 2, quiet = true })]] },
   { "group", "counts events around Lua code in this process",
     [[pmc.group("page-faults"):count(function() return ("x"):rep(1e6) end)]] },
   { "self", "a target: this thread", [[pmc.self()]] },

@@ -1,0 +1,139 @@
+--- topdown.lua: `pmc.topdown`: measures a vendor's top-down tree in rounds: level 1, then the children of each node
+-- that is over its threshold, down to where none is.
+--
+-- Invariant: every round runs the same workloads as often as the first, and has the anchors (cycles, instructions) in
+-- each of its passes; its passes are further passes of one result (result/rounds.lua). Nothing is multiplexed.
+
+local core = require "pmclua.core"
+local checking = require "pmclua.base.arguments"
+local experiment = require "pmclua.experiment"
+local explain = require "pmclua.explain"
+local metrics = require "pmclua.metric"
+local rounds = require "pmclua.result.rounds"
+local topdown = require "pmclua.result.topdown"
+local tree = require "pmclua.metric.tree"
+
+local M = {}
+
+local DEEPEST = 8
+local ANCHORS = { "cycles", "instructions" }
+
+---@class pmclua.TopdownOptions: the keys of pmc.experiment but events, metrics, factors, and
+---@field level? integer down to this level, whatever the thresholds say
+---@field below? string the children of this node, and then below those over their threshold
+---@field quiet? boolean
+
+local OWN = { level = "number", below = "string", quiet = "boolean" }
+local NOT_TAKEN = { "events", "metrics", "factors", "workloads", "per", "store" }
+
+local function check(options)
+  for _, name in ipairs(NOT_TAKEN) do
+    if options[name] ~= nil then explain.misuse(("topdown: it takes no %s"):format(name), 4) end
+  end
+  for name, kind in pairs(OWN) do
+    if options[name] ~= nil then
+      checking.options("topdown", { [name] = options[name] }, { [name] = kind }, 4)
+    end
+  end
+  local level = options.level
+  if level and not (level >= 1 and level <= DEEPEST and level % 1 == 0) then
+    explain.misuse(("topdown: level is a whole number from 1 to %d, not %s"):format(DEEPEST,
+      tostring(level)), 4)
+  end
+  if level and options.below then explain.misuse("topdown: level and below cannot be combined", 4) end
+end
+
+-- The first round: the top of the tree, or the node that is named and its children.
+local function first_names(options)
+  if not options.below then return tree.roots(metrics) end
+  local name = tree.find(metrics, options.below)
+  if not name then
+    explain.misuse(("this machine's tables have no node '%s'"):format(options.below), 4)
+  end
+  return { name, unpack(tree.children(metrics, name)) }
+end
+
+local function declaration_of(workloads, options, names)
+  local spec = { name = "topdown", workloads = workloads, events = ANCHORS, metrics = names }
+  for key, value in pairs(options) do
+    if OWN[key] == nil then spec[key] = value end
+  end
+  if spec.repetitions == nil and spec.stop == nil then spec.repetitions = spec.baseline and 30 or 10 end
+  spec.warmup = spec.warmup or 1
+  return spec
+end
+
+local function run_round(workloads, options, names)
+  local records = {}
+  local result = experiment.declare(declaration_of(workloads, options, names)):run { store = false,
+    quiet = options.quiet, each = function(record) records[#records + 1] = record end }
+  return { result = result, records = records }
+end
+
+-- The children of nodes that the last round brought and that are over their threshold, or are to be shown anyway.
+local function next_names(found, names, options)
+  local list = {}
+  for _, name in ipairs(names) do
+    local level = tree.level(metrics.named(name))
+    local is_wanted
+    if options.level then is_wanted = level < options.level else is_wanted = found:is_over(name) end
+    for _, child in ipairs(is_wanted and tree.children(metrics, name) or {}) do list[#list + 1] = child end
+  end
+  return list
+end
+
+local function lacks(list, found)
+  local there, missing = {}, {}
+  for _, node in ipairs(found.nodes) do there[node.name] = true end
+  for _, name in ipairs(list) do
+    if not there[name] then
+      there[name] = true
+      missing[#missing + 1] = name
+    end
+  end
+  return missing
+end
+
+local function drill(workloads, options)
+  local names, list, found = first_names(options), {}, nil
+  while #names > 0 and #list < DEEPEST do
+    list[#list + 1] = run_round(workloads, options, names)
+    found = topdown.of(rounds.join(list))
+    local result = list[#list].result
+    if not found or result.problem or result.status ~= "complete" or core.interrupts() > 0 then break end
+    names = lacks(next_names(found, names, options), found)
+  end
+  return found, #list
+end
+
+-- Several workloads are compared with the first.
+local function with_baseline(workloads, options)
+  local first = #workloads > 1 and options.baseline == nil and require("pmclua.workload").from(workloads[1])
+  if not first then return options end
+  workloads[1] = first
+  local copy = { baseline = first.name }
+  for key, value in pairs(options) do copy[key] = value end
+  return copy
+end
+
+--- Measures the tree: pmc.topdown("./parse"); several workloads are compared with the first:
+--- pmc.topdown("./old", "./new").
+---@param ... any workloads, or a map of them by name; then pmclua.TopdownOptions if any
+---@return pmclua.Topdown
+function M.measure(...)
+  local workloads, options = { ... }, {}
+  local last = workloads[#workloads]
+  if #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil then
+    options = table.remove(workloads)
+  end
+  check(options)
+  -- Functions have names in a map: { ["pid 7"] = function() … end }.
+  local only = workloads[1]
+  if type(only) == "table" and not getmetatable(only) and only[1] == nil then workloads = only end
+  local found, count = drill(workloads, with_baseline(workloads, options))
+  if not found then explain.misuse("topdown: this machine has no metric that is a node of a tree", 2) end
+  found.rounds = count
+  return found
+end
+
+return M

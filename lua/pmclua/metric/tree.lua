@@ -1,0 +1,87 @@
+--- tree.lua: which metrics are nodes of a vendor's top-down tree, and which node is whose child.
+--
+-- Tables name a level's metrics as a group (Intel and Arm: TopdownL1, AMD: PipelineL1) and a node's children as the
+-- group NODE_group; Arm's decision tree and Intel's own tables name the parent itself. Where this machine has no
+-- table, the four shares of level 1 that named.lua knows are the tree.
+
+local M = {}
+
+local LEVELS = { "^TopdownL(%d)$", "^Topdown_L(%d)$", "^tma_L(%d)_group$", "^PipelineL(%d)$" }
+local FIRST = { "TopdownL1", "Topdown_L1", "tma_L1_group", "PipelineL1" }
+local BUILT_IN = { retiring = true, bad_speculation = true, frontend_bound = true, backend_bound = true }
+M.BUILT_IN = { "retiring", "bad_speculation", "frontend_bound", "backend_bound" }
+
+-- Facts beside the tree (tma_info_…) are in the groups of levels, too; nodes are shares.
+local function is_share(metric)
+  return metric.unit == "%" and not metric.name:find("_info_", 1, true)
+end
+
+--- The level that a metric's table gives it, from 1; nil: it is no node.
+---@param metric pmclua.Metric
+---@return integer?
+function M.level(metric)
+  if not is_share(metric) then return nil end
+  for _, group in ipairs(metric.groups or {}) do
+    for _, pattern in ipairs(LEVELS) do
+      local level = group:match(pattern)
+      if level then return tonumber(level) end
+    end
+  end
+  if metric.level then return metric.level end
+  return not metric.groups and BUILT_IN[metric.name] and 1 or nil
+end
+
+--- The name of a node's parent.
+---@param metric pmclua.Metric
+---@param is_node fun(name: string): any whether there is a node of that name
+---@return string? name nil: it is at the top, or its parent is none of them
+function M.parent(metric, is_node)
+  if metric.parent and is_node(metric.parent) then return metric.parent end
+  for _, group in ipairs(metric.groups or {}) do
+    local name = group:match "^(.*)_group$"
+    if name and name ~= metric.name and is_node(name) then return name end
+  end
+end
+
+local function nodes_of(metrics, names)
+  local list = {}
+  for _, name in ipairs(names or {}) do
+    local metric = metrics.named(name)
+    if metric and is_share(metric) then list[#list + 1] = name end
+  end
+  return list
+end
+
+--- The nodes of level 1 on this machine.
+---@param metrics table pmclua.metric: named(name), group(name)
+---@return string[] names
+function M.roots(metrics)
+  for _, group in ipairs(FIRST) do
+    local list = nodes_of(metrics, metrics.group and metrics.group(group))
+    if #list > 0 then return list end
+  end
+  return M.BUILT_IN
+end
+
+--- The children of a node, in the order of its table.
+---@param metrics table
+---@param name string
+---@return string[] names
+function M.children(metrics, name)
+  local own = metrics.named(name)
+  if own and own.children then return nodes_of(metrics, own.children) end
+  return nodes_of(metrics, metrics.group and metrics.group(name .. "_group"))
+end
+
+--- The node that a person means: with or without the vendor's prefix.
+---@param metrics table
+---@param name string
+---@return string? name
+function M.find(metrics, name)
+  name = name:gsub("-", "_")
+  for _, tried in ipairs { name, "tma_" .. name } do
+    if metrics.named(tried) and M.level(metrics.named(tried)) then return tried end
+  end
+end
+
+return M

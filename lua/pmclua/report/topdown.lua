@@ -1,0 +1,178 @@
+--- topdown.lua: a top-down tree as tables for people: the nodes of each cell, or what each node has more than in the
+-- baseline.
+--
+-- Invariant: a node without a number says why; a difference says whether it is one.
+
+local notes = require "pmclua.report.notes"
+local text = require "pmclua.base.text"
+local titles = require "pmclua.report.titles"
+local words = require "pmclua.report.words"
+
+local M = {}
+
+local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
+local WIDEST = 12                       -- characters of a bar that is the whole
+
+-- A share as a bar, to an eighth of a character.
+local function bar(share)
+  local eighths = math.floor(math.min(1, math.max(0, share)) * WIDEST * 8 + 0.5)
+  return ("█"):rep(math.floor(eighths / 8)) .. (EIGHTHS[eighths % 8] or "")
+end
+
+local function indented(node, name)
+  local depth, above = 0, node.parent
+  while above do depth, above = depth + 1, above.parent end
+  return ("  "):rep(depth) .. text.safe(name or node.name)
+end
+
+-- "passed", "not passed", "passed in 60 % of runs".
+local function threshold_words(row)
+  local threshold = row.threshold
+  if threshold.share == nil then return "not known" end
+  local said = row.passed and "over" or "not over"
+  if threshold.share > 0 and threshold.share < 1 then
+    said = ("%s, in %s of runs"):format(said, text.percent(threshold.share))
+  end
+  return said
+end
+
+local function node_row(row)
+  local name = indented(row.node)
+  if row.summary.n == 0 then
+    return { name, words.ABSENT, words.absent(row.summary), span = 3, tone = "dim" }
+  end
+  local share = tonumber(row.summary.median)
+  return { name, words.value(row.summary), words.interval(row.summary), bar(share), threshold_words(row),
+    tone = not row.passed and "dim" or nil, tones = { [5] = row.passed and "warn" or nil } }
+end
+
+-- What thresholds were where the vendor's table has none.
+local function threshold_notes(rows)
+  local list, seen = {}, {}
+  for _, row in ipairs(rows) do
+    local threshold = row.threshold
+    if threshold.assumed and threshold.share and not seen[threshold.text] then
+      seen[threshold.text], list[#list + 1] = true, threshold.text
+    end
+  end
+  if #list == 0 then return {} end
+  return { ("over: %s by level, where the table has no threshold"):format(text.list(list)) }
+end
+
+local function cell_table(topdown, cell)
+  local rows, list = topdown:rows(cell), {}
+  for i, row in ipairs(rows) do list[i] = node_row(row) end
+  local title = titles.cell(cell)
+  table.insert(title, 2, "top-down")
+  return { title = title, rows = list, notes = threshold_notes(rows),
+    columns = { { name = "node" }, { name = "share", align = "right" },
+      { name = "95 % interval", whole = true, drop = 2 },
+      { name = "", least = WIDEST, drop = 1, is_shape = true }, { name = "threshold" } } }
+end
+
+-- ---- A against B -----------------------------------------------------------------------------------------
+
+local function signed(value)
+  local said = text.short(math.abs(value))
+  return said == "0" and "±0" or (value > 0 and "+" or "-") .. said
+end
+
+local function interval(row)
+  if not row.low then return words.ABSENT end
+  if row.low == row.high then return "=" end
+  return ("%s … %s"):format(signed(row.low), signed(row.high))
+end
+
+local TONES = { more = "bad", fewer = "good" }
+
+local function difference_row(row, name, show_verdict)
+  if row.difference == nil then
+    return { name, words.ABSENT, text.safe(words.brief(row.why)), span = 3, tone = "dim" }
+  end
+  return { name, text.short(row.a), text.short(row.b), signed(row.difference), interval(row),
+    row.share and text.percent(row.share) or "", show_verdict and (row.verdict or "too few") or "",
+    tone = row.rest and "dim" or nil, tones = { [7] = TONES[row.verdict] } }
+end
+
+local function rest_name(row)
+  local child = row.node.children[1]
+  return row.node.level and child and indented(child, "(rest)") or "(rest)"
+end
+
+local function compared_table(topdown, found)
+  local title, unit = topdown.total.name, topdown.total.name
+  local list = { difference_row(found.total, title, false) }
+  for _, row in ipairs(found.rows) do
+    -- What the children of a node leave is mostly nothing.
+    if not row.rest then list[#list + 1] = difference_row(row, indented(row.node), true)
+    elseif math.abs(row.difference) >= 0.5 or math.abs(row.a) >= 0.5 then
+      list[#list + 1] = difference_row(row, rest_name(row), true)
+    end
+  end
+  return { title = titles.comparison(topdown.result, { { cell = found.cell, baseline = found.baseline,
+      paired = found.paired, pairs = found.n } }), rows = list,
+    columns = { { name = unit .. " by node" },
+      { name = words.side(found.baseline, found.cell), align = "right" },
+      { name = words.side(found.cell, found.baseline), align = "right" },
+      { name = "difference", align = "right" },
+      { name = "95 % interval", whole = true, drop = 2 }, { name = "of all", align = "right", drop = 1 },
+      { name = "verdict" } },
+    notes = { ("means, which add up; their intervals do not · verdicts corrected for %s"):format(
+      text.plural(found.comparisons, "comparison")) } }
+end
+
+--- The tables of differences by node; none where there is no baseline.
+---@param topdown pmclua.Topdown
+---@return pmclua.ReportTable[]
+function M.differences(topdown)
+  local tables = {}
+  for i, found in ipairs(topdown:differences() or {}) do tables[i] = compared_table(topdown, found) end
+  return tables
+end
+
+--- What is shown of a tree.
+---@param topdown pmclua.Topdown
+---@return pmclua.Report
+function M.report(topdown)
+  local tables = {}
+  for _, cell in ipairs(topdown:cells()) do tables[#tables + 1] = cell_table(topdown, cell) end
+  for _, shown in ipairs(M.differences(topdown)) do tables[#tables + 1] = shown end
+  local all = notes.result(topdown.result)
+  for _, remark in ipairs(topdown.remarks or {}) do table.insert(all, 1, remark) end
+  return { tables = tables, notes = all }
+end
+
+local DATA = { json = true, csv = true }
+
+local function picture(topdown)
+  local plot = require("pmclua.report.plot").of_chart("topdown",
+    require("pmclua.report.topdown_data").chart(topdown), {})
+  return { { title = "top-down", svg = plot:render "svg" } }
+end
+
+-- The page has the bars of the tree where gnuplot draws them.
+local function pictures_of(topdown)
+  local ok, list = pcall(picture, topdown)
+  return ok and list or {}
+end
+
+--- A tree in a format.
+---@param topdown pmclua.Topdown
+---@param options pmclua.ReportOptions
+---@param formats string[] that there are
+---@return string
+function M.render(topdown, options, formats)
+  local format, known = options.format or "table", {}
+  for _, name in ipairs(formats) do known[name] = true end
+  if not known[format] then
+    error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
+      message = ("a tree has no format '%s'"):format(text.safe(tostring(format))),
+      hint = text.meant_or_all(format, formats) }, 0)
+  end
+  if DATA[format] then return require("pmclua.report.topdown_data")[format](topdown) end
+  return require("pmclua.report." .. format).render(topdown.result,
+    require("pmclua.host.terminal").resolve(options),
+    { report = M.report(topdown), plots = format == "html" and pictures_of(topdown) or nil })
+end
+
+return M

@@ -1,0 +1,146 @@
+--- topdown_data.lua: a top-down tree for programs: JSON, CSV, and a chart of its bars.
+
+local across = require "pmclua.result.across"
+local json = require "pmclua.base.json"
+
+local M = {}
+
+local FORMAT = 1
+
+local function or_null(value)
+  if value == nil then return json.null end
+  return value
+end
+
+local function node_entry(result, row)
+  local summary, node = row.summary, row.node
+  return { name = node.name, level = node.level, parent = or_null(node.parent and node.parent.name),
+    share = or_null(summary.median), low = or_null(summary.low), high = or_null(summary.high), n = summary.n,
+    status = summary.status, why = or_null(summary.why), passes = or_null(across.passes(result, node.metric)),
+    threshold = row.threshold.text, assumed = row.threshold.assumed,
+    over = or_null(row.passed), over_share = or_null(row.threshold.share) }
+end
+
+local function difference_entry(row)
+  return { name = row.node.name, rest = row.rest or false, a = or_null(row.a), b = or_null(row.b),
+    difference = or_null(row.difference), low = or_null(row.low), high = or_null(row.high),
+    p = or_null(row.p), adjusted = or_null(row.adjusted), share = or_null(row.share),
+    verdict = or_null(row.verdict), why = or_null(row.why) }
+end
+
+local function map(list, f)
+  local out = {}
+  for i, item in ipairs(list) do out[i] = f(item) end
+  return json.list(#out, function(i) return out[i] end)
+end
+
+local function cell_entry(topdown, cell)
+  return { workload = cell.workload, levels = json.object(cell.levels), region = or_null(cell.region),
+    thread = or_null(cell.thread), cpu = or_null(cell.cpu), repetitions = cell.repetitions,
+    nodes = map(topdown:rows(cell), function(row) return node_entry(topdown.result, row) end) }
+end
+
+local function comparison_entry(found)
+  return { workload = found.cell.workload, baseline = found.baseline.workload, pairs = found.n,
+    comparisons = found.comparisons, total = difference_entry(found.total),
+    nodes = map(found.rows, difference_entry) }
+end
+
+local ORDER = { "format", "total", "passes", "anchors", "cells", "comparisons", "workload", "baseline",
+  "name",
+  "level", "parent", "share", "low", "high" }
+
+--- The tree as JSON.
+---@param topdown pmclua.Topdown
+---@return string
+function M.json(topdown)
+  local result, pieces = topdown.result, {}
+  json.write(function(piece) pieces[#pieces + 1] = piece end, {
+    format = FORMAT, total = or_null(topdown.total and topdown.total.field),
+    passes = #result.header.pass_events, status = result.status,
+    anchors = map(across.anchors(result), function(anchor) return anchor end),
+    cells = map(topdown:cells(), function(cell) return cell_entry(topdown, cell) end),
+    comparisons = map(topdown:differences() or {}, comparison_entry),
+  }, { order = ORDER, indent = 1 })
+  return table.concat(pieces) .. "\n"
+end
+
+local COLUMNS = { "workload", "region", "thread", "cpu", "node", "level", "parent", "share", "low", "high",
+  "n", "threshold", "over", "passes", "status", "why" }
+
+local DIFFERENCES = { "workload", "baseline", "node", "rest", "a", "b", "difference", "low", "high", "p",
+  "adjusted", "verdict", "why" }
+
+local function said(flag)
+  if flag == nil then return nil end
+  return tostring(flag)
+end
+
+--- The tree as CSV: a line a node of each cell; where there is a baseline, then a second header and a line a
+--- difference.
+---@param topdown pmclua.Topdown
+---@return string
+function M.csv(topdown)
+  local pieces = {}
+  local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
+  lines:add(lines:join(COLUMNS, #COLUMNS))
+  for _, cell in ipairs(topdown:cells()) do
+    for _, row in ipairs(topdown:rows(cell)) do
+      local summary, node = row.summary, row.node
+      lines:add(lines:join({ cell.workload, cell.region, cell.thread, cell.cpu, node.name, node.level,
+        node.parent and node.parent.name, summary.median, summary.low, summary.high, summary.n,
+        row.threshold.text, said(row.passed), across.passes(topdown.result, node.metric), summary.status,
+        summary.why }, #COLUMNS))
+    end
+  end
+  local found = topdown:differences() or {}
+  if #found > 0 then lines:add(lines:join(DIFFERENCES, #DIFFERENCES)) end
+  for _, comparison in ipairs(found) do
+    for _, row in ipairs { comparison.total, unpack(comparison.rows) } do
+      lines:add(lines:join({ comparison.cell.workload, comparison.baseline.workload, row.node.name,
+        said(row.rest or false), row.a, row.b, row.difference, row.low, row.high, row.p, row.adjusted,
+        row.verdict, row.why }, #DIFFERENCES))
+    end
+  end
+  lines:flush()
+  return table.concat(pieces)
+end
+
+local MOST_CELLS = 4                    -- panels below each other
+
+local function panel_of(topdown, cell)
+  local tics, bars = {}, {}
+  for _, row in ipairs(topdown:rows(cell)) do
+    if row.summary.n > 0 then
+      local at, level = #tics + 1, math.min(row.node.level, 8)
+      tics[at] = { row.node.name:gsub("^tma_", ""), at }
+      tics[at][1] = tostring(tics[at][1])
+      bars[level] = bars[level] or { style = "bars", colour = level, title = "level " .. level, data = {} }
+      table.insert(bars[level].data, { at, 100 * tonumber(row.summary.median), 0.7 })
+    end
+  end
+  local series = {}
+  for level = 1, 8 do series[#series + 1] = bars[level] end
+  return { title = cell:label(), x = { label = "", tics = tics, named = true, low = 0.4, high = #tics + 0.6 },
+    y = { label = "share, %", low = 0 }, series = series }
+end
+
+--- The bars of the tree, for gnuplot.
+---@param topdown pmclua.Topdown
+---@return pmclua.Chart
+function M.chart(topdown)
+  local panels, cells = {}, topdown:cells()
+  for i = 1, math.min(#cells, MOST_CELLS) do
+    local panel = panel_of(topdown, cells[i])
+    if #panel.series > 0 then panels[#panels + 1] = panel end
+  end
+  if #panels == 0 then
+    error(require("pmclua.explain").problem { code = "ENODATA", operation = "plot",
+      message = "no node has a number to plot" }, 0)
+  end
+  local said_of = #cells > MOST_CELLS and ("top-down, the first %d of %d cells"):format(MOST_CELLS, #cells)
+  return { title = require("pmclua.report.words").title(topdown.result), subtitle = said_of or "top-down",
+    panels = panels }
+end
+
+return M

@@ -1,0 +1,154 @@
+--- rounds.lua: results of the same cells that were measured one after the other, as one result.
+--
+-- Invariant: no number is changed. The passes of a later round are further passes of the first; an event that
+-- several rounds have (an anchor) is one event of all their passes, so what shows that passes did the same work
+-- shows it of rounds as well. Repetitions are matched by their number.
+
+local lazy = require "pmclua.base.lazy"
+local results = require "pmclua.result"
+
+local M = {}
+
+---@class pmclua.Round
+---@field result pmclua.Result
+---@field records table[] all of it, warm-ups and failures too
+
+local function copy(map)
+  local out = {}
+  for name, value in pairs(map) do out[name] = value end
+  return out
+end
+
+-- Where each event of a round stands among those of all: by field. One that a round could not count may be
+-- counted in another.
+local function add_events(header, events)
+  local at, places = {}, {}
+  for i, event in ipairs(header.events) do at[event.field] = i end
+  for i, event in ipairs(events) do
+    local place = at[event.field]
+    if not place then
+      place = #header.events + 1
+      header.events[place] = event
+    elseif header.events[place].status and not event.status then
+      header.events[place] = event
+    end
+    places[i] = place
+  end
+  return places
+end
+
+local function moved(list, places)
+  local out = {}
+  for i, index in ipairs(list) do out[i] = places[index] end
+  return out
+end
+
+local function moved_keys(map, places)
+  local out = {}
+  for index, value in pairs(map or {}) do out[places[index]] = value end
+  return out
+end
+
+local function name_of(source) return type(source) == "table" and source.name or source end
+
+local function add_metrics(header, metrics)
+  local seen = {}
+  for _, source in ipairs(header.metrics) do seen[name_of(source)] = true end
+  for _, source in ipairs(metrics) do
+    if not seen[name_of(source)] then header.metrics[#header.metrics + 1] = source end
+  end
+end
+
+-- Anchors of all rounds: what is in every pass of each.
+local function keep_anchors(header, places, round)
+  local is_anchor, kept = {}, {}
+  local own = #round.pass_events > 1 and round.anchors or round.pass_events[1] or {}
+  for _, index in ipairs(own) do is_anchor[places[index]] = true end
+  for _, index in ipairs(header.anchors) do
+    if is_anchor[index] then kept[#kept + 1] = index end
+  end
+  header.anchors = kept
+end
+
+local function first_header(round)
+  local header = copy(lazy.complete(round))
+  for _, name in ipairs { "events", "pass_events", "metrics" } do header[name] = copy(round[name]) end
+  if #round.pass_events == 1 then header.anchors = copy(round.pass_events[1]) end
+  header.overhead = round.overhead and copy(round.overhead)
+  return header
+end
+
+local function move_counts(mine, places)
+  for _, part in ipairs { "counts", "enabled", "running" } do mine[part] = moved_keys(mine[part], places) end
+  return mine
+end
+
+local function moved_record(record, places, pass, order)
+  local mine = copy(record)
+  mine.pass, mine.order = record.pass + pass, record.order + order
+  move_counts(mine, places)
+  mine.threads = record.threads and {}
+  for i, thread in ipairs(record.threads or {}) do mine.threads[i] = move_counts(copy(thread), places) end
+  return mine
+end
+
+-- What counting costs, by event: false where that is not known.
+local function moved_overhead(overhead, places, count)
+  if not overhead then return false end
+  local mine = copy(overhead)
+  for _, part in ipairs { "median", "minimum" } do
+    local moved_part = moved_keys(overhead[part], places)
+    mine[part] = {}
+    for index = 1, count do mine[part][index] = moved_part[index] or false end
+  end
+  return mine
+end
+
+local function add_round(header, round)
+  local own, before = round.result.header, #header.pass_events
+  local places = add_events(header, own.events)
+  for i, events in ipairs(own.pass_events) do
+    header.pass_events[before + i] = moved(events, places)
+    if header.overhead then
+      header.overhead[before + i] = moved_overhead((own.overhead or {})[i], places, #header.events)
+    end
+  end
+  add_metrics(header, own.metrics)
+  keep_anchors(header, places, own)
+  return places, before
+end
+
+local function add_once(list, items)
+  local seen = {}
+  for _, item in ipairs(list) do seen[item] = true end
+  for _, item in ipairs(items or {}) do
+    if not seen[item] then list[#list + 1], seen[item] = item, true end
+  end
+  return list
+end
+
+--- Rounds as one result, in the order of time.
+---@param rounds pmclua.Round[]
+---@return pmclua.Result
+function M.join(rounds)
+  if #rounds == 1 then return rounds[1].result end
+  local header, moves, order = first_header(rounds[1].result.header), {}, 0
+  for i = 2, #rounds do moves[i] = { add_round(header, rounds[i]) } end
+  local joined, last = results.new(header), rounds[#rounds].result
+  for i, round in ipairs(rounds) do
+    local places, pass = unpack(moves[i] or {})
+    local highest = order
+    for _, record in ipairs(round.records) do
+      local mine = places and moved_record(record, places, pass, order) or record
+      highest = math.max(highest, mine.order)
+      joined:add(mine)
+    end
+    order = highest
+  end
+  joined.remarks = {}
+  for _, round in ipairs(rounds) do add_once(joined.remarks, round.result.remarks) end
+  joined.status, joined.problem, joined.signal = last.status, last.problem, last.signal
+  return joined
+end
+
+return M

@@ -1,0 +1,146 @@
+#!/usr/bin/env pmclua
+-- Where do a program's cycles go? The vendor's top-down tree, without multiplexing.
+--
+-- method: measures level 1 of the tree, then the children of each node that is over its threshold, in
+--   further runs, down to where no node is. Every pass counts cycles and instructions, which shows that the
+--   passes did the same work. Several commands are interleaved and compared with the first: the difference
+--   in cycles by node, which adds up along the tree.
+-- usage: pmclua topdown [-l LEVEL | --below NODE] [-r N] -- COMMAND [ARGS]
+--        pmclua topdown [OPTIONS] 'COMMAND A' 'COMMAND B' ...
+--        pmclua topdown [OPTIONS] -p PID | -t TID | -a | -C CPUS [-- COMMAND [ARGS]]
+--        pmclua topdown FILE.jsonl ...
+-- example:
+--   pmclua topdown -r 8 -- ls
+--   ls · top-down · 8 repetitions, 1 warm-up · exec to exit, children in
+--   node             share  95 % interval                threshold
+--   ...
+-- reading: a node's share of the issue slots, the median and its 95 % interval (deep nodes may be shares of
+--   cycles: the CPU's table says so). `over`: most repetitions are over the node's threshold, so it pays to
+--   look below. A node that this machine cannot count is absent, with the reason.
+-- caveats: needs a PMU. Commands run many times: once for each pass, repetition and round; their output
+--   goes to /dev/null. The tree is that of the vendor's tables; without one there are the four shares of
+--   level 1. Exits with 77 if no node can be counted here.
+
+local pmc = require "pmclua"
+
+local FORMATS = { "table", "json", "csv", "markdown", "html" }
+local USAGE = "usage: pmclua topdown -- COMMAND [ARGS], or pmclua topdown 'COMMAND A' 'COMMAND B'"
+local STATUS = { usage = 2, uncountable = 77 }
+
+local opt = pmc.options(pmc.targets.options {
+  { "level", type = "integer", short = "l", value = "N", help = "every node down to this level" },
+  { "below", value = "NODE", help = "only the children of this node, and below those over their threshold" },
+  { "repetitions", type = "integer", short = "r", value = "N",
+    help = "runs of each pass (default 10; 30 to compare)" },
+  { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 1)" },
+  { "seed", type = "integer", value = "N", help = "seed of the random order" },
+  { "kernel", short = "k", many = true, value = "FILE:SYMBOL",
+    help = "a kernel, a C function, instead of a command" },
+  { "marks", false, help = "count between the program's marks (pmclua_mark.h)" },
+  { "duration", value = "T", help = "with -p, -a or -C alone: how long each run counts (default 500ms)" },
+  { "timeout", value = "T", help = "time limit of one run" },
+  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "shell", false, help = "run the commands with /bin/sh" },
+  { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
+  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE" },
+  { "plot", value = "FILE", help = "draw the bars of the tree: .svg, .png or .txt" },
+  { "store", value = "FILE", help = "store every repetition in this new file" },
+  { "quiet", false, help = "show no progress" },
+  { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",
+    help = "command to run, and after -- its arguments; or several commands; or stored results" },
+  experiment = false,
+})
+
+local function usage(why) pmc.fail(why .. "; " .. USAGE, STATUS.usage) end
+
+-- After -- one command and its arguments; otherwise each word is a command, or a stored result.
+local function is_one_command()
+  for _, word in ipairs(arg) do
+    if word == "--" then return true end
+  end
+  return #opt.command == 1
+end
+
+local function kernel(word)
+  local source, symbol = word:match "^(.+):([%w_]+)$"
+  if not source then usage("--kernel takes FILE.c:FUNCTION, not " .. word) end
+  return pmc.kernel { name = symbol, source = source:find "^/" and source or "./" .. source, symbol = symbol }
+end
+
+local function commands()
+  local list = {}
+  if #opt.command > 0 and is_one_command() and not opt.shell then
+    if #opt.command == 1 then return { pmc.command { opt.command[1] } } end
+    return { pmc.command(opt.command) }
+  end
+  for i, word in ipairs(opt.command) do
+    list[i] = pmc.command { word, shell = opt.shell, name = word }
+  end
+  return list
+end
+
+local function is_file(word) return word:find "%.jsonl$" ~= nil or word:find "%.jsonl%.gz$" ~= nil end
+
+-- Without a command a target is watched for a while, again and again.
+local function watching(target)
+  local seconds = pmc.targets.milliseconds(opt.duration or "500ms", "--duration")
+  return { [target.name] = function() target:wait(seconds) end }
+end
+
+local function workloads(target)
+  local list = {}
+  for i, word in ipairs(opt.kernel) do list[i] = kernel(word) end
+  if #list > 0 and #opt.command > 0 then usage "kernels and commands cannot be compared with each other" end
+  if #list == 0 then list = commands() end
+  if #list == 0 and not target then usage "which command?" end
+  if target and #list > 1 then usage "a target goes with one command at most" end
+  return list
+end
+
+local function stored()
+  local result = pmc.load(unpack(opt.command))
+  local factor = #opt.command > 1 and result.header.factors[#result.header.factors]
+  if factor then result = result:with { baseline = { [factor[1]] = factor[2][1] } } end
+  if factor and #result:compare().pairs == 0 then
+    pmc.say "no workload is in all files, by name and levels"
+  end
+  return result:topdown() or pmc.fail "no metric of this result is a node of a top-down tree"
+end
+
+local function measure()
+  local target = pmc.targets.from(opt)
+  local list = workloads(target)
+  local options = { level = opt.level, below = opt.below, repetitions = opt.repetitions, warmup = opt.warmup,
+    seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,
+    regions = opt.marks and { "marks" } or nil, on_failure = opt.ignore_failure and "keep" or "stop",
+    quiet = opt.quiet }
+  if #list == 0 then
+    options.warmup = 0
+    list = { watching(target) }
+  end
+  list[#list + 1] = options
+  return pmc.topdown(unpack(list))
+end
+
+local is_stored = #opt.command > 0
+for _, word in ipairs(opt.command) do is_stored = is_stored and is_file(word) end
+
+local ok, found = pcall(is_stored and stored or measure)
+if not ok then pmc.fail(found) end
+
+-- ---- reporting ----
+
+local function write(text)
+  if not opt.output or opt.output == "-" then return io.write(text) end
+  local file, why = io.open(opt.output, "w")
+  if not file or not file:write(text) or not file:close() then pmc.fail("cannot write " .. tostring(why)) end
+end
+
+write(found:report { format = opt.format, stream = not opt.output and 1 or nil })
+if opt.plot then found:plot { output = opt.plot } end
+if opt.store then found.result:store(opt.store) end
+local result = found.result
+if result.signal then os.exit(128 + result.signal, true) end
+if result.problem then pmc.fail(result.problem) end
+os.exit(found:has_numbers() and 0 or STATUS.uncountable, true)
