@@ -332,6 +332,10 @@ struct pmclua_drops;
 /* Watches the programs that a thread and its children to come execute; `threads` are watched in all. -E2BIG: this
  * machine has so many CPUs (more than 1024) that watching would cost the target too much; -errno. */
 int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid, uint32_t threads);
+/* Forgets what it has seen and watches another thread instead: 0, or -errno and nothing is watched for certain. */
+int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid);
+/* Watches nothing from now on; its rings stay. */
+void pmclua_drops_stop(struct pmclua_drops *drops);
 /* A descriptor that poll finds ready when it is time to read, so that no record is lost. */
 int pmclua_drops_fd(const struct pmclua_drops *drops);
 /* How many programs had their events ended since it was opened, and the first of them; -ENOSPC: none was seen, and

@@ -6,7 +6,9 @@
  * exec, mappings and ends shows it: an ordinary exec is followed by the mapping of the program, one that drops
  * the events by the record of an end, and by nothing more of that process.
  *
- * The rings are to be read while the programs run: pmclua_drops_fd says when one is half full.
+ * The rings are to be read while the programs run: pmclua_drops_fd says when one is half full. Each belongs to an
+ * event of our own that records nothing, so that it stays when what is watched has ended: mapping one anew for each
+ * command took 60 us a CPU.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -46,7 +48,7 @@ struct pmclua_drops {
     struct pmclua_drop first;
     struct steps steps;
     struct watched {
-        int fd;
+        int owner, fd;                        /* the event whose ring it is, and the one that writes to it; -1: none */
         struct ring ring;
     } cpu[];
 };
@@ -57,7 +59,6 @@ static struct pmclua_attr attr_of_watcher(void)
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .inherit = 1,
         .exclude_kernel = 1, .exclude_hv = 1, .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1,
         .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-        .watermark = 1,                       /* of 0 bytes: half of the ring, however large it is */
     };
     return attr_of(&event);
 }
@@ -69,18 +70,35 @@ static int listen_to(const struct pmclua_drops *drops, int fd)
     return epoll_ctl(drops->ready, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static int open_cpu(struct pmclua_drops *drops, int pid, int cpu)
+static int open_ring(struct pmclua_drops *drops, int cpu)
 {
+    struct perf_event_attr event = {
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+        .exclude_kernel = 1, .exclude_hv = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+        .watermark = 1,                       /* of 0 bytes: half of the ring, however large it is */
+    };
+    struct pmclua_attr attr = attr_of(&event);
+    struct watched *watched = &drops->cpu[cpu];
+    watched->owner = pmclua_open(&attr, 0, cpu, -1, 0);
+    if (watched->owner < 0)
+        return watched->owner;
+    int result = ring_open(&watched->ring, watched->owner, drops->ring_bytes);
+    return result < 0 ? result : listen_to(drops, watched->owner);
+}
+
+/* 0 as well where the CPU is offline. */
+static int watch_cpu(struct pmclua_drops *drops, int pid, int cpu)
+{
+    struct watched *watched = &drops->cpu[cpu];
     struct pmclua_attr attr = attr_of_watcher();
-    int fd = pmclua_open(&attr, pid, cpu, -1, 0);
-    if (fd == -ENODEV)                        /* it is offline */
-        return 0;
-    if (fd < 0)
-        return fd;
-    struct watched *watched = &drops->cpu[drops->cpus++];
-    *watched = (struct watched){ .fd = fd };
-    int result = ring_open(&watched->ring, fd, drops->ring_bytes);
-    return result < 0 ? result : listen_to(drops, fd);
+    int result = watched->ring.page ? 0 : open_ring(drops, cpu);
+    if (result < 0)
+        return result == -ENODEV ? 0 : result;
+    ring_skip(&watched->ring);
+    watched->fd = pmclua_open(&attr, pid, cpu, -1, 0);
+    if (watched->fd < 0)
+        return watched->fd == -ENODEV ? 0 : watched->fd;
+    return pmclua_ioctl(watched->fd, "SET_OUTPUT", (uint64_t)watched->owner, NULL);
 }
 
 /* libc reads a file of sysfs for it; the number stays what it was at the start. */
@@ -100,25 +118,53 @@ static size_t ring_bytes_of(size_t rings)
     return bytes;
 }
 
+int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid)
+{
+    pmclua_drops_stop(drops);
+    drops->count = drops->is_short = drops->steps.is_short = 0;
+    drops->steps.count = 0;
+    int result = 0;
+    for (int cpu = 0; result == 0 && cpu < drops->cpus; cpu++)
+        result = watch_cpu(drops, pid, cpu);
+    return result;
+}
+
+void pmclua_drops_stop(struct pmclua_drops *drops)
+{
+    for (int i = 0; i < drops->cpus; i++) {
+        if (drops->cpu[i].fd >= 0)
+            pmclua_close(drops->cpu[i].fd);
+        drops->cpu[i].fd = -1;
+    }
+}
+
+static struct pmclua_drops *new_drops(int cpus, uint32_t threads)
+{
+    struct pmclua_drops *drops = calloc(1, sizeof *drops + (size_t)cpus * sizeof *drops->cpu);
+    if (!drops)
+        return NULL;
+    drops->cpus = cpus;
+    drops->ring_bytes = ring_bytes_of((size_t)cpus * threads);
+    for (int i = 0; i < cpus; i++)
+        drops->cpu[i].owner = drops->cpu[i].fd = -1;
+    drops->ready = epoll_create1(EPOLL_CLOEXEC);
+    return drops;
+}
+
 int pmclua_drops_open(struct pmclua_drops **out, int32_t pid, uint32_t threads)
 {
     long cpus = cpus_that_may_be();
     if (cpus < 1 || cpus > CPUS_MAX)
         return -E2BIG;                        /* each is inherited by each child: that costs the target */
-    struct pmclua_drops *drops = calloc(1, sizeof *drops + (size_t)cpus * sizeof *drops->cpu);
+    struct pmclua_drops *drops = new_drops((int)cpus, threads);
     if (!drops)
         return -ENOMEM;
-    drops->ring_bytes = ring_bytes_of((size_t)cpus * threads);
-    drops->ready = epoll_create1(EPOLL_CLOEXEC);
-    int result = drops->ready < 0 ? -errno : 0;
-    for (int cpu = 0; result == 0 && cpu < cpus; cpu++)
-        result = open_cpu(drops, pid, cpu);
-    if (result < 0) {
+    int result = drops->ready < 0 ? -errno : pmclua_drops_watch(drops, pid);
+    if (result < 0)
         pmclua_drops_close(drops);
-        return result;
-    }
-    *out = drops;
-    return 0;
+    else
+        *out = drops;
+    return result;
 }
 
 int pmclua_drops_fd(const struct pmclua_drops *drops) { return drops->ready; }
@@ -127,9 +173,11 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 {
     if (!drops)
         return;
+    pmclua_drops_stop(drops);
     for (int i = 0; i < drops->cpus; i++) {
         ring_close(&drops->cpu[i].ring);
-        pmclua_close(drops->cpu[i].fd);
+        if (drops->cpu[i].owner >= 0)
+            pmclua_close(drops->cpu[i].owner);
     }
     if (drops->ready >= 0)
         close(drops->ready);
@@ -249,7 +297,8 @@ int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
     /* A ring that is read first may get an earlier step than one that is read later has. */
     uint64_t known_ns = pmclua_now_ns();
     for (int i = 0; i < drops->cpus; i++)
-        read_ring(steps, &drops->cpu[i].ring);
+        if (drops->cpu[i].ring.page)
+            read_ring(steps, &drops->cpu[i].ring);
     if (steps->count)
         qsort(steps->step, steps->count, sizeof *steps->step, by_time);
     judge(drops, known_ns);

@@ -82,6 +82,12 @@ void ring_release(struct ring *ring)
     ring->released = ring->place;
 }
 
+void ring_skip(struct ring *ring)
+{
+    ring->place = ring_look(ring);
+    ring_release(ring);
+}
+
 void ring_close(struct ring *ring)
 {
     if (!ring->page)

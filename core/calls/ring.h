@@ -29,6 +29,8 @@ void ring_step(struct ring *ring, const struct perf_event_header *record);
 uint64_t ring_written(const struct ring *ring);
 /* Gives what was read back to the OS kernel. */
 void ring_release(struct ring *ring);
+/* Gives everything back, unread. */
+void ring_skip(struct ring *ring);
 void ring_close(struct ring *ring);
 
 #endif

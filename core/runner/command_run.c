@@ -179,13 +179,23 @@ static int has_inherited(const struct event_set *set)
     return inherit != 0;
 }
 
+/* Of the last command: opening one for each would cost as much as making the child does. */
+static struct pmclua_drops *watch;
+
+static void forget_watch(void)
+{
+    pmclua_drops_close(watch);
+    watch = NULL;
+}
+
 /* NULL, and the result says why, where the programs that it executes cannot be watched. */
 static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result)
 {
-    struct pmclua_drops *drops = NULL;
-    int opened = pmclua_drops_open(&drops, pid, 1);
+    int opened = watch ? pmclua_drops_watch(watch, pid) : pmclua_drops_open(&watch, pid, 1);
     result->unseen = opened < 0 ? (uint32_t)-opened : 0;
-    return drops;
+    if (opened < 0)
+        forget_watch();
+    return watch;
 }
 
 /* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. */
@@ -195,7 +205,10 @@ static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct
     int matters = count > 0 && (!is_alone || result->drop.pid == pid);
     result->drops = matters ? (uint32_t)count : 0;
     result->unseen = count < 0 && !is_alone ? (uint32_t)-count : 0;
-    pmclua_drops_close(drops);
+    if (count < 0)
+        forget_watch();                       /* a ring that was full still has to say so */
+    else if (drops)
+        pmclua_drops_stop(drops);
 }
 
 static void run_counted(const struct command *command, struct held *held, struct streams *streams,
