@@ -26,6 +26,10 @@ local function build()
   return programs
 end
 
+--- The program whose work is counted: each argument is how much of one kind it does.
+---@return string path
+function M.work() return build().work end
+
 ---@class support.Played
 ---@field counters integer
 ---@field events table<string, table> "TYPE CONFIG [CONFIG1]", to what a piece of work of each kind counts: { 3, 1 }

@@ -80,12 +80,27 @@ local function each_formula(list)
   return all
 end
 
---- The metrics of a list: names and formulae.
+-- The metrics of a vendor's group, "TopdownL1"; nil where it is none.
+local function of_group(formula)
+  local name = type(formula) == "string" and formula:match "^%s*([%a_][%w_]*)%s*$"
+  local names = name and metric.group(name)
+  local list = {}
+  for i, member in ipairs(names or {}) do list[i] = metric.named(member) end
+  return #list > 0 and list or nil
+end
+
+local function add_metric(metrics, seen, one)
+  if seen[one.name] == one.formula then return end       -- groups overlap
+  seen[one.name] = one.formula
+  metrics[#metrics + 1] = require("pmclua.counting.needed").variant(one)
+end
+
+--- The metrics of a list: names, groups of a vendor's, and formulae.
 ---@param value any
 ---@param wrong fun(form: string, ...) gets each mistake
 ---@return pmclua.Metric[]
 function M.metrics(value, wrong)
-  local metrics = {}
+  local metrics, seen = {}, {}
   if type(value) == "string" then value = { value } end
   if type(value) ~= "table" then
     wrong("metrics must be a list, not a %s", type(value))
@@ -96,8 +111,9 @@ function M.metrics(value, wrong)
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    if parsed then metrics[#metrics + 1] = require("pmclua.counting.needed").variant(parsed)
-    else
+    local group = not parsed and of_group(formula)
+    for _, one in ipairs(parsed and { parsed } or group or {}) do add_metric(metrics, seen, one) end
+    if not parsed and not group then
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
     end

@@ -19,10 +19,11 @@ local function bar(share)
   return ("█"):rep(math.floor(eighths / 8)) .. (EIGHTHS[eighths % 8] or "")
 end
 
+-- Intel's prefix tells nothing where each node has it.
 local function indented(node, name)
   local depth, above = 0, node.parent
   while above do depth, above = depth + 1, above.parent end
-  return ("  "):rep(depth) .. text.safe(name or node.name)
+  return ("  "):rep(depth) .. text.safe(name or (node.name:gsub("^tma_", "")))
 end
 
 -- "passed", "not passed", "passed in 60 % of runs".
@@ -115,7 +116,7 @@ local function compared_table(topdown, found)
       { name = words.side(found.baseline, found.cell), align = "right" },
       { name = words.side(found.cell, found.baseline), align = "right" },
       { name = "difference", align = "right" },
-      { name = "95 % interval", whole = true, drop = 2 }, { name = "of all", align = "right", drop = 1 },
+      { name = "95 % interval", whole = true }, { name = "of all", align = "right", drop = 1 },
       { name = "verdict" } },
     notes = { ("means, which add up; their intervals do not · verdicts corrected for %s"):format(
       text.plural(found.comparisons, "comparison")) } }

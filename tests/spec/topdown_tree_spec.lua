@@ -1,0 +1,176 @@
+-- The tree of a real CPU (perf's table of Ice Lake servers), drilled on a played PMU with four counters and with
+-- eight: what is measured, in which passes, and whether each share is what the table's formula makes of the counts.
+
+local json = require "dkjson"
+local played = require "tests.support.played"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local ENV = { SYSFS_PATH = support.fixture "played/sysfs/intel", PERF_CPUID = "GenuineIntel-6-6A-6" }
+local FIXED = { "0 0", "0 1", "4 0x3c", "4 0x400", "4 0x8000", "4 0x8100", "4 0x8200", "4 0x8300" }
+local WORK = { 1000, 100 }
+
+-- What a piece of work of each kind counts: for what decides where to look as it might be, else by the name.
+local COUNTS = { ["cycles"] = { 50, 100 }, ["CPU_CLK_UNHALTED.THREAD"] = { 50, 100 },
+  ["instructions"] = { 60, 60 },
+  ["TOPDOWN.SLOTS"] = { 250, 500 }, ["topdown-retiring"] = { 100, 50 }, ["topdown-bad-spec"] = { 10, 10 },
+  ["topdown-fe-bound"] = { 20, 20 }, ["topdown-be-bound"] = { 120, 420 } }
+
+local function made_up(name)
+  local hash = 7
+  for i = 1, #name do hash = (hash * 31 + name:byte(i)) % 10007 end
+  return { 1 + hash % 9, 1 + hash % 17 }
+end
+
+local function key_of(event)
+  local attr = event.attr
+  return ("%d 0x%x 0x%x"):format(attr.type, tonumber(attr.config or 0), tonumber(attr.config1 or 0))
+end
+
+-- Every event of the tree, by what is opened; and what a field counts of WORK.
+local function events_of_tree()
+  local events, total = {}, {}
+  local function add(spec)
+    local ok, list = pcall(pmc.events.encode, spec)
+    for _, event in ipairs(ok and list or {}) do
+      if event.attr and (event.attr.type == 4 or event.attr.type == 0) then
+        local key = key_of(event)
+        events[key] = events[key] or COUNTS[event.name] or made_up(event.name)
+        total[event.field] = WORK[1] * events[key][1] + WORK[2] * events[key][2]
+      end
+    end
+  end
+  for _, spec in ipairs { "cycles", "instructions" } do add(spec) end
+  for level = 1, 6 do
+    for _, name in ipairs(pmc.metrics.group("TopdownL" .. level)) do
+      for _, spec in ipairs(pmc.metrics.named(name).events) do add(spec) end
+    end
+  end
+  return events, total
+end
+
+local events, total
+
+local function machine(counters)
+  local led = {}
+  for _, config in ipairs { "0x8000", "0x8100", "0x8200", "0x8300" } do led["4 " .. config] = "0x400" end
+  return played.machine { counters = counters, own = FIXED, led = led, env = ENV, events = events }
+end
+
+local function tree(on, ...)
+  local run = on.pmclua({ "topdown", "--quiet", "--format", "json", "-r", "2", ... }, { limit_s = 120 })
+  return assert(json.decode(run.out), run.err)
+end
+
+-- What the table's formula makes of the counts.
+local function truth(name)
+  return (pmc.metrics.named(name).evaluate(function(field) return total[field], "not counted" end))
+end
+
+local function by_name(found)
+  local nodes = {}
+  for _, node in ipairs(found.cells[1].nodes) do nodes[node.name] = node end
+  return nodes
+end
+
+describe("a vendor's tree", function()
+  setup(function()
+    support.need(support.have "perf", "perf is not installed")
+    support.with_env(ENV, function() events, total = events_of_tree() end)
+  end)
+
+  for _, counters in ipairs { 4, 8 } do
+    it(("has what the table makes of the counts at every node, with %d counters"):format(counters), function()
+      local found = tree(machine(counters), "-l", "4", "--", played.work(), "1000", "100")
+      local seen, most = 0, 0
+      support.with_env(ENV, function()
+        for _, node in ipairs(found.cells[1].nodes) do
+          local expected = truth(node.name)
+          assert.equal(expected, node.share or nil, node.name)
+          most = math.max(most, node.level)
+          seen = seen + 1
+        end
+      end)
+      assert.is_true(seen > 40 and most == 4, ("%d nodes down to level %d"):format(seen, most))
+    end)
+  end
+
+  it("is drilled below the nodes over their threshold, and nowhere else", function()
+    local found = tree(machine(4), "--", played.work(), "1000", "100")
+    local nodes = by_name(found)
+    support.with_env(ENV, function()
+      for _, node in ipairs(found.cells[1].nodes) do
+        local children = pmc.metrics.group(node.name .. "_group") or {}
+        for _, child in ipairs(children) do
+          assert.equal(node.over == true, nodes[child] ~= nil, node.name .. " and " .. child)
+          if nodes[child] then assert.equal(node.name, nodes[child].parent) end
+        end
+      end
+    end)
+    assert.is_true(nodes.tma_backend_bound.over and not nodes.tma_bad_speculation.over)
+    assert.is_truthy(nodes.tma_ports_utilized_0)
+  end)
+
+  it("is of one pass wherever a node's events fit one, and says where they do not", function()
+    for _, counters in ipairs { 4, 8 } do
+      local found = tree(machine(counters), "--", played.work(), "1000", "100")
+      local is_fixed, across = {}, 0
+      for _, key in ipairs(FIXED) do is_fixed[key:gsub("(%d) (%d)$", "%1 0x%2")] = true end
+      support.with_env(ENV, function()
+        for _, node in ipairs(found.cells[1].nodes) do
+          local general, seen = 0, {}
+          for _, spec in ipairs(node.share and pmc.metrics.named(node.name).events or {}) do
+            local key = key_of(pmc.events.encode(spec)[1])
+            if not seen[key] and not is_fixed[key:match "^(%S+ %S+)"] then general = general + 1 end
+            seen[key] = true
+          end
+          if node.share then
+            assert.equal(general <= counters, node.passes == 1, ("%s: %d"):format(node.name, general))
+            across = across + (node.passes > 1 and 1 or 0)
+          end
+        end
+      end)
+      assert.is_true(counters == 8 or across > 3, across)
+      for _, anchor in ipairs(found.anchors) do assert.equal(0, anchor.spread, anchor.name) end
+      assert.equal(2, #found.anchors)
+    end
+  end)
+
+  it("is measured below one node alone where that is asked", function()
+    local found = tree(machine(4), "--below", "memory_bound", "--", played.work(), "1000", "100")
+    local nodes = by_name(found)
+    assert.is_truthy(nodes.tma_memory_bound and nodes.tma_dram_bound)
+    assert.is_nil(nodes.tma_backend_bound or nodes.tma_core_bound)
+  end)
+
+  it("has B's difference from A add up at every node, to the last digit", function()
+    local on = machine(4)
+    local work = played.work()
+    local found = tree(on, "-l", "3", "-r", "8", work .. " 1000+5 100", work .. " 1000+5 200")
+    local comparison, children = found.comparisons[1], {}
+    local parents = {}
+    for _, node in ipairs(found.cells[1].nodes) do parents[node.name] = node.parent or "total" end
+    local function add(name, value) children[name] = (children[name] or 0) + value end
+    for _, row in ipairs(comparison.nodes) do
+      add(row.rest and (row.name == comparison.total.name and "total" or row.name) or parents[row.name],
+        row.difference)
+    end
+    for _, row in ipairs(comparison.nodes) do
+      if not row.rest and children[row.name] then
+        assert.is_true(math.abs(children[row.name] - row.difference) < 1e-6, row.name)
+      end
+    end
+    assert.is_true(math.abs(children.total - comparison.total.difference) < 1e-6)
+  end)
+
+  it("is a group's metrics for stat and experiments, by the group's name", function()
+    local run = machine(8).pmclua { "stat", "-r", "6", "-e", "cycles", "-M", "TopdownL1", "-o", "-", "--json",
+      "--", played.work(), "1000", "100" }
+    local values = assert(json.decode(run.out), run.err).cells[1].values
+    support.with_env(ENV, function()
+      for _, name in ipairs(pmc.metrics.group "TopdownL1") do
+        assert.same({ truth(name), "exact" }, { values[name].median, values[name].quality })
+      end
+    end)
+  end)
+end)
