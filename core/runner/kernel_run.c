@@ -149,7 +149,7 @@ static int take_counts(struct answer *answer, struct team *team, const struct ev
 static int misses_threads(struct kernel *kernel, const struct run *run)
 {
     if (run->simulated)
-        return !run->inherit && simulated_has_threads(kernel->team);
+        return kernel->library[0] && !run->inherit && simulated_has_threads(kernel->team);
     if (!team_has_started(kernel->team))
         return 0;
     kernel->has_pool |= team_other_threads() > 0;

@@ -1,5 +1,5 @@
 -- A kernel's runner under callgrind, which counts the measured call alone. The counts of the kernels are read off
--- their source (fixtures/simulate/known.S); one that single-steps them agrees.
+-- their source (fixtures/simulated/known.S); one that single-steps them agrees.
 
 local session = require "pmclua.workload.session"
 local support = require "tests.support"
@@ -83,14 +83,14 @@ describe("a runner under callgrind", function()
     folder, runners = support.folder(), session.new()
     if absent() then return end
     library = support.build(folder .. "/known.so", "gcc", "-nostdlib", "-shared",
-      support.fixture "simulate/known.S")
+      support.fixture "simulated/known.S")
   end)
   teardown(function() runners:close() end)
   before_each(function() support.need(not absent(), absent()) end)
 
   it("counts a kernel's call, and around it the same for each", function()
     local overhead
-    local lengths = { turns = { 3, 5 }, one_more = { 4, 5 }, calls = { 4, 2 }, pointers = { 4, 4 },
+    local lengths = { turns = { 3, 5 }, one_more = { 4, 5 }, calls = { 4, 2 }, pointers = { 4, 5 },
       few_lines = { 1028, 3 } }
     for symbol, length in pairs(lengths) do
       local id = define(library, symbol)
@@ -107,7 +107,7 @@ describe("a runner under callgrind", function()
   end)
 
   it("counts as many instructions as single steps do", function()
-    local steps = support.build(folder .. "/steps", "gcc", "-O2", support.fixture "simulate/steps.c", "-ldl")
+    local steps = support.build(folder .. "/steps", "gcc", "-O2", support.fixture "simulated/steps.c", "-ldl")
     for _, symbol in ipairs { "turns", "alternating", "many_lines" } do
       local id = define(library, symbol)
       local few, many = unpack(instructions(id, { 2, 20 }))

@@ -1,7 +1,7 @@
 --- simulate/: passes in which Valgrind counts.
 --
 -- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept. A
--- program of one thread that starts no other gives one count: two repetitions that agree are enough.
+-- program of one thread that starts no other gives one count: three repetitions that agree are enough.
 
 local M = {}
 
@@ -19,12 +19,12 @@ Simulation.__index = Simulation
 ---@param workload table
 ---@return string?
 function M.problem(workload)
-  if workload.kind == "command" then return nil end
+  if workload.kind == "command" or workload.kind == "kernel" then return nil end
   if workload.kind == "function" then
     local said = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
     return said:format(workload.name)
   end
-  return ("%s is a %s: Valgrind counts commands"):format(workload.name, workload.kind)
+  return ("%s is a %s: Valgrind counts commands and kernels"):format(workload.name, workload.kind)
 end
 
 --- What counts the simulated passes of a plan; nil where there is none.
@@ -64,7 +64,8 @@ end
 
 -- ---- when it is enough -----------------------------------------------------------------------------------------
 
-local ENOUGH = 2                       -- equal counts; and failures of Valgrind's, which would come again
+local ENOUGH = 3                       -- equal counts, which verdicts take as exact
+local FAILURES = 2                     -- of Valgrind's, which would come again
 
 local function key_of(cell, pass, choice) return ("%d/%d/%d"):format(cell, pass, choice or 1) end
 
@@ -93,7 +94,7 @@ end
 
 local function is_settled(self, cell, pass, choice)
   local seen = self.seen[key_of(cell, pass, choice)]
-  return seen ~= nil and (seen.same >= ENOUGH or seen.lost >= ENOUGH)
+  return seen ~= nil and (seen.same >= ENOUGH or seen.lost >= FAILURES)
 end
 
 --- Whether a step need not be run: warm-ups, and what is known already. Cells that are compared go on together.

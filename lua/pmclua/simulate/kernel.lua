@@ -1,0 +1,227 @@
+--- kernel.lua: kernels counted by callgrind.
+--
+-- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/simulated.c).
+-- What the call itself adds is measured on the runner's empty kernel in the same process, and subtracted exactly.
+
+local log = require "pmclua.simulate.log"
+local out_file = require "pmclua.simulate.out_file"
+local scratch = require "pmclua.simulate.scratch"
+local surroundings = require "pmclua.simulate.surroundings"
+local text = require "pmclua.base.text"
+local tools = require "pmclua.host.tools"
+local valgrind = require "pmclua.simulate.valgrind"
+
+local M = {}
+
+---@class pmclua.SimulatedKernel
+---@field id integer the kernel, as the session knows it
+---@field brackets table<string, table<string, integer>> what a bracket adds, by how the kernel is run
+---@field pid integer? of its runner, when it was last run
+---@field dumps integer how many of callgrind's files of that process were read
+local Simulated = {}
+Simulated.__index = Simulated
+
+--- Counts a cell's kernel.
+---@param context pmclua.SimulationContext
+---@param cell pmclua.PlannedCell
+---@return pmclua.SimulatedKernel
+function M.new(context, cell)
+  local self = setmetatable({ context = context, cell = cell, name = cell.workload.name,
+    valgrind = valgrind.need(), scratch = scratch.new(), brackets = {}, dumps = 0 }, Simulated)
+  self.id = context.session:workload(function(message)
+    cell.workload:define(message, cell.levels, { session = context.session, pin = context.declaration.pin })
+  end)
+  return self
+end
+
+-- ---- the runner ------------------------------------------------------------------------------------------
+
+local function append(list, more)
+  for _, item in ipairs(more) do list[#list + 1] = item end
+  return list
+end
+
+-- The words that start a runner under callgrind. Threads of a kernel are counted only where the instrumentation of
+-- the process is switched, instead of the collection of one thread.
+local function words_of(self, simulated, is_switched, layout)
+  local around, where = self.context.surroundings, self.scratch.path
+  local list = append({ tools.find "env" or "/usr/bin/env", "-i" }, surroundings.environment(around, nil, {}))
+  if (layout.padding or 0) > 0 then list[#list + 1] = "PMCLUA_PADDING=" .. ("x"):rep(layout.padding) end
+  append(list, { self.valgrind, "--command-line-only=yes", "--tool=callgrind", "--vgdb=no",
+    "--vex-guest-chase=no", is_switched and "--instr-atstart=no" or "--collect-atstart=no",
+    ("--log-file=%s/log"):format(where), ("--callgrind-out-file=%s/kernel.%%p"):format(where) })
+  return append(list, surroundings.simulation_options(around, simulated))
+end
+
+local function job_of(self, pass, iterations, layout)
+  return { workload = self.id, in_runner = true, iterations = iterations, layout = layout,
+    timeout_ns = self.context.declaration.timeout_ns,
+    simulated = { owner = self.id, words = function(is_switched, its_layout)
+      return words_of(self, pass.simulated, is_switched, its_layout)
+    end } }
+end
+
+-- ---- reading what it counted -----------------------------------------------------------------------------
+
+-- The dumps of a process are numbered. Those of runs that gave no answer come first.
+local function take_dump(self, sequence)
+  local trigger = "Client Request: pmclua " .. sequence
+  while self.pid do
+    local path = ("%s/kernel.%d.%d"):format(self.scratch.path, self.pid, self.dumps + 1)
+    local found = out_file.read(path)
+    if not found then return nil end
+    os.remove(path)
+    self.dumps = self.dumps + 1
+    if found.trigger == trigger then return found.summary end
+  end
+end
+
+-- Runs a job once: the result, and callgrind's counts of it. Valgrind waits where its log is full.
+local function run_once(self, job)
+  local session = self.context.session
+  local idle = session.idle
+  session.idle = function()
+    self.scratch:drain()
+    idle()
+  end
+  local ok, result = pcall(session.run, session, job)
+  session.idle = idle
+  if not ok then error(result, 0) end
+  local pid = session:runner_of(self.id)
+  if pid ~= self.pid then self.pid, self.dumps = pid, 0 end
+  return result, result.outcome == "done" and take_dump(self, result.sequence) or nil
+end
+
+-- What the empty kernel counts itself: a return, which on x86 reads the stack. Where simulated caches are flushed
+-- before, it misses the line that it is in.
+local OWN = { x64 = { Ir = 1, Dr = 1 }, arm64 = { Ir = 1 } }
+local OWN_COLD = { I1mr = 1, ILmr = 1 }
+
+-- So often that caches and predictors have settled.
+local EMPTY_RUNS = 4
+
+local function measure_bracket(self, job, is_cold)
+  self.empty = self.empty or self.context.session:workload(function(message)
+    message:text("library", ""):text("symbol", "")
+  end)
+  local empty, bracket = { workload = self.empty, in_runner = true, is_empty = true, layout = job.layout,
+    simulated = job.simulated }, nil
+  for _ = 1, EMPTY_RUNS do
+    local _, counts = run_once(self, empty)
+    if not counts then return nil end
+    bracket = counts
+  end
+  for name in pairs(bracket) do
+    bracket[name] = bracket[name] - (OWN[jit.arch][name] or 0) - (is_cold and OWN_COLD[name] or 0)
+  end
+  return bracket
+end
+
+--- What the bracket around a call adds to its counts; nil where it cannot be measured.
+local function bracket_of(self, pass, job)
+  local is_switched = self.context.session:has_threads(self.id)
+  local is_cold = is_switched or (job.layout and job.layout.cold_bytes or 0) > 0
+  local key = ("%s %s %s %s"):format(tostring(pass.simulated.cache), tostring(pass.simulated.branch),
+    tostring(is_switched), tostring(is_cold))
+  self.brackets[key] = self.brackets[key] or measure_bracket(self, job, is_cold)
+  return self.brackets[key]
+end
+
+-- ---- what Valgrind cannot count --------------------------------------------------------------------------
+
+local function lost(result, form, ...)
+  result.outcome, result.lost, result.readings = "not-counted", form:format(...), {}
+  return result
+end
+
+local REFUSED = {
+  ECHILD = "the kernel %s started a process, which callgrind does not count",
+  EBUSY = "the kernel %s starts threads beside those that `threads` asks for: callgrind counts one or "
+    .. "the other",
+  ENOSYS = "the runner of the kernel %s was not started by Valgrind",
+}
+
+local LACKS = "Valgrind %s lacks an instruction of the kernel %s%s: compile it for a smaller instruction "
+  .. "set%s"
+local SMALLER = { x64 = ', as by cflags = "-march=x86-64-v3": Valgrind has no AVX-512' }
+
+local SIGILL = 4
+
+local function lacks_instruction(self, result, version)
+  local place = result.crash and require("pmclua.workload.crash").place(result.crash)
+  place = place and ", in " .. place or ""
+  return lost(result, LACKS, version, self.name, place, SMALLER[jit.arch] or "")
+end
+
+-- The result where Valgrind is the reason that there are no counts; else the kernel itself ended badly.
+local function explained(self, result)
+  local last_words, name = log.parse(self.scratch:log()).last_words, self.name
+  local version = valgrind.version(self.valgrind)
+  if result.outcome == "not-counted" then
+    return lost(result, REFUSED[result.failure.code] or "the kernel %s was not counted", name)
+  elseif result.signal == SIGILL and (last_words or ""):find "^Unrecognised instruction" then
+    return lacks_instruction(self, result, version)
+  elseif last_words and result.outcome ~= "done" then
+    return lost(result, "Valgrind %s could not run the kernel %s: %s", version, name, text.safe(last_words))
+  elseif result.outcome == "done" then
+    return lost(result, "callgrind wrote no counts of the kernel %s", name)
+  end
+  return result
+end
+
+-- ---- a repetition ----------------------------------------------------------------------------------------
+
+-- Calls that are not recorded, so that caches and predictors are those of a program that runs on: in each runner,
+-- and again for another number of iterations. So a count does not depend on which repetitions went before.
+local function warm_up(self, pass, job)
+  local key = ("%s %d"):format(tostring(self.context.session:runner_of(self.id)), job.iterations)
+  if self.warm == key then return end
+  for i = 1, self.context.declaration.warmup do
+    local _, counts = run_once(self, job)
+    if not counts or i == 1 and not bracket_of(self, pass, job) then return end
+  end
+  self.warm = ("%s %d"):format(tostring(self.pid), job.iterations)
+end
+
+local THREADS = "%s runs in several threads: under Valgrind one at a time, in an order that varies; so may "
+  .. "its simulated counts"
+
+local function sum_of(names, totals)
+  local sum = 0
+  for _, name in ipairs(names) do sum = sum + totals[name] end
+  return sum
+end
+
+--- Runs one repetition.
+---@param pass pmclua.Pass
+---@param iterations integer
+---@param layout? table of Session:run
+---@return table result with `simulated`, counts by index of the event, and `instructions`; or `lost`: why
+---   there are none
+function Simulated:run(pass, iterations, layout)
+  local job = job_of(self, pass, iterations, layout)
+  self.scratch:clear()
+  warm_up(self, pass, job)
+  local result, totals = run_once(self, job)
+  local bracket = totals and bracket_of(self, pass, job)
+  if not bracket then return explained(self, result) end
+  local function count(names)
+    return sum_of(names, totals) - math.max(1, result.threads) * sum_of(names, bracket)
+  end
+  result.simulated, result.instructions = {}, count { "Ir" }
+  result.is_certain = result.threads <= 1 and not self.context.session:has_threads(self.id)
+  if not result.is_certain then self.context.remark(THREADS:format(self.name)) end
+  for _, index in ipairs(pass.events) do
+    result.simulated[index] = count(self.context.declaration.events[index].simulated)
+  end
+  return result
+end
+
+--- Removes what it has made.
+function Simulated:close()
+  self.context.session:forget(self.id)
+  if self.empty then self.context.session:forget(self.empty) end
+  self.scratch:close()
+end
+
+return M
