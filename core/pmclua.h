@@ -609,6 +609,7 @@ struct pmclua_profile {
     uint64_t tasks;                 /* threads and processes that were started meanwhile */
     uint64_t drops;                 /* programs that were executed and Linux does not let be counted */
     char     drop[16];              /* the first of them */
+    uint64_t program;               /* the file that was executed first, counted from 1; 0: none was */
     uint64_t ring_bytes, files, hits;
 };
 
@@ -693,6 +694,18 @@ struct pmclua_inlined_at { const char *function, *source, *declared; int32_t lin
  * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. */
 int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size);
+
+/* The functions of Linux itself. */
+struct pmclua_kallsyms;
+enum { PMCLUA_SYMBOL_BYTES = 256 };
+struct pmclua_linux_function { char name[PMCLUA_SYMBOL_BYTES], module[64]; };
+
+/* Reads /proc/kallsyms, or a file like it. Freed by pmclua_kallsyms_close. -EACCES: Linux hides addresses from this
+ * user. */
+int pmclua_kallsyms_open(struct pmclua_kallsyms **out, const char *path);
+void pmclua_kallsyms_close(struct pmclua_kallsyms *kallsyms);
+/* The function that begins last before an address, and its module ("": none). -ENOENT. */
+int pmclua_kallsyms_find(const struct pmclua_kallsyms *kallsyms, uint64_t address, struct pmclua_linux_function *out);
 
 /* What a breakpoint can watch. */
 enum pmclua_object_flag {

@@ -62,6 +62,8 @@ static int add_mapping(struct pmclua_sampler *sampler, uint32_t pid, uint64_t st
     int64_t number = space ? hits_file(&sampler->hits, file) : -ENOMEM;
     if (number < 0)
         return -ENOMEM;
+    if (space->has_executed && sampler->facts.program == 0)
+        sampler->facts.program = (uint64_t)number + 1;
     space->has_executed = 0;
     return maps_add(space, start, bytes, offset, time_ns, (uint32_t)number);
 }

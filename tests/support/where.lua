@@ -23,13 +23,14 @@ end
 --- The profiles of a command's counted repetitions, in order.
 ---@param command table|string
 ---@param event string
----@param options? { repetitions?: integer, seed?: integer }
+---@param options? { repetitions?: integer, seed?: integer, ring_bytes?: integer }
 ---@return pmclua.Profile[] profiles
 ---@return table result
 function M.profiles(command, event, options)
   options = options or {}
   local list = {}
-  local result = pmc.experiment { sample = event, events = { event }, workloads = { pmc.command(command) },
+  local result = pmc.experiment { sample = { event, ring_bytes = options.ring_bytes },
+    events = { event }, workloads = { pmc.command(command) },
     repetitions = options.repetitions or 1, warmup = 0, seed = options.seed or 7,
   }:run { store = false, quiet = true, each = function(record)
     for _, profile in ipairs(not record.warmup and record.profiles or {}) do list[#list + 1] = profile end

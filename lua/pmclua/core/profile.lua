@@ -53,7 +53,7 @@ function M.read(block)
   local count = tonumber(raw.hits)
   found.hits = ffi.new("struct pmclua_profile_hit[?]", count)
   ffi.copy(found.hits, place, ffi.sizeof(found.hits))
-  found.count = count
+  found.count, found.program = count, raw.program > 0 and found.files[tonumber(raw.program)].path or nil
   return setmetatable(found, Samples)
 end
 

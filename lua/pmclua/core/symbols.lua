@@ -85,6 +85,30 @@ function Symbols:offset(address)
   return core.exact(offset[0])
 end
 
+---@class pmclua.core.Linux the functions of Linux itself
+local Linux = {}
+Linux.__index = Linux
+
+--- Reads them; nil and an errno's name: EACCES where Linux hides its addresses from this user.
+---@param path string "/proc/kallsyms"
+---@return pmclua.core.Linux?, string?
+function M.linux(path)
+  local handle = ffi.new "struct pmclua_kallsyms *[1]"
+  local result = C.pmclua_kallsyms_open(handle, path)
+  if result < 0 then return nil, core.errno_name(-result) end
+  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_kallsyms_close) }, Linux)
+end
+
+--- The function at an address: its name, and its module where it is of one; nil: none.
+---@param address number|ffi.cdata*
+---@return string? name, string? module
+function Linux:find(address)
+  local found = ffi.new "struct pmclua_linux_function"
+  if C.pmclua_kallsyms_find(self.handle, address, found) < 0 then return nil end
+  local module = ffi.string(found.module)
+  return ffi.string(found.name), module ~= "" and module or nil
+end
+
 ---@class pmclua.core.Code what an instruction belongs to
 ---@field fn? string name of its function; nil: it has none
 ---@field start? number where the function begins, as the file has it; nil: unknown

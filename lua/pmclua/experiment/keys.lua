@@ -335,6 +335,13 @@ end
 
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)
+  local ring_bytes
+  if type(value) == "table" then
+    ring_bytes, value = value.ring_bytes, { unpack(value) }
+    local is_size = ring_bytes == nil or type(ring_bytes) == "number" and ring_bytes >= 4096
+      and math.log(ring_bytes) / math.log(2) % 1 == 0
+    if not is_size then wrong "sample.ring_bytes must be a power of two from 4096 on" end
+  end
   local sampled = require("pmclua.counting.asked").events(value, function(form, ...)
     wrong("sample: " .. form, ...)
   end)
@@ -344,7 +351,7 @@ function check.sample(value, wrong)
     if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
     fields[i] = event.field
   end
-  fields.events = sampled
+  fields.events, fields.ring_bytes = sampled, ring_bytes
   return fields
 end
 

@@ -141,6 +141,18 @@ function M.choices(declaration)
   end
 end
 
+-- The same block with sampled passes last: their periods follow from what the others counted. For the first block,
+-- of warm-ups as a rule.
+local function counted_first(block, units, list)
+  local ordered = {}
+  for _, is_last in ipairs { false, true } do
+    for _, unit in ipairs(block) do
+      if (list[units[unit].pass].sampled ~= nil) == is_last then ordered[#ordered + 1] = unit end
+    end
+  end
+  return ordered
+end
+
 --- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass,
 --- and which of several iteration counts.
 ---@param declaration pmclua.Declaration
@@ -164,6 +176,7 @@ function M.steps(declaration, plan, enough)
         return nil
       end
       number, block, slot = number + 1, next_block(), 1
+      if number == 1 then block = counted_first(block, cells, plan.passes) end
     end
     time = time + 1
     local unit, is_warmup = cells[block[slot]], number <= declaration.warmup

@@ -7,9 +7,11 @@ local M = {}
 local TAMPERED = "it disabled, reset, closed or replaced the counters that count it (by an ioctl, prctl, "
   .. "close or dup2 on descriptors that are not its own?): what it did cannot be known"
 
+local NOT_SAMPLED = { EINVAL = true, EOPNOTSUPP = true }
+
 --- The refusal of a result that was not counted; nil where it was.
 ---@param result table of Session:run
----@param groups { attrs: table[], events: integer[] }[] of its pass
+---@param groups { attrs: table[], events: integer[] }[] of its pass; is_sampled: they are to be sampled
 ---@param events pmclua.Event[]
 ---@param threads? integer so many threads open them each; default 1
 ---@return pmclua.Problem?
@@ -25,6 +27,11 @@ function M.problem(result, groups, events, threads)
   local refused = groups[failure.group]
   for i, index in ipairs(refused and refused.events or {}) do names[i] = events[index].name end
   failure.event = names[failure.index]
+  -- It was counted before.
+  if groups.is_sampled and NOT_SAMPLED[failure.code] then
+    return explain.problem { code = failure.code, operation = "sample", event = failure.event,
+      message = ("%s can be counted here, and not sampled: its PMU has no interrupt"):format(failure.event) }
+  end
   if failure.code == "E2BIG" then failure.members = names end
   return explain.open(failure)
 end

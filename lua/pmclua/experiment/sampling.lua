@@ -20,7 +20,7 @@ local M = {}
 local function pass_of(events, index)
   local group = { attrs = { { inherit = 1 } }, events = { index } }
   for name, value in pairs(events[index].opened) do group.attrs[1][name] = value end
-  return { groups = {}, events = {}, sampled = index, sampled_groups = { group } }
+  return { groups = {}, events = {}, sampled = index, sampled_groups = { group, is_sampled = true } }
 end
 
 --- Adds the passes in which the events of `sample` are sampled, those that open here.
@@ -46,6 +46,7 @@ function M.new(declaration, plan, session)
   for _, pass in ipairs(plan.passes) do has_any = has_any or pass.sampled ~= nil end
   if not has_any then return nil end
   return setmetatable({ events = declaration.events, passes = plan.passes, session = session, counted = {},
+    ring_bytes = declaration.sample.ring_bytes,
     periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
     attribution = require("pmclua.profile.attribute").new() }, Sampling)
 end
@@ -69,7 +70,7 @@ end
 local NEVER = 2 ^ 52
 
 local function set_of(self, pass, events_between)
-  return self.session:events(pass.sampled_groups, { period = events_between })
+  return self.session:events(pass.sampled_groups, { period = events_between, ring_bytes = self.ring_bytes })
 end
 
 -- The event set of a repetition; `run(set)` runs its workload once.
@@ -108,7 +109,8 @@ end
 
 local function remark_on(self, found, event)
   if found.lost > 0 then
-    remark(self, "%s: samples were lost, as their rings were full: they are a line of the rest", event.name)
+    remark(self, "%s: samples were lost, as their rings were full: they are a line of the rest; "
+      .. "larger ones: sample.ring_bytes (%d here)", event.name, found.ring_bytes)
   end
   if found.news_lost > 0 then
     remark(self, "%s: records of mapped files were lost: some samples may be unmapped, or attributed wrongly",

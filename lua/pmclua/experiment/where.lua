@@ -29,7 +29,8 @@ local function check_options(options)
   end
 end
 
-local function nothing_sampled(result)
+local function nothing_sampled(result, why)
+  if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
   for _, event in ipairs(result.events) do
     if event.why then
       return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = event.why }
@@ -47,17 +48,20 @@ end
 function M.where(workload, options)
   options = options or {}
   check_options(options)
-  local found = setmetatable({ profiles = {} }, Where)
+  local found, why = setmetatable({ profiles = {} }, Where), nil
   local experiment = require("pmclua.experiment").declare { name = "where", workloads = { workload },
     sample = options.event or M.default_event(), repetitions = options.repetitions or 1,
     warmup = options.warmup or 0, seed = options.seed, timeout = options.timeout, pin = options.pin,
     on_failure = "keep" }
   found.result = experiment:run { store = false, quiet = true, each = function(record)
-    if record.warmup or record.outcome ~= "done" then return end
+    if record.warmup or record.outcome ~= "done" then
+      why = why or record.why
+      return
+    end
     for _, profile in ipairs(record.profiles or {}) do found.profiles[#found.profiles + 1] = profile end
   end }
   if found.result.problem then error(found.result.problem, 0) end
-  if #found.profiles == 0 then error(nothing_sampled(found.result), 0) end
+  if #found.profiles == 0 then error(nothing_sampled(found.result, why), 0) end
   return found
 end
 

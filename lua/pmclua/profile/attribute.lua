@@ -3,7 +3,7 @@
 -- Files are read once, and each of their instructions is looked up once, however many repetitions hit it.
 
 local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
-local linux = require("pmclua.base.lazy").module "pmclua.profile.linux"
+local symbols_of = require("pmclua.base.lazy").module "pmclua.core.symbols"
 
 ---@class pmclua.Attribution
 ---@field remarks string[] what could not be attributed and why, each once
@@ -17,7 +17,7 @@ local M = {}
 function M.new(options)
   options = options or {}
   return setmetatable({ files = {}, jits = {}, remarks = {}, said = {}, jit_folder = options.jit_folder,
-    linux = linux.new(options.kallsyms) }, Attribution)
+    kallsyms = options.kallsyms or "/proc/kallsyms", linux_places = {} }, Attribution)
 end
 
 function Attribution:say(form, ...)
@@ -57,7 +57,7 @@ end
 
 local function open_vdso()
   local file = vdso()
-  local symbols = file and require("pmclua.core.symbols").open(file.path)
+  local symbols = file and symbols_of.open(file.path)
   if file then file.close() end
   return symbols
 end
@@ -66,7 +66,7 @@ end
 local function open_file(self, file)
   if file.path == "[vdso]" then return open_vdso() or false end
   if file.path:sub(1, 1) ~= "/" then return false end
-  local symbols, code = require("pmclua.core.symbols").open(file.path)
+  local symbols, code = symbols_of.open(file.path)
   if symbols then return symbols end
   if code == "ELIBACC" then
     self:say "functions have no names: elfutils (libdw1) is not installed"
@@ -98,12 +98,28 @@ end
 
 -- ---- what has no file ----------------------------------------------------------------------------------
 
-local function linux_place(self, address)
-  local name, module = self.linux:find(address)
-  if not self.linux:is_readable() then
-    self:say "Linux hides where its functions are (kernel.kptr_restrict): they are one line"
+local function open_linux(self)
+  if self.linux == nil then
+    local found, code = symbols_of.linux(self.kallsyms)
+    if code == "EACCES" then
+      self:say "Linux hides where its functions are (kernel.kptr_restrict): they are one line"
+    elseif code then
+      self:say("the functions of Linux have no names: %s: %s", self.kallsyms, code)
+    end
+    self.linux = found or false
   end
-  return { fn = name or "[linux]", kind = "kernel", nameless = not name or nil, source = module }
+  return self.linux
+end
+
+local function linux_place(self, address)
+  local key = tostring(address)
+  if not self.linux_places[key] then
+    local known, name, module = open_linux(self), nil, nil
+    if known then name, module = known:find(address) end
+    self.linux_places[key] = { fn = name or "[linux]", kind = "kernel", nameless = not name or nil,
+      source = module }
+  end
+  return self.linux_places[key]
 end
 
 local function jit_place(self, pid, address)

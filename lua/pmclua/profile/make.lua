@@ -31,6 +31,7 @@ local M = {}
 ---@field unit string
 ---@field lines pmclua.ProfileLine[] those that took most first
 ---@field rest table<string, number> in the event's unit
+---@field program? string path of the program that was executed
 ---@field exact? true every single event was recorded
 ---@field source "samples"|"valgrind"
 
@@ -111,7 +112,8 @@ function M.new(found, event, attribution)
   local rest = rest_of(found, event, total)
   local is_exact = found.period == 1 and next(rest) == nil
   return { event = event.name, period = found.period, total = total, unit = event.unit,
-    lines = lines_of(found, attribution), rest = rest, exact = is_exact or nil, source = "samples" }
+    lines = lines_of(found, attribution), rest = rest, exact = is_exact or nil, source = "samples",
+    program = found.program }
 end
 
 return M

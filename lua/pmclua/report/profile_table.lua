@@ -107,7 +107,8 @@ function M.text(where)
   end
   for _, remark in ipairs(where.result.remarks or {}) do lines[#lines + 1] = remark end
   for _, event in ipairs(where.result.events) do
-    if event.why then lines[#lines + 1] = ("%s: %s"):format(event.name, event.why) end
+    local said = event.why or event.note
+    if said then lines[#lines + 1] = ("%s: %s"):format(event.name, text.safe(said)) end
   end
   return table.concat(lines, "\n")
 end

@@ -1,0 +1,140 @@
+/*
+ * kallsyms.c: the functions of Linux itself, as /proc/kallsyms lists them: "ffffffff81000000 T name [module]".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "demangle.h"
+#include "pmclua.h"
+
+struct place { uint64_t address; const char *name; };
+
+struct pmclua_kallsyms {
+    char *text;                    /* of the file: names point into it, and each ends where its line does */
+    struct place *place;           /* by address */
+    size_t places;
+};
+
+enum { FIRST_BYTES = 1 << 20 };
+
+/* The whole file, which does not tell its size; NUL behind it. */
+static int read_text(char **out, const char *path)
+{
+    size_t size = FIRST_BYTES, used = 0;
+    ssize_t got = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char *text = malloc(size);
+    while (text && (got = read(fd, text + used, size - used - 1)) > 0) {
+        used += (size_t)got;
+        if (size - used < FIRST_BYTES / 2) {
+            char *more = realloc(text, size *= 2);
+            if (!more)
+                free(text);
+            text = more;
+        }
+    }
+    int result = !text ? -ENOMEM : got < 0 ? -errno : 0;
+    close(fd);
+    if (result < 0)
+        free(text);
+    else
+        text[used] = '\0';
+    *out = result < 0 ? NULL : text;
+    return result;
+}
+
+static int is_code(char kind) { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W'; }
+
+/* Takes in one line; where it ends. */
+static char *take_line(struct pmclua_kallsyms *known, char *line)
+{
+    char *rest, *end = line + strcspn(line, "\n");
+    uint64_t address = strtoull(line, &rest, 16);
+    if (end - rest > 3 && is_code(rest[1]))
+        known->place[known->places++] = (struct place){ address, rest + 3 };
+    if (*end)
+        *end++ = '\0';
+    return end;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+    if (one->address != other->address)
+        return one->address < other->address ? -1 : 1;
+    return one->name < other->name ? -1 : one->name > other->name;
+}
+
+int pmclua_kallsyms_open(struct pmclua_kallsyms **out, const char *path)
+{
+    struct pmclua_kallsyms *known = calloc(1, sizeof *known);
+    int result = known ? read_text(&known->text, path) : -ENOMEM;
+    size_t lines = 1;
+    for (const char *at = known ? known->text : NULL; at && (at = strchr(at, '\n')); at++)
+        lines++;
+    if (result == 0 && !(known->place = calloc(lines, sizeof *known->place)))
+        result = -ENOMEM;
+    for (char *at = result == 0 ? known->text : NULL; at && *at;)
+        at = take_line(known, at);
+    if (result == 0 && known->places)
+        qsort(known->place, known->places, sizeof *known->place, by_address);
+    /* To whom they are hidden all addresses are 0. */
+    if (result == 0 && (known->places == 0 || known->place[known->places - 1].address == 0))
+        result = -EACCES;
+    if (result < 0)
+        pmclua_kallsyms_close(known);
+    else
+        *out = known;
+    return result;
+}
+
+void pmclua_kallsyms_close(struct pmclua_kallsyms *known)
+{
+    if (!known)
+        return;
+    free(known->place);
+    free(known->text);
+    free(known);
+}
+
+static void copy_name(char *out, size_t bytes, const char *name)
+{
+    char whole[PMCLUA_SYMBOL_BYTES];
+    size_t length = strcspn(name, "\t ");
+    if (length >= sizeof whole)
+        length = sizeof whole - 1;
+    memcpy(whole, name, length);
+    whole[length] = '\0';
+    char *plain = plain_name(whole);
+    snprintf(out, bytes, "%s", plain ? plain : whole);
+    free(plain);
+}
+
+int pmclua_kallsyms_find(const struct pmclua_kallsyms *known, uint64_t address, struct pmclua_linux_function *out)
+{
+    size_t low = 0, high = known->places;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (known->place[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return -ENOENT;
+    /* Of several names of one place the first. */
+    for (low--; low > 0 && known->place[low - 1].address == known->place[low].address;)
+        low--;
+    const char *name = known->place[low].name, *module = strchr(name, '[');
+    memset(out, 0, sizeof *out);
+    copy_name(out->name, sizeof out->name, name);
+    if (module)
+        snprintf(out->module, sizeof out->module, "%.*s", (int)strcspn(module + 1, "]"), module + 1);
+    return 0;
+}
