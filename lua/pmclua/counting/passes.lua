@@ -151,8 +151,9 @@ local function set_probes_apart(events, usable, target, in_runner)
     or "threads and children not counted"
   for _, index in ipairs(usable) do
     local event = events[index]
-    local can_be_inherited = in_runner and require("pmclua.event.probe").can_be_inherited(event)
-    if probe_kind.of(event) and not can_be_inherited then
+    local is_lone = probe_kind.of(event)
+      and not (in_runner and require("pmclua.event.probe").can_be_inherited(event))
+    if is_lone then
       event.is_lone_probe = true
       event.note = (event.note and event.note .. "; " or "") .. left_out
     end

@@ -136,7 +136,6 @@ function declare.check(spec)
   declaration.seed = declaration.seed or tonumber(require("pmclua.core").now_ns()) % 2 ^ 31
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default
-  declaration.simulation = declaration.simulation or check.simulation(nil, wrong)
   check_cell(declaration, "baseline", wrong)
   check_cell(declaration, "against", wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)

@@ -220,7 +220,10 @@ end
 -- What the counts of simulated passes depend on.
 local function simulation_facts(declaration, plan)
   for _, pass in ipairs(plan.passes) do
-    if pass.simulated then return require("pmclua.simulate.surroundings").facts(declaration.simulation) end
+    if pass.simulated then
+      local surroundings = require "pmclua.simulate.surroundings"
+      return surroundings.facts(surroundings.of(declaration))
+    end
   end
 end
 

@@ -37,6 +37,13 @@ local function new_counter(declaration, plan)
   end
 end
 
+-- What counts the simulated passes; nil where there is none.
+local function simulation_of(declaration, plan, session)
+  for _, pass in ipairs(plan.passes) do
+    if pass.simulated then return require("pmclua.simulate").new(declaration, plan, session) end
+  end
+end
+
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
@@ -50,7 +57,7 @@ function run.new(declaration, plan, options)
     entries = options.done and options.done.entries or {},
     counter = new_counter(declaration, plan), waits = waits.new(declaration),
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
-    simulation = require("pmclua.simulate").new(declaration, plan, options.session),
+    simulation = simulation_of(declaration, plan, options.session),
     dropped = {}, unseen = {},
     drops = {}, remarks = {} }, Run)
 end

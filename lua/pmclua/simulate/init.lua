@@ -27,18 +27,16 @@ function M.problem(workload)
   return ("%s is a %s: Valgrind counts commands and kernels"):format(workload.name, workload.kind)
 end
 
---- What counts the simulated passes of a plan; nil where there is none.
+--- What counts the simulated passes of a plan.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param session pmclua.Session
----@return pmclua.Simulation?
+---@return pmclua.Simulation
 function M.new(declaration, plan, session)
-  local has_pass = false
-  for _, pass in ipairs(plan.passes) do has_pass = has_pass or pass.simulated ~= nil end
-  if not has_pass then return nil end
   local self = setmetatable({ plan = plan, cells = {}, seen = {}, said = {},
     compares = (declaration.baseline or declaration.against) ~= nil }, Simulation)
-  self.context = { declaration = declaration, session = session, surroundings = declaration.simulation,
+  self.context = { declaration = declaration, session = session,
+    surroundings = require("pmclua.simulate.surroundings").of(declaration),
     remark = function(remark)
       if not self.said[remark] then self.said[#self.said + 1] = remark end
       self.said[remark] = true

@@ -54,9 +54,14 @@ local function from_list(value, wrong)
   return map
 end
 
+--- Those of a declaration.
+---@param declaration pmclua.Declaration
+---@return pmclua.Surroundings
+function M.of(declaration) return declaration.simulation or M.check(nil) end
+
 --- The surroundings that a script asks for: { D1 = "49152,12,64", environment = "inherit" }.
 ---@param value any nil: all are pinned
----@param wrong fun(form: string, ...)
+---@param wrong? fun(form: string, ...) of a value
 ---@return pmclua.Surroundings
 function M.check(value, wrong)
   local mine = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned" }
