@@ -45,6 +45,9 @@ local opt = pmc.options {
   { "control", false, help = "measure the first command twice (A/A): shows the noise floor" },
   { "layout", value = "HOW", choices = { "fixed", "randomise" }, help = "memory layout of the programs" },
   { "seed", type = "integer", value = "N", help = "seed of the random order" },
+  { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
+  { "simulation", many = true, value = "NAME=V",
+    help = "what surrounds simulated runs, e.g. environment=inherit" },
   { "timeout", value = "T", help = "time limit of one run" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "shell", false, help = "run the commands with /bin/sh" },
@@ -112,7 +115,7 @@ end
 
 -- What is decided when something is measured; results were.
 local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed",
-  "timeout", "ignore-failure", "shell", "pin", "store", "note" }
+  "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store", "note" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do
@@ -158,6 +161,7 @@ local function compare_commands()
     primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     store = opt.store, notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet,
+    simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     gate = limits, against = limits and workloads[1].name,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
   }

@@ -38,6 +38,8 @@ local opt = pmc.options {
   { "ignore-failure", false, short = "i",
     help = "with --against: keep runs that exit with a nonzero status" },
   { "shell", false, help = "with --against: run the commands with /bin/sh" },
+  { "simulate", false,
+    help = "with --against: let Valgrind count, simulated, what cannot be opened here" },
   { "store", value = "FILE", help = "with --against: store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
   { "format", choices = { "text", "json", "markdown", "junit" }, value = "F", help = "output format" },
@@ -59,7 +61,9 @@ local function check_files()
   for _, name in ipairs { "timeout", "pin", "store" } do
     if opt[name] then usage(("--%s goes with --against"):format(name)) end
   end
-  if opt.shell or #opt.note > 0 then usage "--shell and --note go with --against" end
+  if opt.shell or opt.simulate or #opt.note > 0 then
+    usage "--shell, --simulate and --note go with --against"
+  end
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
   return pmc.load(new):gate { baseline = #baselines > 0 and baselines or nil, limits = limits,
@@ -81,7 +85,8 @@ local function check_commands()
   local result = pmc.compare(old, new, { name = "gate", events = "duration_time", gate = limits,
     against = "old", repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
     on_failure = opt.ignore_failure and "keep" or "stop", store = opt.store,
-    notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet })
+    notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet,
+    simulate = opt.simulate or nil })
   if result.problem then
     result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
     error(result.problem, 0)

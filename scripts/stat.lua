@@ -45,6 +45,9 @@ local opt = read_options(pmc.targets.options {
   { "no-inherit", false, short = "i", help = "do not count threads and children that it starts" },
   { "marks", false, help = "count between the program's marks (pmclua_mark.h)" },
   { "entries", false, help = "with --marks: one value per entry, not the sum of a run" },
+  { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
+  { "simulation", many = true, value = "NAME=V",
+    help = "what surrounds simulated runs, e.g. environment=inherit" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
@@ -207,6 +210,7 @@ local function measure()
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and timeout or nil, target = target, delay = delay,
     inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
+    simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     on_failure = "keep", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
   return experiment:run { store = opt.store or false, quiet = true, each = watch }

@@ -135,7 +135,7 @@ describe("the named metrics", function()
     local set = {}
     for _, spec in ipairs(specs) do
       for one in (spec:match "^{(.*)}$" or spec):gmatch "[^,]+" do
-        set[one:match "^([%w_]+) = " or one:gsub("-", "_")] = true
+        set[one:match "^([%w_]+) = " or one:gsub("::?", "_"):gsub("-", "_")] = true
       end
     end
     return set

@@ -19,10 +19,12 @@ local function anything_counted(result)
   return not is_refused
 end
 
-local function say_nothing_counted(quiet)
+local function say_nothing_counted(result, quiet)
   if not quiet then
-    io.stderr:write(("pmclua: none of the events could be counted here: exit status %d\n")
-      :format(STATUS.nothing_counted))
+    local specs = require("pmclua.event.simulated").would_help(result.header.events)
+    local help = #specs > 0 and "; --simulate has Valgrind count " .. table.concat(specs, ", ") or ""
+    io.stderr:write(("pmclua: none of the events could be counted here: exit status %d%s\n")
+      :format(STATUS.nothing_counted, help))
   end
   return STATUS.nothing_counted
 end
@@ -57,7 +59,7 @@ local function exit_status(result, gating, quiet)
   end
   if result.status == "failed" or result.problem then return STATUS.failed end
   return predicted == STATUS.not_held and predicted or gated or predicted
-    or (anything_counted(result) and STATUS.done or say_nothing_counted(quiet))
+    or (anything_counted(result) and STATUS.done or say_nothing_counted(result, quiet))
 end
 
 --- An experiment as its command line changes it.

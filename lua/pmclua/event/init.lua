@@ -30,6 +30,7 @@ local M = {}
 ---@field verified boolean false: nothing says that the PMU has such a code
 ---@field tool string? the field of the record that it is read from; it has no attr
 ---@field simulated string[]? which of Valgrind's counters are summed; it has no attr
+---@field instead_of string? the event that cannot be opened here and that it stands in for; `refusal` is why
 ---@field tracepoint string? "system:name"
 ---@field filter string? what the OS kernel is to filter a tracepoint by
 ---@field period number? asked sampling period, which counting ignores

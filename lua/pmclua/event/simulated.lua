@@ -74,6 +74,45 @@ function M.spec_of(field)
   end
 end
 
+-- What Valgrind has for the generic events; not the same, but what counts it where nothing else does.
+local COUNTERPARTS = {
+  instructions = "instructions", branches = "branches", ["branch-instructions"] = "branches",
+  ["branch-misses"] = "branch-misses", ["cache-references"] = "ll-accesses", ["cache-misses"] = "ll-misses",
+  ["L1-dcache-loads"] = "loads", ["L1-dcache-load-misses"] = "l1d-load-misses",
+  ["L1-dcache-stores"] = "stores", ["L1-dcache-store-misses"] = "l1d-store-misses",
+  ["L1-icache-loads"] = "instructions", ["L1-icache-load-misses"] = "l1i-misses",
+  ["LLC-loads"] = "ll-loads", ["LLC-load-misses"] = "ll-load-misses",
+  ["LLC-stores"] = "ll-stores", ["LLC-store-misses"] = "ll-store-misses",
+  ["branch-loads"] = "branches", ["branch-load-misses"] = "branch-misses",
+}
+
+--- Which of Valgrind's events counts what a generic one does, in user space: its name without the PMU's. Nil where
+--- there is none, as for cycles, or where user space is not what was asked for.
+---@param event pmclua.Event
+---@return string?
+function M.counterpart(event)
+  local attr = event.attr
+  if not attr or attr.exclude_user == 1 then return nil end
+  local config = tonumber(attr.config) or -1
+  local name
+  if event.source == "hardware" then name = require("pmclua.event.names").name_of(attr.type, config)
+  elseif event.source == "cache" then name = require("pmclua.event.cache").name_of(config) end
+  return COUNTERPARTS[name]
+end
+
+--- The specs of Valgrind's events that would count what could not be opened, each once.
+---@param events pmclua.Event[] or the header's entries
+---@return string[]
+function M.would_help(events)
+  local list, seen = {}, {}
+  for _, event in ipairs(events) do
+    local name = event.status == "unsupported" and M.counterpart(event)
+    local spec = name and ("%s::%s"):format(M.PMU, name)
+    if spec and not seen[spec] then list[#list + 1], seen[spec] = spec, true end
+  end
+  return list
+end
+
 --- All names, without the PMU's.
 ---@return string[]
 function M.names()
@@ -91,6 +130,14 @@ function M.description(event)
     if table.concat(row[2], "+") == counters then return row[3] end
   end
   return "the sum of " .. counters
+end
+
+--- What is to be said of one that stands in for another.
+---@param event pmclua.Event
+---@return string?
+function M.note(event)
+  if not event.instead_of then return nil end
+  return ("in place of %s: %s"):format(event.instead_of, event.refusal)
 end
 
 --- What Valgrind has to simulate for some events.

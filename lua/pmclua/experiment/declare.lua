@@ -140,6 +140,7 @@ function declare.check(spec)
   check_cell(declaration, "against", wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.counting.needed").events(declaration, wrong)
+  if declaration.simulate then require("pmclua.counting.instead").replace(declaration) end
   check_primary(declaration, wrong)
   require("pmclua.experiment.conflicts").check(declaration, wrong)
   return declaration, mistakes

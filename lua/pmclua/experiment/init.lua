@@ -48,7 +48,7 @@ end
 -- ---- what the command line says differently ----
 
 local SAME_NAME = { "repetitions", "warmup", "baseline", "against", "notes", "passes", "seed", "pin",
-  "timeout" }
+  "timeout", "simulate", "simulation" }
 
 local function override_factors(spec, set)
   local factors = {}

@@ -209,10 +209,11 @@ end
 
 check.primary = take_text
 
-function check.control(value, wrong)
-  if type(value) ~= "boolean" then wrong("control must be true or false, not %s", shown(value)) end
+local function flag(value, wrong, key)
+  if type(value) ~= "boolean" then wrong("%s must be true or false, not %s", key, shown(value)) end
   return value
 end
+check.control, check.simulate = flag, flag
 
 local function whole(least)
   return function(value, wrong, key)

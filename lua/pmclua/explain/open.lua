@@ -13,7 +13,8 @@ local text = require "pmclua.base.text"
 local rules = setmetatable({}, { __index = function() return function() end end })
 
 local WITHOUT_PMU = "software and tracepoint events count here all the same (`pmclua events --available`); "
-  .. "for hardware events use a machine whose PMU can be seen, or the lab (`make lab`%s)"
+  .. "for hardware events use a machine whose PMU can be seen, or the lab (`make lab`%s); --simulate has "
+  .. "Valgrind count instructions, branches and caches"
 
 -- ---- ENOENT: nothing counts this ------------------------------------------------------------------------
 

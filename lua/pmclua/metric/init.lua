@@ -239,7 +239,7 @@ function M.with_sums(parsed, parts, kind)
   local by, is_needed = {}, false
   for _, name in ipairs(parsed.needs) do
     if parts[name] then
-      by[name] = ("(%s)"):format(table.concat(parts[name], " + "))
+      by[name] = #parts[name] == 1 and parts[name][1] or ("(%s)"):format(table.concat(parts[name], " + "))
       is_needed = true
     end
   end

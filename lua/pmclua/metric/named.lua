@@ -23,6 +23,13 @@ local function per_second(name, event, meaning)
            kind = "ratio", events = { event, "duration_time" }, meaning = meaning }
 end
 
+local function simulated(name, misses, of, factor, meaning)
+  local function field(event) return "valgrind_" .. event:gsub("-", "_") end
+  return { name = "sim_" .. name, unit = factor and "" or "%", kind = "ratio", meaning = meaning,
+    formula = ("%s%s / %s"):format(factor and factor .. " * " or "", field(misses), field(of)),
+    events = { "valgrind::" .. misses, "valgrind::" .. of } }
+end
+
 -- Intel since Ice Lake counts the four shares itself, in a group that slots leads; before, they follow from
 -- slots and bubbles.
 local PERF_METRICS = { "{slots,topdown-retiring,topdown-bad-spec,topdown-fe-bound,topdown-be-bound}" }
@@ -58,6 +65,23 @@ return {
   per_kilo("dtlb_mpki", "dTLB-load-misses", "data TLB load misses per 1000 instructions"),
   share("itlb_miss_rate", "iTLB-load-misses", "iTLB-loads", "share of fetches that miss the instruction TLB"),
   per_kilo("itlb_mpki", "iTLB-load-misses", "instruction TLB misses per 1000 instructions"),
+
+  simulated("branch_miss_rate", "branch-misses", "branches", nil,
+            "share of conditional branches that Valgrind's predictor mispredicts"),
+  simulated("branch_mpki", "branch-misses", "instructions", 1000,
+            "conditional branches that Valgrind's predictor mispredicts, per 1000 instructions"),
+  simulated("l1d_miss_rate", "l1d-load-misses", "loads", nil,
+            "share of loads that miss Valgrind's L1 data cache"),
+  simulated("l1d_mpki", "l1d-load-misses", "instructions", 1000,
+            "load misses of Valgrind's L1 data cache per 1000 instructions"),
+  simulated("cache_miss_rate", "ll-misses", "ll-accesses", nil,
+            "share of accesses that miss Valgrind's last-level cache"),
+  simulated("cache_mpki", "ll-misses", "instructions", 1000,
+            "misses of Valgrind's last-level cache per 1000 instructions"),
+  simulated("llc_miss_rate", "ll-load-misses", "ll-loads", nil,
+            "share of reads that miss Valgrind's last-level cache"),
+  simulated("llc_mpki", "ll-load-misses", "instructions", 1000,
+            "read misses of Valgrind's last-level cache per 1000 instructions"),
 
   share("frontend_stalls", "stalled-cycles-frontend", "cycles",
         "share of cycles without a new instruction to issue"),

@@ -102,6 +102,18 @@ local function by_state(rows)
   return states
 end
 
+-- What Valgrind would count of that which could not be checked.
+local function would_help(gate, rows)
+  local events = {}
+  for _, row in ipairs(rows) do
+    local limit = require("pmclua.metric").limit(row.text)
+    local needed = limit and require("pmclua.result.values").events_needed(gate.result, limit) or {}
+    for _, event in ipairs(needed) do events[#events + 1] = event end
+  end
+  local specs = require("pmclua.event.simulated").would_help(events)
+  return #specs > 0 and ("--simulate has Valgrind count %s instead"):format(text.list(specs)) or nil
+end
+
 local function append(lines, list, make)
   for _, item in ipairs(list) do lines[#lines + 1] = make and make(item) or item end
 end
@@ -122,6 +134,7 @@ function M.render(gate)
   append(lines, states.fail, line_of)
   append(lines, states.undecided, line_of)
   append(lines, uncountable_lines(states.uncountable))
+  lines[#lines + 1] = would_help(gate, states.uncountable)
   local held = #states.pass
   if #gate.results == 0 then lines[1] = "there is no cell to check"
   elseif #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held)
@@ -130,6 +143,7 @@ function M.render(gate)
   end
   append(lines, lacks_values(states.pass), unseen_line)
   lines[#lines + 1] = assumption(gate.results)
+  append(lines, gate.remarks or {}, text.safe)
   for i, line in ipairs(lines) do lines[i] = "gate: " .. line end
   return terminal.spelled(table.concat(lines, "\n"))
 end

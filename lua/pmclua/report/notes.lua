@@ -41,8 +41,25 @@ local function said_of_events(result, list)
   for _, note in ipairs(notes) do add(list, ("%s: %s"):format(text.list(names[note]), text.safe(note))) end
 end
 
+-- What is simulated, metrics too, and what its counts depend on.
+local function simulated(result, list)
+  local names = {}
+  for _, event in ipairs(result.events) do
+    if event.simulated and not event.status then names[#names + 1] = text.safe(event.name) end
+  end
+  if #names == 0 then return end
+  for _, metric in ipairs(result.metrics) do
+    for _, event in ipairs(require("pmclua.result.values").events_needed(result, metric)) do
+      if event.simulated then names[#names + 1] = text.safe(metric.name) break end
+    end
+  end
+  local how = require("pmclua.report.simulation").words(result.header)
+  add(list, ("%s: simulated by %s"):format(text.list(names), how))
+end
+
 local function event_notes(result, list)
   local unverified = {}
+  simulated(result, list)
   said_of_events(result, list)
   for _, event in ipairs(result.events) do
     if event.verified == false and not event.status then

@@ -65,6 +65,7 @@ local function is_dynamic(event) return event.attr ~= nil and kinds.type_of(even
 
 -- What each member of two events is where it must be the same.
 local MEMBERS = {
+  { "Valgrind's counters", function(event) return table.concat(event.simulated or {}, "+") end },
   { "unit", function(event) return event.unit or "" end },
   { "scale", function(event) return event.scale or 1 end },
   { "taken from", function(event) return event.tool or "a counter" end },
@@ -136,6 +137,31 @@ function M.mode(one, other)
     local ours, theirs = mode[2](one), mode[2](other)
     if ours ~= theirs then return ("%s %s"):format(mode[1], said(ours)), said(theirs) end
   end
+end
+
+local CACHES = { "I1", "D1", "LL" }
+local SURROUNDINGS = { "environment", "environment_hash", "signals", "streams", "cpu" }
+
+local function difference_in(names, ours, theirs)
+  for _, name in ipairs(names) do
+    local differs = ours[name] ~= theirs[name]
+    if differs and name:find "_hash$" then return "simulated in another environment", "" end
+    if differs then
+      return ("simulated with %s %s"):format(name, said(ours[name])), said(theirs[name])
+    end
+  end
+end
+
+--- Why simulated counts of two results were not made in the same way; nil where they were.
+---@param one table header
+---@param other table header
+---@return string? ours
+---@return string? theirs
+function M.simulation(one, other)
+  local ours, theirs = one.simulation or {}, other.simulation or {}
+  local here, there = difference_in(SURROUNDINGS, ours, theirs)
+  if here then return here, there end
+  return difference_in(CACHES, ours, theirs)
 end
 
 --- Why values of two cells are not of the same; nil where they are.

@@ -14,6 +14,8 @@ local values = require "pmclua.result.values"
 local cell_key = require "pmclua.result.cell_key"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
+local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
+
 local M = {}
 
 ---@class pmclua.ComparedRow: one event or metric of a pair of cells
@@ -182,8 +184,21 @@ local function values_of(pair, name, is_drawn)
   return a, b
 end
 
+-- From how many equal values on both sides are exact; nil: as always.
+local function exact_from(pair, name)
+  local least
+  for _, cell in ipairs { pair.cell, pair.baseline } do
+    local needed = values.events_needed(cell.result, { needs = { name } })
+    local found = cell:found(name)
+    least = settled.exact_from(cell, needed, found)
+    if not least then return nil end
+  end
+  return least
+end
+
 local function compare_values(pair, name, asked)
-  local is_drawn = pair.cell.result.header.layouts ~= nil
+  asked.exact_from = exact_from(pair, name)
+  local is_drawn = pair.cell.result.header.layouts ~= nil and not asked.exact_from
   local ours, theirs = values_of(pair, name, is_drawn)
   if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
     return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)

@@ -15,6 +15,7 @@ local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
 local text = require "pmclua.base.text"
+local values = require("pmclua.base.lazy").module "pmclua.result.values"
 
 local M = {}
 
@@ -23,6 +24,7 @@ local M = {}
 ---@field results pmclua.GateRow[] each limit in each cell
 ---@field result pmclua.Result that was checked
 ---@field baselines pmclua.Result[] stored ones
+---@field remarks string[] by what simulated counts of a baseline could differ
 local Gate = require("pmclua.base.methods").extend({}, "pmclua.Gate")
 Gate.__index = Gate
 
@@ -281,6 +283,38 @@ local function rows_of(result, baselines, runs, gated, limits, options)
   return rows
 end
 
+local function is_simulated(result, limit)
+  local events = values.events_needed(result, limit)
+  for _, event in ipairs(events) do
+    if not event.simulated then return false end
+  end
+  return #events > 0
+end
+
+--- Whether all limits are on simulated counts: these do not depend on the host's CPU.
+---@param result { event_by_field: table, metric_by_name: table }
+---@param limits table[]
+---@return boolean
+function M.are_simulated(result, limits)
+  for _, limit in ipairs(limits) do
+    if not is_simulated(result, limit) then return false end
+  end
+  return #limits > 0
+end
+
+local DIFFERS = "simulated counts of this baseline can differ by more than the program: %s"
+
+-- Refuses baselines of other kinds of hosts, but for simulated counts; what could make these differ.
+local function check_hosts(result, baselines, limits, options)
+  local remarks, are_simulated = {}, M.are_simulated(result, limits)
+  for _, baseline in ipairs(baselines) do
+    if not are_simulated then M.check_host(result.header.host or {}, baseline, options) end
+    local differences = hosts.simulated_differences(result.header, baseline.header)
+    if #differences > 0 then remarks[#remarks + 1] = DIFFERS:format(text.list(differences)) end
+  end
+  return remarks
+end
+
 ---@class pmclua.GateOptions
 ---@field limits? string[] "instructions <= +1%", "page_faults <= 5000"; those of the result by default
 ---@field baseline? pmclua.Result|string|table a result, a stored one's path, or a list of these: runs of the same
@@ -307,12 +341,12 @@ function M.check(result, options)
   result = with_metrics(result, limits)
   check_names(result, limits)
   local baselines = baselines_of(options.baseline, limits)
-  for _, baseline in ipairs(baselines) do M.check_host(result.header.host or {}, baseline, options) end
+  local remarks = check_hosts(result, baselines, limits, options)
   local runs = all_runs(baselines, result)
   local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
   local rows = rows_of(result, baselines, runs, gated, limits, options)
   return setmetatable({ state = check.gravest(rows), results = rows, result = result,
-    baselines = baselines }, Gate)
+    baselines = baselines, remarks = remarks }, Gate)
 end
 
 return M

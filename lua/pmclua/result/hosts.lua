@@ -27,4 +27,27 @@ function M.difference(one, other)
   return first_difference(HOST, one, other), false
 end
 
+-- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it changes.
+local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C library" },
+  { "cpu_class", "the class of CPU that Valgrind shows" }, { "uid", "the user" } }
+
+--- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here, 3.24.0 there".
+---@param one table header
+---@param other table header
+---@return string[]
+function M.simulated_differences(one, other)
+  local list, ours, theirs = {}, one.simulation or {}, other.simulation or {}
+  local function add(what, here, there, is_hash)
+    if not (is_known(here) and is_known(there)) or here == there then return end
+    local values = (" (%s here, %s there)"):format(tostring(here), tostring(there))
+    list[#list + 1] = what .. (is_hash and "" or values)
+  end
+  for _, fact in ipairs(OF_SIMULATION) do
+    add(fact[2], ours[fact[1]], theirs[fact[1]], fact[1]:find "_hash$" ~= nil)
+  end
+  add("Linux", (one.host or {}).os_kernel, (other.host or {}).os_kernel)
+  add("the machine's kind", (one.host or {}).architecture, (other.host or {}).architecture)
+  return list
+end
+
 return M

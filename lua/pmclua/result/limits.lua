@@ -13,6 +13,8 @@ local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
 local verdict = require "pmclua.verdict"
 
+local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
+
 local M = {}
 
 -- One side of a limit as a metric, so that it is scaled, per iteration and absent as metrics are.
@@ -102,19 +104,26 @@ local function by_block(found)
   return list
 end
 
-local function compare_paired(new, old, level)
+local function compare_paired(new, old, level, exact_from)
   local a, b, blocks = verdict.pair(by_block(new.found), by_block(old.found))
-  if new.cell.result.header.layouts then a, b = layouts.pairs(blocks, a, b) end
-  return verdict.compare(a, b, { paired = true, level = level })
+  if not exact_from and new.cell.result.header.layouts then a, b = layouts.pairs(blocks, a, b) end
+  return verdict.compare(a, b, { paired = true, level = level, exact_from = exact_from })
+end
+
+local function exact_in(limit, one)
+  return settled.exact_from(one.cell, values.events_needed(one.cell.result, limit), one.found)
 end
 
 -- The estimate of new against old, within what these repetitions can say.
-local function compare(new, old, options)
+local function compare(limit, new, old, options)
   if new.found.fit and old.found.fit then
     return fits.compare(new.found.estimate, old.found.estimate, options)
   end
-  if options.paired then return compare_paired(new, old, options.level) end
-  return verdict.compare(independent(new), independent(old), { paired = false, level = options.level })
+  local exact_from = exact_in(limit, new) and exact_in(limit, old)
+  if options.paired then return compare_paired(new, old, options.level, exact_from) end
+  local function list_of(one) return exact_from and one.found.list or independent(one) end
+  return verdict.compare(list_of(new), list_of(old),
+    { paired = false, level = options.level, exact_from = exact_from })
 end
 
 local function differently(ours, theirs)
@@ -131,6 +140,9 @@ local function why_unlike(limit, cell, before)
     for _, event in ipairs(ours and {} or values.events_needed(cell.result, limit)) do
       local other = before.result.event_by_field[event.field]
       if other and not ours then ours, theirs = comparable.event(event, other) end
+      if other and not ours and event.simulated then
+        ours, theirs = comparable.simulation(cell.result.header, before.result.header)
+      end
     end
   end
   return differently(ours, theirs)
@@ -183,7 +195,7 @@ end
 local function estimate(limit, new, olds, options)
   local list = {}
   for i, old in ipairs(olds) do
-    local found, why = compare(new, old, options)
+    local found, why = compare(limit, new, old, options)
     if not found then return nil, why end
     list[i] = found
   end

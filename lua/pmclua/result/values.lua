@@ -9,6 +9,9 @@ local reading = require "pmclua.counting.reading"
 local tool = require("pmclua.base.lazy").module "pmclua.event.tool"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
+local names = require("pmclua.base.lazy").module "pmclua.result.names"
+local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
+
 local M = {}
 
 local TARGET_NEVER_RAN = "the target never ran in that time"
@@ -250,14 +253,28 @@ local function rows_by_index(block)
   return rows
 end
 
--- `read`, of rows of `block`, as a function of rows of `base`.
-local function by_base(read, block, base)
+-- `read`, of rows of `block`, as a function of rows of `base`. What is settled is the same in every repetition.
+local function by_base(cell, read, block, base)
   if block == base then return read end
-  local rows = rows_by_index(block)
+  local rows, any = rows_by_index(block), settled.is_block(cell, block) and 1 or nil
   return function(i)
-    local row = rows[base.index[i]]
+    local row = rows[base.index[i]] or any
     if row then return read(row) end
   end
+end
+
+-- The repetitions that values of a metric are of: those of its first event that is not simulated, which may be settled;
+-- of a metric without any events those of a pass that took time.
+local function base_of(cell, events, columns)
+  for i, event in ipairs(events) do
+    if not event.simulated then return columns[i].block end
+  end
+  if columns[1] then return columns[1].block end
+  local first
+  for pass, block in pairs(cell.columns.passes) do
+    first = not (first and names.is_simulated(cell.result.header, pass)) and block or first
+  end
+  return first
 end
 
 local function wall_of(block)
@@ -335,7 +352,7 @@ end
 local function readers_of(cell, metric, events)
   local columns, status, why = columns_of(cell, events)
   if not columns then return nil, status, why end
-  local base = columns[1] and columns[1].block or select(2, next(cell.columns.passes))
+  local base = base_of(cell, events, columns)
   if not base then return nil, "not-counted", "there are no repetitions" end
   local whole = metric.uses_iterations and not cell.fitted
   local readers = { iterations = iterations_of(cell, base) }
@@ -343,7 +360,7 @@ local function readers_of(cell, metric, events)
     local reader, problem = read, nil
     if not whole then reader, problem = as_values(cell, name, block, read) end
     if not reader then return problem end
-    readers[name] = by_base(reader, block, base)
+    readers[name] = by_base(cell, reader, block, base)
   end
   local problem = M.needs(cell.result, metric, "wall_ns") and add("wall_ns", base, wall_of(base))
   for i, event in ipairs(events) do

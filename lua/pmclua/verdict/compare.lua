@@ -50,7 +50,7 @@ end
 -- to 12 of 100 experiments, three in 3.
 local EXACT_FROM = 3
 
-local function is_exact(side) return side.n >= EXACT_FROM and side.low == side.high end
+local function is_exact(side, from) return side.n >= (from or EXACT_FROM) and side.low == side.high end
 
 -- Each side is one value: the difference is what it is.
 local function exact(a, b)
@@ -101,7 +101,7 @@ local function shifted(values, baseline, b, level)
 end
 
 local function estimate(values, baseline, a, b, options)
-  if is_exact(a) and is_exact(b) then return exact(a, b) end
+  if is_exact(a, options.exact_from) and is_exact(b, options.exact_from) then return exact(a, b) end
   if a.low <= 0 or b.low <= 0 then return shifted(values, baseline, b, options.level) end
   if options.paired then return paired_ratio(values, baseline, options.level) end
   return unpaired_ratio(values, baseline, options.level)
@@ -145,6 +145,7 @@ end
 ---@field level? number of the interval; default 0.95
 ---@field paired? boolean the i-th values of both were measured in one block; default true
 ---@field floor? number noise floor, a share: of `noise_floor`
+---@field exact_from? integer so many equal values are proof that it does not vary; default 3
 
 --- Concludes on an estimate that was made elsewhere (of slopes, say), as `compare` does on its own.
 ---@param result table method, and `ratio`, low and high, or a `difference`; becomes the verdict
@@ -172,7 +173,8 @@ end
 ---@return string? reason
 function M.compare(values, baseline, options)
   options = options or {}
-  local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false }
+  local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false,
+    exact_from = options.exact_from }
   local a, why = extremes(values)
   if not a then return nil, why end
   local b, why_not = extremes(baseline)

@@ -1,0 +1,128 @@
+--- instead.lua: for each hardware event that cannot be opened here its counterpart of Valgrind, where a script asks
+-- for that (simulate = true).
+--
+-- Invariant: a simulated event has Valgrind's name, and says in whose place it stands; only one that the script itself
+-- named (a label) keeps its name. Formulae, limits and margins follow. Named metrics get a name of their own, sim_….
+
+local event = require "pmclua.event"
+local metric = require "pmclua.metric"
+local simulated = require "pmclua.event.simulated"
+
+local M = {}
+
+local HARDWARE = { hardware = true, cache = true }
+
+-- Why an event cannot be opened here; nil: it can, or Valgrind has nothing like it.
+local function refusal(one)
+  if not HARDWARE[one.source] or one.core_cpus or not simulated.counterpart(one) then return nil end
+  local tried = require("pmclua.event.try").event(one)
+  if tried.status ~= "unsupported" then return nil end
+  local why = tried.why
+  local said = type(why) == "table" and (why.reason or why.message) or tostring(why)
+  return said:match "^[^:;]*"
+end
+
+-- The simulated event that takes the place of one.
+local function stand_in(one, why)
+  local is_labelled = one.field ~= (one.spec:gsub("-", "_"))
+  local spec = ("%s::%s"):format(simulated.PMU, simulated.counterpart(one))
+  local other = assert(event.parse(is_labelled and ("%s = %s"):format(one.name, spec) or spec))[1]
+  if is_labelled then other.name, other.field = one.name, one.field end
+  other.brought, other.instead_of, other.refusal = one.brought, one.spec, why
+  return other
+end
+
+-- Without what was replaced, a {group} is led by the first that is left.
+local function lead_anew(events, place_of, is_gone)
+  local leader_of = {}
+  for _, one in ipairs(events) do
+    local leader = one.leader
+    if leader and is_gone[leader] then
+      one.leader = leader_of[leader]
+      leader_of[leader] = leader_of[leader] or place_of[one]
+    elseif leader then
+      one.leader = place_of[events[leader]]
+    end
+  end
+end
+
+-- The list with what stands in, and the names that changed.
+local function replaced(events)
+  local list, names, have, is_gone = {}, {}, {}, {}
+  for _, one in ipairs(events) do have[one.field] = true end
+  for index, one in ipairs(events) do
+    local why = refusal(one)
+    local other = why and stand_in(one, why)
+    if other and other.field ~= one.field then names[one.field] = other.field end
+    is_gone[index] = other ~= nil
+    if not other or not have[other.field] or other.field == one.field then
+      list[#list + 1] = other or one
+      have[list[#list].field] = true
+    end
+  end
+  local place_of = {}
+  for place, one in ipairs(list) do place_of[one] = place end
+  lead_anew(events, place_of, is_gone)
+  return list, names
+end
+
+-- A named metric of other events is another metric.
+local function rename_metrics(metrics, names)
+  for _, one in ipairs(metrics) do
+    local is_changed = false
+    for _, name in ipairs(one.needs) do is_changed = is_changed or names[name] ~= nil end
+    if is_changed and one.events then names[one.name] = "sim_" .. one.name end
+  end
+end
+
+local function parts_of(names)
+  local parts = {}
+  for name, other in pairs(names) do parts[name] = { other } end
+  return parts
+end
+
+local function plain(formula) return (formula:gsub("[()%s]", "")) end
+
+local function renamed(one, name)
+  if not name then return one end
+  local named = metric.named(name)
+  if named and plain(named.formula) == plain(one.formula) then return named end
+  local unit = one.unit ~= "" and (" [%s]"):format(one.unit) or ""
+  return assert(metric.parse(("%s = %s%s"):format(name, one.formula, unit)))
+end
+
+local function bind(declaration, names)
+  local parts = parts_of(names)
+  for i, one in ipairs(declaration.metrics) do
+    declaration.metrics[i] = renamed(metric.with_sums(one, parts), names[one.name])
+  end
+  for key, kind in pairs { expect = "comparison", gate = "limit" } do
+    for i, formula in ipairs(declaration[key] or {}) do
+      declaration[key][i] = metric.with_sums(formula, parts, kind)
+    end
+  end
+  local condition = declaration.reject_if
+  declaration.reject_if = condition and metric.with_sums(condition, parts, "condition")
+end
+
+local function rename_margins(declaration, names)
+  for name, other in pairs(names) do
+    local margin = declaration.margin
+    margin[other], margin[name] = margin[other] or margin[name], nil
+  end
+end
+
+--- Replaces them, in the events of a declaration and wherever these are named.
+---@param declaration pmclua.Declaration changed
+function M.replace(declaration)
+  local names
+  declaration.events, names = replaced(declaration.events)
+  if next(names) == nil then return end
+  rename_metrics(declaration.metrics, names)
+  bind(declaration, names)
+  rename_margins(declaration, names)
+  local primary = declaration.primary and declaration.primary:gsub("-", "_")
+  declaration.primary = primary and names[primary] or declaration.primary
+end
+
+return M

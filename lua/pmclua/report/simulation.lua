@@ -1,0 +1,43 @@
+--- simulation.lua (report): what simulated counts depend on, in words.
+
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local function has_caches(header)
+  for _, event in ipairs(header.events) do
+    for _, counter in ipairs(event.simulated or {}) do
+      if counter:find "^%u+%d?m" or counter:find "^[ID]L" or counter:find "^[ID]1" then return true end
+    end
+  end
+  return false
+end
+
+local INHERITED = { "environment", "signals", "streams", "cpu" }
+
+local function surroundings(facts)
+  local own = {}
+  for _, name in ipairs(INHERITED) do
+    if facts[name] == "inherit" then own[#own + 1] = name == "cpu" and "CPUs" or name end
+  end
+  if #own == 0 then return "in surroundings that are the same on every machine" end
+  return ("with this machine's own %s"):format(text.list(own))
+end
+
+--- "Valgrind 3.19.0, user space only, in surroundings that are the same on every machine".
+---@param header table
+---@return string
+function M.words(header)
+  local facts = header.simulation
+  if not facts then return "Valgrind, user space only" end
+  local version = "Valgrind " .. text.safe(tostring(facts.valgrind or ""))
+  local parts = { version, "user space only", surroundings(facts) }
+  if has_caches(header) then
+    local caches = "caches of bytes, ways, line: I1 %s; D1 %s; LL %s"
+    parts[#parts + 1] = caches:format(text.safe(facts.I1 or "?"), text.safe(facts.D1 or "?"),
+      text.safe(facts.LL or "?"))
+  end
+  return table.concat(parts, ", ")
+end
+
+return M

@@ -1,0 +1,46 @@
+--- settled.lua: simulated counts of which two were enough, because nothing in the program varies.
+--
+-- Invariant: only what Valgrind counted can be settled, and only where the run ended that pass early because its counts
+-- agreed (simulate/init.lua). Then the count is that of every repetition, and two of them make it exact.
+
+local names = require "pmclua.result.names"
+
+local M = {}
+
+local ENOUGH = 2
+
+local function are_equal(list, first, last)
+  for i = first + 1, last do
+    if list[i] ~= list[first] then return false end
+  end
+  return true
+end
+
+--- Whether a pass of a cell was ended early because its counts agreed.
+---@param cell pmclua.Cell
+---@param block pmclua.Block
+---@return boolean
+function M.is_block(cell, block)
+  local header = cell.result.header
+  local is_early = block.n >= ENOUGH and (header.stop ~= nil or block.n < (header.repetitions or 0))
+  if not is_early then return false end
+  for pass, other in pairs(cell.columns.passes) do
+    if other == block then return names.is_simulated(header, pass) end
+  end
+  return false
+end
+
+--- From how many equal values on a quantity of a cell is exact; nil: as for any other.
+---@param cell pmclua.Cell
+---@param events pmclua.Event[] that it is computed from
+---@param found pmclua.Values
+---@return integer?
+function M.exact_from(cell, events, found)
+  if #events == 0 or not found.block or not M.is_block(cell, found.block) then return nil end
+  for _, event in ipairs(events) do
+    if not event.simulated then return nil end
+  end
+  return #found.list >= ENOUGH and are_equal(found.list, 1, #found.list) and ENOUGH or nil
+end
+
+return M
