@@ -34,6 +34,7 @@ local opt = pmc.options {
   { "unroll", 100, type = "integer", value = "N", help = "copies per iteration of the loop" },
   { "events", short = "e", many = true, value = "LIST", help = "events to count" },
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "number of repetitions" },
+  { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "quiet", false, help = "show no progress" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
@@ -55,7 +56,7 @@ local function measure()
     events = #opt.events > 0 and opt.events or { "duration_time", "cycles", "instructions" },
     factors = { { "unroll", { opt.unroll } } }, per = { operation = "unroll" },
     iterations = "fit", repetitions = opt.repetitions, pin = opt.pin,
-    quiet = opt.quiet,
+    quiet = opt.quiet, simulate = opt.simulate or nil,
   }
   return #opt.against > 0 and pmc.compare(unpack(workloads)) or pmc.measure(unpack(workloads))
 end

@@ -62,7 +62,7 @@ end
 
 -- ---- when it is enough -----------------------------------------------------------------------------------------
 
-local ENOUGH = 3                       -- equal counts, which verdicts take as exact
+local ENOUGH = 2                       -- equal counts (result/settled.lua)
 local FAILURES = 2                     -- of Valgrind's, which would come again
 
 local function key_of(cell, pass, choice) return ("%d/%d/%d"):format(cell, pass, choice or 1) end
