@@ -75,6 +75,10 @@ function M.folder()
   return object_folder
 end
 
+--- The path of a file in reference/.
+---@param name string
+function M.source(name) return ("%s/%s"):format(folder, name) end
+
 local compiled = {}
 
 --- A reference compiled: the path of its program, or of a shared object. Raises what the compiler says.
@@ -85,7 +89,7 @@ function M.compile(name, options)
   if compiled[name] then return compiled[name] end
   local path = M.folder() .. "/" .. name
   local words = { os.getenv "CC" or "cc", "-O2", "-I" .. require("pmclua.host.paths").include(), "-o", path,
-    ("%s/%s.c"):format(folder, name), unpack(options or {}) }
+    M.source(name .. ".c"), unpack(options or {}) }
   check(M.run(words, "capture"), words)
   compiled[name] = path
   return path

@@ -108,6 +108,31 @@ local repetition_by_stat = repetition({ programs.PMCLUA, "stat", "-r" }, { "--",
 local function wall(list) return function() return programs.wall_ns(list) end end
 local function peak(list) return function() return programs.peak_bytes(list) end end
 
+-- Two commands of 10 ms, in 30 pairs.
+local function compared(short)
+  local spin, pairs_wanted = programs.compile "spin", short and "3" or "30"
+  return programs.wall_ns { programs.PMCLUA, "compare", "-r", pairs_wanted, "--warmup", "0",
+    spin, spin .. " again" }
+end
+
+local function runs_by_hand(short)
+  return programs.wall_ns { programs.compile "spawn", short and "6" or "60", programs.compile "spin" }
+end
+
+-- ---- kernels ----
+
+local function first_experiment()
+  local cache = programs.folder() .. "/cache"
+  os.execute(("rm -rf '%s'"):format(cache))
+  return programs.wall_ns { "env", "XDG_CACHE_HOME=" .. cache, programs.PMCLUA, programs.source "first.lua",
+    "--no-store" }
+end
+
+local function compiled_by_hand()
+  return programs.wall_ns { "env", os.getenv "CC" or "cc", "-O2", "-g", "-Wall", "-fPIC", "-shared", "-o",
+    programs.folder() .. "/first.so", programs.source "empty.c" }
+end
+
 -- ---- records ----
 
 local function lines(short) return short and 2000 or 50000 end
@@ -187,11 +212,11 @@ end
 ---@type bench.Row[]
 return {
   { name = "region", what = "a region in the runner's hot loop", against = "two read(2) by hand",
-    goal = 1.05, unit = "ns", turns = 80, mine = region_in_runner, other = region_by_hand },
+    goal = 1.03, unit = "ns", turns = 80, mine = region_in_runner, other = region_by_hand },
   { name = "papi", what = "the same", against = "PAPI_start … PAPI_stop", goal = 0.5, unit = "ns", turns = 40,
     prepare = prepare_papi, mine = region_in_runner, other = region_by_papi },
   { name = "lua", what = "a region from compiled Lua (`group:count`)", against = "two read(2) by hand",
-    goal = 1.25, unit = "ns", turns = 60, mine = region_in_lua, other = regions_by_hand },
+    goal = 1.15, unit = "ns", turns = 60, mine = region_in_lua, other = regions_by_hand },
   { name = "user", what = "a user-space read of a group of 4", against = "a seqlock loop by hand", goal = 1.2,
     unit = "instructions", turns = 3, prepare = prepare_reading, mine = reading "pmclua",
     other = reading "hand" },
@@ -200,27 +225,34 @@ return {
   { name = "start", what = '`pmclua -e ""`', against = '`luajit -e ""`', goal = 2, unit = "ns", turns = 200,
     needs = "luajit", mine = wall { programs.PMCLUA, "-e", "" }, other = wall { "luajit", "-e", "" } },
   { name = "stat", what = "`pmclua stat -e page-faults,task-clock -- true`",
-    against = "`perf stat` of the same",
-    goal = 0.35, unit = "ns", turns = 100, needs = "perf", mine = wall(words({ programs.PMCLUA, "stat" },
-      COUNTED)),
+    against = "`perf stat` of the same", goal = 0.4, unit = "ns", turns = 100, needs = "perf",
+    mine = wall(words({ programs.PMCLUA, "stat" }, COUNTED)),
     other = wall(words({ "perf", "stat" }, COUNTED)) },
+  { name = "floor", what = "the same", against = '`luajit -e ""` and a bare spawn of `true`', goal = 2,
+    unit = "ns", turns = 100, needs = "luajit", mine = wall(words({ programs.PMCLUA, "stat" }, COUNTED)),
+    other = function() return programs.wall_ns { "luajit", "-e", "" } + programs.wall_ns { "true" } end },
   { name = "spawn", what = "a repetition of `pmclua stat -r 500 -- true`",
-    against = "posix_spawn and wait by hand",
-    goal = 1.10, unit = "ns", turns = 15, mine = repetition_by_stat, other = repetition_by_hand },
-  { name = "perf-r", what = "the same", against = "`perf stat -r 500`", goal = 0.35, unit = "ns", turns = 20,
-    needs = "perf", mine = repetition_by_stat, other = repetition({ "perf", "stat", "-r" },
-      { "--", "true" }) },
-  { name = "hyperfine", what = "the same", against = "`hyperfine -N --runs 500`", goal = 0.75, unit = "ns",
-    turns = 20,
-    needs = "hyperfine", mine = repetition_by_stat, other = repetition({ "hyperfine", "-N", "--runs" },
-      { "true" }) },
+    against = "posix_spawn and wait by hand", goal = 1.03, unit = "ns", turns = 15, mine = repetition_by_stat,
+    other = repetition_by_hand },
+  { name = "perf-r", what = "the same", against = "`perf stat -r 500`", goal = 0.5, unit = "ns", turns = 20,
+    needs = "perf", mine = repetition_by_stat,
+    other = repetition({ "perf", "stat", "-r" }, { "--", "true" }) },
+  { name = "hyperfine", what = "the same", against = "`hyperfine -N --runs 500`", goal = 1.1, unit = "ns",
+    turns = 20, needs = "hyperfine", mine = repetition_by_stat,
+    other = repetition({ "hyperfine", "-N", "--runs" }, { "true" }) },
+  { name = "compare", what = "`pmclua compare` of two commands of 10 ms, 30 pairs",
+    against = "the 60 runs by hand", goal = 1.05, unit = "ns", turns = 10, mine = compared,
+    other = runs_by_hand },
+  { name = "kernel", what = "a first experiment with a C kernel, nothing cached",
+    against = "cc of the same file", goal = 1.5, unit = "ns", turns = 30, mine = first_experiment,
+    other = compiled_by_hand },
   { name = "store", what = "a record stored and read back", against = "the same bytes by printf and fgets",
     goal = 3, unit = "ns", turns = 20, mine = stored_line, other = line_by_hand },
   { name = "csv", what = "CSV of 200,000 repetitions", against = "its bytes copied and a printf of each row",
     goal = 4, unit = "ns", turns = 10, mine = export "csv", other = export_by_hand "csv" },
   { name = "json", what = "JSON of the same", against = "its bytes copied and a printf of each number",
     goal = 4, unit = "ns", turns = 10, mine = export "json", other = export_by_hand "json" },
-  { name = "events", what = "`pmclua events` (everything)", against = "`perf list`", goal = 0.5, unit = "ns",
+  { name = "events", what = "`pmclua events` (everything)", against = "`perf list`", goal = 0.35, unit = "ns",
     turns = 30, needs = "perf", mine = wall { programs.PMCLUA, "events" }, other = wall { "perf", "list" } },
   { name = "memory", what = "peak memory of `pmclua stat -- true`", against = "`perf stat`", goal = 0.7,
     unit = "bytes", turns = 20, needs = "perf", mine = peak { programs.PMCLUA, "stat", "--", "true" },

@@ -76,9 +76,11 @@ end
 ---@param s string
 ---@return integer
 function M.width(s)
-  if not s:find "[\128-\255]" then return #s end
-  local width = 0
-  for _, point in points(s) do width = width + columns(point) end
+  local width = #s
+  for run in s:gmatch "[\128-\255]+" do
+    width = width - #run
+    for _, point in points(run) do width = width + columns(point) end
+  end
   return width
 end
 
@@ -94,25 +96,27 @@ end
 ---@param s string
 ---@return string
 function M.safe(s)
-  if not s:find "[^\32-\126]" then return s end
-  local out = {}
-  for at, point, length in points(s) do
-    local plain = point and not within(point, HARMFUL)
-    out[#out + 1] = plain and s:sub(at, at + length - 1) or escaped(s, at, point, length)
-  end
-  return table.concat(out)
+  return (s:gsub("[^\32-\126]+", function(run)
+    local out = {}
+    for at, point, length in points(run) do
+      local plain = point and not within(point, HARMFUL)
+      out[#out + 1] = plain and run:sub(at, at + length - 1) or escaped(run, at, point, length)
+    end
+    return table.concat(out)
+  end))
 end
 
 --- The text with each byte that is not UTF-8 replaced by U+FFFD (file names are bytes).
 ---@param s string
 ---@return string
 function M.utf8(s)
-  if not s:find "[\128-\255]" then return s end
-  local out = {}
-  for at, point, length in points(s) do
-    out[#out + 1] = point and s:sub(at, at + length - 1) or "\239\191\189"
-  end
-  return table.concat(out)
+  return (s:gsub("[\128-\255]+", function(run)
+    local out = {}
+    for at, point, length in points(run) do
+      out[#out + 1] = point and run:sub(at, at + length - 1) or "\239\191\189"
+    end
+    return table.concat(out)
+  end))
 end
 
 -- What the reports use beyond ASCII; nothing else of ours is.
@@ -127,12 +131,11 @@ local IN_ASCII = {
 ---@param s string
 ---@return string
 function M.ascii(s)
-  local out = {}
-  for at, point, length in points(s) do
-    local character = s:sub(at, at + length - 1)
-    out[#out + 1] = (point and point < 0x80) and character or IN_ASCII[character] or "?"
-  end
-  return table.concat(out)
+  return (s:gsub("[\128-\255]+", function(run)
+    local out = {}
+    for at, _, length in points(run) do out[#out + 1] = IN_ASCII[run:sub(at, at + length - 1)] or "?" end
+    return table.concat(out)
+  end))
 end
 
 -- ---- columns --------------------------------------------------------------------------------------
