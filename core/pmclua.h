@@ -754,7 +754,11 @@ enum pmclua_instruction_flag {
                                         * jumps through a register, repeats */
 };
 /* relative, relative_bytes: where in it a relative address is; 0: it has none, or its bits are no bytes (arm64) */
-struct pmclua_instruction { uint8_t bytes[16]; uint32_t size, flags, relative, relative_bytes; };
+struct pmclua_instruction {
+    uint8_t bytes[16];
+    uint32_t size, flags, relative, relative_bytes;
+    char text[192];                    /* "mov eax, dword ptr [rdi]"; addresses in it are offsets in the file */
+};
 
 /* The instruction at an offset in the file. Errors as of pmclua_symbols_exits; -ENOTSUP: also where it is not of
  * the kind of machine that this is. */

@@ -1,41 +1,94 @@
 #!/usr/bin/env pmclua
--- Which functions does a command spend its time, its page faults or any other event in?
+-- In which functions does a command spend its time, or page faults, and B more than A?
 --
 -- method: counts the event in one run and samples it in another, as perf record does. How many events lie
 --   between two samples is a prime, drawn anew for each run. Events as rare as page faults are recorded one
---   by one: then the table is exact.
+--   by one: then the table is exact. Two commands are run interleaved, 30 times each, and each function's
+--   counts are compared pair by pair: the differences of all functions add up to that of the whole.
 -- usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]
+--        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
+--        pmclua where [--lines] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
---   page-faults of true · 1 repetition · each recorded: exact
---   function                      file                  count  share  samples
---   _dl_relocate_object           ld-linux-x86-64.so.2      5   10 %        5
---   total                                                  48  100 %
+--   true · page-faults · 1 repetition · each recorded
+--   function                                        mean  share  median
+--   _dl_map_object_from_fd [ld-linux-x86-64.so.2]      5   10 %       5
+--   ...
+--   total                                             50  100 %      50
 -- reading: the lines, and those in brackets, add up to the total. A function without a name is shown as its
---   file and where in it the function begins; the debug symbols of its package name it.
--- caveats: threads, children and the programs that they execute are included. The command's own output is
---   left alone; the table goes to standard error.
+--   file and where in it the function begins; the debug symbols of its package name it. Of two commands, a
+--   verdict holds for all lines together, at 1 %; below 10 pairs there is none. `spread over many`: the
+--   total differs, but no line that could be named.
+-- caveats: threads, children and the programs that they execute are included. A command is run once more than
+--   asked, to count. Of one command, its own output is left alone and the table goes to standard error; of
+--   two, their output goes to /dev/null. Nothing is stored without --store.
 
 local pmc = require "pmclua"
 
+local FORMATS = { "table", "json", "csv", "markdown", "folded", "speedscope" }
+
 local opt = pmc.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
-  { "repeat", 1, type = "integer", short = "r", value = "N", help = "run the command N times" },
+  { "repeat", type = "integer", short = "r", value = "N", help = "run each command N times (1; of two: 30)" },
+  { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s)" },
-  { "command", rest = true, help = "command to run, and its arguments" },
+  { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
+  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "lines", false, help = "source lines instead of functions" },
+  { "top", type = "integer", value = "N", help = "show N lines (20)" },
+  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "store", value = "FILE", help = "store every repetition with its profile in this file" },
+  { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",
+    help = "after --: a command and its arguments; else one or two commands, or stored results" },
   experiment = false,
 }
 
 local function fail(problem) pmc.fail(problem, "command") end
 
-if #opt.command == 0 then fail "which command? usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]" end
+local USAGE = "usage: pmclua where -- COMMAND [ARGS], or: pmclua where 'COMMAND A' 'COMMAND B'"
+
+if #opt.command == 0 then fail("which command? " .. USAGE) end
+
+-- Whether `--` stands before the command: then its words are one command.
+local function is_one_command()
+  for _, word in ipairs(arg) do
+    if word == "--" then return true end
+    if word == opt.command[1] then return false end
+  end
+end
+
+local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl%.gz$" end
+
+local function options()
+  local timeout = opt.timeout and pmc.targets.milliseconds(opt.timeout, "--timeout")
+  return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
+    seed = opt.seed,
+    pin = opt.pin, store = opt.store }
+end
 
 local function measure()
-  local timeout = opt.timeout and pmc.targets.milliseconds(opt.timeout, "--timeout")
-  return pmc.where(pmc.targets.command(opt.command), { event = opt.event, repetitions = opt["repeat"],
-    timeout = timeout })
+  if is_one_command() then return pmc.where(pmc.targets.command(opt.command), options()) end
+  if is_stored(opt.command[1]) then return pmc.load(unpack(opt.command)):where(opt.event) end
+  if #opt.command > 2 then
+    fail("it takes one command or two; quote a command with its arguments: 'ls -l'; " .. USAGE)
+  end
+  local words = { unpack(opt.command) }
+  words[#words + 1] = options()
+  return pmc.where(unpack(words))
+end
+
+-- The report goes where the command's own output does not.
+local function put(found)
+  local shown = { format = opt.format, by = opt.lines and "line" or "function", most = opt.top }
+  if opt.output or not is_one_command() then
+    found:write(opt.output, shown)
+  else
+    io.stderr:write(found:report(shown))
+  end
 end
 
 local ok, found = pcall(measure)
 if not ok then fail(found) end
-io.stderr:write(tostring(found), "\n")
+ok, found = pcall(put, found)
+if not ok then fail(found) end

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -319,6 +320,9 @@ static int read_instruction(struct code *code, int fd, uint64_t offset, struct p
         return -EILSEQ;
     *out = (struct pmclua_instruction){ .size = is_known ? code->instruction->size : (uint32_t)code->step };
     memcpy(out->bytes, bytes, out->size);
+    if (is_known)
+        snprintf(out->text, sizeof out->text, "%s%s%s", code->instruction->mnemonic,
+                 code->instruction->op_str[0] ? " " : "", code->instruction->op_str);
     if (is_known && code->step)
         describe_arm64(code, out);
     else if (is_known)

@@ -6,26 +6,13 @@ local results = require "pmclua.result.files"
 local store = require "pmclua.store"
 local support = require "tests.support"
 
-local lines_of, message_of = support.lines_of, support.message_of
+local header, lines_of, message_of, record = profiles.header, support.lines_of, support.message_of,
+  profiles.record
 
 local function new_path() return support.folder() .. "/results.jsonl" end
 
--- Two commands, one sampled pass.
-local function header(more)
-  return made.header(support.merged({ factors = {}, repetitions = 3,
-    workloads = { { name = "old", kind = "command", per = "run" },
-      { name = "new", kind = "command", per = "run" } },
-    cells = { { workload = "old", levels = {} }, { workload = "new", levels = {} } },
-    events = { made.event "page-faults" }, pass_events = { { 1 } }, baseline = { workload = "old" } }, more))
-end
-
 local function profile(f, g, more)
   return profiles.profile({ profiles.line("f", f, { lines = { [3] = f } }), profiles.line("g", g) }, more)
-end
-
-local function record(cell, index, own, more)
-  return made.record({ own.total }, support.merged({ workload = ({ "old", "new" })[cell], levels = {},
-    cell = cell, index = index, order = 2 * index + cell, exit = 0, profiles = { own } }, more))
 end
 
 local function pairs_of(n)

@@ -18,13 +18,18 @@ local function whole(value)
   return ("%.0f"):format(math.abs(value))
 end
 
--- To `decimals` places, with separators.
+--- To `decimals` places, with separators: "41,203.12".
+---@param value number
+---@param decimals integer
+---@return string
 local function decimal(value, decimals)
   local sign = value < 0 and "-" or ""
   local int, fraction = (("%%.%df"):format(decimals)):format(math.abs(value)):match "^(%d+)(.*)$"
   if not tonumber((int .. fraction):match "[1-9]") then sign = "" end
   return sign .. grouped(int) .. fraction
 end
+
+M.decimal = decimal
 
 -- What neither digits nor units can show.
 local function odd(value)

@@ -6,8 +6,9 @@
 local number = require "pmclua.base.number"
 
 local M = {
-  count = number.count, short = number.short, time = number.time, duration = number.duration,
-  ratio = number.ratio, percent = number.percent, bytes = number.bytes, value = number.value,
+  count = number.count, decimal = number.decimal, short = number.short, time = number.time,
+  duration = number.duration, ratio = number.ratio, percent = number.percent, bytes = number.bytes,
+  value = number.value,
   interval = number.interval, ratio_interval = number.ratio_interval, approximate = number.approximate,
 }
 

@@ -150,6 +150,7 @@ end
 
 ---@class pmclua.core.Instruction
 ---@field bytes string
+---@field text string "mov eax, dword ptr [rdi]"; addresses in it are offsets in the file
 ---@field is_return boolean
 ---@field jumps boolean to an address relative to its end, as a call may
 ---@field reads boolean or writes at such an address
@@ -167,7 +168,7 @@ function Symbols:instruction(offset)
   local result = C.pmclua_symbols_instruction(open_handle(self), offset, raw)
   if result < 0 then return nil, core.errno_name(-result), -result end
   local function has(flag) return math.floor(raw.flags / flag) % 2 == 1 end
-  return { bytes = ffi.string(raw.bytes, raw.size),
+  return { bytes = ffi.string(raw.bytes, raw.size), text = ffi.string(raw.text),
     relative = raw.relative, relative_bytes = raw.relative_bytes,
     is_return = has(C.PMCLUA_INSTRUCTION_RETURN), jumps = has(C.PMCLUA_INSTRUCTION_JUMP),
     reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }

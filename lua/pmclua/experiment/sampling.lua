@@ -118,6 +118,12 @@ local function remark_on(self, found, event)
   end
 end
 
+-- The file of the program that is executed, as Linux names it where it is mapped.
+local function program_of(cell)
+  local path = cell.workload.program and cell.workload:program(cell.levels)
+  return path and require("pmclua.core").real_path(path)
+end
+
 -- The profile of a result; nil where it was not counted.
 local function profile_of(self, step, result)
   local found = result.profile
@@ -130,6 +136,7 @@ local function profile_of(self, step, result)
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution)
+  profile.program = program_of(step.cell)
   for _, said in ipairs(self.attribution.remarks) do remark(self, "%s", said) end
   return profile
 end

@@ -1,9 +1,11 @@
---- where.lua: where a command's events were counted, function by function.
+--- where.lua: where a command's events were counted, function by function, or where B's differ from A's.
 
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 
 local M = {}
+
+local PAIRS = 30                -- repetitions where two are compared and nobody says how many
 
 --- What is sampled where nobody says what: cycles, or time on the CPU where there is no PMU.
 ---@return string
@@ -11,14 +13,8 @@ function M.default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
 end
 
----@class pmclua.Where what was found
----@field profiles pmclua.Profile[] of each repetition, each event
----@field result pmclua.Result
-local Where = require("pmclua.base.methods").extend({}, "pmclua.Where")
-Where.__index = Where
-Where.__tostring = function(self) return self:report() end
-
-local OPTIONS = { event = true, repetitions = true, warmup = true, seed = true, timeout = true, pin = true }
+local OPTIONS = { event = true, repetitions = true, warmup = true, seed = true, timeout = true, pin = true,
+  store = true, quiet = true, layout = true }
 
 local function check_options(options)
   for key in pairs(options) do
@@ -40,29 +36,41 @@ local function nothing_sampled(result, why)
     message = "no run of the command was sampled to its end" }
 end
 
---- Samples a command: pmc.where("ls", { event = "page-faults", repetitions = 5 }).
----@param workload any a command string or a command
----@param options? { event?: string|string[], repetitions?: integer, warmup?: integer, seed?: integer,
----   timeout?: number|string, pin?: string }
----@return pmclua.Where
-function M.where(workload, options)
-  options = options or {}
+-- The options, which come last, and the workloads before them.
+local function split(...)
+  local workloads, last = { ... }, select(select("#", ...), ...)
+  local are_options = #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil
+  return workloads, are_options and table.remove(workloads) or {}
+end
+
+local function declaration_of(workloads, options)
+  local first = require("pmclua.workload").from(workloads[1])
+  if first then workloads[1] = first end
+  local is_pair = #workloads == 2
+  return { name = "where", workloads = workloads, baseline = is_pair and first and first.name or nil,
+    sample = options.event or M.default_event(),
+    repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,
+    seed = options.seed, timeout = options.timeout, pin = options.pin,
+    layout = options.layout, on_failure = "keep" }
+end
+
+--- Samples a command: pmc.where("ls", { event = "page-faults" }); or compares B with A, interleaved:
+--- pmc.where("./old", "./new", { repetitions = 30 }).
+---@param ... any one or two command strings or commands, then options if any: { event?: string|string[],
+---   repetitions?: integer, warmup?: integer, seed?: integer, timeout?: number|string, pin?: string,
+---   layout?: string|table, store?: string, quiet?: boolean }
+---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
+function M.where(...)
+  local workloads, options = split(...)
   check_options(options)
-  local found, why = setmetatable({ profiles = {} }, Where), nil
-  local experiment = require("pmclua.experiment").declare { name = "where", workloads = { workload },
-    sample = options.event or M.default_event(), repetitions = options.repetitions or 1,
-    warmup = options.warmup or 0, seed = options.seed, timeout = options.timeout, pin = options.pin,
-    on_failure = "keep" }
-  found.result = experiment:run { store = false, quiet = true, each = function(record)
-    if record.warmup or record.outcome ~= "done" then
-      why = why or record.why
-      return
-    end
-    for _, profile in ipairs(record.profiles or {}) do found.profiles[#found.profiles + 1] = profile end
-  end }
-  if found.result.problem then error(found.result.problem, 0) end
-  if #found.profiles == 0 then error(nothing_sampled(found.result, why), 0) end
-  return found
+  if #workloads > 2 then explain.misuse("pmc.where takes one workload, or two to compare", 2) end
+  local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
+  local why
+  local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false,
+    each = function(record) why = why or record.why end }
+  if result.problem then error(result.problem, 0) end
+  if #require("pmclua.result.profiles").events(result) == 0 then error(nothing_sampled(result, why), 0) end
+  return result:where()
 end
 
 return M

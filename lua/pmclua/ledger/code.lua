@@ -24,7 +24,8 @@ local function label_of(place, other)
     label = ("%s:%d %s"):format(base_name(place.source) or "?", place.line, label)
   end
   local file = place.file ~= "" and place.file
-  if file and not label:find(file, 1, true) then label = ("%s [%s]"):format(label, file) end
+  if file and not label:find(file, 1, true) then label = ("%s [%s]"):format(label, file:match "^%[(.*)%]$"
+    or file) end
   return label
 end
 

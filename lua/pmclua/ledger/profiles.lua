@@ -122,9 +122,9 @@ end
 
 --- Why counts are attributed to no code, in the order in which they are told.
 M.REASONS = {
-  { "kernel_unsampled", "Linux's part, not sampled" }, { "lost", "lost samples" },
-  { "throttled", "while throttled" }, { "unmapped", "at unmapped addresses" },
-  { "tasks_too_short", "tasks shorter than a period" }, { "missed_ticks", "ticks that did not come" },
+  { "kernel_unsampled", "in Linux, not sampled" }, { "lost", "lost samples" },
+  { "throttled", "while throttled" }, { "unmapped", "of no known file" },
+  { "tasks_too_short", "after a task's last sample" }, { "missed_ticks", "missed ticks" },
 }
 
 local KNOWN = {}

@@ -4,7 +4,7 @@
 local check_options = require("pmclua.base.arguments").options
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
-local Where, Topdown = {}, {}
+local CodeResult, Topdown = {}, {}
 
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
@@ -78,6 +78,25 @@ function RegionResult:report(options) return require("pmclua.report.regions").re
 ---@return string
 function RegionResult:calls_csv() return require("pmclua.report.regions_data").calls(self) end
 
+local WHERE = { format = "string", by = "string", most = "number", width = "number", colour = "boolean",
+  utf8 = "boolean" }
+
+--- The code ledger as text.
+---@param options? pmclua.WhereOptions format: "table", "json", "csv", "markdown", "folded",
+---  "speedscope"; by: "function" or "line"; most: lines that a table shows
+---@return string
+function CodeResult:report(options)
+  check_options("report", options or {}, WHERE, 2)
+  return require("pmclua.report.where").render(self, options)
+end
+
+--- Writes the code ledger.
+---@param path? string nil or "-": standard output
+---@param options? pmclua.WhereOptions
+function CodeResult:write(path, options)
+  require("pmclua.report.output").write(self:report(options), path)
+end
+
 --- The intervals as lines of text, until the end: a table for people, or a stream of CSV or JSON.
 ---@param format? "table"|"csv"|"json"
 ---@param options? { separator?: string, rates?: boolean, repeat_header?: boolean, utf8?: boolean }  rates: of
@@ -110,10 +129,6 @@ end
 ---@return string
 function Experiment:plan() return require("pmclua.report.plan").render(self.declaration, self:planned()) end
 
---- The functions of each event as tables.
----@return string
-function Where:report() return require("pmclua.report.profile_table").text(self) end
-
 return { ["pmclua.Result"] = Result, ["pmclua.Comparison"] = Comparison, ["pmclua.Gate"] = Gate,
   ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment,
-  ["pmclua.Where"] = Where, ["pmclua.Topdown"] = Topdown }
+  ["pmclua.CodeResult"] = CodeResult, ["pmclua.Topdown"] = Topdown }

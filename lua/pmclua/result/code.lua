@@ -23,6 +23,7 @@ local M = {}
 ---@field b? table[] of B; where paired, in A's order
 ---@field paired boolean
 ---@field missing integer repetitions without a partner
+---@field profiles table[] all of them: A's, then B's
 local CodeResult = require("pmclua.base.methods").extend({}, "pmclua.CodeResult")
 CodeResult.__index = CodeResult
 CodeResult.__tostring = function(self) return self:report() end
@@ -130,6 +131,8 @@ function M.new(result, asked)
   local self = setmetatable({ result = result, event = event, ledgers = {} }, CodeResult)
   self.baseline, self.cell = b and a, b or a
   put_sides(self, result, event, a, b)
+  self.profiles = { unpack(self.a) }
+  for _, profile in ipairs(self.b or {}) do self.profiles[#self.profiles + 1] = profile end
   if #self.a == 0 then
     error(explain.problem { code = "EPROFILE", operation = "where",
       message = "no block has a sampled repetition of both sides" }, 0)

@@ -1,9 +1,7 @@
 --- profiles.lua: the profiles of a result's repetitions.
 --
--- Invariant: a profile is kept where its repetition is summarised: no warm-up, and no failed one unless
--- the experiment keeps these.
-
-local is_failed = require("pmclua.result.columns").is_failed
+-- Invariant: a profile is of a whole run: of no warm-up, of none that a signal or a limit ended, and of one that
+-- ended with a status but 0 only where the experiment keeps these.
 
 local M = {}
 
@@ -11,8 +9,8 @@ local M = {}
 ---@param result pmclua.Result
 ---@param record table
 function M.add(result, record)
-  local is_kept = not is_failed(record) or result.header.on_failure == "keep"
-  if record.warmup or not is_kept then return end
+  local is_kept = (record.exit or 0) == 0 or result.header.on_failure == "keep"
+  if record.warmup or record.outcome ~= "done" or not is_kept then return end
   local list = result.profiled[record.cell] or {}
   result.profiled[record.cell] = list
   list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles }

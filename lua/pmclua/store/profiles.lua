@@ -103,6 +103,7 @@ local function refuse(what) error(("'%s' of a profile is not what it should be")
 local function is_text(value) return type(value) == "string" end
 local function is_flag(value) return type(value) == "boolean" end
 local function is_table(value) return type(value) == "table" end
+local function is_number(value) return type(value) == "number" and math.abs(value) <= 2 ^ 64 end
 local function is_count(value) return type(value) == "number" and value >= 0 and value <= 2 ^ 64 end
 
 local function take(entry, name, is, may_lack)
@@ -112,9 +113,10 @@ local function take(entry, name, is, may_lack)
   return value
 end
 
+-- What was counted less often than samples say is below 0.
 local function counts_by_name(map, name)
   for key, count in pairs(map) do
-    if not is_text(key) or not is_count(count) then refuse(name) end
+    if not is_text(key) or not is_number(count) then refuse(name) end
   end
   return map
 end

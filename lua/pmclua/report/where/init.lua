@@ -1,0 +1,49 @@
+--- where: the code ledger as text, one renderer a format.
+
+local explain = require "pmclua.explain"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+-- Format to module, in the order of help texts.
+local FORMATS = { "table", "json", "csv", "markdown", "folded", "speedscope" }
+
+local RENDERERS = {
+  table = function(code, options)
+    local report = require("pmclua.report.where.tables").of(code, options)
+    return require("pmclua.report.table").render(code.result, terminal.resolve(options), { report = report })
+  end,
+  markdown = function(code, options)
+    local report = require("pmclua.report.where.tables").of(code, options)
+    return require("pmclua.report.markdown").render(code.result, nil, { report = report })
+  end,
+  json = function(code, options) return require("pmclua.report.where.data").json(code, options.by) end,
+  csv = function(code, options) return require("pmclua.report.where.data").csv(code, options.by) end,
+  folded = function(code) return require("pmclua.report.where.stacks").folded(code) end,
+  speedscope = function(code) return require("pmclua.report.where.stacks").speedscope(code) end,
+}
+
+--- Names of the formats.
+---@return string[]
+function M.formats() return { unpack(FORMATS) } end
+
+---@class pmclua.WhereOptions: pmclua.ReportOptions
+---@field format? string "table" by default
+---@field by? "function"|"line"
+---@field most? integer lines that a table shows, 20 by default
+
+--- The code ledger as text.
+---@param code pmclua.CodeResult
+---@param options? pmclua.WhereOptions
+---@return string ending in a newline
+function M.render(code, options)
+  options = options or {}
+  local format = options.format or "table"
+  if RENDERERS[format] then return RENDERERS[format](code, options) end
+  error(explain.problem { code = "EFORMAT", operation = "report",
+    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
+    hint = text.meant_or_all(format, FORMATS) }, 0)
+end
+
+return M

@@ -1,0 +1,100 @@
+--- notes.lua: what a code ledger concludes, how to read it, and what is missing from it.
+
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local function names_of(rows)
+  local list = {}
+  for i, row in ipairs(rows) do
+    list[i] = row.share and ("%s (%s)"):format(text.safe(row.label), text.percent(row.share))
+      or text.safe(row.label)
+    if i == 5 and #rows > 6 then
+      list[6] = ("%d more"):format(#rows - 5)
+      break
+    end
+  end
+  return text.list(list)
+end
+
+local CONCLUSIONS = {
+  named = function(found) return "the difference is in " .. names_of(found.names) end,
+  spread = function() return "the total differs and no line does: the difference is spread over many" end,
+  none = function() return "no line differs, nor does the total" end,
+  few = function(_, fewest) return ("nothing is named below %d pairs"):format(fewest) end,
+}
+
+--- Below the table: how to read it.
+---@param ledger pmclua.Ledger
+---@return string[]
+function M.of_table(ledger)
+  local list = {}
+  if ledger.few > 0 then list[1] = "others: fewer than 20 samples each in all repetitions together" end
+  if not ledger.n_b then return list end
+  if not ledger.exact then
+    list[#list + 1] = ("means add up, their intervals do not; verdicts hold together at %s for %s"):format(
+      text.percent(1 - ledger.level), text.plural(ledger.comparisons, "line"))
+  end
+  for _, row in ipairs(ledger.lines) do
+    if row.disagrees then
+      list[#list + 1] = "?: the signs of the pairs say otherwise: outliers, or skewed differences"
+      break
+    end
+  end
+  return list
+end
+
+local NOTABLE = 0.01            -- of the total
+
+local HINTS = {
+  kernel_unsampled = "the event counts it all the same; to sample it, "
+    .. "run as root or set kernel.perf_event_paranoid to 1",
+  lost = "shorter runs lose fewer, and root's rings are larger",
+  throttled = "Linux throttled sampling: see kernel.perf_event_max_sample_rate",
+  tasks_too_short = "each thread and process starts a period anew: many short ones leave few samples",
+}
+
+local function add_rest(list, ledger)
+  for _, row in ipairs(ledger.rest) do
+    local hint = HINTS[(tostring(row.key):gsub("^rest ", ""))]
+    local share = math.max(row.a / math.max(1, ledger.total.a), (row.b or 0) / math.max(1, ledger.total.b
+      or 0))
+    if hint and share > NOTABLE then
+      list[#list + 1] = ("%s: %s of the total; %s"):format(row.label, text.percent(share), hint)
+    end
+  end
+end
+
+local function add_nameless(list, ledger)
+  local nameless = 0
+  for _, row in ipairs(ledger.lines) do
+    local place = row.line.place or row.line.other
+    if place and (place.nameless or place.is_joined) then nameless = nameless + row.a end
+  end
+  local share = nameless / math.max(1, ledger.total.a)
+  if share > 0.2 then
+    list[#list + 1] = ("%s of the total is in code without names: install its debug symbols (Debian: "
+      .. "PACKAGE-dbgsym), or compile without stripping"):format(text.percent(share))
+  end
+end
+
+--- On the whole: the conclusion last.
+---@param code pmclua.CodeResult
+---@param ledger pmclua.Ledger
+---@param fewest integer pairs below which nothing is named
+---@return string[]
+function M.of_code(code, ledger, fewest)
+  local list = {}
+  add_nameless(list, ledger)
+  add_rest(list, ledger)
+  if code.missing > 0 then
+    list[#list + 1] = ("left out: %s without a partner in its block"):format(text.plural(code.missing,
+      "repetition"))
+  end
+  for _, remark in ipairs(code.result.remarks or {}) do list[#list + 1] = text.safe(remark) end
+  local say = CONCLUSIONS[ledger.conclusion.kind]
+  if say then list[#list + 1] = say(ledger.conclusion, fewest) end
+  return list
+end
+
+return M

@@ -1,0 +1,74 @@
+--- scale.lua: the numbers of one ledger in one unit, so that they can be added by eye.
+
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } }
+local COUNTS = { { 1e9, "G" }, { 1e6, "M" }, { 1e3, "K" } }
+local FULL = 1e7                -- counts below this are shown in full
+
+---@class pmclua.LedgerScale
+---@field unit string "ms", "M", ""
+local Scale = {}
+Scale.__index = Scale
+
+local function first_reached(scales, value, least)
+  for _, scale in ipairs(scales) do
+    if value >= scale[1] * least then return scale end
+  end
+  return scales[#scales]
+end
+
+local function is_whole(ledger)
+  for _, rows in ipairs { ledger.lines, ledger.rest } do
+    for _, row in ipairs(rows) do
+      if row.a % 1 ~= 0 or row.b and row.b % 1 ~= 0 then return false end
+    end
+  end
+  return true
+end
+
+-- Four digits of the total.
+local function decimals_of(value) return math.max(0, 3 - math.floor(math.log10(math.max(value, 1)))) end
+
+--- The scale of a ledger.
+---@param ledger pmclua.Ledger
+---@return pmclua.LedgerScale
+function M.of(ledger)
+  local total = math.max(ledger.total.a, ledger.total.b or 0)
+  local self = setmetatable({ size = 1, unit = ledger.unit }, Scale)
+  if ledger.unit == "ns" then
+    self.size, self.unit = unpack(first_reached(TIMES, total, 1))
+  elseif total >= FULL then
+    local scale = first_reached(COUNTS, total, 10)
+    self.size, self.unit = scale[1], ledger.unit == "" and scale[2] or scale[2] .. " " .. ledger.unit
+  end
+  self.decimals = self.size == 1 and (is_whole(ledger) and 0 or 1) or decimals_of(total / self.size)
+  return self
+end
+
+--- "4.70"
+---@param value number
+---@return string
+function Scale:value(value) return text.decimal(value / self.size, self.decimals) end
+
+--- "+4.70", "-0.30", "0"
+---@param value number
+---@return string
+function Scale:signed(value)
+  if value == 0 then return "0" end
+  local shown = self:value(value)
+  return value > 0 and shown:find "[1-9]" and "+" .. shown or shown
+end
+
+--- "4.21 … 5.19"; "=" for what is known without an interval, "–" where there is none.
+---@param row pmclua.LedgerRow
+---@return string
+function Scale:interval(row)
+  if row.exact or row.low and row.low == row.high then return "=" end
+  if not row.low then return "–" end
+  return self:value(row.low) .. " … " .. self:value(row.high)
+end
+
+return M

@@ -1,0 +1,149 @@
+--- tables.lua: the code ledger as a table of texts: functions or source lines, what is not attributed,
+--- the total.
+--
+-- Invariant: the rows of a table add up to its total; what is not shown is a row of its own.
+
+local ledgers = require "pmclua.ledger"
+local notes = require "pmclua.report.where.notes"
+local scales = require "pmclua.report.where.scale"
+local text = require "pmclua.base.text"
+local words = require "pmclua.report.words"
+
+local M = {}
+
+local MOST_ROWS = 20
+
+local WHAT = { ["function"] = "function", line = "line" }
+
+local VERDICTS = { ns = { fewer = "less" } }
+
+local function verdict_of(row, unit)
+  if not row.verdict then return "" end
+  local said = (VERDICTS[unit] or {})[row.verdict] or row.verdict
+  return row.disagrees and said .. " ?" or said
+end
+
+local TONES = { more = "bad", fewer = "good" }
+
+local function share_of(row) return row.share and text.percent(row.share) or "" end
+
+-- ---- rows
+-- ----------------------------------------------------------------------------------------------
+
+local function row_of_one(row, scale)
+  return { text.safe(row.label), scale:value(row.a), share_of(row), scale:value(row.median),
+    scale:interval(row) }
+end
+
+local function row_of_two(row, scale, unit)
+  local shown = { text.safe(row.label), scale:value(row.a), scale:value(row.b), scale:signed(row.difference),
+    scale:interval(row), share_of(row), verdict_of(row, unit), tones = {} }
+  if TONES[row.verdict] then shown.tones[7] = TONES[row.verdict] end
+  return shown
+end
+
+-- What the rows that are not shown add up to.
+local function hidden_row(rows)
+  local sum = { label = ("%d more"):format(#rows), a = 0, a_sum = 0 }
+  for _, row in ipairs(rows) do
+    sum.a = sum.a + row.a
+    if row.b then
+      sum.b, sum.difference = (sum.b or 0) + row.b, (sum.difference or 0) + row.difference
+    end
+    if row.share then sum.share = (sum.share or 0) + row.share end
+  end
+  return sum
+end
+
+-- Rows that are shown, and the others as one.
+local function shown_rows(ledger, most)
+  local shown, hidden = {}, {}
+  for i, row in ipairs(ledger.lines) do
+    local list = (i <= most or row.key == "others") and shown or hidden
+    list[#list + 1] = row
+  end
+  local is_last = #shown > 0 and shown[#shown].key == "others"
+  if #hidden > 0 then
+    table.insert(shown, #shown + (is_last and 0 or 1), #hidden == 1 and hidden[1] or hidden_row(hidden))
+  end
+  return shown
+end
+
+local function add_rows(list, rows, make)
+  for _, row in ipairs(rows) do
+    local shown = make(row)
+    if row.rest then
+      shown[1], shown.tone = "(" .. shown[1] .. ")", "dim"
+    end
+    list[#list + 1] = shown
+  end
+end
+
+local function rows_of(ledger, scale, most)
+  local list = {}
+  local function make(row)
+    return ledger.n_b and row_of_two(row, scale, ledger.unit) or row_of_one(row, scale)
+  end
+  local function of_sum(row)
+    if row.median or row.b then return make(row) end
+    return { row.label, scale:value(row.a), share_of(row), "", "" }
+  end
+  add_rows(list, shown_rows(ledger, most), of_sum)
+  add_rows(list, ledger.rest, make)
+  add_rows(list, { ledger.total }, make)
+  return list
+end
+
+-- ---- headings
+-- ------------------------------------------------------------------------------------------
+
+local function with_unit(name, scale) return scale.unit ~= "" and ("%s, %s"):format(name, scale.unit)
+  or name end
+
+local function columns_of_one(by, scale)
+  return { { name = WHAT[by] }, { name = with_unit("mean", scale), align = "right" },
+    { name = "share", align = "right" }, { name = "median", align = "right", drop = 2 },
+    { name = "95 % interval", drop = 1 } }
+end
+
+local function columns_of_two(by, scale)
+  return { { name = WHAT[by] }, { name = with_unit("A", scale), align = "right" }, { name = "B",
+    align = "right" },
+    { name = "B - A", align = "right" }, { name = "interval", drop = 3 }, { name = "share", align = "right" },
+    { name = "verdict" } }
+end
+
+local function period_words(code)
+  local profile = code.a[1]
+  if profile.source == "valgrind" then return "counted by Valgrind" end
+  if profile.period == 1 then return profile.exact and "each recorded" or "each event sampled" end
+  return "a sample each " .. text.value(profile.period, profile.unit)
+end
+
+local function title_of(code, ledger)
+  local a, b = code.baseline, code.cell
+  local one = text.safe(code.event)
+  if not a then
+    return { text.safe(b.workload), one, text.plural(ledger.n, "repetition"), period_words(code) }
+  end
+  local how = ledger.paired and text.plural(ledger.n, "pair")
+    or ("%d and %d repetitions, not paired"):format(ledger.n, ledger.n_b)
+  return { ("A %s (baseline), B %s"):format(words.side(a, b), words.side(b, a)), one, how,
+    period_words(code) }
+end
+
+--- What is shown of a code ledger.
+---@param code pmclua.CodeResult
+---@param options { by?: "function"|"line", most?: integer }
+---@return pmclua.Report
+function M.of(code, options)
+  local by = options.by or "function"
+  local ledger = code:ledger(by)
+  local scale = scales.of(ledger)
+  local columns = ledger.n_b and columns_of_two(by, scale) or columns_of_one(by, scale)
+  local shown = { title = title_of(code, ledger), columns = columns,
+    rows = rows_of(ledger, scale, options.most or MOST_ROWS), notes = notes.of_table(ledger) }
+  return { tables = { shown }, notes = notes.of_code(code, ledger, ledgers.FEWEST_PAIRS) }
+end
+
+return M

@@ -1,0 +1,167 @@
+-- How code ledgers are shown: as tables, for programs, for flame graph tools; and end to end.
+
+local dkjson = require "dkjson"
+local pmc = require "pmclua"
+local profiles = require "tests.support.profiles"
+local support = require "tests.support"
+local where = require "tests.support.where"
+
+-- 12 pairs: parse costs 10 more in B, copy is in a library, and 3 were lost.
+local function code()
+  local a, b = {}, {}
+  for i = 1, 12 do
+    for side, list in ipairs { a, b } do
+      local parse = 100 + i % 3 + (side == 2 and 10 or 0)
+      list[i] = profiles.profile({ profiles.line("parse", parse, { lines = { [3] = parse - 40, [5] = 40 } }),
+        profiles.line("copy", 50, { file = "/lib/libc.so.6", source = "copy.c" }) },
+        { rest = { lost = 3 }, exact = false })
+    end
+  end
+  return profiles.code(a, b)
+end
+
+local function text(options) return code():report(support.merged({ width = 80, utf8 = true }, options)) end
+
+describe("a table of where the counts are", function()
+  it("has functions with both sides, what is not attributed, and the total", function()
+    assert.equal([[
+A old (baseline), B new · page-faults · 12 pairs · each event sampled
+function            A    B  B - A  interval  share  verdict
+parse             101  111    +10  =         100 %  more
+copy [libc.so.6]   50   50      0  =           0 %  undecided
+(lost samples)      3    3      0  =           0 %
+total             154  164    +10  =         100 %
+means add up, their intervals do not; verdicts hold together at 1 % for 2
+  lines
+
+lost samples: 1.9 % of the total; shorter runs lose fewer, and root's rings
+  are larger
+the difference is in parse (100 %)
+]], text {})
+  end)
+
+  it("has source lines, and shows what it leaves out as one row", function()
+    local shown = text { by = "line", most = 1 }
+    assert.matches("\nparse%.c:3 parse +61 +71 +%+10 ", shown)
+    assert.matches("\n2 more +90 +90 +0 ", shown)
+    assert.matches("\ntotal +154 +164 ", shown)
+  end)
+
+  it("has one side's shares", function()
+    local alone = code().result:where { workload = "new" }:where()
+    local shown = alone:report { width = 80, utf8 = true }
+    assert.matches("new · page%-faults · 12 repetitions", shown)
+    assert.matches("\nparse +111 +68 %% +111 +110 … 112\n", shown)
+    assert.not_matches("verdict", shown)
+  end)
+
+  it("is no wider than the terminal, nor has anything but ASCII where that is all it can show", function()
+    for _, width in ipairs { 50, 60, 80 } do
+      assert.is_true(support.widest(text { width = width }) <= width)
+    end
+    assert.not_matches("[\128-\255]", text { utf8 = false })
+  end)
+
+  it("is Markdown too", function()
+    assert.matches("| parse | 101 | 111 | +10 | = | 100 % | more |", text { format = "markdown" }, 1, true)
+  end)
+end)
+
+describe("for programs, a code ledger", function()
+  it("is JSON whose lines and rest add up to the total, in every repetition", function()
+    for _, by in ipairs { "function", "line" } do
+      local found = dkjson.decode(text { format = "json", by = by })
+      for _, side in ipairs { "a_values", "b_values" } do
+        for i = 1, 12 do
+          local sum = 0
+          for _, rows in ipairs { found.lines, found.rest } do
+            for _, row in ipairs(rows) do sum = sum + row[side][i] end
+          end
+          assert.equal(found.total[side][i], sum)
+        end
+      end
+      assert.same({ "named", 12, "lost" }, { found.conclusion, found.a.repetitions, found.rest[1].reason })
+    end
+  end)
+
+  it("is CSV with a value of each line, side and repetition", function()
+    local sums, n = {}, 0
+    for line in text({ format = "csv" }):gmatch "[^\n]+" do
+      local kind, side, value = line:match "^(%a+),.*,([AB]),[^,]+,%d+,(%d+),"
+      if kind then
+        n = n + 1
+        sums[side .. kind] = (sums[side .. kind] or 0) + tonumber(value)
+      end
+    end
+    assert.equal(4 * 2 * 12, n)
+    assert.same({ sums.Atotal, sums.Btotal }, { sums.Acode + sums.Arest, sums.Bcode + sums.Brest })
+  end)
+
+  it("is folded stacks whose counts are those of all repetitions", function()
+    local lines = {}
+    for line in text({ format = "folded" }):gmatch "[^\n]+" do lines[#lines + 1] = line end
+    assert.same({ "[lost samples] 36 36", "libc.so.6;copy 600 600", "parse;parse 1212 1332" }, lines)
+  end)
+
+  it("is folded call chains where they were recorded, and says how much has none", function()
+    local own = { chains = { ["main;parse"] = 60, ["main;copy"] = 30 } }
+    local chained = profiles.profile({ profiles.line("parse", 70), profiles.line("copy", 30) }, own)
+    local shown = profiles.code({ chained }, { chained }):report { format = "folded" }
+    assert.equal("[caller unknown] 10 10\nmain;copy 30 30\nmain;parse 60 60\n", shown)
+  end)
+
+  it("is speedscope's JSON: a profile of each side, whose weights are its total", function()
+    local found = dkjson.decode(text { format = "speedscope" })
+    assert.equal("https://www.speedscope.app/file-format-schema.json", found["$schema"])
+    for i, total in ipairs { 36 + 600 + 1212, 36 + 600 + 1332 } do
+      local profile, sum = found.profiles[i], 0
+      for _, weight in ipairs(profile.weights) do sum = sum + weight end
+      assert.same({ total, total, #profile.weights }, { sum, profile.endValue, #profile.samples })
+      for _, sample in ipairs(profile.samples) do
+        for _, frame in ipairs(sample) do assert.is_string(found.shared.frames[frame + 1].name) end
+      end
+    end
+  end)
+
+  it("has no format that is not there", function()
+    local said = support.message_of(text, { format = "foled" })
+    assert.matches("there is no format 'foled'; did you mean 'folded'", said)
+  end)
+end)
+
+describe("pmclua where", function()
+  local function program() return where.program("faults.c", "-g", "-ldl", "-lpthread") end
+
+  it("says which function makes B fault more than A, exactly", function()
+    local found = pmc.where(program(), program() .. " thread", { event = "page-faults", repetitions = 2 })
+    local rows = {}
+    for _, row in ipairs(found:ledger().lines) do rows[row.label] = row end
+    assert.same({ 1000, 1000, 0 }, { rows.f.a, rows.f.b, rows.f.difference })
+    assert.same({ 0, 300, "more", true }, { rows.g.a, rows.g.b, rows.g.verdict, rows.g.exact })
+  end)
+
+  it("stores its profiles, and shows them again from the file", function()
+    local path = support.folder() .. "/where.jsonl"
+    local run = support.pmclua { "where", "-e", "page-faults", "-r", "2", "--store", path, program(),
+      program() .. " thread" }
+    assert.equal(0, run.status)
+    assert.matches("\ng +0 +300 +%+300 += ", run.out:gsub("%.0", ""))
+    local again = support.pmclua { "where", path }
+    assert.equal(run.out, again.out)
+    local lines = support.pmclua { "where", "--lines", "--top", "1", path }
+    assert.matches("\nfaults%.c:%d+ g ", lines.out)
+  end)
+
+  it("leaves a command's output alone and reports beside it", function()
+    local run = support.pmclua { "where", "-e", "page-faults", "--", "echo", "-n", "hello" }
+    assert.equal(0, run.status)
+    assert.matches("^hello", run.out)
+    assert.matches("\ntotal +%d+ +100 %%", run.err)
+  end)
+
+  it("says how commands are quoted", function()
+    local run = support.pmclua { "where", "ls", "x", "y" }
+    assert.equal(125, run.status)
+    assert.matches("quote a command with its arguments", run.err)
+  end)
+end)
