@@ -567,7 +567,9 @@ uint64_t pmclua_bucket_low(uint64_t bucket);
 
 /* ---- profiles: where an event was counted, by samples ------------------------------------------- */
 
-enum { PMCLUA_ALONE = 32 };         /* beside the options of groups: threads and children to come are left out */
+/* Beside the options of groups: threads and children to come are left out; what is sampled runs already, so what it
+ * has mapped is taken from /proc. */
+enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64 };
 
 /* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
  * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
@@ -578,7 +580,7 @@ struct pmclua_sampling {
     const int32_t *cpus, *tasks;    /* needed while it is opened, only */
     int32_t cpu_count, task_count;
     int32_t pid;                    /* where there are no tasks */
-    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE */
+    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING */
 };
 
 struct pmclua_sampler;
@@ -587,6 +589,8 @@ struct pmclua_sampler;
  * filled. */
 int pmclua_sampler_open(struct pmclua_sampler **sampler, const struct pmclua_sampling *asked,
                         struct pmclua_failure *failure);
+int pmclua_sampler_start(struct pmclua_sampler *sampler);
+int pmclua_sampler_stop(struct pmclua_sampler *sampler);
 /* Reads what is left, and the counts. Once. */
 int pmclua_sampler_end(struct pmclua_sampler *sampler);
 /* What came of it, as a block, after the end: freed by the caller with pmclua_sampler_free_block. */

@@ -180,11 +180,20 @@ static void drop_ended(struct pollfd *ready, uint32_t count)
             ready[i].fd = -1;
 }
 
+/* 1 when the owner has something to say: at first that it may begin, then that it is over. */
+static int hears(const struct pmclua_sampler *sampler)
+{
+    uint64_t word;
+    return read(sampler->word, &word, sizeof word) == (ssize_t)sizeof word;
+}
+
 static void *read_rings(void *argument)
 {
     struct pmclua_sampler *sampler = argument;
     uint32_t count = 2 * sampler->rings;
-    while (sampler->errnum == 0) {
+    while (!hears(sampler))
+        ;
+    while (sampler->errnum == 0 && !sampler->is_over) {
         poll(sampler->ready, (nfds_t)count + 1, -1);
         if (sampler->ready[count].revents)
             return NULL;
@@ -195,16 +204,13 @@ static void *read_rings(void *argument)
     return NULL;
 }
 
+/* Before the events are opened: one that is started by a thread that is sampled would be sampled itself. */
 static int start_thread(struct pmclua_sampler *sampler)
 {
     sigset_t all, before;
     sampler->ready = calloc(2 * (size_t)sampler->rings + 1, sizeof *sampler->ready);
     if (!sampler->ready)
         return -ENOMEM;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < sampler->events && count < 2 * sampler->rings; i++)
-        sampler->ready[count++] = (struct pollfd){ sampler->event[i].fd, POLLIN, 0 };
-    sampler->ready[count] = (struct pollfd){ sampler->stop, POLLIN, 0 };
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int result = -pthread_create(&sampler->thread, NULL, read_rings, sampler);
@@ -213,13 +219,31 @@ static int start_thread(struct pmclua_sampler *sampler)
     return result;
 }
 
-static void end_thread(struct pmclua_sampler *sampler)
+static void tell_thread(const struct pmclua_sampler *sampler)
 {
     uint64_t one = 1;
+    while (write(sampler->word, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+/* The first events are those that own rings. */
+static void begin_reading(struct pmclua_sampler *sampler)
+{
+    uint32_t count = 2 * sampler->rings;
+    for (uint32_t i = 0; i < count; i++)
+        sampler->ready[i] = (struct pollfd){ sampler->event[i].fd, POLLIN, 0 };
+    sampler->ready[count] = (struct pollfd){ sampler->word, POLLIN, 0 };
+    sampler->is_reading = 1;
+    tell_thread(sampler);
+}
+
+static void end_thread(struct pmclua_sampler *sampler)
+{
     if (!sampler->has_thread)
         return;
-    while (write(sampler->stop, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    if (!sampler->is_reading)
+        sampler->is_over = 1;          /* the word that it waits for is then the last */
+    tell_thread(sampler);
     pthread_join(sampler->thread, NULL);
     sampler->has_thread = 0;
 }
@@ -244,16 +268,20 @@ int pmclua_sampler_open(struct pmclua_sampler **out, const struct pmclua_samplin
     if (!sampler)
         return -ENOMEM;
     sampler->asked = *asked;
-    sampler->stop = eventfd(0, EFD_CLOEXEC);
-    int result = sampler->stop < 0 ? -errno : maps_new(&sampler->maps);
+    sampler->word = eventfd(0, EFD_CLOEXEC);
+    int result = sampler->word < 0 ? -errno : maps_new(&sampler->maps);
     if (result == 0)
         result = hits_new(&sampler->hits);
     if (result == 0)
         result = find_cpus(sampler, asked->cpus, asked->cpu_count);
     if (result == 0)
-        result = open_all(sampler, asked->tasks, asked->task_count, failure);
-    if (result == 0)
         result = start_thread(sampler);
+    if (result == 0)
+        result = open_all(sampler, asked->tasks, asked->task_count, failure);
+    if (result == 0 && (asked->options & PMCLUA_RUNNING))
+        result = sampler_take_running(sampler);
+    if (result == 0)
+        begin_reading(sampler);
     if (result < 0) {
         failure->errnum = -result;
         pmclua_sampler_close(sampler);
@@ -262,6 +290,21 @@ int pmclua_sampler_open(struct pmclua_sampler **out, const struct pmclua_samplin
     *out = sampler;
     return 0;
 }
+
+static int switch_all(const struct pmclua_sampler *sampler, const char *name)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < sampler->events; i++)
+        if (sampler->event[i].is_sampling) {
+            int one = pmclua_ioctl(sampler->event[i].fd, name, 0, NULL);
+            result = one < 0 ? one : result;
+        }
+    return result;
+}
+
+int pmclua_sampler_start(struct pmclua_sampler *sampler) { return switch_all(sampler, "ENABLE"); }
+
+int pmclua_sampler_stop(struct pmclua_sampler *sampler) { return switch_all(sampler, "DISABLE"); }
 
 /* Value, enabled, running and lost of one event. Its children's are in it. When Linux switches from a process to its
  * child it exchanges the counts of their events (inherit_stat), in the order of two lists that are not in the same
@@ -321,8 +364,8 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler)
     }
     for (uint32_t i = 0; i < sampler->events; i++)
         pmclua_close(sampler->event[i].fd);
-    if (sampler->stop >= 0)
-        close(sampler->stop);
+    if (sampler->word >= 0)
+        close(sampler->word);
     for (size_t i = 0; i < sampler->news_count; i++)
         free((void *)sampler->news[i].record);
     maps_free(&sampler->maps);

@@ -35,7 +35,8 @@ struct pmclua_sampler {
     struct event_fd *event;
     uint32_t events, event_room;
     pthread_t thread;
-    int stop, has_thread, errnum;  /* stop: an eventfd; errnum: what ended the reading early */
+    int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
+    int has_thread, is_reading, is_over;
     struct pollfd *ready;
 
     struct maps maps;
@@ -47,4 +48,10 @@ struct pmclua_sampler {
 
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
+/* Takes in a file that a process has mapped, as /proc/PID/maps has it: from, to, and the offset of `from`. */
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *from_to_offset, uint64_t inode,
+                const char *path);
+/* Takes in what the processes that are sampled have mapped by now. */
+int sampler_take_running(struct pmclua_sampler *sampler);
+
 #endif

@@ -68,6 +68,12 @@ static int add_mapping(struct pmclua_sampler *sampler, uint32_t pid, uint64_t st
     return maps_add(space, start, bytes, offset, time_ns, (uint32_t)number);
 }
 
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *place, uint64_t inode, const char *path)
+{
+    struct hit_file file = { .path = (char *)path, .inode = inode };
+    return add_mapping(sampler, pid, place[0], place[1] - place[0], place[2], 0, &file);
+}
+
 static int take_map(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
 {
     const struct map_record *map = (const void *)(header + 1);

@@ -22,11 +22,12 @@
 #include "descriptors.h"
 #include "kernel.h"
 #include "memory.h"
+#include "sampled.h"
 #include "simulated.h"
 
 /* ---- the measured call ---- */
 
-struct measured_call { struct kernel *kernel; const struct run *run; };
+struct measured_call { struct kernel *kernel; const struct run *run; struct pmclua_sampler *sampler; };
 
 static int pin_seat(const struct run *run, cpu_set_t *before)
 {
@@ -80,9 +81,14 @@ static void measure_step(struct team_thread *thread, void *argument)
     /* Once for nothing: the way to the counters is then as warm before the call as after it. */
     counters_read(counters, counters->before);
     account_stamp(call->run->take, &thread->account_before);
+    int samples = call->sampler && thread->team->count == 1;
+    if (samples)
+        pmclua_sampler_start(call->sampler);
     thread->start_ns = pmclua_now_ns();
     int result = call_measured(thread, call, state);
     thread->end_ns = pmclua_now_ns();
+    if (samples)
+        pmclua_sampler_stop(call->sampler);
     account_stamp(call->run->take, &thread->account_after);
     guard_look(&thread->guard, &counters->starts);
     kernel_end_if_forked();
@@ -96,7 +102,12 @@ static void measure(struct kernel *kernel, struct measured_call *call)
 {
     if (call->run->simulated)
         simulated_begin();
+    /* Of several threads also what each does before it begins. */
+    if (call->sampler && kernel->team->count > 1)
+        pmclua_sampler_start(call->sampler);
     team_do(kernel->team, measure_step, call);
+    if (call->sampler)
+        pmclua_sampler_stop(call->sampler);
     if (call->run->simulated)
         simulated_end(call->run);
 }
@@ -185,10 +196,36 @@ static int send_last(const struct kernel *kernel, int fd, struct answer *answer)
     return answer_send(fd, answer);
 }
 
+/* What a set counts while a kernel runs; one that is sampled counts nothing, and a sampler does. */
+static const struct event_set *counted(const struct event_set *set)
+{
+    return set && set->period ? NULL : set;
+}
+
+/* Opens a sampler where the set is to be sampled; -errno, and the answer says why. */
+static int begin_sampling(const struct event_set *set, struct measured_call *call, struct answer *answer)
+{
+    call->sampler = NULL;
+    if (!set || !set->period)
+        return 0;
+    int result = sampled_open(&call->sampler, set, 0, 0, &answer->result.failure);
+    if (result < 0)
+        answer->result.outcome = PMCLUA_NOT_COUNTED;
+    return result;
+}
+
+static void end_sampling(const struct measured_call *call, struct answer *answer)
+{
+    if (!call->sampler)
+        return;
+    sampled_take(call->sampler, answer);
+    pmclua_sampler_close(call->sampler);
+}
+
 static int repeat(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd,
                   struct answer *answer)
 {
-    struct measured_call call = { kernel, run };
+    struct measured_call call = { kernel, run, NULL };
     int result = 0;
     int goes_on = 1;
     uint64_t switched = 0;
@@ -200,27 +237,30 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
         answer->result = (struct pmclua_result){ .sequence = run->id, .iterations = run->iterations,
                                                  .threads = (uint32_t)kernel->team->count,
                                                  .method = (uint32_t)counters_method(&kernel->team->thread[0].counters) };
+        if (begin_sampling(set, &call, answer) < 0)
+            return send_last(kernel, fd, answer);
         crash_answers(run->id);
         getrusage(RUSAGE_SELF, &before);
         measure(kernel, &call);
         getrusage(RUSAGE_SELF, &after);
         crash_answers(0);
+        end_sampling(&call, answer);
         take_times(&answer->result, kernel->team);
         take_accounts(&answer->result, kernel->team);
         answer_usage(answer, &before, &after);
         uint64_t switches = guard_switches(&switched, &after);
         if (switches > 0)
             team_end_guards(kernel->team);
-        int counted = take_counts(answer, kernel->team, set, switches);
+        int is_counted = take_counts(answer, kernel->team, counted(set), switches);
         int misses = misses_threads(kernel, run);
         if (misses) {
             refuse_missed(answer);
             return send_last(kernel, fd, answer);
         }
-        if (counted < 0)
-            answer_not_counted(answer, -counted);
-        goes_on = counted != -EUCLEAN && !(counted < 0 && run->stop_at_failure) && !channel_has_message();
-        if (counted == -EUCLEAN)
+        if (is_counted < 0)
+            answer_not_counted(answer, -is_counted);
+        goes_on = is_counted != -EUCLEAN && !(is_counted < 0 && run->stop_at_failure) && !channel_has_message();
+        if (is_counted == -EUCLEAN)
             abandon(answer);
         int is_last = !goes_on || i + 1 == run->repetitions;
         result = is_last ? send_last(kernel, fd, answer) : answer_send(fd, answer);
@@ -233,12 +273,13 @@ static int prepare(struct kernel *kernel, const struct event_set *set, const str
 {
     uint32_t options = run->inherit ? 0 : PMCLUA_READ_USER;
     int result = kernel_load(kernel);
-    if (result == 0 && kernel->has_pool && !team_is_counting(kernel->team, set, options)) {
+    /* A sampler is opened on threads that are there already, too. */
+    if (result == 0 && kernel->has_pool && counted(set) == set && !team_is_counting(kernel->team, set, options)) {
         refuse_missed(answer);
         return -EAGAIN;
     }
     /* Counters before setup: threads that setup starts inherit them. */
-    const struct team_thread *failed = result == 0 ? team_open_counters(kernel->team, set, options) : NULL;
+    const struct team_thread *failed = result == 0 ? team_open_counters(kernel->team, counted(set), options) : NULL;
     if (failed) {
         answer->result.outcome = PMCLUA_NOT_COUNTED;
         answer->result.failure = failed->failure;

@@ -2,6 +2,8 @@
  * sampled.c: event sets whose one event is sampled.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -37,6 +39,25 @@ static int refuse(struct pmclua_failure *failure, int result)
     return result;
 }
 
+/* All threads of this process; freed by the caller; NULL: no memory. */
+static int32_t *own_tasks(int32_t *count)
+{
+    int32_t *tasks = NULL;
+    DIR *folder = opendir("/proc/self/task");
+    *count = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        int32_t *more = isdigit((unsigned char)entry->d_name[0])
+                            ? realloc(tasks, (size_t)(*count + 1) * sizeof *tasks) : NULL;
+        if (!more)
+            continue;
+        tasks = more;
+        tasks[(*count)++] = atoi(entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
+    return tasks;
+}
+
 int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, int pid, uint32_t options,
                  struct pmclua_failure *failure)
 {
@@ -57,12 +78,21 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
         .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
         .options = options | (inherit ? 0 : PMCLUA_ALONE),
     };
-    return pmclua_sampler_open(sampler, &asked, failure);
+    if (pid != 0)
+        return pmclua_sampler_open(sampler, &asked, failure);
+    int32_t *tasks = own_tasks(&asked.task_count);
+    asked.tasks = tasks;
+    asked.options |= PMCLUA_RUNNING;
+    int result = tasks ? pmclua_sampler_open(sampler, &asked, failure) : refuse(failure, -ENOMEM);
+    free(tasks);
+    return result;
 }
 
 void sampled_take(struct pmclua_sampler *sampler, struct answer *answer)
 {
     int result = pmclua_sampler_end(sampler);
+    pmclua_sampler_free_block(answer->profile);
+    answer->profile = NULL;
     if (result == 0)
         result = pmclua_sampler_block(sampler, &answer->profile, &answer->result.profile_u64s);
     if (result < 0)

@@ -94,7 +94,7 @@ describe("the key sample", function()
     assert.matches("user_time is read once, at the end: it cannot be sampled",
       message { sample = "user_time" })
     assert.matches("sample: .*page%-fault", message { sample = "page-fautls" })
-    assert.matches("sample is for commands",
+    assert.matches("sample is for commands and kernels",
       message { sample = "page-faults", workloads = { function() end } })
     assert.matches("sample and delay cannot be combined", message { sample = "page-faults", delay = "1ms" })
   end)

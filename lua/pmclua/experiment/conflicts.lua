@@ -48,8 +48,8 @@ end
 local function check_sample(declaration, wrong)
   if not declaration.sample then return end
   for _, workload in ipairs(declaration.workloads) do
-    if workload.kind ~= "command" then
-      wrong("sample is for commands; %s is a %s", workload.name, workload.kind)
+    if workload.in_process then
+      wrong("sample is for commands and kernels; %s runs in pmclua itself", workload.name)
     end
   end
   for _, key in ipairs { "target", "regions", "delay" } do

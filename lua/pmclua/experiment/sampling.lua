@@ -46,23 +46,26 @@ function M.new(declaration, plan, session)
   for _, pass in ipairs(plan.passes) do has_any = has_any or pass.sampled ~= nil end
   if not has_any then return nil end
   return setmetatable({ events = declaration.events, passes = plan.passes, session = session, counted = {},
+    iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes,
     periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
     attribution = require("pmclua.profile.attribute").new() }, Sampling)
 end
 
-local function note(self, cell, index, count, cpu_ns)
+-- What one iteration counted, and how long it took.
+local function note(self, cell, index, count, of)
+  local iterations = tonumber(of.iterations or 1)
   self.counted[cell] = self.counted[cell] or {}
-  self.counted[cell][index] = { count = tonumber(count), cpu_seconds = cpu_ns / 1e9 }
+  self.counted[cell][index] = { count = tonumber(count) / iterations,
+    wall_ns = tonumber(of.wall_ns) / iterations,
+    cpu_ns = tonumber((of.user_ns or 0) + (of.system_ns or 0)) / iterations }
 end
-
-local function cpu_ns(of) return tonumber((of.user_ns or 0) + (of.system_ns or 0)) end
 
 -- What a repetition counted: the next sampled ones take their period from it.
 local function note_counts(self, record)
   for _, pass in ipairs(self.passes) do
     local count = pass.sampled and record.counts[pass.sampled]
-    if count then note(self, record.cell, pass.sampled, count, cpu_ns(record)) end
+    if count then note(self, record.cell, pass.sampled, count, record) end
   end
 end
 
@@ -73,19 +76,27 @@ local function set_of(self, pass, events_between)
   return self.session:events(pass.sampled_groups, { period = events_between, ring_bytes = self.ring_bytes })
 end
 
--- The event set of a repetition; `run(set)` runs its workload once.
-local function events_of(self, step, run)
-  local pass, cell = self.passes[step.pass], step.cell.index
-  local index = pass.sampled
+-- What the event counts in one iteration; `run(set)` runs the workload once, where that is not known yet.
+local function known_count(self, step, run)
+  local index, cell = self.passes[step.pass].sampled, step.cell.index
   local known = self.counted[cell] and self.counted[cell][index]
-  if not known then
-    local result = run(set_of(self, pass, NEVER))
-    local total = result.profile and result.profile.total or 0
-    known = { count = tonumber(total), cpu_seconds = cpu_ns(result) / 1e9 }
-    if result.profile then note(self, cell, index, total, cpu_ns(result)) end
-  end
-  local mean = period.mean(self.events[index], known.count, known.cpu_seconds)
-  return set_of(self, pass, period.draw(mean, self.periods))
+  if known then return known end
+  local result = run(set_of(self, self.passes[step.pass], NEVER))
+  if not result.profile or result.outcome ~= "done" then return nil, result end
+  note(self, cell, index, result.profile.total, result)
+  return self.counted[cell][index]
+end
+
+-- A kernel's repetition is made this long, unless the script says how many iterations it has: one as long as for
+-- counting would have a single sample.
+local KERNEL_NS = 2e8
+
+local function longer(self, step, iterations, known)
+  if step.cell.workload.per ~= "iteration" or self.iterations ~= nil then return iterations end
+  local cell = step.cell.index
+  self.longer[cell] = self.longer[cell]
+    or math.max(iterations, math.ceil(KERNEL_NS / math.max(1, known.wall_ns)))
+  return self.longer[cell]
 end
 
 --- Runs a step's workload, sampled.
@@ -97,7 +108,13 @@ function Sampling:run(step, job)
     job.events = events
     return self.session:run(job)
   end
-  return run_once(events_of(self, step, run_once))
+  local known, failed = known_count(self, step, run_once)
+  if not known then return failed end
+  job.iterations = longer(self, step, job.iterations, known)
+  local pass = self.passes[step.pass]
+  local mean = period.mean(self.events[pass.sampled], known.count * job.iterations,
+    known.cpu_ns * job.iterations / 1e9)
+  return run_once(set_of(self, pass, period.draw(mean, self.periods)))
 end
 
 local function remark(self, form, ...)
@@ -118,12 +135,6 @@ local function remark_on(self, found, event)
   end
 end
 
--- The file of the program that is executed, as Linux names it where it is mapped.
-local function program_of(cell)
-  local path = cell.workload.program and cell.workload:program(cell.levels)
-  return path and require("pmclua.core").real_path(path)
-end
-
 -- The profile of a result; nil where it was not counted.
 local function profile_of(self, step, result)
   local found = result.profile
@@ -131,12 +142,16 @@ local function profile_of(self, step, result)
   local event = self.events[self.passes[step.pass].sampled]
   remark_on(self, found, event)
   if result.outcome == "done" then
-    note(self, step.cell.index, self.passes[step.pass].sampled, found.total, cpu_ns(result))
+    note(self, step.cell.index, self.passes[step.pass].sampled, found.total, result)
   end
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution)
-  profile.program = program_of(step.cell)
+  local workload = step.cell.workload
+  if workload.per == "iteration" then
+    profile.iterations = tonumber(result.iterations)
+    profile.program = workload:object(self.session, step.cell.levels)
+  end
   for _, said in ipairs(self.attribution.remarks) do remark(self, "%s", said) end
   return profile
 end

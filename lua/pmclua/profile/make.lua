@@ -32,6 +32,7 @@ local M = {}
 ---@field lines pmclua.ProfileLine[] those that took most first
 ---@field rest table<string, number> in the event's unit
 ---@field program? string path of the program that was executed
+---@field iterations? integer of a kernel, which its counts are of
 ---@field exact? true every single event was recorded
 ---@field source "samples"|"valgrind"
 

@@ -1,0 +1,106 @@
+/*
+ * running.c: what processes that run already have mapped, by /proc.
+ *
+ * It is read after the events are open, whose news come later in time: a mapping that is in both is the same one.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler.h"
+
+/* One line of /proc/PID/maps: of code alone. */
+static int take_line(struct pmclua_sampler *sampler, uint32_t pid, char *line)
+{
+    unsigned long long from, to, offset, inode;
+    char rights[8];
+    int path = 0;
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%llx-%llx %7s %llx %*s %llu %n", &from, &to, rights, &offset, &inode, &path) < 5
+        || path == 0 || rights[2] != 'x' || strcmp(line + path, "[vsyscall]") == 0)
+        return 0;
+    return sampler_map(sampler, pid, (uint64_t[]){ from, to, offset }, inode, line + path);
+}
+
+/* How many threads it has: it has ended when they have. */
+static uint32_t threads_of(uint32_t pid)
+{
+    char path[64];
+    uint32_t count = 0;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        count += isdigit((unsigned char)entry->d_name[0]) != 0;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* A process that has ended, or may not be looked into, has none. */
+static int take_process(struct pmclua_sampler *sampler, uint32_t pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    int result = 0;
+    snprintf(path, sizeof path, "/proc/%u/maps", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    struct space *space = maps_space(&sampler->maps, pid);
+    if (!space)
+        result = -ENOMEM;
+    else
+        space->threads = threads_of(pid);
+    while (result == 0 && getline(&line, &room, file) > 0)
+        result = take_line(sampler, pid, line);
+    free(line);
+    fclose(file);
+    return result;
+}
+
+static int take_all(struct pmclua_sampler *sampler)
+{
+    DIR *folder = opendir("/proc");
+    int result = folder ? 0 : -errno;
+    for (struct dirent *entry; result == 0 && folder && (entry = readdir(folder));)
+        if (isdigit((unsigned char)entry->d_name[0]))
+            result = take_process(sampler, (uint32_t)strtoul(entry->d_name, NULL, 10));
+    if (folder)
+        closedir(folder);
+    return result;
+}
+
+/* The process that a task is a thread of; 0: it has ended. */
+static uint32_t process_of(int32_t task)
+{
+    char path[64], line[256];
+    uint32_t pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", task);
+    FILE *file = fopen(path, "re");
+    while (file && pid == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "Tgid: %u", &pid) != 1)
+            pid = 0;
+    if (file)
+        fclose(file);
+    return pid;
+}
+
+int sampler_take_running(struct pmclua_sampler *sampler)
+{
+    const struct pmclua_sampling *asked = &sampler->asked;
+    int result = 0;
+    if (asked->task_count == 0)
+        return take_all(sampler);
+    uint32_t last = 0;
+    for (int32_t i = 0; result == 0 && i < asked->task_count; i++) {
+        uint32_t pid = process_of(asked->tasks[i]);
+        if (pid != 0 && pid != last)       /* threads of a process follow each other */
+            result = take_process(sampler, pid);
+        last = pid;
+    }
+    return result;
+}
