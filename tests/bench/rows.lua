@@ -209,6 +209,44 @@ local function prepare_probes()
   return not ok and "no uprobes here: " .. tostring(why):gsub("\n", " ") or nil
 end
 
+-- ---- under Valgrind ----
+
+local TURNS = 1000                     -- of reference/callgrind.c
+local PASS = { simulated = { cache = false, branch = false }, events = {} }
+
+local function calls_simulated(short) return short and 20 or 200 end
+
+-- Median ns of a repetition of a kernel that callgrind counts.
+local function simulated_repetition(short)
+  local kernel = require("pmclua").kernel { source = "reference/callgrind.c", symbol = "turns" }
+  local surroundings = require("pmclua.simulate.surroundings").check(nil, error)
+  local context = { session = programs.session, declaration = { warmup = 2 }, surroundings = surroundings }
+  local counter = require("pmclua.simulate.kernel").new(context, { workload = kernel, levels = {} })
+  local list = {}
+  counter:run(PASS, TURNS)
+  for i = 1, calls_simulated(short) do
+    local before = core.now_ns()
+    assert(counter:run(PASS, TURNS).instructions > TURNS)
+    list[i] = core.now_ns() - before
+  end
+  counter:close()
+  return stats.median(list)
+end
+
+local MILLISECOND = 1e6
+
+local function simulated_by_hand(short)
+  local under = { require("pmclua.simulate.valgrind").need(), "-q", "--tool=callgrind", "--vgdb=no",
+    "--collect-atstart=no", ("--callgrind-out-file=%s/callgrind.out"):format(programs.folder()) }
+  local program = { programs.compile "callgrind", tostring(calls_simulated(short)) }
+  return programs.number(words(under, program)) + MILLISECOND
+end
+
+local function prepare_simulated()
+  local path, why = require("pmclua.simulate.valgrind").path()
+  return not path and why or nil
+end
+
 ---@type bench.Row[]
 return {
   { name = "region", what = "a region in the runner's hot loop", against = "two read(2) by hand",
@@ -260,4 +298,7 @@ return {
   { name = "call", what = "a call of a probed function (its region: two hits, two samples of a group)",
     against = "two bare uprobe hits", goal = 1.2, unit = "ns", turns = 15, prepare = prepare_probes,
     mine = followed_call, other = probed_call },
+  { name = "callgrind", what = "a repetition of a kernel that callgrind counts",
+    against = "its call by hand under callgrind, and 1 ms", goal = 1, unit = "ns", turns = 10,
+    prepare = prepare_simulated, mine = simulated_repetition, other = simulated_by_hand },
 }

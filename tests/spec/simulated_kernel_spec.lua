@@ -127,8 +127,11 @@ describe("a kernel under Valgrind", function()
   end)
 
   it("is counted apart from what is measured for real", function()
-    local result = measure(known "turns", { "valgrind::instructions", "duration_time" }, { repetitions = 4 })
+    local result = measure(known "turns", { "valgrind::instructions", "duration_time" }, { repetitions = 4,
+      expect = { "valgrind_instructions == 3 * iterations + 5", "duration_time > 0" } })
     local cell = only_cell(result)
+    assert.same({ "pass", 2, "pass", 4 }, { result.expectations[1].state, result.expectations[1].n,
+      result.expectations[2].state, result.expectations[2].n })
     assert.equal(2, #result.header.pass_events)
     assert.equal(4, cell.duration_time.n)
     assert.equal(2, cell.valgrind_instructions.n)

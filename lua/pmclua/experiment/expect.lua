@@ -10,14 +10,57 @@ local M = {}
 local Expectations = {}
 Expectations.__index = Expectations
 
+-- Adds the indices of the events that names of a formula need, those that metrics need among them.
+local function add_events(declaration, names, found, seen)
+  for _, name in ipairs(names) do
+    for index, event in ipairs(declaration.events) do
+      if event.field == name then found[#found + 1] = index end
+    end
+    for _, metric in ipairs(seen[name] and {} or declaration.metrics or {}) do
+      if metric.name == name then
+        seen[name] = true
+        add_events(declaration, metric.needs, found, seen)
+      end
+    end
+  end
+  return found
+end
+
+local function has_event(pass, declaration, index)
+  if declaration.events[index].tool then return not pass.simulated end
+  for _, counted in ipairs(pass.events) do
+    if counted == index then return true end
+  end
+  return false
+end
+
+-- The passes that count all that a prediction needs; nil where none does, or nothing is counted in passes.
+local function passes_of(prediction, declaration, passes)
+  local needed, found = add_events(declaration, prediction.needs, {}, {}), nil
+  for number, pass in ipairs(passes or {}) do
+    local has_all = true
+    for _, index in ipairs(needed) do has_all = has_all and has_event(pass, declaration, index) end
+    if has_all then
+      found = found or {}
+      found[number] = true
+    end
+  end
+  return found
+end
+
 --- Starts checking a declaration's predictions.
 ---@param declaration pmclua.Declaration
-function M.new(declaration)
+---@param passes? pmclua.Pass[] of the plan: a prediction is checked in those that count what it needs
+function M.new(declaration, passes)
+  local passes_by = {}
+  for i, prediction in ipairs(declaration.expect or {}) do
+    passes_by[i] = passes_of(prediction, declaration, passes)
+  end
   local doubtful = {}
   for index, event in ipairs(declaration.events) do
     if reading.is_unverified(event) then doubtful[event.field] = index end
   end
-  return setmetatable({ predictions = declaration.expect or {}, declaration = declaration,
+  return setmetatable({ predictions = declaration.expect or {}, declaration = declaration, passes = passes_by,
     doubtful = doubtful, cells = {} }, Expectations)
 end
 
@@ -34,7 +77,9 @@ function Expectations:take(record)
   local cell = self.cells[record.cell] or new_cell(self, record)
   self.cells[record.cell] = cell
   for i, checked in ipairs(cell.checks) do
-    checked:take(records.lookup(record, self.declaration, self.predictions[i].uses_iterations))
+    if not self.passes[i] or self.passes[i][record.pass] then
+      checked:take(records.lookup(record, self.declaration, self.predictions[i].uses_iterations))
+    end
   end
   for field, index in pairs(self.doubtful) do
     local count = record.counts[index]

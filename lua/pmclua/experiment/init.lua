@@ -193,9 +193,9 @@ end
 ---@field spill pmclua.Spill
 ---@field done table? what a stored run has already
 
-local function gather(declaration, options, header, stored)
+local function gather(declaration, plan, options, header, stored)
   local into = { result = require("pmclua.result").new(header),
-    expectations = require("pmclua.experiment.expect").new(declaration),
+    expectations = require("pmclua.experiment.expect").new(declaration, plan.passes),
     file = require("pmclua.experiment.result_file").open(options, header) }
   into.spill = require("pmclua.experiment.spill").new(into.result, into.file, declaration.stop ~= nil)
   into.done = take_stored(stored, declaration, into)
@@ -268,7 +268,7 @@ function Experiment:run(options)
   options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
   local plan, header, stored = plan_beside_runner(self, options, session)
-  local into = gather(self.declaration, options, header, stored)
+  local into = gather(self.declaration, plan, options, header, stored)
   local ended = run_plan(self.declaration, plan, session, into, options)
   if not options.session then session:close() end
   return conclude(self.declaration, into, ended)

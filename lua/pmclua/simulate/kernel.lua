@@ -92,15 +92,13 @@ local function run_once(self, job)
   return result, result.outcome == "done" and take_dump(self, result.sequence) or nil
 end
 
--- What the empty kernel counts itself: a return, which on x86 reads the stack. Where simulated caches are flushed
--- before, it misses the line that it is in.
+-- What the empty kernel counts itself: a return, which on x86 reads the stack.
 local OWN = { x64 = { Ir = 1, Dr = 1 }, arm64 = { Ir = 1 } }
-local OWN_COLD = { I1mr = 1, ILmr = 1 }
 
 -- So often that caches and predictors have settled.
 local EMPTY_RUNS = 4
 
-local function measure_bracket(self, job, is_cold)
+local function measure_bracket(self, job)
   self.empty = self.empty or self.context.session:workload(function(message)
     message:text("library", ""):text("symbol", "")
   end)
@@ -112,7 +110,7 @@ local function measure_bracket(self, job, is_cold)
     bracket = counts
   end
   for name in pairs(bracket) do
-    bracket[name] = bracket[name] - (OWN[jit.arch][name] or 0) - (is_cold and OWN_COLD[name] or 0)
+    bracket[name] = bracket[name] - (OWN[jit.arch][name] or 0)
   end
   return bracket
 end
@@ -123,7 +121,7 @@ local function bracket_of(self, pass, job)
   local is_cold = is_switched or (job.layout and job.layout.cold_bytes or 0) > 0
   local key = ("%s %s %s %s"):format(tostring(pass.simulated.cache), tostring(pass.simulated.branch),
     tostring(is_switched), tostring(is_cold))
-  self.brackets[key] = self.brackets[key] or measure_bracket(self, job, is_cold)
+  self.brackets[key] = self.brackets[key] or measure_bracket(self, job)
   return self.brackets[key]
 end
 
