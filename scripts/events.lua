@@ -1,8 +1,8 @@
 #!/usr/bin/env pmclua
 -- Which events are there, what do they count, and do they count here?
 --
--- method: lists generic events from a table, events of PMUs from sysfs, tracepoints from tracefs, and the
---   rest from libpfm4. --available and --explain try each event by opening it.
+-- method: lists generic events from a table, events of PMUs from sysfs, tracepoints from tracefs, vendors'
+--   events and metrics from the installed perf and from --vendor, and the rest from libpfm4. --available and --explain try each event by opening it.
 -- usage: pmclua events [OPTIONS] [WORD]...
 -- example:
 --   pmclua events branch miss
@@ -24,13 +24,15 @@
 
 local pmc = require "pmclua"
 
-local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "valgrind", "metric" }
+local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
+  "metric" }
 
 local opt = pmc.options {
   { "source", choices = SOURCES, value = "S", help = "only events from this source" },
   { "pmu", value = "P", help = "only events of this PMU or tracepoint system (name or glob)" },
   { "all", false, help = "include libpfm4's events for other machines" },
   { "available", false, help = "only events that open on this machine" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "metrics", false, help = "list the named metrics, with their events and variants" },
   { "encode", value = "SPEC", help = "print the perf_event_attr of each event in SPEC" },
   { "explain", value = "SPEC", help = "explain what SPEC counts, each field, and whether it opens" },
@@ -198,7 +200,49 @@ local function print_explanation(explained, before)
   print_columns(rows)
 end
 
+local function print_metric(metric, variants)
+  local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
+  local title = wrapped(("%s%s: %s"):format(metric.name, unit, metric.meaning or ""), SCREEN - INDENT)
+  print(table.concat(title, "\n" .. (" "):rep(INDENT)))
+  for _, variant in ipairs(variants) do
+    local where = variant.where and (" (%s)"):format(variant.where) or ""
+    local events = table.concat(variant.events, ", ")
+    for _, line in ipairs(wrapped(("= %s"):format(variant.formula), 74)) do print("    " .. line) end
+    for _, line in ipairs(wrapped(("of %s%s"):format(events, where), 74)) do print("    " .. line) end
+  end
+  local function say(what, text)
+    if not text or text == "" then return end
+    for _, line in ipairs(wrapped(("%s %s"):format(what, text), 74)) do print("    " .. line) end
+  end
+  say("a problem where", metric.threshold and metric.threshold.text)
+  say("in", table.concat(metric.groups or {}, ", "))
+  say("part of", metric.parent)
+  say("not in one group:", metric.constraint)
+  say("from", metric.table)
+end
+
+local function metric_line(metric, variants)
+  local all = {}
+  for i, variant in ipairs(variants) do
+    all[i] = object("formula", variant.formula, "events", variant.events, "where", variant.where)
+  end
+  return json(object("name", metric.name, "unit", metric.unit, "meaning", metric.meaning,
+    "formula", variants[1].formula, "events", variants[1].events, "variants", all, "groups", metric.groups,
+    "threshold", metric.threshold and metric.threshold.text, "parent", metric.parent, "table", metric.table))
+end
+
+-- What is asked for may be a metric, or a group of them.
+local function explain_metrics(spec)
+  local names = pmc.metrics.named(spec) and { spec } or pmc.metrics.group(spec)
+  for _, name in ipairs(names or {}) do
+    local metric = pmc.metrics.named(name)
+    if as_json then print(metric_line(metric, metric.variants)) else print_metric(metric, metric.variants) end
+  end
+  return names ~= nil
+end
+
 local function explain(spec)
+  if not pmc.events.parse(spec) and explain_metrics(spec) then return end
   parse(spec)
   local explanations = pmc.events.explain(spec)
   if as_json then
@@ -214,7 +258,7 @@ local HEADINGS = {
   hardware = "generic hardware events", software = "events of Linux", cache = "generic cache events",
   tool = "of every record", valgrind = "events that Valgrind simulates",
   metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
-  pmu = "of the PMU %s", pfm = "of libpfm4's PMU %s",
+  pmu = "of the PMU %s", vendor = "that tables name for the PMU %s", pfm = "of libpfm4's PMU %s",
 }
 
 local function heading_of(entry)
@@ -272,7 +316,8 @@ end
 
 local function has_words(metric)
   for _, word in ipairs(opt.word) do
-    local text = ("%s %s"):format(metric.name, metric.meaning or ""):lower()
+    local groups = table.concat(metric.groups or {}, " ")
+    local text = ("%s %s %s"):format(metric.name, metric.meaning or "", groups):lower()
     if not text:find(word:lower(), 1, true) then return false end
   end
   return true
@@ -289,15 +334,26 @@ local function nothing_found()
   pmc.fail(("no %s%s%s is called or described '%s'%s"):format(kind, where, opening, words, hint))
 end
 
+-- pmclua's own metrics and the vendor's, those that have all the words: name, meaning, groups.
+local function found_metrics()
+  local found = {}
+  for _, name in ipairs(pmc.metrics.names()) do
+    local metric = pmc.metrics.named(name)
+    if has_words(metric) then found[#found + 1] = metric end
+  end
+  for _, metric in ipairs(pmc.metrics.vendor_list()) do
+    if has_words(metric) then found[#found + 1] = metric end
+  end
+  return found
+end
+
 -- Named metrics as entries of a list.
 local function metric_entries()
   local entries = {}
-  for _, name in ipairs(pmc.metrics.names()) do
-    local metric = pmc.metrics.named(name)
-    local variant = has_words(metric) and (not opt.available and metric or chosen_variant(metric))
-    if variant then
-      entries[#entries + 1] = { spec = name, name = name, source = "metric", present = true,
-        description = metric.meaning }
+  for _, found in ipairs(found_metrics()) do
+    if not opt.available or chosen_variant(pmc.metrics.named(found.name)) then
+      entries[#entries + 1] = { spec = found.name, name = found.name, source = "metric", present = true,
+        description = found.meaning or "" }
     end
   end
   return entries
@@ -326,32 +382,11 @@ local function shown_variants(metric)
   return { chosen_variant(metric) }
 end
 
-local function print_metric(metric, variants)
-  local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
-  local title = wrapped(("%s%s: %s"):format(metric.name, unit, metric.meaning), SCREEN - INDENT)
-  print(table.concat(title, "\n" .. (" "):rep(INDENT)))
-  for _, variant in ipairs(variants) do
-    local where = variant.where and (" (%s)"):format(variant.where) or ""
-    local events = table.concat(variant.events, ", ")
-    for _, line in ipairs(wrapped(("= %s"):format(variant.formula), 74)) do print("    " .. line) end
-    for _, line in ipairs(wrapped(("of %s%s"):format(events, where), 74)) do print("    " .. line) end
-  end
-end
-
-local function metric_line(metric, variants)
-  local all = {}
-  for i, variant in ipairs(variants) do
-    all[i] = object("formula", variant.formula, "events", variant.events, "where", variant.where)
-  end
-  return json(object("name", metric.name, "unit", metric.unit, "meaning", metric.meaning,
-    "formula", variants[1].formula, "events", variants[1].events, "variants", all))
-end
-
 local function metrics()
   local lines, found = {}, false
-  for _, name in ipairs(pmc.metrics.names()) do
-    local metric = pmc.metrics.named(name)
-    local variants = has_words(metric) and shown_variants(metric) or {}
+  for _, one in ipairs(found_metrics()) do
+    local metric = pmc.metrics.named(one.name)
+    local variants = shown_variants(metric)
     found = found or #variants > 0
     if #variants > 0 and as_json then
       lines[#lines + 1] = metric_line(metric, variants)

@@ -18,6 +18,7 @@ M.list = {
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
     help = "what surrounds simulated runs, e.g. environment=inherit" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "seed", type = "integer", help = "seed of the order in which cells run" },
   { "pin", value = "CPUS", help = "run workloads on these CPUs, e.g. 0,2-3" },
   { "timeout", value = "T", help = "time limit of one repetition, e.g. 500ms" },
@@ -65,6 +66,7 @@ end
 ---@field set? table<string, any[]> levels by factor
 ---@field baseline? table partial cell, { workload =, FACTOR = level }
 ---@field passes? "rerun"|"multiplex"
+---@field vendor? string[] folders, taken when the options are read
 ---@field seed? integer
 ---@field pin? string CPU list
 ---@field timeout? string duration with its unit

@@ -164,6 +164,7 @@ local describe = {
   tracepoint = tracepoint_description,
   valgrind = function(event) return require("pmclua.event.simulated").description(event) end,
   pmu = function(event)
+    if event.table then return event.description or "" end
     return event.alias and ("what the PMU %s calls %s"):format(event.pmu, event.alias)
   end,
 }
@@ -179,6 +180,7 @@ local function notes_of(event)
     event.unit == "" and "calls" or event.unit)
   note(event.simulated, "simulated by Valgrind, as the sum of its %s: in a run of its own, 25 to 130 times "
     .. "as long; user space only", table.concat(event.simulated or {}, " + "))
+  note(event.table, "%s is of %s", event.alias, event.table)
   note(not event.verified, "unverified: nothing confirms that the PMU has this code; if not, this "
     .. "event reads 0, so a 0 is not reported as a count")
   note(event.cpus, "counts all tasks together on CPUs %s", event.cpus or "")

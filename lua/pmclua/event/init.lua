@@ -42,7 +42,9 @@ local M = {}
 ---@field percore boolean?
 ---@field bpf boolean?
 ---@field absent string? why there is no such event here: it stands in the place of one that a metric needs
----@field alias string? the event that sysfs names
+---@field alias string? the event that sysfs names, or a vendor's table
+---@field table string? the vendor's table that it is from
+---@field description string? what that says
 ---@field placed table[]? how the config words of a PMU's event came about
 ---@field snapshot boolean? the value is a level, not a count
 ---@field per_package boolean?

@@ -14,7 +14,7 @@ local M = {}
 ---@class pmclua.event.Entry
 ---@field spec string what to ask for
 ---@field name string as it is known
----@field source "hardware"|"software"|"cache"|"tool"|"valgrind"|"pmu"|"tracepoint"|"pfm"
+---@field source "hardware"|"software"|"cache"|"tool"|"valgrind"|"pmu"|"tracepoint"|"vendor"|"pfm"
 ---@field pmu string? sysfs or libpfm4 PMU, system of a tracepoint
 ---@field description string "" where nobody says what it is
 ---@field present boolean false: of a PMU that libpfm4 knows and this machine has not
@@ -140,6 +140,18 @@ local function add_masks(list, pmu, event)
   end
 end
 
+-- Of equal PMUs the first stands for all, as for sysfs's own events; what tables call deprecated is listed with --all.
+function sources.vendor(list, filter)
+  local tree = sysfs.tree(filter.sysfs)
+  local vendor = require "pmclua.event.vendor"
+  for record in require("pmclua.vendor").tables(tree.root):each_event() do
+    local pmu = vendor.of_unit(tree, record.pmu)[1]
+    if pmu and (filter.all or not record.deprecated) then
+      add(list, "vendor", sysfs.stem(pmu.name), record.name, record.name, text.safe(record.description or ""))
+    end
+  end
+end
+
 function sources.pfm(list, filter)
   local core = require "pmclua.core"
   for _, pmu in ipairs(core.pfm.pmus()) do
@@ -155,7 +167,7 @@ function sources.pfm(list, filter)
 end
 
 --- The sources in the order in which they are listed.
-M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "pfm", "valgrind" }
+M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind" }
 
 local function pmu_filter(glob)
   if not glob then return function() return true end end
@@ -225,6 +237,18 @@ function silences.pmu()
   if #unread == 0 then return nil end
   return ("events of PMUs may be missing: %s%s"):format(unread[1],
     #unread > 1 and (", and %d others"):format(#unread - 1) or "")
+end
+
+-- Said to whoever asks for them: no perf, or a CPU that perf does not know, is no mistake.
+function silences.vendor(filter)
+  local vendor = require "pmclua.vendor"
+  if not vendor.are_asked() and not (filter and filter.source == "vendor") then return nil end
+  local tables = vendor.tables(sysfs.tree(filter and filter.sysfs).root)
+  if tables.absent then return "vendors' events are not listed: " .. tables.absent end
+  local problems = tables.problems
+  if #problems == 0 then return nil end
+  return ("vendors' events may be missing: %s%s"):format(text.safe(problems[1]),
+    #problems > 1 and (", and %d other problems"):format(#problems - 1) or "")
 end
 
 function silences.pfm()

@@ -87,6 +87,7 @@ local function known_words(word, tree)
   for _, one in ipairs(tree:pmus()) do
     for _, alias in ipairs(one:alias_names()) do all[#all + 1] = alias end
   end
+  for record in require("pmclua.vendor").tables(tree.root):each_event() do all[#all + 1] = record.name end
   if word:find "%u" then
     for _, name in ipairs(pfm().present_names()) do all[#all + 1] = name end
   end
@@ -103,7 +104,11 @@ end
 
 -- Why a name that may be right is not known here.
 local function why_not_here(word, tree)
-  if word:find "[%u.]" and #pfm().all_pmus() == 0 then return "; " .. NO_LIBPFM4 end
+  local absent = word:find "[%u._]" and require("pmclua.vendor").tables(tree.root).absent
+  if word:find "[%u.]" and #pfm().all_pmus() == 0 then
+    return ("; %s%s"):format(NO_LIBPFM4, absent and "; " .. absent or "")
+  end
+  if absent then return "; " .. absent end
   if #tree:core_pmus() == 0 then return ", nor a CPU's PMU that could have it" end
   return ""
 end

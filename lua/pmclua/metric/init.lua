@@ -35,6 +35,8 @@ local M = {}
 ---@field description? string of vendors' metrics, and:
 ---@field groups? string[] that it is in
 ---@field parent? string the metric that it is a part of
+---@field level? integer of the vendor's tree, from 1, where the table says it
+---@field children? string[] what is below it, where the table says it
 ---@field threshold? pmclua.metric.Threshold
 ---@field constraint? string how its events may not be grouped, in the table's words
 ---@field apart? boolean its events may not be grouped here
@@ -186,6 +188,10 @@ function M.groups() return vendor().groups() end
 ---@return pmclua.Metric
 function M.restore(stored) return vendor().build(stored) end
 
+--- What the vendor's metrics for this CPU are, sorted by name; `named` says more.
+---@return { name: string, meaning: string, groups: string[] }[]
+function M.vendor_list() return vendor().list() end
+
 --- Names of the vendor's metrics for this CPU, sorted; none where no table has any.
 ---@return string[]
 function M.vendor_names() return vendor().names() end
@@ -200,7 +206,7 @@ end
 
 local function unknown_name(source, name)
   local hint = text.meant(name, M.names()) or text.meant(name, M.vendor_names())
-    or "write a metric of your own as name = formula"
+    or vendor().absent() or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 

@@ -58,6 +58,22 @@ function M.of(name, pmu)
   return ("%s/%s/%s"):format(head, list, modifiers)
 end
 
+-- "event=0x35,config=0x40433" joined bit by bit, too: pmclua refuses what contradicts itself.
+local function with_joined_config(spec)
+  local head, list, modifiers = spec:match "^([^/]*)/(.*)/([%a]*)$"
+  local given = list and ("," .. list):match ",config=([^,]+)"
+  local rest = given and ("," .. list):gsub(",config=[^,]+", ""):sub(2)
+  local events = rest and rest ~= "" and event.parse(("%s/%s/"):format(head, rest))
+  local config, word = events and events[1].attr and events[1].attr.config, given and core.u64(given)
+  if not config or not word then return nil end
+  local parts = { ("config=0x%x"):format(bit.bor(0ULL + config, 0ULL + word)) }
+  for _, field in ipairs { "config1", "config2" } do
+    local value = events[1].attr[field]
+    parts[#parts + 1] = value and ("%s=0x%x"):format(field, value) or nil
+  end
+  return ("%s/%s/%s"):format(head, table.concat(parts, ","), modifiers)
+end
+
 -- The same events without a scale: their configs, under a label.
 local function unscaled(name, events)
   local first, parts = events[1], {}
@@ -93,6 +109,8 @@ function M.resolve(name, pmu)
     local others = event.parse(M.of(name))
     if others then spec, events = M.of(name), others end
   end
+  local joined = not events and with_joined_config(spec)
+  if joined then spec, events = joined, event.parse(joined) end
   if not events then return spec, nil, problem.message end
   if is_scaled(events) then
     local bare, raw = unscaled(name, events)

@@ -28,6 +28,8 @@ local MARK = "vendor metric "     -- before the data of a definition, as text
 ---@field description string?
 ---@field groups string[]
 ---@field parent string?
+---@field level integer?
+---@field children string[]?
 ---@field constraint string?
 ---@field table string
 ---@field pmu string?
@@ -140,7 +142,8 @@ local function define(record, tables)
   definition.scale, definition.unit = unit_of(record.scale)
   definition.description, definition.table = record.description, record.table
   definition.groups, definition.parent = split(record.groups), parent_of(record, tables)
-  definition.constraint = record.constraint
+  definition.constraint, definition.level = record.constraint, tonumber(record.level)
+  definition.children = record.children and split(record.children)
   if record.threshold then
     definition.threshold = gather(record.name .. " threshold", record.pmu, record.threshold, tables)
   end
@@ -215,7 +218,8 @@ function M.build(definition)
     meaning = definition.description, description = definition.description, events = definition.events,
     groups = definition.groups, parent = definition.parent, constraint = definition.constraint,
     apart = is_apart(definition.constraint), threshold = threshold_of(definition.threshold),
-    table = definition.table, pmu = definition.pmu, stored = definition }
+    table = definition.table, pmu = definition.pmu, level = definition.level, children = definition.children,
+    stored = definition }
   function metric.evaluate(lookup)
     local value, why = formula(lookup)
     if value == nil then return nil, why end
@@ -298,15 +302,30 @@ function M.groups()
   return list
 end
 
---- The names of all vendor's metrics, sorted.
----@return string[]
-function M.names()
+--- Why there are none; nil: there are tables.
+---@return string?
+function M.absent() return vendor.tables().absent end
+
+--- Every metric once, sorted by name.
+---@return { name: string, meaning: string, groups: string[] }[]
+function M.list()
   local list, last = {}, nil
   for record in vendor.tables():each_metric() do
-    if record.name ~= last then list[#list + 1] = record.name end
+    if record.name ~= last then
+      list[#list + 1] = { name = record.name, meaning = record.description or "",
+        groups = split(record.groups) }
+    end
     last = record.name
   end
   return list
+end
+
+--- The names of all vendor's metrics, sorted.
+---@return string[]
+function M.names()
+  local names = {}
+  for i, one in ipairs(M.list()) do names[i] = one.name end
+  return names
 end
 
 return M

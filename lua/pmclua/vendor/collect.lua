@@ -47,8 +47,8 @@ local function add_groups(metric, groups)
   end
 end
 
---- Takes a metric: name, expression; pmu, scale, threshold, constraint, group or groups, parent, description. One
---- that comes again adds its groups.
+--- Takes a metric: name, expression; pmu, scale, threshold, constraint, group or groups, parent, level, children,
+--- description. One that comes again adds its groups.
 function Collection:metric(metric)
   if type(metric.name) ~= "string" or type(metric.expression) ~= "string" then return end
   local key = ("%s\n%s\n%s"):format(metric.name, metric.pmu or "", metric.expression)
@@ -56,7 +56,8 @@ function Collection:metric(metric)
   if not known then
     known = { name = metric.name, pmu = metric.pmu, expression = metric.expression, scale = metric.scale,
       threshold = metric.threshold, constraint = metric.constraint, parent = metric.parent,
-      table = self.source, description = metric.description, has_group = {} }
+      table = self.source, description = metric.description, level = metric.level,
+      children = metric.children, has_group = {} }
     self.metric_by_key[key] = known
     self.metrics[#self.metrics + 1] = known
   end

@@ -10,7 +10,7 @@ local records = require "pmclua.vendor.records"
 
 local M = {}
 
---- Folders of the user's tables, with ":" between them, as --vendor has it; nil: the variable PMCLUA_VENDOR.
+--- Folders of the user's tables, with ":" between them, as --vendor has them; nil: those of PMCLUA_VENDOR.
 ---@type string?
 M.folders = nil
 
@@ -32,6 +32,8 @@ M.folders = nil
 ---@field threshold string? a condition in perf's language
 ---@field groups string? with ";" between them
 ---@field parent string?
+---@field level string? of a tree, from 1
+---@field children string? with ";" between them
 ---@field table string
 ---@field description string?
 
@@ -80,6 +82,10 @@ local function user_folders()
   return list
 end
 
+--- Whether the user has folders of tables.
+---@return boolean
+function M.are_asked() return user_folders()[1] ~= nil end
+
 local function read_folders(folders, identifier, collections)
   for i, folder in ipairs(folders) do
     local collection = require("pmclua.vendor.collect").new(folder)
@@ -92,7 +98,7 @@ local function read_perf(path, root, identifier, collections)
   local source = ("perf (%s) for %s"):format(path, named_cpu(identifier))
   local collection = require("pmclua.vendor.collect").new(source)
   require("pmclua.vendor.perf").read(path, root, collection)
-  if #collection.events == 0 and #collection.metrics == 0 then
+  if #collection.events == 0 and #collection.metrics == 0 and #collections == 0 then
     collection:problem("%s lists no vendor's events for %s", path, named_cpu(identifier))
   end
   collections[#collections + 1] = collection
@@ -136,7 +142,7 @@ end
 local function key_of(root, identifier, folders, path, signature)
   local parts = { root, identifier or "", path or "", signature or "", path and pmu_names(root) or "" }
   for _, folder in ipairs(folders) do
-    parts[#parts + 1] = folder .. "=" .. require("pmclua.vendor.folder").signature(folder)
+    parts[#parts + 1] = folder .. "=" .. require("pmclua.vendor.folder").signature(folder, identifier)
   end
   return table.concat(parts, " ")
 end

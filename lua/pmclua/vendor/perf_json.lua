@@ -10,11 +10,11 @@ local function split_encoding(encoding)
   return encoding:match "^([^/]+)/([^/]*)/"
 end
 
--- Only what tables have: names of sysfs are found in sysfs.
+-- Only what tables have, which is described: names of sysfs are found in sysfs.
 local function read_event(row, take)
   local pmu, terms = split_encoding(is_text(row.Encoding) and row.Encoding or "")
-  local is_table = row.EventType == nil or row.EventType == "Other" or is_text(row.BriefDescription)
-  if not pmu or not is_table or row.EventType == "Kernel PMU event" or not terms:find "=" then return end
+  local is_described = is_text(row.BriefDescription) or is_text(row.PublicDescription) or is_text(row.Topic)
+  if not pmu or not is_described or not terms:find "=" then return end
   take.event { name = row.EventName, pmu = is_text(row.Unit) and row.Unit or pmu, terms = terms,
     scale = row.ScaleUnit, description = row.BriefDescription or row.PublicDescription,
     is_deprecated = row.Deprecated == "1" }

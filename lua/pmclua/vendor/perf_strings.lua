@@ -65,18 +65,28 @@ local function wide_entries(bytes)
   return by_name
 end
 
+-- An entry of the core PMU of a CPU that is not hybrid names none.
+local function is_of(entry, event)
+  return entry.pmu == event.pmu or entry.pmu == "" and event.pmu == "cpu"
+end
+
+local function agreeing(entries, event)
+  local printed, described, list = canonical(event.terms, PRINTED), {}, {}
+  for _, entry in ipairs(entries) do
+    if entry.printed == printed and is_of(entry, event) then
+      list[#list + 1] = entry
+      if entry.description == words(event.description) then described[#described + 1] = entry end
+    end
+  end
+  return described[1] and described or list
+end
+
 -- The whole terms of an event of which the lower halves were printed; nil: they are whole. False: it is not certain.
 local function whole_terms(event, entries)
-  local printed, found = canonical(event.terms, PRINTED), nil
-  local is_described = false
-  for _, entry in ipairs(entries) do
-    is_described = is_described or entry.printed == printed and entry.description == words(event.description)
-  end
-  for _, entry in ipairs(entries) do
-    if entry.printed == printed and (not is_described or entry.description == words(event.description)) then
-      if found and found.whole ~= entry.whole then return false end
-      found = entry
-    end
+  local found
+  for _, entry in ipairs(agreeing(entries, event)) do
+    if found and found.whole ~= entry.whole then return false end
+    found = entry
   end
   return found and found.terms
 end

@@ -7,8 +7,8 @@ local M = {}
 
 local FIELDS = {
   E = { "name", "pmu", "terms", "scale", "deprecated", "table", "description" },
-  M = { "name", "pmu", "expression", "scale", "constraint", "threshold", "groups", "parent", "table",
-    "description" },
+  M = { "name", "pmu", "expression", "scale", "constraint", "threshold", "groups", "parent", "level",
+    "children", "table", "description" },
 }
 
 local LONGEST = 65536             -- bytes of a field

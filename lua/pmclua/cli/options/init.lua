@@ -138,7 +138,9 @@ function M.read(args, own, common, about)
     help.write(help.script(about.name, about.header, own, common))
     error(finished(), 0)
   end
-  return reader.read(args, options, on)
+  local given = reader.read(args, options, on)
+  if given.vendor then require("pmclua.vendor").folders = table.concat(given.vendor, ":") end
+  return given
 end
 
 -- ---- a script's options ----

@@ -1,0 +1,128 @@
+--- arm.lua: files of Arm's telemetry-solution: events, metrics, groups and the tree of decisions of one CPU.
+
+local json_file = require "pmclua.vendor.json_file"
+
+local M = {}
+
+local function each(map)
+  local keys = {}
+  for key in pairs(type(map) == "table" and map or {}) do
+    if type(key) == "string" then keys[#keys + 1] = key end
+  end
+  table.sort(keys)
+  local i = 0
+  return function()
+    i = i + 1
+    if keys[i] then return keys[i], map[keys[i]] end
+  end
+end
+
+local function field(map, name)
+  return type(map) == "table" and type(map[name]) == "table" and map[name] or {}
+end
+
+-- ---- groups and the tree ----
+
+-- Of each group its metrics.
+local function metrics_by_group(value)
+  local by_group = {}
+  for name, group in each(field(value.groups, "metrics")) do by_group[name] = field(group, "metrics") end
+  return by_group
+end
+
+local function methodology(value)
+  local first = field(value.methodologies, "topdown_methodology")
+  return next(first) and first or field(value, "topdown_methodology")
+end
+
+-- What is below a metric: items of the tree are metrics, or groups of them.
+local function children_of(node, by_group)
+  local list, seen = {}, {}
+  for _, item in ipairs(field(node, "next_items")) do
+    for _, name in ipairs(by_group[item] or { item }) do
+      if type(name) == "string" and not seen[name] and name ~= node.name then
+        list[#list + 1], seen[name] = name, true
+      end
+    end
+  end
+  return list
+end
+
+-- By metric: parent, level, children. A metric below several has the first for its parent.
+local function tree_of(value, by_group)
+  local tree, node_of = {}, {}
+  local decisions = field(methodology(value), "decision_tree")
+  for _, node in ipairs(field(decisions, "metrics")) do
+    if type(node) == "table" and type(node.name) == "string" then node_of[node.name] = node end
+  end
+  local level, names = 1, field(decisions, "root_nodes")
+  for _, name in ipairs(names) do tree[name] = { level = 1 } end
+  while #names > 0 do
+    local below = {}
+    level = level + 1
+    for _, name in ipairs(names) do
+      tree[name].children = children_of(node_of[name] or {}, by_group)
+      for _, child in ipairs(tree[name].children) do
+        if not tree[child] then
+          tree[child] = { level = level, parent = name }
+          below[#below + 1] = child
+        end
+      end
+    end
+    names = below
+  end
+  return tree
+end
+
+local function groups_by_metric(by_group)
+  local groups = {}
+  for group, names in each(by_group) do
+    for _, name in ipairs(names) do groups[name] = (groups[name] and groups[name] .. ";" or "") .. group end
+  end
+  return groups
+end
+
+-- ---- files ----
+
+-- "percent of cycles" is a share of 1 to whoever asks.
+local function scale_of(units)
+  if type(units) ~= "string" or units == "" then return nil end
+  return units:find "^percent" and "1%" or "1" .. units
+end
+
+local function take_event(name, event, file, collection)
+  local code = type(event) == "table" and tonumber(event.code or "")
+  if not code then return collection:problem("%s: %s has no code", file.path, name) end
+  collection:event { name = name, terms = ("event=0x%x"):format(code),
+    description = event.description or event.title }
+end
+
+local ROOTS = "Topdown_L1"
+
+local function take_metric(name, metric, place, groups, file, collection)
+  if type(metric) ~= "table" or type(metric.formula) ~= "string" then
+    return collection:problem("%s: %s has no formula", file.path, name)
+  end
+  local is_root = place.level == 1 and not (groups or ""):find(ROOTS, 1, true)
+  collection:metric { name = name, expression = metric.formula, scale = scale_of(metric.units),
+    groups = is_root and (groups and groups .. ";" or "") .. ROOTS or groups, parent = place.parent,
+    level = place.level, children = place.children and table.concat(place.children, ";") or nil,
+    description = metric.description or metric.title }
+end
+
+--- Reads a file.
+---@param file { path: string }
+---@param collection pmclua.vendor.Collection
+function M.read(file, collection)
+  local value, problem = json_file.read(file.path)
+  if problem then collection:problem("%s: %s", file.path, problem) end
+  if type(value) ~= "table" then return end
+  for name, event in each(value.events) do take_event(name, event, file, collection) end
+  local by_group = metrics_by_group(value)
+  local tree, groups = tree_of(value, by_group), groups_by_metric(by_group)
+  for name, metric in each(value.metrics) do
+    take_metric(name, metric, tree[name] or {}, groups[name], file, collection)
+  end
+end
+
+return M

@@ -1,0 +1,173 @@
+--- folder.lua: which files of a user's folder are about this CPU, and in which form: Linux's pmu-events, intel/perfmon,
+--- or Arm's telemetry-solution.
+--
+-- A mapfile.csv says which folder (Linux) or file (perfmon) a CPU has; Arm's files say themselves which CPU they are
+-- of. A folder without either is of this CPU: all its JSON files are read.
+
+local core = require "pmclua.core"
+local cpu = require "pmclua.vendor.cpu"
+
+local M = {}
+
+local HEAD = 4096                 -- bytes in which an Arm file names its CPU
+local MOST = 2000                 -- files
+local DEEPEST = 6                 -- folders
+
+local function text_of(path, bytes)
+  local file = io.open(path, "rb")
+  local text = file and file:read(bytes or "*a")
+  if file then file:close() end
+  return text
+end
+
+-- ---- listing ----
+
+local function entries(folder)
+  local names = {}
+  local ok, iterator, state = pcall(require("lfs").dir, folder)
+  if not ok then return names end
+  for name in iterator, state do
+    if name:sub(1, 1) ~= "." then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+local function is_folder(path) return require("lfs").attributes(path, "mode") == "directory" end
+
+local function add_json(list, folder, depth)
+  for _, name in ipairs(entries(folder)) do
+    local path = folder .. "/" .. name
+    if #list >= MOST then return end
+    if name:find "%.json$" then list[#list + 1] = path
+    elseif depth > 0 and is_folder(path) then add_json(list, path, depth - 1) end
+  end
+end
+
+local function json_files(folder, depth)
+  local list = {}
+  add_json(list, folder, depth)
+  return list
+end
+
+-- ---- Linux and perfmon: a mapfile ----
+
+local CORE_TYPES = { ["0x40"] = "cpu_core", ["0x20"] = "cpu_atom" }
+
+-- The rows of a mapfile that are about this CPU.
+local function rows_of(mapfile, identifier)
+  local rows = {}
+  for line in (text_of(mapfile) or ""):gmatch "[^\r\n]+" do
+    local cells = {}
+    for cell in (line .. ","):gmatch "([^,]*)," do cells[#cells + 1] = cell end
+    local is_row = cells[3] and cells[3] ~= "" and line:sub(1, 1) ~= "#"
+    if is_row and (cpu.matches(cells[1], identifier) or cpu.is_same_arm(cells[1], identifier)) then
+      rows[#rows + 1] = { file = cells[3]:gsub("^/", ""), kind = cells[4], pmu = CORE_TYPES[cells[5] or ""] }
+    end
+  end
+  return rows
+end
+
+local function add(list, path, form, pmu) list[#list + 1] = { path = path, form = form, pmu = pmu } end
+
+local function add_linux(list, folder, row)
+  for _, path in ipairs(json_files(folder .. "/" .. row.file, DEEPEST)) do add(list, path, "linux") end
+end
+
+-- "sapphirerapids_core.json" has sapphirerapids_metrics.json beside its folder.
+local function is_of(name, base)
+  local has = {}
+  for word in name:gsub("%.json$", ""):gmatch "[^_]+" do has[word] = true end
+  for word in base:gmatch "[^_]+" do
+    if not has[word] then return false end
+  end
+  return true
+end
+
+local function add_perfmon(list, folder, row)
+  local path = folder .. "/" .. row.file
+  add(list, path, "perfmon", row.pmu)
+  local top, base = path:match "^(.*)/events/(.-)_core%.json$"
+  for _, name in ipairs(top and entries(top .. "/metrics") or {}) do
+    if name:find "%.json$" and is_of(name, base) then
+      add(list, top .. "/metrics/" .. name, "perfmon", row.pmu)
+    end
+  end
+end
+
+local function add_mapped(list, folder, identifier)
+  for _, row in ipairs(rows_of(folder .. "/mapfile.csv", identifier)) do
+    if row.file:find "%.json$" then add_perfmon(list, folder, row)
+    else add_linux(list, folder, row) end
+  end
+end
+
+-- pmu-events/arch has a folder for each architecture.
+local function mapped_folders(folder)
+  if core.signature(folder .. "/mapfile.csv") then return { folder } end
+  local list = {}
+  for _, name in ipairs(entries(folder)) do
+    local path = folder .. "/" .. name
+    if core.signature(path .. "/mapfile.csv") then list[#list + 1] = path end
+  end
+  return list
+end
+
+-- ---- Arm, and folders of one CPU ----
+
+local function arm_identifier(head)
+  local implementer = tonumber(head:match '"implementer"%s*:%s*"(0x%x+)"' or "")
+  local part = tonumber(head:match '"part_num"%s*:%s*"(0x%x+)"' or "")
+  return implementer and part and ("0x%x"):format(implementer * 2 ^ 24 + 0xf0000 + part * 16)
+end
+
+local function add_unmapped(list, folder, identifier)
+  for _, path in ipairs(json_files(folder, DEEPEST)) do
+    local head = text_of(path, HEAD) or ""
+    if head:find('"product_configuration"', 1, true) then
+      local of = arm_identifier(head)
+      if of and cpu.is_same_arm(of, identifier) then add(list, path, "arm") end
+    elseif head:find "^%s*%[" then add(list, path, "linux")
+    elseif head:find('"Header"', 1, true) then add(list, path, "perfmon") end
+  end
+end
+
+--- The files of a folder that are about a CPU.
+---@param folder string
+---@param identifier string?
+---@return { path: string, form: "linux"|"perfmon"|"arm", pmu: string? }[]
+function M.files(folder, identifier)
+  local list, mapped = {}, mapped_folders(folder)
+  for _, one in ipairs(mapped) do add_mapped(list, one, identifier or "") end
+  if #mapped == 0 then add_unmapped(list, folder, identifier or "") end
+  return list
+end
+
+--- What changes when one of these files is another.
+---@param folder string
+---@param identifier string?
+---@return string
+function M.signature(folder, identifier)
+  local parts = {}
+  for i, file in ipairs(M.files(folder, identifier)) do
+    parts[i] = ("%s %s"):format(file.path, core.signature(file.path) or "none")
+  end
+  return core.hash(table.concat(parts, "\n"))
+end
+
+--- Reads what a folder has about a CPU.
+---@param folder string
+---@param identifier string?
+---@param collection pmclua.vendor.Collection
+function M.read(folder, identifier, collection)
+  local files = M.files(folder, identifier)
+  if not is_folder(folder) then collection:problem("%s: there is no such folder", folder)
+  elseif #files == 0 then
+    collection:problem("%s has no tables for %s", folder, identifier or "this CPU")
+  end
+  for _, file in ipairs(files) do
+    require("pmclua.vendor." .. file.form).read(file, collection, folder)
+  end
+end
+
+return M

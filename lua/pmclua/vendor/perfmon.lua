@@ -1,0 +1,157 @@
+--- perfmon.lua: files of github.com/intel/perfmon: { Header, Events } and { Header, Metrics }.
+--
+-- A formula names its events and constants by letters; here they stand for what they mean, in perf's language. Names of
+-- the top-down method are written as perf writes them: "metric_TMA_Frontend_Bound(%)" is tma_frontend_bound. Values of
+-- metrics in percent are percent in formulae and thresholds, and a share of 1 to whoever asks.
+
+local jevents = require "pmclua.vendor.jevents"
+local json_file = require "pmclua.vendor.json_file"
+
+local M = {}
+
+-- ---- names ----
+
+local SHARES = { RETIRING = "topdown-retiring", BAD_SPECULATION = "topdown-bad-spec",
+  FRONTEND_BOUND = "topdown-fe-bound", BACKEND_BOUND = "topdown-be-bound",
+  HEAVY_OPERATIONS = "topdown-heavy-ops", BRANCH_MISPREDICTS = "topdown-br-mispredict",
+  FETCH_LATENCY = "topdown-fetch-lat", MEMORY_BOUND = "topdown-mem-bound" }
+
+local CONSTANTS = { SYSTEM_TSC_FREQ = "#system_tsc_freq", HYPERTHREADING_ON = "#smt_on",
+  THREADS_PER_CORE = "(1 + #smt_on)", SOCKET_COUNT = "#num_packages",
+  CORES_PER_SOCKET = "(#num_cores / #num_packages)", DURATIONTIMEINSECONDS = "duration_time",
+  DURATIONTIMEINMILLISECONDS = "(duration_time * 1000)" }
+
+-- A suffix of an event's name to a term, or to a modifier.
+local function suffix_of(word)
+  local letter, value = word:match "^([ceiu])(%w*)$"
+  local terms = { c = "cmask", e = "edge", i = "inv", u = "umask" }
+  if word == "SUP" then return nil, "k" end
+  if word == "USER" then return nil, "u" end
+  if word == "perf_metrics" or word == "percore" then return nil, nil end
+  local register = word:match "^ocr_msr_val=(0x%x+)$" or word:match "^msr_val=(0x%x+)$"
+  if register then return "offcore_rsp=" .. register end
+  if letter and tonumber(value ~= "" and value or "1") then
+    return ("%s=%s"):format(terms[letter], value ~= "" and value or "1")
+  end
+  return false
+end
+
+local function escaped(text) return (text:gsub("[-,=]", "\\%0"):gsub("/", "@")) end
+
+-- "DTLB_LOAD_MISSES.STLB_HIT:c1" to "DTLB_LOAD_MISSES.STLB_HIT@cmask\=1@"; what is not understood stays as it is, so
+-- that there is no such event.
+local function event_word(name)
+  local share = SHARES[name:match "^PERF_METRICS%.([%w_]+)$" or ""]
+  if share then return escaped(share) end
+  local head, rest = name:match "^([^:]+):?(.*)$"
+  local terms, modifiers = {}, ""
+  for word in (rest or ""):gmatch "[^:]+" do
+    local term, modifier = suffix_of(word)
+    if term == false then return escaped(name) end
+    terms[#terms + 1] = term
+    modifiers = modifiers .. (modifier or "")
+  end
+  if #terms > 0 then return ("%s@%s@%s"):format(head, escaped(table.concat(terms, ",")), modifiers) end
+  return modifiers == "" and head or ("%s:%s"):format(head, modifiers)
+end
+
+local function constant_word(name)
+  if tonumber(name) then return name end
+  return CONSTANTS[name:upper()] or "#" .. name:lower():gsub("[^%w_]", "_")
+end
+
+local function plain(name)
+  return (name:gsub("%(%%%)", ""):gsub("[^%w_.]+", "_"):gsub("^_+", ""):gsub("_+$", ""))
+end
+
+-- The name by which a metric is asked for.
+local function name_of(metric)
+  local method = type(metric.LegacyName) == "string" and metric.LegacyName:match "^metric_TMA_"
+  local name = plain(tostring(metric.MetricName))
+  return method and "tma_" .. name:lower():gsub("%.", "") or name
+end
+
+-- ---- formulae ----
+
+local KEPT = { ["if"] = true, ["else"] = true, min = true, max = true }
+
+local function replaced(formula, words)
+  return (formula:gsub("[%w_.]+", function(word)
+    if not word:find "^[%a_]" or KEPT[word] then return nil end
+    return words[word]
+  end))
+end
+
+local function expression_of(metric)
+  local words, shares, has_slots = {}, false, false
+  for _, event in ipairs(type(metric.Events) == "table" and metric.Events or {}) do
+    local name = tostring(event.Name)
+    words[tostring(event.Alias)] = event_word(name)
+    shares = shares or name:find "^PERF_METRICS%." ~= nil
+    has_slots = has_slots or name:find "^TOPDOWN%.SLOTS" ~= nil
+  end
+  for _, constant in ipairs(type(metric.Constants) == "table" and metric.Constants or {}) do
+    words[tostring(constant.Alias)] = constant_word(tostring(constant.Name))
+  end
+  local formula = replaced(metric.Formula, words)
+  -- Linux opens shares only behind slots.
+  return shares and not has_slots and ("%s + 0 * slots"):format(formula) or formula
+end
+
+local function threshold_of(metric, names)
+  local threshold = metric.Threshold
+  if type(threshold) ~= "table" or type(threshold.Formula) ~= "string" then return nil end
+  local words = {}
+  for _, one in ipairs(type(threshold.ThresholdMetrics) == "table" and threshold.ThresholdMetrics or {}) do
+    words[tostring(one.Alias)] = names[tostring(one.Value)]
+  end
+  return replaced(threshold.Formula, words)
+end
+
+-- ---- files ----
+
+local function take_metric(metric, names, file, collection)
+  if type(metric.MetricName) ~= "string" or type(metric.Formula) ~= "string" then
+    return collection:problem("%s: %s has no formula", file.path, tostring(metric.MetricName or "a metric"))
+  end
+  local unit = type(metric.UnitOfMeasure) == "string" and metric.UnitOfMeasure or ""
+  local parent = metric.ParentCategory
+  collection:metric { name = name_of(metric), expression = expression_of(metric),
+    threshold = threshold_of(metric, names), groups = metric.MetricGroup, pmu = file.pmu,
+    scale = unit == "percent" and "1%" or unit ~= "" and "1" .. unit or nil,
+    parent = type(parent) == "string" and "tma_" .. plain(parent):lower() or nil,
+    description = metric.BriefDescription }
+end
+
+local function take_metrics(list, file, collection)
+  local names = {}
+  for _, metric in ipairs(list) do
+    local legacy = type(metric) == "table" and metric.LegacyName
+    if legacy then names[tostring(legacy)] = name_of(metric) end
+  end
+  for _, metric in ipairs(list) do
+    if type(metric) == "table" then take_metric(metric, names, file, collection) end
+  end
+end
+
+--- Reads a file.
+---@param file { path: string, pmu: string? }
+---@param collection pmclua.vendor.Collection
+function M.read(file, collection)
+  local value, problem = json_file.read(file.path)
+  if problem then collection:problem("%s: %s", file.path, problem) end
+  if type(value) ~= "table" then return end
+  -- What is left of a broken file is a list of whatever was whole.
+  local events, metrics = value.Events or {}, value.Metrics or {}
+  for _, row in ipairs(value) do
+    if type(row) == "table" then table.insert(row.EventName and events or metrics, row) end
+  end
+  for _, row in ipairs(type(events) == "table" and events or {}) do
+    if type(row) == "table" and not jevents.take(row, collection, file.pmu) then
+      collection:problem("%s: %s has no code", file.path, tostring(row.EventName or "an event"))
+    end
+  end
+  take_metrics(type(metrics) == "table" and metrics or {}, file, collection)
+end
+
+return M
