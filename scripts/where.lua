@@ -7,7 +7,7 @@
 --   counts are compared pair by pair: the differences of all functions add up to that of the whole.
 -- usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
---        pmclua where [--lines] RESULT.jsonl...
+--        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
 --   true · page-faults · 1 repetition · each recorded
@@ -25,7 +25,7 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "folded", "speedscope" }
+local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedscope" }
 
 local opt = pmc.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
@@ -35,6 +35,7 @@ local opt = pmc.options {
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "lines", false, help = "source lines instead of functions" },
+  { "annotate", short = "a", value = "FUNCTION", help = "its source and instructions beside their counts" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
@@ -80,7 +81,8 @@ end
 
 -- The report goes where the command's own output does not.
 local function put(found)
-  local shown = { format = opt.format, by = opt.lines and "line" or "function", most = opt.top }
+  local shown = { format = opt.format, by = opt.lines and "line" or "function", most = opt.top,
+    annotate = opt.annotate }
   if opt.output or not is_one_command() then
     found:write(opt.output, shown)
   else

@@ -110,6 +110,21 @@ local function source_lines_of(profiles)
   return list
 end
 
+--- The lines of profiles that are one function.
+---@param profiles table[]
+---@param key string of a place
+---@return table[]
+function M.lines_of(profiles, key)
+  local list = {}
+  for _, profile in ipairs(profiles) do
+    for _, line in ipairs(profile.lines) do
+      local fn = plain_name(line.fn or base_name(line.file))
+      if key_of(file_of(profile, line), fn, line.source) == key then list[#list + 1] = line end
+    end
+  end
+  return list
+end
+
 --- What profiles hold of one side.
 ---@param profiles table[] one for each repetition: profile/README.md
 ---@param by "function"|"line"

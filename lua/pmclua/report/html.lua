@@ -110,6 +110,24 @@ local function one_table(shown)
       .. element("tbody", table.concat(rows, "\n")))) .. list_of(shown.notes, "notes")
 end
 
+--- A table as an element.
+---@param shown pmclua.ReportTable
+---@return string
+function M.table(shown) return one_table(shown) end
+
+--- A page of its own.
+---@param title string
+---@param body string
+---@param more_style? string
+---@return string
+function M.page(title, body, more_style)
+  return table.concat({ "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+    ('<meta http-equiv="Content-Security-Policy" content="%s">'):format(POLICY),
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    element("title", escape(title)), element("style", style .. (more_style or "")), "</head>", "<body>", body,
+    "</body>", "</html>", "" }, "\n")
+end
+
 local function all_tables(report)
   local parts = {}
   for i, shown in ipairs(report.tables) do parts[i] = one_table(shown) end
@@ -251,11 +269,7 @@ function M.render(result, _, options)
     section("again", "How to make it again", made_again(result)),
     section("obtained", "How each number was obtained", how_obtained(result)),
   }
-  return table.concat({ "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-    ('<meta http-equiv="Content-Security-Policy" content="%s">'):format(POLICY),
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    element("title", escape(title)), element("style", style), "</head>", "<body>",
-    table.concat(body, "\n"), "</body>", "</html>", "" }, "\n")
+  return M.page(title, table.concat(body, "\n"))
 end
 
 return M

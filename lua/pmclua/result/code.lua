@@ -8,6 +8,7 @@ local cell_key = require "pmclua.result.cell_key"
 local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
 local layouts = require "pmclua.result.layouts"
+local profile_lines = require("pmclua.ledger.profiles").lines_of
 local profiles = require "pmclua.result.profiles"
 local text = require "pmclua.base.text"
 
@@ -150,6 +151,48 @@ function CodeResult:ledger(by)
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
     groups = self.groups }
   return self.ledgers[by]
+end
+
+-- The names that a row of the ledger answers to.
+local function names_of(row)
+  local list = { row.label }
+  for _, place in pairs { row.line.place or false, row.line.other or false } do
+    if place then list[#list + 1] = place.fn end
+  end
+  return list
+end
+
+local function is_called(row, name)
+  for _, own in ipairs(names_of(row)) do
+    if own == name then return true end
+  end
+  return false
+end
+
+--- The row of a function; of several of one name the one that explains most. Raises where there is none.
+---@param name string "parse", "memcpy [libc.so.6]"
+---@return pmclua.LedgerRow
+function CodeResult:row(name)
+  local names = {}
+  for _, row in ipairs(self:ledger().lines) do
+    if is_called(row, name) then return row end
+    if row.line.place or row.line.other then names[#names + 1] = names_of(row)[2] end
+  end
+  local nearest = text.nearest(name, names)
+  explain.misuse(("no function '%s' has a line of its own%s"):format(text.safe(name),
+    nearest and (", did you mean '%s'?"):format(text.safe(nearest)) or ""), 3)
+end
+
+local function side_lines(profiles_of_side, place)
+  return { lines = place and profile_lines(profiles_of_side, place.key) or {}, n = #profiles_of_side }
+end
+
+--- A function's counts by source line and by instruction, as means of A and of B.
+---@param row pmclua.LedgerRow of `ledger()`
+---@return pmclua.Annotation
+function CodeResult:annotation(row)
+  return require("pmclua.profile.annotation").new(side_lines(self.a, row.line.place),
+    self.b and side_lines(self.b, row.line.other))
 end
 
 return M

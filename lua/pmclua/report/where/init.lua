@@ -7,19 +7,26 @@ local text = require "pmclua.base.text"
 local M = {}
 
 -- Format to module, in the order of help texts.
-local FORMATS = { "table", "json", "csv", "markdown", "folded", "speedscope" }
+local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedscope" }
+
+-- The ledger, or one function of it.
+local function report_of(code, options)
+  if options.annotate then return require("pmclua.report.where.annotate").of(code, options.annotate) end
+  return require("pmclua.report.where.tables").of(code, options)
+end
 
 local RENDERERS = {
   table = function(code, options)
-    local report = require("pmclua.report.where.tables").of(code, options)
+    local report = report_of(code, options)
     return require("pmclua.report.table").render(code.result, terminal.resolve(options), { report = report })
   end,
   markdown = function(code, options)
-    local report = require("pmclua.report.where.tables").of(code, options)
+    local report = report_of(code, options)
     return require("pmclua.report.markdown").render(code.result, nil, { report = report })
   end,
   json = function(code, options) return require("pmclua.report.where.data").json(code, options.by) end,
   csv = function(code, options) return require("pmclua.report.where.data").csv(code, options.by) end,
+  html = function(code, options) return require("pmclua.report.where.html").render(code, options) end,
   folded = function(code) return require("pmclua.report.where.stacks").folded(code) end,
   speedscope = function(code) return require("pmclua.report.where.stacks").speedscope(code) end,
 }
@@ -32,6 +39,7 @@ function M.formats() return { unpack(FORMATS) } end
 ---@field format? string "table" by default
 ---@field by? "function"|"line"
 ---@field most? integer lines that a table shows, 20 by default
+---@field annotate? string a function: its source and instructions instead of the table
 
 --- The code ledger as text.
 ---@param code pmclua.CodeResult

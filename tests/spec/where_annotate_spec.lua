@@ -1,0 +1,101 @@
+-- A function beside its source and its instructions, as text and as a page of HTML.
+
+local pmc = require "pmclua"
+local profiles = require "tests.support.profiles"
+local support = require "tests.support"
+local where = require "tests.support.where"
+
+local function faults() return where.program("faults.c", "-g", "-ldl", "-lpthread") end
+
+local function numbered(path)
+  local lines = {}
+  for line in (support.read(path) .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+describe("an annotated function", function()
+  it("has its faults at the line and at the instruction that make them", function()
+    local found = pmc.where(faults(), faults() .. " thread", { event = "page-faults", repetitions = 2 })
+    local annotation = found:annotation(found:row "g")
+    local source, code = annotation.sources[1], annotation.codes[1]
+    assert.equal(support.fixture "where/faults.c", source.path)
+    local hot = {}
+    for _, line in ipairs(source.lines) do
+      assert.equal(numbered(source.path)[line.number], line.text)
+      if line.b then hot[#hot + 1] = line end
+    end
+    assert.same({ 1, 300, "TOUCH(g)" }, { #hot, hot[1].b, hot[1].text })
+    assert.is_nil(hot[1].a)
+    support.need(code.why == nil, code.why)
+    local sum, writes = 0, 0
+    for _, one in ipairs(code.list) do
+      sum = sum + (one.b or 0)
+      if one.b and one.text:find "^mov" then writes = writes + one.b end
+    end
+    assert.same({ 300, 300, "B" }, { sum, writes, code.sides })
+  end)
+
+  it("is shown as text, both sides beside the source", function()
+    local found = pmc.where(faults(), faults() .. " thread", { event = "page-faults", repetitions = 2 })
+    local shown = found:report { annotate = "f", width = 80, utf8 = true }
+    assert.matches("^f · page%-faults · A 1,000.*, B 1,000.*, B %- A 0\n", shown)
+    assert.matches("\n1,000%S* +1,000%S* +0 +%d+ +TOUCH%(f%)\n", shown)
+    assert.is_true(support.widest(shown) <= 80)
+  end)
+
+  it("says what is not there: source, file, function", function()
+    local line = profiles.line("parse", 9, { lines = { [3] = 9 }, source = "/nowhere/parse.c",
+      file = "/nowhere/parse" })
+    local code = profiles.code({ profiles.profile { line } }, { profiles.profile { line } })
+    local shown = code:report { annotate = "parse", width = 80, utf8 = true }
+    assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +3\nthe source is not here\n", shown)
+    assert.matches("the file is not here\n", shown)
+    assert.matches("no function 'pars' has a line of its own, did you mean 'parse'",
+      support.message_of(code.report, code, { annotate = "pars" }))
+  end)
+
+  it("refuses the instructions of a file that has changed since", function()
+    local found = pmc.where(faults(), { event = "page-faults" })
+    for _, line in ipairs(found:row("f").line.place and found.profiles[1].lines or {}) do
+      for _, at in ipairs(line.fn == "f" and line.at or {}) do at.address = at.address + 1 end
+    end
+    local code = found:annotation(found:row "f").codes[1]
+    assert.matches("^the file is not the one that was sampled", code.why)
+    assert.is_true(#code.list > 0)
+  end)
+end)
+
+describe("the page of a code ledger", function()
+  local function page()
+    local a, b = {}, {}
+    for i = 1, 12 do
+      a[i] = profiles.profile { profiles.line("<parse>", 100 + i % 2), profiles.line("copy", 50) }
+      b[i] = profiles.profile { profiles.line("<parse>", 120 + i % 2), profiles.line("copy", 49) }
+    end
+    return profiles.code(a, b):report { format = "html" }
+  end
+
+  it("has no script, fetches nothing, and escapes names", function()
+    local html = page()
+    assert.not_matches("<script", html)
+    assert.not_matches("http", (html:gsub("http%-equiv", "")))
+    assert.matches("default%-src 'none'", html)
+    assert.not_matches("<parse>", html)
+    assert.matches("&lt;parse&gt;", html)
+  end)
+
+  it("sorts its rows by each column, what is not a line behind them", function()
+    local html = page()
+    local parse = html:match '<tr style="([^"]+)"><td>&lt;parse'
+    local copy = html:match '<tr style="([^"]+)"><td>copy'
+    local total = html:match '<tr style="order:(%d+)"><td>total'
+    assert.same({ "--o1:1;--o2:1;--o3:1;--o4:1;--o5:1", "--o1:2;--o2:2;--o3:2;--o4:2;--o5:2" }, { parse,
+      copy })
+    assert.is_true(tonumber(total) > 1e6)
+    for k = 1, 5 do
+      assert.matches(("body:has(#sort%d:checked) .ledger tbody tr { order: var(--o%d); }"):format(k, k),
+        html, 1, true)
+      assert.matches(('id="sort%d"'):format(k), html, 1, true)
+    end
+  end)
+end)
