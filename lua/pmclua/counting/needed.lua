@@ -166,6 +166,18 @@ local function bind_sums(declaration)
   declaration.reject_if = condition and with_sums(condition, parts, "condition")
 end
 
+--- Adds cycles and instructions, which show that passes did the same work, where they can be counted and nothing is
+--- called so. Returns whether it added any.
+---@param declaration pmclua.Declaration changed
+---@return boolean
+function M.anchors(declaration)
+  local have, count = known_names(declaration), #declaration.events
+  for _, spec in ipairs { "cycles", "instructions" } do
+    if not have[spec] and event.available(spec) then add_spec(declaration, have, spec) end
+  end
+  return #declaration.events > count
+end
+
 --- Adds them, after the script's own.
 ---@param declaration pmclua.Declaration changed
 ---@param wrong fun(form: string, ...) gets each mistake

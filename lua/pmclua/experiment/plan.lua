@@ -88,15 +88,22 @@ local function bundles_of(declaration)
   return bundles
 end
 
+local function plan_passes(declaration)
+  return passes.plan(declaration.events, declaration.passes, declaration.target or declaration.regions,
+    { inherit = declaration.inherit, in_runner = is_in_runner(declaration),
+      bundles = bundles_of(declaration) })
+end
+
 --- The plan of a declaration. Tries events (fills in their statuses); runs nothing.
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Plan
 function M.make(declaration)
   if declaration.target then declaration.target:check() end
-  local list, anchors = passes.plan(declaration.events, declaration.passes,
-    declaration.target or declaration.regions,
-    { inherit = declaration.inherit, in_runner = is_in_runner(declaration),
-      bundles = bundles_of(declaration) })
+  local list, anchors = plan_passes(declaration)
+  local is_bare = #list > 1 and #anchors == 0 and declaration.passes == "rerun" and #declaration.metrics > 0
+  if is_bare and require("pmclua.counting.needed").anchors(declaration) then
+    list, anchors = plan_passes(declaration)
+  end
   for _, pass in ipairs(list) do
     for _, group in ipairs(pass.groups) do group.read = declaration.read end
   end

@@ -189,12 +189,20 @@ local function compared_names(result)
   return list
 end
 
+-- Where the metrics are a vendor's tree of several nodes: B's difference from A by node.
+local function add_tree(tables, result)
+  local tree = result:topdown()
+  if not tree or #tree.nodes < 2 then return tables end
+  for _, shown in ipairs(require("pmclua.report.topdown").differences(tree)) do tables[#tables + 1] = shown end
+  return tables
+end
+
 local function tables_of(result)
   local several = count_cells(result) > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
   local tables = several and result.header.baseline
     and compared_tables(result, result:compare { names = compared_names(result) }) or {}
-  return #tables > 0 and tables or each_cell(result)
+  return #tables > 0 and add_tree(tables, result) or each_cell(result)
 end
 
 --- What is shown of a comparison that a script asked for.

@@ -100,8 +100,17 @@ local function rest_name(row)
   return row.node.level and child and indented(child, "(rest)") or "(rest)"
 end
 
+local WIDEST_SIDE = 9
+
+-- The names of both sides over their columns, where they are short.
+local function side_names(found)
+  local a, b = words.side(found.baseline, found.cell), words.side(found.cell, found.baseline)
+  if math.max(text.width(a), text.width(b)) <= WIDEST_SIDE then return a, b end
+  return "baseline", "other"
+end
+
 local function compared_table(topdown, found)
-  local title, unit = topdown.total.name, topdown.total.name
+  local title, unit, a, b = topdown.total.name, topdown.total.name, side_names(found)
   local list = { difference_row(found.total, title, false) }
   for _, row in ipairs(found.rows) do
     -- What the children of a node leave is mostly nothing.
@@ -113,8 +122,7 @@ local function compared_table(topdown, found)
   return { title = titles.comparison(topdown.result, { { cell = found.cell, baseline = found.baseline,
       paired = found.paired, pairs = found.n } }), rows = list,
     columns = { { name = unit .. " by node" },
-      { name = words.side(found.baseline, found.cell), align = "right" },
-      { name = words.side(found.cell, found.baseline), align = "right" },
+      { name = a, align = "right" }, { name = b, align = "right" },
       { name = "difference", align = "right" },
       { name = "95 % interval", whole = true }, { name = "of all", align = "right", drop = 1 },
       { name = "verdict" } },
