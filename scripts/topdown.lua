@@ -65,7 +65,8 @@ end
 local function kernel(word)
   local source, symbol = word:match "^(.+):([%w_]+)$"
   if not source then usage("--kernel takes FILE.c:FUNCTION, not " .. word) end
-  return pmc.kernel { name = symbol, source = source:find "^/" and source or "./" .. source, symbol = symbol }
+  if not source:find "^/" then source = require("lfs").currentdir() .. "/" .. source end
+  return pmc.kernel { name = symbol, source = source, symbol = symbol }
 end
 
 local function commands()

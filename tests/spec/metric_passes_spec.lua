@@ -77,7 +77,8 @@ describe("the passes of metrics", function()
   it("bring cycles and instructions where nothing else shows that they did the same work", function()
     local machine = played.machine { counters = 4, events = EVENTS }
     local sum = "sum = cache_references + cache_misses + branches + branch_misses + bus_cycles"
-    local found, passes = measure(machine, { "-e", "page-faults", "-M", sum, "--", machine.work, "1000", "10" })
+    local words = { "-e", "page-faults", "-M", sum, "--", machine.work, "1000", "10" }
+    local found, passes = measure(machine, words)
     assert.equal(4040 + 1020 + 5020 + 1000 + 2080, found.cells[1].values.sum.median)
     assert.is_true(#passes > 1)
     for _, pass in ipairs(passes) do assert.is_true(pass.cycles and pass.instructions) end

@@ -58,6 +58,23 @@ describe("pmclua topdown", function()
     assert.same(expected_shares(100, 200), shares_of(found.cells[1]))
   end)
 
+  it("has those between a program's marks, and of a process that runs already", function()
+    local machine = played.machine(INTEL)
+    local program = support.build(machine.folder .. "/marked", "cc", "-O1", "-I" .. support.root .. "/core",
+      support.root .. "/tests/support/played/marked.c", "-lpthread")
+    local shares = {}
+    for _, cell in ipairs(tree(machine, "-r", "2", "--marks", "--", program).cells) do
+      if cell.region == "parse" then shares = shares_of(cell) end
+    end
+    assert.same(expected_shares(3000, 30), shares)
+    local feed = ("(while kill -0 $$ 2>&-; do echo; sleep 0.01; done) | %s 100 wait & "
+      .. '"$@" -p "$(pgrep -n -P $$ -f "100 wait")"; kill $!'):format(machine.work)
+    local run = machine.run { "sh", "-c", feed, "sh", support.program, "topdown", "--quiet", "--format",
+      "json", "-r", "2", "--duration", "200ms" }
+    local found = assert(json.decode(run.out), run.err)
+    assert.same(expected_shares(100, 0), shares_of(found.cells[1]))
+  end)
+
   it("has B's difference from A in cycles, which adds up to the last cycle", function()
     local machine = played.machine(INTEL)
     local found = tree(machine, "-r", "8", machine.work .. " 1000 10", machine.work .. " 1000 20")

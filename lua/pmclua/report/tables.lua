@@ -193,7 +193,8 @@ end
 local function add_tree(tables, result)
   local tree = result:topdown()
   if not tree or #tree.nodes < 2 then return tables end
-  for _, shown in ipairs(require("pmclua.report.topdown").differences(tree)) do tables[#tables + 1] = shown end
+  local by_node = require("pmclua.report.topdown").differences(tree)
+  for _, shown in ipairs(by_node) do tables[#tables + 1] = shown end
   return tables
 end
 

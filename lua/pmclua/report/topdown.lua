@@ -144,7 +144,12 @@ end
 ---@return pmclua.Report
 function M.report(topdown)
   local tables = {}
-  for _, cell in ipairs(topdown:cells()) do tables[#tables + 1] = cell_table(topdown, cell) end
+  -- Of a program with marks the whole is not counted, and empty marks have nothing.
+  for _, cell in ipairs(topdown:cells()) do
+    if topdown:has_numbers(cell) or not topdown:has_numbers() then
+      tables[#tables + 1] = cell_table(topdown, cell)
+    end
+  end
   for _, shown in ipairs(M.differences(topdown)) do tables[#tables + 1] = shown end
   local all = notes.result(topdown.result)
   for _, remark in ipairs(topdown.remarks or {}) do table.insert(all, 1, remark) end

@@ -169,10 +169,11 @@ function Topdown:is_over(name)
   return false
 end
 
---- Whether any node has a number in any cell.
+--- Whether any node has a number in a cell, by default in any.
+---@param only? pmclua.Cell
 ---@return boolean
-function Topdown:has_numbers()
-  for _, cell in ipairs(self:cells()) do
+function Topdown:has_numbers(only)
+  for _, cell in ipairs(only and { only } or self:cells()) do
     for _, node in ipairs(self.nodes) do
       if cell:summary(node.name).n > 0 then return true end
     end

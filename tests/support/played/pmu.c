@@ -1,5 +1,6 @@
 /*
- * pmu.c: plays a PMU for pmclua and its runner (LD_PRELOAD), behind their table of system calls.
+ * pmu.c: plays a PMU for pmclua and its runner (LD_PRELOAD), behind their table of system calls; and for programs
+ * with marks, behind libc.
  *
  * PMCLUA_PLAYED_PMU names a file of lines:
  *
@@ -20,10 +21,13 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pmclua.h"
@@ -44,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct played {
     const struct known *event;
     int is_open, leader, is_enabled;       /* leader: its descriptor, be it its own */
-    uint64_t id, order;                    /* order: of opening */
+    uint64_t id, order, format;            /* order: of opening; format: read_format */
     uint64_t since[KINDS], before[KINDS];  /* of a leader: work when it was enabled; counted until then */
 };
 static struct played played[MOST_FDS];
@@ -146,11 +150,13 @@ static int refusal(const struct known *event, int group_fd)
     return count < 0 || count > counters ? -EINVAL : 0;
 }
 
-static void note(int fd, const struct known *event, int group_fd, int is_enabled)
+static void note(int fd, const struct known *event, int group_fd, const struct perf_event_attr *attr)
 {
     struct played *one = &played[fd];
+    /* What a command executes first is the start of its work. */
     *one = (struct played){ .event = event, .is_open = 1, .leader = group_fd >= 0 ? group_fd : fd,
-                            .is_enabled = is_enabled, .order = ++opened };
+                            .is_enabled = !attr->disabled || attr->enable_on_exec, .order = ++opened,
+                            .format = attr->read_format };
     for (int i = 0; i < KINDS; i++)
         one->since[i] = work ? work[i] : 0;
     real.ioctl(fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&one->id);
@@ -176,9 +182,8 @@ static int open_event(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, 
         real.close(fd);
         return -EMFILE;
     }
-    /* What a command executes first is the start of its work. */
     if (fd >= 0)
-        note(fd, event, group_fd, !dummy.disabled || dummy.enable_on_exec);
+        note(fd, event, group_fd, &dummy);
     return fd;
 }
 
@@ -193,13 +198,12 @@ static int is_on(int leader)
     return taken + counters_of(leader, NULL) <= counters;
 }
 
-static uint64_t value_of(const struct played *leader, const struct known *event)
+/* `now`: the work done, the same for all members of a group. */
+static uint64_t value_of(const struct played *leader, const struct known *event, const uint64_t *now)
 {
     uint64_t value = 0;
-    for (int i = 0; i < KINDS; i++) {
-        uint64_t now = leader->is_enabled && work ? work[i] - leader->since[i] : 0;
-        value += event->per_work[i] * (leader->before[i] + now);
-    }
+    for (int i = 0; i < KINDS; i++)
+        value += event->per_work[i] * (leader->before[i] + (leader->is_enabled ? now[i] - leader->since[i] : 0));
     return value;
 }
 
@@ -211,16 +215,31 @@ static const struct played *of_id(uint64_t id)
     return NULL;
 }
 
-/* A group's reading: nr, enabled, running, and each member's value and id. */
+/* The member of a group that was opened next after an order. */
+static const struct played *next_member(int leader, uint64_t after)
+{
+    const struct played *next = NULL;
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        if (played[fd].is_open && played[fd].leader == leader && played[fd].order > after
+            && (!next || played[fd].order < next->order))
+            next = &played[fd];
+    return next;
+}
+
+/* A group's reading: nr, enabled, running, and each member's value, with its id where that is asked for. */
 static void put_values(int fd, uint64_t *words)
 {
-    int leader = played[fd].leader, on = is_on(leader);
+    int leader = played[fd].leader, on = is_on(leader), step = played[fd].format & PERF_FORMAT_ID ? 2 : 1;
+    uint64_t order = 0, now[KINDS] = { 0 };
+    for (int i = 0; i < KINDS && work; i++)
+        now[i] = work[i];
     if (!on)
         words[2] = 0;
     for (uint64_t i = 0; i < words[0]; i++) {
-        const struct played *member = of_id(words[3 + 2 * i + 1]);
-        if (member)
-            words[3 + 2 * i] = on ? value_of(&played[leader], member->event) : 0;
+        uint64_t *value = &words[3 + (uint64_t)step * i];
+        const struct played *member = step == 2 ? of_id(value[1]) : next_member(leader, order);
+        order = member ? member->order : order;
+        *value = member && on ? value_of(&played[leader], member->event, now) : 0;
     }
 }
 
@@ -263,17 +282,73 @@ static int close_event(int32_t fd)
     return real.close(fd);
 }
 
+/* ---- programs that open events themselves (pmclua_mark.h), by libc's functions ---- */
+
+static int plays_libc;
+
+#define LIBC(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static int libc_open(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags)
+{
+    long fd = LIBC(syscall)(SYS_perf_event_open, attr, pid, cpu, group_fd, (unsigned long)flags);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static int libc_ioctl(int32_t fd, uint32_t request, uint64_t argument)
+{
+    return LIBC(ioctl)(fd, request, argument);
+}
+
+static long libc_read(int32_t fd, void *buffer, size_t bytes) { return LIBC(read)(fd, buffer, bytes); }
+static int libc_close(int32_t fd) { return LIBC(close)(fd); }
+
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list rest;
+    va_start(rest, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(rest, long);
+    va_end(rest);
+    if (!plays_libc || number != SYS_perf_event_open)
+        return LIBC(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    int fd = open_event((const struct pmclua_attr *)a[0], (int)a[1], (int)a[2], (int)a[3], (uint32_t)a[4]);
+    errno = fd < 0 ? -fd : errno;
+    return fd < 0 ? -1 : fd;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list rest;
+    va_start(rest, request);
+    unsigned long argument = va_arg(rest, unsigned long);
+    va_end(rest);
+    return plays_libc ? control(fd, (uint32_t)request, argument) : LIBC(ioctl)(fd, request, argument);
+}
+
+ssize_t read(int fd, void *buffer, size_t bytes)
+{
+    return plays_libc ? read_event(fd, buffer, bytes) : LIBC(read)(fd, buffer, bytes);
+}
+
+int close(int fd)
+{
+    return plays_libc ? close_event(fd) : LIBC(close)(fd);
+}
+
 __attribute__((constructor)) static void play(void)
 {
     const char *path = getenv("PMCLUA_PLAYED_PMU");
-    struct pmclua_system *table = path ? dlsym(RTLD_DEFAULT, "pmclua_system") : NULL;
-    FILE *file = table ? fopen(path, "re") : NULL;
+    struct pmclua_system *table = dlsym(RTLD_DEFAULT, "pmclua_system");
+    FILE *file = path ? fopen(path, "re") : NULL;
     char line[4096];
     if (!file)
         return;
     while (fgets(line, sizeof line, file))
         take_line(line);
     fclose(file);
-    real = *table;
-    *table = (struct pmclua_system){ open_event, control, read_event, close_event };
+    real = table ? *table : (struct pmclua_system){ libc_open, libc_ioctl, libc_read, libc_close };
+    plays_libc = !table;
+    if (table)
+        *table = (struct pmclua_system){ open_event, control, read_event, close_event };
 }
