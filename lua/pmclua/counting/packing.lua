@@ -4,14 +4,13 @@
 -- them as leave room. The events of a bundle (a metric's) share a pass wherever they fit one, for which an event
 -- may be in several passes; what is in no bundle, or does not fit as one, is placed by itself.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 --- Whether a list has an item.
 function M.contains(list, item)
-  for _, other in ipairs(list) do
-    if other == item then return true end
-  end
-  return false
+  return lists.any(list, function(other) return other == item end)
 end
 
 --- A list with the items that it lacks.
@@ -88,10 +87,7 @@ end
 ---@param index integer
 ---@return boolean
 function Packer:has(index)
-  for _, pass in ipairs(self.passes) do
-    if M.contains(pass, index) then return true end
-  end
-  return false
+  return lists.any(self.passes, function(pass) return M.contains(pass, index) end)
 end
 
 return M

@@ -5,6 +5,7 @@
 -- Invariant: what is said to count was tried; every finding that limits something comes with what to do.
 
 local counters = require "pmclua.doctor.counters"
+local lists = require "pmclua.base.lists"
 local machine_of = require "pmclua.doctor.machine"
 
 local M = {}
@@ -49,10 +50,7 @@ function M.findings(machine, found)
 end
 
 local function has_core_pmu(pmus)
-  for _, pmu in ipairs(pmus) do
-    if pmu.kind == "core" then return true end
-  end
-  return false
+  return lists.any(pmus, function(pmu) return pmu.kind == "core" end)
 end
 
 --- Looks at this machine, as this user.

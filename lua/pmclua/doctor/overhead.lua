@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local kernels = require "pmclua.doctor.kernels"
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local stats = require "pmclua.stats"
 
@@ -54,18 +55,11 @@ local function measure(workload, options)
   return records, result
 end
 
-local function column(records, name)
-  local list = {}
-  for i, record in ipairs(records) do list[i] = record[name] end
-  return list
-end
-
 -- Median counts of regions without anything in them, where they are not 0; clocks are no counts.
 local function counts_of(records, result)
   local counts = setmetatable({}, { __jsontype = "object" })
   for index, event in ipairs(result.header.events) do
-    local list = {}
-    for _, record in ipairs(records) do list[#list + 1] = tonumber(record.counts[index]) end
+    local list = lists.map(records, function(record) return tonumber(record.counts[index]) end)
     local middle = #list > 0 and stats.median(list) or 0
     if middle > 0 and event.unit ~= "ns" then counts[event.name] = middle end
   end
@@ -87,7 +81,7 @@ local function region(way, events)
     return row
   end
   -- A repetition lasts from before the first read until after the second one.
-  row.ns, row.counts = stats.median(column(records, "wall_ns")), counts_of(records, result)
+  row.ns, row.counts = stats.median(lists.column(records, "wall_ns")), counts_of(records, result)
   return row
 end
 
@@ -131,7 +125,7 @@ local function difference(workload, events, options)
       local records, why = measure(workload, { events = counted, repetitions = options.repetitions,
         iterations = options.iterations })
       if not records then return nil, nil, why end
-      for _, wall in ipairs(column(records, "wall_ns")) do table.insert(sides[side], wall) end
+      for _, wall in ipairs(lists.column(records, "wall_ns")) do table.insert(sides[side], wall) end
     end
   end
   local difference_ns = stats.median(sides[1]) - stats.median(sides[2])

@@ -1,5 +1,6 @@
 --- screen.lua: what the doctor found, as a person reads it on a terminal of 80 columns.
 
+local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 
@@ -97,11 +98,7 @@ local function add_obstacle(lines, finding)
 end
 
 local function of_state(findings, state)
-  local list = {}
-  for _, finding in ipairs(findings) do
-    if finding.state == state then list[#list + 1] = finding end
-  end
-  return list
+  return lists.where(findings, function(finding) return finding.state == state end)
 end
 
 local function add_obstacles(lines, findings)

@@ -4,6 +4,7 @@
 -- case-insensitive and would let "Page-Faults" and "cycles.u" through. libpfm4 is loaded when first asked.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 
@@ -86,9 +87,7 @@ end
 --- Names of all PMUs that libpfm4 knows; none where it is not installed.
 ---@return string[]
 function M.all_pmus()
-  local all = {}
-  for i, known in ipairs(core.pfm.pmus()) do all[i] = known.name end
-  return all
+  return lists.column(core.pfm.pmus(), "name")
 end
 
 --- The PMU of libpfm4 of that name, and the names of all.
@@ -106,9 +105,7 @@ end
 ---@param pmu { pmu: integer }
 ---@return string[]
 function M.event_names(pmu)
-  local all = {}
-  for i, event in ipairs(core.pfm.events(pmu.pmu)) do all[i] = event.name end
-  return all
+  return lists.column(core.pfm.events(pmu.pmu), "name")
 end
 
 --- The PMUs of libpfm4 that this machine has, or the one named.

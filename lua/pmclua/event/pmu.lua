@@ -7,6 +7,7 @@
 local bit = require "bit"
 local cache = require "pmclua.event.cache"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 local sysfs = require "pmclua.event.sysfs"
@@ -251,10 +252,7 @@ end
 ---@param tree pmclua.event.Tree
 ---@return boolean
 function M.vouches(config, tree)
-  for _, pmu in ipairs(tree:core_pmus()) do
-    if sysfs.vouches(pmu, config, encode_alias) then return true end
-  end
-  return false
+  return lists.any(tree:core_pmus(), function(pmu) return sysfs.vouches(pmu, config, encode_alias) end)
 end
 
 ---@class pmclua.event.Encoding

@@ -4,6 +4,7 @@
 -- specs; the terms of an alias are returned as text.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -177,10 +178,9 @@ end
 ---@return string[] names of its events, sorted
 function Pmu:alias_names()
   return remembered(self, "alias_list", function()
-    local names = {}
-    for _, name in ipairs(list_directory(self.path .. "/events")) do
-      if not is_about_alias(name) then names[#names + 1] = name end
-    end
+    local names = lists.where(list_directory(self.path .. "/events"), function(name)
+      return not is_about_alias(name)
+    end)
     table.sort(names)
     return names
   end)
@@ -238,29 +238,21 @@ end
 --- Every PMU, in natural order.
 ---@return pmclua.event.Pmu[]
 function Tree:pmus()
-  local all = {}
-  for _, name in ipairs(self:names()) do all[#all + 1] = self:pmu(name) end
-  return all
+  return lists.map(self:names(), function(name) return self:pmu(name) end)
 end
 
 --- The PMUs that name an event so, in natural order.
 ---@param alias string
 ---@return pmclua.event.Pmu[]
 function Tree:with_alias(alias)
-  local having = {}
-  for _, pmu in ipairs(self:pmus()) do
-    if pmu:alias(alias) then having[#having + 1] = pmu end
-  end
-  return having
+  return lists.where(self:pmus(), function(pmu) return pmu:alias(alias) end)
 end
 
 --- The PMU of that type number.
 ---@param type integer
 ---@return pmclua.event.Pmu?
 function Tree:of_type(type)
-  for _, pmu in ipairs(self:pmus()) do
-    if pmu.type == type then return pmu end
-  end
+  return lists.find(self:pmus(), function(pmu) return pmu.type == type end)
 end
 
 --- A PMU's name without the number that tells it from its equals: "uncore_imc" for "uncore_imc_3".
@@ -364,11 +356,7 @@ end
 ---@return pmclua.event.Pmu[]
 function Tree:core_pmus()
   return remembered(self, "core_read", function()
-    local list = {}
-    for _, pmu in ipairs(self:pmus()) do
-      if pmu:is_core() then list[#list + 1] = pmu end
-    end
-    return list
+    return lists.where(self:pmus(), function(pmu) return pmu:is_core() end)
   end)
 end
 

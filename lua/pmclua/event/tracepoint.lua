@@ -3,6 +3,7 @@
 -- Ids are read from tracefs, which is looked for only when the first tracepoint is asked for. A spec that
 -- stands for several gives them in the order of their ids, which is the order of tracefs.
 
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 local sysfs = require "pmclua.event.sysfs"
@@ -102,11 +103,7 @@ function M.fields(root, name)
 end
 
 local function matching(list, glob)
-  local found = {}
-  for _, name in ipairs(list) do
-    if sysfs.matches(glob, name) then found[#found + 1] = name end
-  end
-  return found
+  return lists.where(list, function(name) return sysfs.matches(glob, name) end)
 end
 
 -- "[…]" alone makes no glob, as for perf.

@@ -1,5 +1,6 @@
 --- control.lua: the A/A control: the baseline again under another name, to measure the noise between equals.
 
+local lists = require "pmclua.base.lists"
 local workload_kinds = require "pmclua.workload"
 
 local M = {}
@@ -7,10 +8,7 @@ local M = {}
 local LABEL = " (A/A)"
 
 local function taken(workloads, name)
-  for _, workload in ipairs(workloads) do
-    if workload.name == name then return true end
-  end
-  return false
+  return lists.any(workloads, function(workload) return workload.name == name end)
 end
 
 local function copy_of(workload, name)

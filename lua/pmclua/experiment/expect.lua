@@ -2,6 +2,7 @@
 
 local check = require("pmclua.base.lazy").module "pmclua.verdict.check"
 local cell_key = require "pmclua.result.cell_key"
+local lists = require "pmclua.base.lists"
 local records = require "pmclua.experiment.record"
 local reading = require "pmclua.counting.reading"
 
@@ -120,10 +121,7 @@ function Expectations:results()
 end
 
 local function label_of(result)
-  local parts = {}
-  for name, level in pairs(result.levels) do parts[#parts + 1] = ("%s=%s"):format(name, tostring(level)) end
-  table.sort(parts)
-  return table.concat({ result.workload, unpack(parts) }, " ")
+  return table.concat({ result.workload, unpack(lists.assignments(result.levels)) }, " ")
 end
 
 local function number(value) return value % 1 == 0 and ("%.0f"):format(value) or ("%.6g"):format(value) end

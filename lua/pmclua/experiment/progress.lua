@@ -2,6 +2,7 @@
 -- elsewhere (a build service's log) a line a minute.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local progress = {}
@@ -9,9 +10,7 @@ local progress = {}
 local EVERY_NS, HEARTBEAT_NS = 1e8, 60e9
 
 local function label(step)
-  local levels = {}
-  for name, level in pairs(step.cell.levels) do levels[#levels + 1] = name .. "=" .. tostring(level) end
-  table.sort(levels)
+  local levels = lists.assignments(step.cell.levels)
   return text.safe(table.concat({ step.cell.workload.name, unpack(levels) }, " "))
 end
 

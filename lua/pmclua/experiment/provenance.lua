@@ -7,6 +7,7 @@
 local compile = require("pmclua.base.lazy").module "pmclua.workload.compile"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 
 local M = {}
@@ -26,10 +27,7 @@ local SECRET = { "PASS", "SECRET", "TOKEN", "CREDENTIAL", "AUTH", "COOKIE", "PRI
 
 local function is_secret(name)
   local plain = name:upper():gsub("-", "_")
-  for _, sign in ipairs(SECRET) do
-    if plain:find(sign, 1, true) then return true end
-  end
-  return false
+  return lists.any(SECRET, function(sign) return plain:find(sign, 1, true) end)
 end
 
 -- The arguments of a command line, without the values of options whose names look secret.
@@ -141,13 +139,6 @@ local function environment()
   return values
 end
 
-local function label_of(levels)
-  local parts = {}
-  for name, level in pairs(levels) do parts[#parts + 1] = ("%s=%s"):format(name, tostring(level)) end
-  table.sort(parts)
-  return table.concat(parts, " ")
-end
-
 -- Equal facts have equal fingerprints.
 local function fingerprint(value)
   return require("pmclua.base.json").encode(value)
@@ -173,7 +164,7 @@ local function workloads_of(cells, session)
       facts.cells = {}
       seen[key], list[#list + 1] = facts, facts
     end
-    table.insert(seen[key].cells, label_of(cell.levels))
+    table.insert(seen[key].cells, table.concat(lists.assignments(cell.levels), " "))
   end
   return list
 end
@@ -208,11 +199,7 @@ local COMPARED = { { "kind", "kind" }, { "source_hash", "source" }, { "compiler"
 -- Folders of headers are left out: the hash with all headers covers them.
 local function compared(value, field)
   if field ~= "command" or type(value) ~= "table" then return value end
-  local argv = {}
-  for _, word in ipairs(value) do
-    if not word:find "^%-I" then argv[#argv + 1] = word end
-  end
-  return argv
+  return lists.where(value, function(word) return not word:find "^%-I" end)
 end
 
 local function said(value)

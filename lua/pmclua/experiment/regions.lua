@@ -6,6 +6,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local following = require "pmclua.experiment.following"
+local lists = require "pmclua.base.lists"
 local probing = require "pmclua.experiment.probing"
 local refused = require "pmclua.experiment.refused"
 
@@ -95,10 +96,7 @@ local function hit_ns_of(costs)
 end
 
 local function has_calls(found)
-  for _, region in ipairs(found) do
-    if region.entries ~= 0 then return true end
-  end
-  return false
+  return lists.any(found, function(region) return region.entries ~= 0 end)
 end
 
 -- The run of a pass. What probes cost is measured right before it and right after.

@@ -3,6 +3,7 @@
 -- A run is resumed only by the same plan: events, workloads, cells, passes, order and seed. Any difference would mix
 -- two experiments in one result, so it is refused.
 
+local lists = require "pmclua.base.lists"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
@@ -20,11 +21,7 @@ end
 --- A text that is the same for the same value: maps by sorted keys.
 local function canonical(value)
   if type(value) ~= "table" then return type(value) == "cdata" and core.decimal(value) or tostring(value) end
-  local parts, keys = {}, {}
-  for key in pairs(value) do keys[#keys + 1] = key end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-  for i, key in ipairs(keys) do parts[i] = tostring(key) .. "=" .. canonical(value[key]) end
-  return "{" .. table.concat(parts, ",") .. "}"
+  return "{" .. table.concat(lists.assignments(value, canonical), ",") .. "}"
 end
 
 local function regions_of(declaration)

@@ -10,6 +10,7 @@
 -- line that t names and the signs of its pairs do not, or the reverse, is flagged.
 
 local interval = require "pmclua.stats.interval"
+local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local holm = require("pmclua.stats.multiple").holm
 
@@ -203,8 +204,7 @@ end
 
 -- Verdicts on all lines together.
 local function test(rows, level, can_name)
-  local p = {}
-  for i, row in ipairs(rows) do p[i] = row.p or 1 end
+  local p = lists.map(rows, function(row) return row.p or 1 end)
   local tested = holm(p, 1 - level)
   for i, row in ipairs(rows) do judge(row, tested[i], can_name) end
 end
@@ -249,10 +249,7 @@ local function add_shares(ledger, rows)
 end
 
 local function conclude(ledger, can_name)
-  local names = {}
-  for _, row in ipairs(ledger.lines) do
-    if is_named(row) and row.key ~= "others" then names[#names + 1] = row end
-  end
+  local names = lists.where(ledger.lines, function(row) return is_named(row) and row.key ~= "others" end)
   local kind = not ledger.total.difference and "one" or #names > 0 and "named"
     or not can_name and not ledger.total.exact and "few" or ledger.differs and "spread" or "none"
   return { kind = kind, names = names }

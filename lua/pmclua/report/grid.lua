@@ -3,6 +3,7 @@
 -- Invariant: no line is wider than asked for, unless the columns that must stay need it even with
 -- their first one cut.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -31,11 +32,9 @@ local function align_points(rows, k)
   for _, row in ipairs(rows) do
     if is_number(row[k]) then longest = math.max(longest, tail(row[k])) end
   end
-  local padded = {}
-  for i, row in ipairs(rows) do
-    padded[i] = is_number(row[k]) and row[k] .. (" "):rep(longest - tail(row[k])) or row[k]
-  end
-  return padded
+  return lists.map(rows, function(row)
+    return is_number(row[k]) and row[k] .. (" "):rep(longest - tail(row[k])) or row[k]
+  end)
 end
 
 local function align_all(grid)
@@ -86,9 +85,7 @@ end
 
 -- One column of rows as rows of their own.
 local function column_rows(rows, k)
-  local list = {}
-  for i, row in ipairs(rows) do list[i] = { not (row.span and k >= row.span) and row[k] or "" } end
-  return list
+  return lists.map(rows, function(row) return { not (row.span and k >= row.span) and row[k] or "" } end)
 end
 
 -- Takes back what columns were given beyond their texts, while that is needed.

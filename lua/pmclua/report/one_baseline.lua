@@ -2,6 +2,7 @@
 --
 -- Invariant: it shows what a table for each pair would show, and the baseline's value once.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local footnotes = require "pmclua.report.footnotes"
@@ -96,10 +97,7 @@ local function add_elements(list, compared, metric)
 end
 
 local function has_primary(pair)
-  for _, row in ipairs(pair.rows) do
-    if row.primary then return true end
-  end
-  return false
+  return lists.any(pair.rows, function(row) return row.primary end)
 end
 
 -- The footnotes of all pairs, each once; reasons name their pair.

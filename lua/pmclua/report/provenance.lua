@@ -1,5 +1,6 @@
 --- provenance.lua: how to repeat a result's experiment, as rows of name and value.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -7,17 +8,10 @@ local M = {}
 local UNKNOWN = "the file does not say how it was made: an older pmclua stored it, or it was merged\n"
 
 local function words(list)
-  local plain = {}
-  for i, word in ipairs(list) do plain[i] = tostring(word) end
-  return require("pmclua.workload.shellwords").join(plain)
+  return require("pmclua.workload.shellwords").join(lists.map(list, tostring))
 end
 
-local function assignments(map)
-  local list = {}
-  for name, value in pairs(map) do list[#list + 1] = ("%s=%s"):format(name, tostring(value)) end
-  table.sort(list)
-  return table.concat(list, " ")
-end
+local function assignments(map) return table.concat(lists.assignments(map), " ") end
 
 -- Field, name, how it is shown.
 local FIELDS = { { "argv", "command", words }, { "program", "program" }, { "program_hash", "its hash" },

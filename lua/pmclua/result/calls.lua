@@ -4,6 +4,7 @@
 -- within a bucket (1/64); what was not counted is nil and a reason.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local reading = require "pmclua.counting.reading"
 local regions = require "pmclua.core.regions"
@@ -134,10 +135,7 @@ end
 --- Whether the region's calls are in no known order of callers and callees.
 ---@return boolean
 function RegionCalls:is_switching()
-  for _, run in ipairs(self.runs) do
-    if (found_in(self, run).switching or 0) ~= 0 then return true end
-  end
-  return false
+  return lists.any(self.runs, function(run) return (found_in(self, run).switching or 0) ~= 0 end)
 end
 
 -- Durations alone are of calls: their sum would count those within others twice.

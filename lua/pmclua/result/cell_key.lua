@@ -2,6 +2,8 @@
 --
 -- Invariant: equal cells have equal keys, whatever order their levels come in; a number and its text differ.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 M.PARTS = { "region", "thread", "cpu", "interval" }
@@ -28,9 +30,7 @@ end
 ---@param part? table that has region, thread, cpu, interval
 ---@return string
 function M.of(workload, levels, part)
-  local words, names = {}, {}
-  for name, level in pairs(levels) do names[#names + 1] = name .. "=" .. word(level) end
-  table.sort(names)
+  local words, names = {}, lists.assignments(levels, word)
   for i, name in ipairs(M.PARTS) do words[i] = part and part[name] ~= nil and tostring(part[name]) or "" end
   return table.concat({ workload, table.concat(words, "\0"), unpack(names) }, "\0")
 end

@@ -8,6 +8,7 @@
 local comparable = require "pmclua.result.comparable"
 local layouts = require "pmclua.result.layouts"
 local cell_key = require "pmclua.result.cell_key"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -56,9 +57,7 @@ local function ranks(headers)
 end
 
 local function hosts(headers)
-  local list = {}
-  for i, header in ipairs(headers) do list[i] = header.host and header.host.hostname or "unknown" end
-  return list
+  return lists.map(headers, function(header) return header.host and header.host.hostname or "unknown" end)
 end
 
 local function has_factor(headers, name)
@@ -89,12 +88,6 @@ local function grouping(headers, paths, by)
 end
 
 -- ---- headers ---------------------------------------------------------------------------------------------
-
-local function copy(map)
-  local out = {}
-  for name, value in pairs(map) do out[name] = value end
-  return out
-end
 
 -- A header that grows, and where its parts are.
 local Merging = {}
@@ -137,10 +130,10 @@ function Merging:add_events(header, name, shares_cells)
     local at = self.event_at[event.field]
     if not at then
       at = #events + 1
-      events[at], self.event_at[event.field] = copy(event), at
+      events[at], self.event_at[event.field] = lists.copy(event), at
     elseif events[at].status and not event.status then
       local why = events[at].why
-      events[at] = copy(event)
+      events[at] = lists.copy(event)
       events[at].why = why
     elseif event.status and not events[at].status then
       events[at].why = ("in %s: %s"):format(name, event.why or event.status)
@@ -156,8 +149,7 @@ end
 function Merging:add_passes(header, indices)
   local passes, list, seen = self.header.pass_events, {}, {}
   for i, events in ipairs(header.pass_events) do
-    local pass = {}
-    for k, event in ipairs(events) do pass[k] = indices[event] end
+    local pass = lists.map(events, function(event) return indices[event] end)
     local key = table.concat(pass, ",")
     seen[key] = (seen[key] or 0) + 1
     key = ("%s/%d"):format(key, seen[key])
@@ -217,7 +209,7 @@ end
 function Merging:add_cells(header, factor, level)
   local cells, indices = self.header.cells, {}
   for i, cell in ipairs(header.cells) do
-    local levels = copy(cell.levels)
+    local levels = lists.copy(cell.levels)
     levels[factor] = level
     local key = cell_key.of(cell.workload, levels)
     local at = self.cell_at[key]

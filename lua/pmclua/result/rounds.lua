@@ -5,6 +5,7 @@
 -- shows it of rounds as well. Repetitions are matched by their number.
 
 local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local results = require "pmclua.result"
 
 local M = {}
@@ -12,12 +13,6 @@ local M = {}
 ---@class pmclua.Round
 ---@field result pmclua.Result
 ---@field records table[] all of it, warm-ups and failures too
-
-local function copy(map)
-  local out = {}
-  for name, value in pairs(map) do out[name] = value end
-  return out
-end
 
 -- Where each event of a round stands among those of all: by field. One that a round could not count may be
 -- counted in another.
@@ -38,9 +33,7 @@ local function add_events(header, events)
 end
 
 local function moved(list, places)
-  local out = {}
-  for i, index in ipairs(list) do out[i] = places[index] end
-  return out
+  return lists.map(list, function(index) return places[index] end)
 end
 
 local function moved_keys(map, places)
@@ -71,10 +64,10 @@ local function keep_anchors(header, places, round)
 end
 
 local function first_header(round)
-  local header = copy(lazy.complete(round))
-  for _, name in ipairs { "events", "pass_events", "metrics" } do header[name] = copy(round[name]) end
-  if #round.pass_events == 1 then header.anchors = copy(round.pass_events[1]) end
-  header.overhead = round.overhead and copy(round.overhead)
+  local header = lists.copy(lazy.complete(round))
+  for _, name in ipairs { "events", "pass_events", "metrics" } do header[name] = lists.copy(round[name]) end
+  if #round.pass_events == 1 then header.anchors = lists.copy(round.pass_events[1]) end
+  header.overhead = round.overhead and lists.copy(round.overhead)
   return header
 end
 
@@ -84,18 +77,20 @@ local function move_counts(mine, places)
 end
 
 local function moved_record(record, places, pass, order)
-  local mine = copy(record)
+  local mine = lists.copy(record)
   mine.pass, mine.order = record.pass + pass, record.order + order
   move_counts(mine, places)
   mine.threads = record.threads and {}
-  for i, thread in ipairs(record.threads or {}) do mine.threads[i] = move_counts(copy(thread), places) end
+  for i, thread in ipairs(record.threads or {}) do
+    mine.threads[i] = move_counts(lists.copy(thread), places)
+  end
   return mine
 end
 
 -- What counting costs, by event: false where that is not known.
 local function moved_overhead(overhead, places, count)
   if not overhead then return false end
-  local mine = copy(overhead)
+  local mine = lists.copy(overhead)
   for _, part in ipairs { "median", "minimum" } do
     local moved_part = moved_keys(overhead[part], places)
     mine[part] = {}
@@ -119,8 +114,7 @@ local function add_round(header, round)
 end
 
 local function add_once(list, items)
-  local seen = {}
-  for _, item in ipairs(list) do seen[item] = true end
+  local seen = lists.set(list)
   for _, item in ipairs(items or {}) do
     if not seen[item] then list[#list + 1], seen[item] = item, true end
   end

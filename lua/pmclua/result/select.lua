@@ -1,6 +1,7 @@
 --- select.lua: which cells a script means: { workload = "rows", n = ">=512" }.
 
 local check = require "pmclua.base.arguments"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -33,10 +34,7 @@ local function test_of(wanted)
   if type(wanted) == "function" then return wanted end
   if type(wanted) == "table" then
     return function(level)
-      for _, one in ipairs(wanted) do
-        if one == level then return true end
-      end
-      return false
+      return lists.any(wanted, function(one) return one == level end)
     end
   end
   return type(wanted) == "string" and comparison(wanted) or function(level) return level == wanted end
@@ -86,8 +84,7 @@ end
 local function said(wanted)
   if type(wanted) == "function" then return "what a function says" end
   if type(wanted) ~= "table" then return tostring(wanted) end
-  local texts = {}
-  for i, one in ipairs(wanted) do texts[i] = tostring(one) end
+  local texts = lists.map(wanted, tostring)
   return text.list(texts, "or")
 end
 

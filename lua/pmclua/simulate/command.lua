@@ -6,6 +6,7 @@
 -- of programs that another one replaced.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
 local out_file = require "pmclua.simulate.out_file"
 local scratch = require "pmclua.simulate.scratch"
@@ -212,18 +213,11 @@ local function read_files(self)
 end
 
 local function of_process(files, pid)
-  local list = {}
-  for _, file in ipairs(files) do
-    if file.pid == pid then list[#list + 1] = file end
-  end
-  return list
+  return lists.where(files, function(file) return file.pid == pid end)
 end
 
 local function calls_any(files, functions)
-  for _, file in ipairs(files) do
-    if out_file.has_function(file, functions) then return true end
-  end
-  return false
+  return lists.any(files, function(file) return out_file.has_function(file, functions) end)
 end
 
 -- The files of processes that executed something: each of its last program, whole.

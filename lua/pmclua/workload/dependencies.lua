@@ -6,6 +6,7 @@
 
 local bit = require "bit"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local text_of = require("pmclua.host.machine").text
 
@@ -43,10 +44,7 @@ end
 ---@param environment string[] "NAME=value"
 ---@return string
 function M.surroundings(environment)
-  local list = {}
-  for _, entry in ipairs(environment) do
-    if is_relevant(entry:match "^[^=]*") then list[#list + 1] = entry end
-  end
+  local list = lists.where(environment, function(entry) return is_relevant(entry:match "^[^=]*") end)
   table.sort(list)
   return table.concat(list, "\0") .. "\0" .. (core.real_path "." or "")
 end

@@ -5,6 +5,7 @@ local compile = require "pmclua.workload.compile"
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local shellwords = require "pmclua.workload.shellwords"
 
@@ -145,12 +146,7 @@ local function parameters(self, levels)
   local values = {}
   for name, value in pairs(self.params or {}) do values[name] = shellwords.fill(tostring(value), levels) end
   for name, value in pairs(levels) do values[name] = tostring(value) end
-  local names = {}
-  for name in pairs(values) do names[#names + 1] = name end
-  table.sort(names)
-  local list = {}
-  for i, name in ipairs(names) do list[i] = name .. "=" .. values[name] end
-  return list
+  return lists.assignments(values)
 end
 
 --- The number of threads for these levels; 0: the runner's own. Raises an error object where what the script

@@ -1,5 +1,7 @@
 --- shellwords.lua: splits command strings as a shell does, without a shell; fills factor levels into strings.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 -- What a shell would act on, outside quotes. A command that needs it is refused rather than misread.
@@ -81,9 +83,7 @@ end
 
 --- The same for every string of a list.
 function M.fill_all(list, levels)
-  local out = {}
-  for i, text in ipairs(list) do out[i] = M.fill(tostring(text), levels) end
-  return out
+  return lists.map(list, function(text) return M.fill(tostring(text), levels) end)
 end
 
 --- This process's environment with changes, as execve(2) takes it.
@@ -97,9 +97,7 @@ function M.environment(changes, levels)
     local name = entry:match "^([^=]*)="
     if not name or changes[name] == nil then list[#list + 1] = entry end
   end
-  local names = {}
-  for name in pairs(changes) do names[#names + 1] = name end
-  table.sort(names)
+  local names = lists.keys(changes)
   for _, name in ipairs(names) do
     if changes[name] then list[#list + 1] = name .. "=" .. M.fill(tostring(changes[name]), levels) end
   end

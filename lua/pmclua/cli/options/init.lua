@@ -11,6 +11,7 @@
 -- Invariant: a word of the command line is taken by an option of the script, or by an option that all
 -- experiments have, or it is an error with exit status 2. options/reader.lua reads them.
 
+local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 local problem = require "pmclua.base.problem"
 local reader = require "pmclua.cli.options.reader"
@@ -106,10 +107,7 @@ end
 
 -- Whether a command is one argument.
 local function takes_command(options)
-  for _, option in ipairs(options) do
-    if option.argument and option[1] == "command" then return true end
-  end
-  return false
+  return lists.any(options, function(option) return option.argument and option[1] == "command" end)
 end
 
 --- What is wrong, what may have been meant, and how the script is called.
@@ -159,11 +157,9 @@ end
 
 --- Options of all experiments, but for those that the script has itself.
 local function common_options(own)
-  local list = {}
-  for _, option in ipairs(require("pmclua.cli.experiment_options").list) do
-    if not own[field_of(option)] then list[#list + 1] = option end
-  end
-  return list
+  return lists.where(require("pmclua.cli.experiment_options").list, function(option)
+    return not own[field_of(option)]
+  end)
 end
 
 local function default_of(option)
@@ -173,9 +169,7 @@ end
 
 -- Reading an option that was not declared raises, as a misspelt one would be nil.
 local function strict(values, declared)
-  local names = {}
-  for name in pairs(declared) do names[#names + 1] = name end
-  table.sort(names)
+  local names = lists.keys(declared)
   return setmetatable(values, { __index = function(_, name)
     if declared[name] == nil then
       local said = ("no option '%s' was declared%s"):format(tostring(name), meant(name, names))

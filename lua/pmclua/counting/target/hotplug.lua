@@ -8,6 +8,7 @@
 -- interrupts meanwhile.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local topology = require "pmclua.host.topology"
 
@@ -91,11 +92,7 @@ end
 --- The CPUs that have come online and are not counted yet.
 ---@return integer[]
 function Hotplug:newcomers()
-  local list = {}
-  for _, cpu in ipairs(self.has_all and topology.online() or {}) do
-    if not self.known[cpu] then list[#list + 1] = cpu end
-  end
-  return list
+  return lists.where(self.has_all and topology.online() or {}, function(cpu) return not self.known[cpu] end)
 end
 
 -- CPUs that have run something since the start, and were never counted.
@@ -141,16 +138,9 @@ end
 
 -- ---- what is to be said -------------------------------------------------------------------------------
 
-local function sorted(set)
-  local list = {}
-  for cpu in pairs(set) do list[#list + 1] = cpu end
-  table.sort(list)
-  return list
-end
-
 --- The CPUs that went offline.
 ---@return integer[] ascending
-function Hotplug:offline() return sorted(self.gone) end
+function Hotplug:offline() return lists.keys(self.gone) end
 
 local SAID = {
   { "gone", "CPU %s went offline: counted only until then" },
@@ -164,7 +154,7 @@ local SAID = {
 function Hotplug:remarks()
   local list = {}
   for _, pair in ipairs(SAID) do
-    local cpus = sorted(self[pair[1]])
+    local cpus = lists.keys(self[pair[1]])
     if #cpus > 0 then list[#list + 1] = pair[2]:format(topology.format(cpus)) end
   end
   return list

@@ -9,6 +9,7 @@ local budget = require "pmclua.counting.target.budget"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hotplug = require "pmclua.counting.target.hotplug"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 --- Has the methods of core.Group, so that who reads a group can read a target.
@@ -34,18 +35,14 @@ local M = {}
 
 local function is_allowed(group, place)
   if not group.cpus or place.cpu < 0 then return true end
-  for _, cpu in ipairs(group.cpus) do
-    if cpu == place.cpu then return true end
-  end
-  return false
+  return lists.any(group.cpus, function(cpu) return cpu == place.cpu end)
 end
 
 -- Attrs as this target needs them: a CPU's and a cgroup's events are not inherited, nor a lone thread's.
 local function attrs_for(group, inherits)
   local list = {}
   for i, attr in ipairs(group.attrs) do
-    local mine = {}
-    for name, value in pairs(attr) do mine[name] = value end
+    local mine = lists.copy(attr)
     mine.inherit = inherits and attr.inherit or 0
     list[i] = mine
   end
@@ -166,8 +163,7 @@ end
 
 local function watch_over_cpus(self)
   if not self.target.by_cpu then return end
-  local cpus = {}
-  for i, member in ipairs(self.members) do cpus[i] = member.place.cpu end
+  local cpus = lists.map(self.members, function(member) return member.place.cpu end)
   self.hotplug = hotplug.new(self.target, cpus)
 end
 
@@ -232,10 +228,7 @@ end
 -- Opens its groups on CPUs that came online: the members. Raises a problem where that is not possible.
 local function open_newcomers(self, is_new)
   local places, release = self.target:places()
-  local mine = {}
-  for _, place in ipairs(places) do
-    if is_new[place.cpu] then mine[#mine + 1] = place end
-  end
+  local mine = lists.where(places, function(place) return is_new[place.cpu] end)
   local count = descriptors_for(self, mine)
   budget.take(count, describe(self, mine))
   self.count = self.count + count

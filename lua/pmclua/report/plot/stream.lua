@@ -5,6 +5,7 @@
 
 local calls = require "pmclua.report.plot.calls"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
 local gnuplot = require "pmclua.report.plot.gnuplot"
@@ -39,9 +40,7 @@ local function names_of(entry, asked)
   if asked then return { (asked:gsub("-", "_")) } end
   local names = {}
   for _, kind in ipairs { "events", "metrics" } do
-    local list = {}
-    for name in pairs(type(entry[kind]) == "table" and entry[kind] or {}) do list[#list + 1] = name end
-    table.sort(list)
+    local list = lists.keys(type(entry[kind]) == "table" and entry[kind] or {})
     for _, name in ipairs(list) do
       if name ~= "duration_time" then names[#names + 1] = name end
     end
@@ -77,8 +76,7 @@ local function time_panel(entries, name)
   local series = {}
   for i, part in ipairs(order) do
     if i > gnuplot.MOST_SERIES then break end
-    local data = {}
-    for k, point in ipairs(parts[part]) do data[k] = { point[1], point[2] / scale.divisor } end
+    local data = lists.map(parts[part], function(point) return { point[1], point[2] / scale.divisor } end)
     series[i] = { title = #order > 1 and part or nil, style = "lines", colour = i, data = data }
   end
   return { x = { label = "time (s)" }, y = { label = scale.label, low = 0 }, series = series }, #order
@@ -93,11 +91,7 @@ local function is_counted(entries, name)
 end
 
 local function counted(entries, names)
-  local list = {}
-  for _, name in ipairs(names) do
-    if is_counted(entries, name) then list[#list + 1] = name end
-  end
-  return list
+  return lists.where(names, function(name) return is_counted(entries, name) end)
 end
 
 local function time_chart(path, entries, options)
@@ -159,8 +153,7 @@ end
 ---@return pmclua.Chart
 function M.chart(paths, options)
   if M.kind_of(paths[1]) == "time" then return time_chart(paths[1], read_lines(paths[1]), options) end
-  local files = {}
-  for i, path in ipairs(paths) do files[i] = { path = path, content = read_lines(path)[1] } end
+  local files = lists.map(paths, function(path) return { path = path, content = read_lines(path)[1] } end)
   return calls.chart(files, (options.name or "duration"):gsub("-", "_"), refuse)
 end
 

@@ -1,0 +1,110 @@
+--- lists.lua: lists made of lists.
+--
+-- Invariant: what is given is not changed, and what is made shares no table with it but its items.
+
+local M = {}
+
+--- What `f` gives of each item; where it gives nil there is no item.
+---@param list table
+---@param f fun(item: any): any
+---@return table
+function M.map(list, f)
+  local out = {}
+  for _, item in ipairs(list) do out[#out + 1] = (f(item)) end
+  return out
+end
+
+--- One field of each item.
+---@param list table
+---@param field any
+---@return table
+function M.column(list, field)
+  local out = {}
+  for _, item in ipairs(list) do out[#out + 1] = item[field] end
+  return out
+end
+
+--- The items of which `f` is true.
+---@param list table
+---@param f fun(item: any): any
+---@return table
+function M.where(list, f)
+  local out = {}
+  for _, item in ipairs(list) do
+    if f(item) then out[#out + 1] = item end
+  end
+  return out
+end
+
+--- The first item of which `f` is true; nil: none.
+---@param list table
+---@param f fun(item: any): any
+---@return any
+function M.find(list, f)
+  for _, item in ipairs(list) do
+    if f(item) then return item end
+  end
+end
+
+--- Whether `f` is true of any item.
+---@param list table
+---@param f fun(item: any): any
+---@return boolean
+function M.any(list, f)
+  for _, item in ipairs(list) do
+    if f(item) then return true end
+  end
+  return false
+end
+
+--- Each item once, where it comes first.
+---@param list table
+---@return table
+function M.unique(list)
+  local out, seen = {}, {}
+  for _, item in ipairs(list) do
+    if not seen[item] then out[#out + 1], seen[item] = item, true end
+  end
+  return out
+end
+
+--- The items as keys, each with the value true.
+---@param list table
+---@return table<any, true>
+function M.set(list)
+  local set = {}
+  for _, item in ipairs(list) do set[item] = true end
+  return set
+end
+
+--- The keys of a map, which are of one type, in order.
+---@param map table
+---@return table
+function M.keys(map)
+  local keys = {}
+  for key in pairs(map) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+--- The entries of a map as "name=value", in order.
+---@param map table
+---@param shown? fun(value: any): string default tostring
+---@return string[]
+function M.assignments(map, shown)
+  local list = {}
+  for name, value in pairs(map) do list[#list + 1] = name .. "=" .. (shown or tostring)(value) end
+  table.sort(list)
+  return list
+end
+
+--- The entries of a table, without its metatable.
+---@param original table
+---@return table
+function M.copy(original)
+  local copy = {}
+  for key, value in pairs(original) do copy[key] = value end
+  return copy
+end
+
+return M
