@@ -57,6 +57,17 @@ function M.any(list, f)
   return false
 end
 
+--- The items of several lists, one list after the other.
+---@param several table[]
+---@return table
+function M.joined(several)
+  local out = {}
+  for _, list in ipairs(several) do
+    for _, item in ipairs(list) do out[#out + 1] = item end
+  end
+  return out
+end
+
 --- Each item once, where it comes first.
 ---@param list table
 ---@return table

@@ -3,6 +3,7 @@
 -- A name is a cache, then at most one operation and one result, in either order. perf ignores a second operation or
 -- result; here it is an error, because the name would promise what is not counted.
 
+local lists = require "pmclua.base.lists"
 local lpeg = require "lpeg"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
@@ -37,13 +38,7 @@ local cache_name = lpeg.Ct(lpeg.Cg(cache_word, "cache") * lpeg.Cg(lpeg.Ct(qualif
   lpeg.Cg(lpeg.Cp(), "stop"))
 
 local function qualifier_names()
-  local all = {}
-  for _, list in ipairs({ names.operations, names.results }) do
-    for _, entry in ipairs(list) do
-      for _, name in ipairs(entry.names) do all[#all + 1] = name end
-    end
-  end
-  return all
+  return lists.joined(lists.column(lists.joined { names.operations, names.results }, "names"))
 end
 
 local function operations_of(cache)

@@ -2,6 +2,8 @@
 --
 -- Tables only; numbers are those of linux/perf_event.h (PERF_TYPE_*, PERF_COUNT_*).
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 M.TYPE_HARDWARE, M.TYPE_SOFTWARE, M.TYPE_TRACEPOINT = 0, 1, 2
@@ -101,14 +103,8 @@ end
 --- Names for a search or a hint: every generic name and alias.
 ---@return string[]
 function M.all()
-  local all = {}
-  for _, list in ipairs({ M.hardware, M.software }) do
-    for _, row in ipairs(list) do
-      all[#all + 1] = row[1]
-      if row[2] then all[#all + 1] = row[2] end
-    end
-  end
-  return all
+  local rows = lists.joined { M.hardware, M.software }
+  return lists.joined(lists.map(rows, function(row) return { row[1], row[2] or nil } end))
 end
 
 return M

@@ -122,11 +122,7 @@ end
 --- Names of the events of the PMUs that libpfm4 sees here, for hints.
 ---@return string[]
 function M.present_names()
-  local all = {}
-  for _, pmu in ipairs(searched()) do
-    for _, name in ipairs(M.event_names(pmu)) do all[#all + 1] = name end
-  end
-  return all
+  return lists.joined(lists.map(searched(), M.event_names))
 end
 
 local function find_event(pmu, name)

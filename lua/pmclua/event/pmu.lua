@@ -65,11 +65,7 @@ local function alias_terms(alias)
 end
 
 local function known_names(pmu)
-  local all = {}
-  for _, list in ipairs({ pmu:alias_names(), pmu:format_names(), term.names }) do
-    for _, name in ipairs(list) do all[#all + 1] = name end
-  end
-  return all
+  return lists.joined { pmu:alias_names(), pmu:format_names(), term.names }
 end
 
 -- The PMU's own name of a generic event; or how libpfm4 is asked for what perf has in tables of its own.

@@ -3,6 +3,7 @@
 -- Each thread of the program counts itself. The whole run is counted, too, but only by events that need no counter
 -- of a PMU: others would take counters from the marks.
 
+local lists = require "pmclua.base.lists"
 local marks = require "pmclua.workload.marks"
 local parts = require "pmclua.experiment.parts"
 local passes = require "pmclua.counting.passes"
@@ -101,11 +102,8 @@ local function sum_part(mark, result)
 end
 
 local function names_of(events, groups)
-  local names = {}
-  for _, group in ipairs(groups) do
-    for _, index in ipairs(group.events) do names[#names + 1] = events[index].name end
-  end
-  return names
+  local indices = lists.joined(lists.column(groups, "events"))
+  return lists.map(indices, function(index) return events[index].name end)
 end
 
 --- Runs `fn`, which gives the result of one repetition, and adds its marks as parts.

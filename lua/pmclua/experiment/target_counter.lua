@@ -6,6 +6,7 @@
 local accounts = require("pmclua.base.lazy").module "pmclua.host.accounts"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local tool = require "pmclua.event.tool"
 local watch = require "pmclua.counting.target.watch"
 
@@ -111,11 +112,9 @@ function TargetCounter.counts_whole() return false end
 --- Remarks on the counts: CPUs that went offline, threads that may be missing.
 ---@return string[]
 function TargetCounter:remarks()
-  local list = {}
-  for _, opened in pairs(self.open) do
-    for _, remark in ipairs(opened:remarks()) do list[#list + 1] = remark end
-  end
-  return list
+  local remarks = {}
+  for _, opened in pairs(self.open) do remarks[#remarks + 1] = opened:remarks() end
+  return lists.joined(remarks)
 end
 
 function TargetCounter:close()

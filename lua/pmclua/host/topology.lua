@@ -3,6 +3,7 @@
 -- Parts of a machine are named as perf names them: "S0" a socket, "S0-D0" a die, "S0-D0-C1" a core,
 -- "N0" a NUMA node; a CPU is its number.
 
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local problem = require("pmclua.base.problem").problem
 local line = machine.line
@@ -16,7 +17,7 @@ local function root() return (os.getenv "SYSFS_PATH" or "/sys") .. "/devices/sys
 ---@return integer[]? cpus
 ---@return string? why
 function M.parse(text)
-  local seen, list = {}, {}
+  local cpus = {}
   for part in (text .. ","):gmatch "([^,]*)," do
     local first, last = part:match "^%s*(%d+)%s*$"
     if not first then first, last = part:match "^%s*(%d+)%s*%-%s*(%d+)%s*$" end
@@ -26,13 +27,9 @@ function M.parse(text)
     end
     if last < first then return nil, ("the range %s runs backwards"):format(part) end
     if last > 65535 then return nil, ("there is no CPU %d"):format(last) end
-    for cpu = first, last do
-      if not seen[cpu] then list[#list + 1] = cpu end
-      seen[cpu] = true
-    end
+    for cpu = first, last do cpus[cpu] = true end
   end
-  table.sort(list)
-  return list
+  return lists.keys(cpus)
 end
 
 --- A list of CPUs as it is written: "0,2-3".
@@ -81,12 +78,8 @@ function M.present() return list_in "present" or M.online() end
 ---@param others integer[]
 ---@return integer[]
 function M.without(cpus, others)
-  local is_other, list = {}, {}
-  for _, cpu in ipairs(others) do is_other[cpu] = true end
-  for _, cpu in ipairs(cpus) do
-    if not is_other[cpu] then list[#list + 1] = cpu end
-  end
-  return list
+  local is_other = lists.set(others)
+  return lists.where(cpus, function(cpu) return not is_other[cpu] end)
 end
 
 local function number_in(cpu, name)
@@ -100,9 +93,7 @@ local function core_of(cpu) return ("%s-C%d"):format(die_of(cpu), number_in(cpu,
 local function node_of(cpu)
   for _, node in ipairs(M.parse(line(root() .. "/node/online") or "0") or { 0 }) do
     local cpus = M.parse(line(("%s/node/node%d/cpulist"):format(root(), node)) or "") or {}
-    for _, other in ipairs(cpus) do
-      if other == cpu then return "N" .. node end
-    end
+    if lists.set(cpus)[cpu] then return "N" .. node end
   end
   return "N0"
 end

@@ -75,11 +75,8 @@ end
 
 -- The CPUs that are there and that nothing was opened on.
 local function unknown(self)
-  local set, has_any = {}, false
-  for _, cpu in ipairs(self.has_all and topology.present() or {}) do
-    if not self.known[cpu] then set[cpu], has_any = true, true end
-  end
-  return has_any and set
+  local cpus = self.has_all and topology.without(topology.present(), lists.keys(self.known)) or {}
+  return #cpus > 0 and lists.set(cpus)
 end
 
 --- Counting begins: what the CPUs that are offline now have done before is none of it.
@@ -92,7 +89,7 @@ end
 --- The CPUs that have come online and are not counted yet.
 ---@return integer[]
 function Hotplug:newcomers()
-  return lists.where(self.has_all and topology.online() or {}, function(cpu) return not self.known[cpu] end)
+  return self.has_all and topology.without(topology.online(), lists.keys(self.known)) or {}
 end
 
 -- CPUs that have run something since the start, and were never counted.
@@ -131,9 +128,8 @@ end
 
 --- Adds the CPUs that are offline now.
 function Hotplug:find_offline()
-  local cpus = {}
-  for cpu in pairs(self.known) do cpus[#cpus + 1] = cpu end
-  for _, cpu in ipairs(topology.without(cpus, topology.online())) do self.gone[cpu] = true end
+  local offline = topology.without(lists.keys(self.known), topology.online())
+  for _, cpu in ipairs(offline) do self.gone[cpu] = true end
 end
 
 -- ---- what is to be said -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 local cgroup = require "pmclua.counting.target.cgroup"
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local tasks = require "pmclua.host.tasks"
 local text = require "pmclua.base.text"
 local topology = require "pmclua.host.topology"
@@ -53,39 +54,30 @@ end
 
 local function check_per(what, per, kinds)
   if per == nil then return nil end
-  for _, kind in ipairs(kinds) do
-    if per == kind then return per end
-  end
+  if lists.set(kinds)[per] then return per end
   explain.misuse(("%s: per must be %s, not '%s'%s"):format(what, text.list(kinds, "or"), tostring(per),
     check.meant(per, kinds)), 4)
 end
 
 -- Ids as given, each once: numbers, or text with commas as the command line has it.
 local function ids_of(what, given)
-  local list, seen = {}, {}
+  local list = {}
   for _, item in ipairs(given) do
     for word in tostring(item):gmatch "[^,%s]+" do
       local id = tonumber(word)
       if not id or id < 1 or id % 1 ~= 0 then
         explain.misuse(("%s takes ids (whole numbers from 1), not '%s'"):format(what, word), 4)
       end
-      if not seen[id] then list[#list + 1] = id end
-      seen[id] = true
+      list[#list + 1] = id
     end
   end
   if #list == 0 then explain.misuse(what .. " needs an id", 4) end
-  return list
+  return lists.unique(list)
 end
 
 -- The id of any thread stands for its process.
 local function processes_of(ids)
-  local list, seen = {}, {}
-  for _, id in ipairs(ids) do
-    local pid = tasks.process_of(id) or id
-    if not seen[pid] then list[#list + 1] = pid end
-    seen[pid] = true
-  end
-  return list
+  return lists.unique(lists.map(ids, function(id) return tasks.process_of(id) or id end))
 end
 
 local function cpus_of(what, given)
@@ -237,9 +229,9 @@ local function cpu_part(self, cpu)
 end
 
 local function cpu_places(self)
-  local places = {}
-  for i, cpu in ipairs(cpus_now(self)) do places[i] = { pid = -1, cpu = cpu, part = cpu_part(self, cpu) } end
-  return places
+  return lists.map(cpus_now(self), function(cpu)
+    return { pid = -1, cpu = cpu, part = cpu_part(self, cpu) }
+  end)
 end
 list_places.cpus, list_places.system = cpu_places, cpu_places
 
@@ -326,12 +318,8 @@ function Target:is_same(places)
   local ok, now = pcall(self.places, self)
   -- All ended meanwhile: what they did is counted.
   if not ok then return true end
-  local was = {}
-  for _, place in ipairs(places) do was[place.pid] = true end
-  for _, place in ipairs(now) do
-    if not was[place.pid] then return false end
-  end
-  return true
+  local was = lists.set(lists.column(places, "pid"))
+  return not lists.any(now, function(place) return not was[place.pid] end)
 end
 
 --- Where an event can be tried out for this target: on its first CPU, or on this thread in place of
@@ -366,11 +354,7 @@ end
 --- Whether any of its processes or threads still runs; true for CPUs and cgroups.
 ---@return boolean
 function Target:is_alive()
-  local is_alive = self.kind == "process" and tasks.living or tasks.is_alive
-  for _, id in ipairs(self.ids or {}) do
-    if is_alive(id) then return true end
-  end
-  return self.ids == nil
+  return not self.ids or lists.any(self.ids, self.kind == "process" and tasks.living or tasks.is_alive)
 end
 
 local SLICE_S = 0.1         -- the end of a thread, and of one of several processes, is seen after this

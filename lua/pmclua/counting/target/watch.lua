@@ -40,13 +40,11 @@ end
 
 -- Attrs as this target needs them: a CPU's and a cgroup's events are not inherited, nor a lone thread's.
 local function attrs_for(group, inherits)
-  local list = {}
-  for i, attr in ipairs(group.attrs) do
+  return lists.map(group.attrs, function(attr)
     local mine = lists.copy(attr)
     mine.inherit = inherits and attr.inherit or 0
-    list[i] = mine
-  end
-  return list
+    return mine
+  end)
 end
 
 local function open_group(group, place, target)
@@ -169,12 +167,7 @@ end
 
 -- The places where something is open, each once.
 local function places_of(members)
-  local list, seen = {}, {}
-  for _, member in ipairs(members) do
-    if not seen[member.place] then list[#list + 1] = member.place end
-    seen[member.place] = true
-  end
-  return list
+  return lists.unique(lists.column(members, "place"))
 end
 
 --- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
@@ -251,10 +244,9 @@ end
 
 -- Counts CPUs that have come online, too. Where that fails, they are found to have been missed.
 local function look(self)
-  local cpus, is_new = self.hotplug and self.hotplug:newcomers() or {}, {}
+  local cpus = self.hotplug and self.hotplug:newcomers() or {}
   if #cpus == 0 then return end
-  for _, cpu in ipairs(cpus) do is_new[cpu] = true end
-  local ok, members = pcall(open_newcomers, self, is_new)
+  local ok, members = pcall(open_newcomers, self, lists.set(cpus))
   if ok and members then take_newcomers(self, cpus, members) end
 end
 
@@ -389,13 +381,9 @@ end
 ---@param events pmclua.Event[]
 ---@return pmclua.Problem
 function M.explain(failure, groups, events)
-  local names
-  for k, index in ipairs(groups[failure.group] and groups[failure.group].events or {}) do
-    names = names or {}
-    names[k] = events[index].name
-  end
-  failure.members = names
-  failure.event = names and names[failure.index]
+  local group = groups[failure.group]
+  failure.members = group and lists.map(group.events, function(index) return events[index].name end)
+  failure.event = group and failure.members[failure.index]
   return explain.open(failure)
 end
 
