@@ -20,7 +20,7 @@ guest_packages=(
   luajit libluajit-5.1-dev lua-lpeg lua-argparse lua-dkjson lua-filesystem lua-busted
   libpfm4-dev libedit-dev libdw-dev libcapstone-dev
   gcc g++ libc6-dev
-  linux-perf strace util-linux
+  linux-perf strace util-linux valgrind
   busybox-static dash coreutils bash ncurses-base
 )
 guest_suite=bookworm

@@ -29,8 +29,10 @@ local NOT_THERE = "Valgrind counts only what an experiment runs under it: comman
 local function try_on(event, target, leader)
   local why
   event.where = nil
-  if event.simulated and target then return { status = "unsupported", why = NOT_THERE } end
-  if target and not event.tool then
+  if event.simulated and target and target.kind ~= "functions" then
+    return { status = "unsupported", why = NOT_THERE }
+  end
+  if target and not event.tool and not event.simulated then
     event.where, why = target:trial(event)
     if not event.where then return { status = "unsupported", why = why } end
   end

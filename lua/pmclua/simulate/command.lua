@@ -5,6 +5,7 @@
 -- programs whose end cachegrind saw, cachegrind's counts stand; callgrind's are of children that executed nothing, and
 -- of programs that another one replaced.
 
+local called = require("pmclua.base.lazy").module "pmclua.simulate.called"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
@@ -82,12 +83,15 @@ local function append(list, ...)
   return list
 end
 
+-- What it is run under, and what is asked of that: "calls" is callgrind for the calls of functions.
+local TOOLS = { cachegrind = { "cachegrind", function() return {} end }, callgrind = { "callgrind", dumps },
+  calls = { "callgrind", function() return called.OPTIONS end } }
+
 local function argv_of(self, tool, simulated, environment)
-  local where = self.scratch.path
-  local argv = append({ self.valgrind }, ALWAYS, { "--tool=" .. tool, ("--log-file=%s/log"):format(where),
-    ("--%s-out-file=%s/%s.%%p"):format(tool, where, tool) },
-    surroundings.simulation_options(self.context.surroundings, simulated),
-    tool == "callgrind" and dumps() or {})
+  local where, program, more = self.scratch.path, unpack(TOOLS[tool])
+  local argv = append({ self.valgrind }, ALWAYS, { "--tool=" .. program, ("--log-file=%s/log"):format(where),
+    ("--%s-out-file=%s/%s.%%p"):format(program, where, tool) },
+    surroundings.simulation_options(self.context.surroundings, simulated), more())
   append(argv, { "--", program_of(self, environment) }, { unpack(self.workload.argv, 2) })
   return argv
 end
@@ -365,6 +369,33 @@ local function count(self, pass, result, found)
   return result
 end
 
+-- ---- calls of functions ----------------------------------------------------------------------------------------
+
+local ONE_PROGRAM = "calls of functions are counted in commands of one process, which executes one program"
+
+-- Runs it once more for the calls of its regions: their sums in result.called, or why they cannot be known.
+local function add_calls(self, pass, result, regions)
+  local workload = require("pmclua.workload.region").of(self.workload, regions.spec)
+  local list = workload:regions(self.levels)
+  local wanted, why = called.wanted(list)
+  if not wanted then return lost(result, "%s", why) end
+  local again = run_under(self, "calls", pass.simulated)
+  local found = log.parse(self.scratch:log())
+  if check_run(self, again, found) then return lost(result, "%s", again.lost) end
+  local files, problem = read_files(self)
+  if not files then return lost(result, "%s", problem) end
+  local is_one = #files == 1 and #found.processes == 1 and #found.processes[1].starts == 1
+  if not is_one then return lost(result, ONE_PROGRAM) end
+  local sums = called.sum(files[1], wanted)
+  result.called = {}
+  for i, region in ipairs(list) do
+    if not sums[i] then self.context.remark(("regions: %s was never called"):format(region.name)) end
+    table.insert(result.called, sums[i] and { name = region.name, calls = sums[i].calls,
+      simulated = by_event(self, pass, sums[i].counts) })
+  end
+  return result
+end
+
 --- One repetition.
 ---@param pass pmclua.Pass
 ---@return table result as Session:run has it, with `simulated`: counts by index of the event; `is_certain`: nothing
@@ -382,7 +413,9 @@ function Simulated:run(pass)
   local found = log.parse(self.scratch:log())
   local problem = check_run(self, result, found)
   if problem then return problem end
-  return count(self, pass, result, found)
+  result = count(self, pass, result, found)
+  local regions = self.context.declaration.regions
+  return regions and result.simulated and add_calls(self, pass, result, regions) or result
 end
 
 --- Removes what it has made.
