@@ -139,7 +139,7 @@ describe("the language of formulae", function()
         assert.is_nil(value)
         return reason
       end
-      assert.equal("a divisor is 0", why "toy_division")
+      assert.equal("TOY_LOADS.MISS - TOY_LOADS.MISS is 0", why "toy_division")
       assert.equal("there is no event 'TOY_NOTHING' here", why "toy_absent")
       assert.is_truthy(why("toy_mistake"):find "not understood: expected a value, at byte 18")
       assert.equal("toy_cycle_a is defined by itself", why "toy_cycle_a")

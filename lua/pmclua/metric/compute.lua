@@ -113,14 +113,22 @@ local function negative(tree, program)
   end
 end
 
+local LONGEST = 60                -- bytes of a divisor that a reason shows
+
+-- A divisor as a reason names it; nil for a long one.
 local function text_of(tree)
-  return type(tree) == "table" and tree[1] == "name" and tree[2] or "a divisor"
+  if type(tree) == "number" then return ("%.15g"):format(tree) end
+  if tree[1] == "name" then return tree[2] end
+  local left = expression.operators[tree[1]] and tree[3] ~= nil and text_of(tree[2])
+  local right = left and text_of(tree[3])
+  local text = right and ("%s %s %s"):format(left, tree[1], right)
+  return text and #text <= LONGEST and text or nil
 end
 
 local function binary(tree, program)
   local first, second = compile(tree[2], program), compile(tree[3], program)
   local apply = expression.operators[tree[1]]
-  local divisor = text_of(tree[3]) .. " is 0"
+  local divisor = ("%s is 0"):format(text_of(tree[3]) or "a divisor")
   return function()
     local a, why = first()
     if a == nil then return nil, why end

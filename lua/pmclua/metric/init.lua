@@ -183,10 +183,10 @@ function M.group(name) return vendor().group(name) end
 ---@return string[]
 function M.groups() return vendor().groups() end
 
---- The metric that a stored one (`metric.stored`) says, without tables. Raises where it is none.
+--- The metric that a stored one (`metric.stored`) says, without tables; nil where it is none.
 ---@param stored pmclua.metric.Definition
----@return pmclua.Metric
-function M.restore(stored) return vendor().build(stored) end
+---@return pmclua.Metric?
+function M.restore(stored) return vendor().restore(stored) end
 
 --- What the vendor's metrics for this CPU are, sorted by name; `named` says more.
 ---@return { name: string, meaning: string, groups: string[] }[]

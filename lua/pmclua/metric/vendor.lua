@@ -223,20 +223,58 @@ function M.build(definition)
   function metric.evaluate(lookup)
     local value, why = formula(lookup)
     if value == nil then return nil, why end
-    return value * scale
+    value = value * scale
+    if value - value ~= 0 then return nil, "the result is not a finite number" end
+    return value
   end
   metric.variants = { metric }
   return lazy.later(metric, { source = function() return source_of(definition) end })
 end
+
+-- Whether a value is a list of values of a type, or with `key_kind` a map to them.
+local function all_are(map, kind, key_kind)
+  if type(map) ~= "table" then return false end
+  for key, value in pairs(map) do
+    if type(value) ~= kind or type(key) ~= (key_kind or "number") then return false end
+  end
+  return true
+end
+
+local function are_inputs(inputs)
+  if not all_are(inputs, "table", "string") then return false end
+  for _, input in pairs(inputs) do
+    local is_factor = input.factor == nil or type(input.factor) == "number"
+    local is_why = input.why == nil or type(input.why) == "string"
+    if not all_are(input.fields, "string") or not is_factor or not is_why then return false end
+  end
+  return true
+end
+
+-- What is computed of a definition, its own formula included.
+local function can_compute(definition)
+  return type(definition) == "table" and type(definition.name) == "string"
+    and all_are(definition.formulas, "string", "string") and definition.formulas[definition.name] ~= nil
+    and all_are(definition.constants, "number", "string") and are_inputs(definition.inputs)
+    and all_are(definition.events, "string")
+end
+
+local function is_definition(definition)
+  return can_compute(definition) and type(definition.scale) == "number" and type(definition.unit) == "string"
+    and (definition.groups == nil or all_are(definition.groups, "string"))
+    and (definition.threshold == nil or can_compute(definition.threshold))
+end
+
+--- The metric that stored data says; nil where it is none.
+---@param definition any
+---@return pmclua.Metric?
+function M.restore(definition) return is_definition(definition) and M.build(definition) or nil end
 
 --- The metric that a stored text says; nil where it is none.
 ---@param source string
 ---@return pmclua.Metric?
 function M.parse(source)
   if source:sub(1, #MARK) ~= MARK then return nil end
-  local definition = require("dkjson").decode(source:sub(#MARK + 1))
-  local ok, metric = pcall(M.build, definition)
-  return ok and metric or nil
+  return M.restore((require("dkjson").decode(source:sub(#MARK + 1))))
 end
 
 -- ---- names ---------------------------------------------------------------------------------------------

@@ -47,20 +47,20 @@ Tables.__index = Tables
 --- The events of a name, in any case: of several PMUs several.
 ---@param name string
 ---@return pmclua.vendor.Event[]
-function Tables:events(name) return records.find(self.text, "E", name) end
+function Tables:events(name) return records.find(self, "E", name) end
 
 --- The metrics of a name, in any case: of several kinds of cores several.
 ---@param name string
 ---@return pmclua.vendor.Metric[]
-function Tables:metrics(name) return records.find(self.text, "M", name) end
+function Tables:metrics(name) return records.find(self, "M", name) end
 
 --- Every event, by name.
 ---@return fun(): pmclua.vendor.Event?
-function Tables:each_event() return records.each(self.text, "E") end
+function Tables:each_event() return records.each(self, "E") end
 
 --- Every metric, by name.
 ---@return fun(): pmclua.vendor.Metric?
-function Tables:each_metric() return records.each(self.text, "M") end
+function Tables:each_metric() return records.each(self, "M") end
 
 -- ---- what decides what the tables hold ----
 
@@ -140,7 +140,9 @@ local function problems_in(text)
 end
 
 local function key_of(root, identifier, folders, path, signature)
-  local parts = { root, identifier or "", path or "", signature or "", path and pmu_names(root) or "" }
+  local release = path and require("pmclua.host.machine").line "/proc/sys/kernel/osrelease"
+  local parts = { root, identifier or "", path or "", signature or "", path and pmu_names(root) or "",
+    release or "" }           -- some perf are scripts that run the perf of this Linux
   for _, folder in ipairs(folders) do
     parts[#parts + 1] = folder .. "=" .. require("pmclua.vendor.folder").signature(folder, identifier)
   end

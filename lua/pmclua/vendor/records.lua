@@ -49,6 +49,7 @@ end
 
 local function record_of(kind, line)
   local record, fields, count = {}, FIELDS[kind], 0
+  if line:find "[%z\1-\8\10-\31\127]" then return nil end
   for value in line:gmatch "\t([^\t]*)" do
     count = count + 1
     if not fields[count] then return nil end
@@ -57,14 +58,40 @@ local function record_of(kind, line)
   return count == #fields and is_name(record.name) and record or nil
 end
 
+-- Where metrics and events begin and end: places of the newlines before them.
+local bounds = setmetatable({}, { __mode = "k" })
+
+local function bounds_of(tables, kind)
+  local known = bounds[tables]
+  if not known then
+    local events = tables.text:find("\nevents\n", 1, true) or #tables.text
+    known = { M = { 1, events }, E = { events, #tables.text } }
+    bounds[tables] = known
+  end
+  return known[kind][1], known[kind][2]
+end
+
+local FEW = 4096                  -- bytes that are searched from one end to the other
+
+-- The place of the newline before the first line that begins so, by halves: lines are sorted.
+local function place_of(text, head, from, to)
+  while to - from > FEW do
+    local start = text:find("\n", math.floor((from + to) / 2), true)
+    if not start or start >= to then break end
+    if text:sub(start, start + #head - 1) < head then from = start else to = start end
+  end
+  local found = text:sub(from, to + #head):find(head, 1, true)
+  return found and from + found - 1
+end
+
 --- The records of a name, in any case.
----@param text string
+---@param tables pmclua.vendor.Tables
 ---@param kind "E"|"M"
 ---@param name string
 ---@return table[]
-function M.find(text, kind, name)
-  local head, found = ("\n%s%s\t"):format(kind, name:lower()), {}
-  local at = text:find(head, 1, true)
+function M.find(tables, kind, name)
+  local text, head, found = tables.text, ("\n%s%s\t"):format(kind, name:lower()), {}
+  local at = place_of(text, head, bounds_of(tables, kind))
   while at do
     local stop = text:find("\n", at + 1, true) or #text + 1
     found[#found + 1] = record_of(kind, text:sub(at + 1, stop - 1))
@@ -74,12 +101,12 @@ function M.find(text, kind, name)
 end
 
 --- Every record of a kind, in order.
----@param text string
+---@param tables pmclua.vendor.Tables
 ---@param kind "E"|"M"
 ---@return fun(): table?
-function M.each(text, kind)
-  local events = text:find("\nevents\n", 1, true) or #text
-  local lines = (kind == "M" and text:sub(1, events) or text:sub(events)):gmatch("\n" .. kind .. "([^\n]*)")
+function M.each(tables, kind)
+  local from, to = bounds_of(tables, kind)
+  local lines = tables.text:sub(from, to):gmatch("\n" .. kind .. "([^\n]*)")
   return function()
     for line in lines do
       local record = record_of(kind, line)
