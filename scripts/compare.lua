@@ -37,6 +37,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benc
 local opt = pmc.options {
   { "events", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "metrics to compute, such as ipc" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repetitions", type = "integer", short = "r", value = "N", help = "number of pairs (default 30)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 2)" },
   { "margin", value = "SHARE", help = "differences within this are the same (default 1%)" },

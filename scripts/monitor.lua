@@ -27,6 +27,7 @@ local opt = pmc.options(pmc.targets.options {
   { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with a unit, e.g. 2s" },
   { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
   { "metric", short = "M", many = true, value = "NAME", help = "metrics to compute, such as ipc" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "duration", value = "T", help = "stop after this long, e.g. 10s" },
   { "count", type = "integer", value = "N", help = "stop after N lines" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },

@@ -37,6 +37,7 @@ end
 
 local opt = read_options {
   { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "function", short = "f", many = true, value = "NAME",
     help = "functions to follow: NAME, 'ns::parse', 'lib.so:parse*'" },
   { "from", many = true, value = "POINT",

@@ -33,6 +33,7 @@ local opt = pmc.options {
   { "syntax", value = "S", help = "assembly syntax: intel (default on x86) or att" },
   { "unroll", 100, type = "integer", value = "N", help = "copies per iteration of the loop" },
   { "events", short = "e", many = true, value = "LIST", help = "events to count" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "number of repetitions" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },

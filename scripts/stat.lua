@@ -39,6 +39,7 @@ local opt = read_options(pmc.targets.options {
   { "warmup", 0, type = "integer", value = "N", help = "warm-up runs, discarded" },
   { "metric", short = "M", many = true, value = "NAME",
     help = "metrics to compute, or groups of the vendor's: ipc, TopdownL1" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "interval", short = "I", value = "MS",
     help = "print a line every MS milliseconds (or 2s), as monitor does" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },

@@ -30,6 +30,7 @@ local STATUS = { usage = 2, uncountable = 77 }
 local opt = pmc.options(pmc.targets.options {
   { "level", type = "integer", short = "l", value = "N", help = "every node down to this level" },
   { "below", value = "NODE", help = "only the children of this node, and below those over their threshold" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repetitions", type = "integer", short = "r", value = "N",
     help = "runs of each pass (default 10; 30 to compare)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 1)" },

@@ -29,6 +29,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedsc
 
 local opt = pmc.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
+  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repeat", type = "integer", short = "r", value = "N", help = "run each command N times (1; of two: 30)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s)" },
