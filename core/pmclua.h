@@ -575,6 +575,7 @@ enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64 };
  * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
 struct pmclua_sampling {
     struct pmclua_attr attr;        /* the event; what makes it a sampled one is set here */
+    const char *filter;             /* of a tracepoint; NULL: none */
     uint64_t period;
     uint64_t ring_bytes;            /* of each CPU, a power of two; 0: by the number of CPUs and by who asks */
     const int32_t *cpus, *tasks;    /* needed while it is opened, only */

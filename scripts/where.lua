@@ -7,6 +7,7 @@
 --   counts are compared pair by pair: the differences of all functions add up to that of the whole.
 -- usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
+--        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -27,12 +28,12 @@ local pmc = require "pmclua"
 
 local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedscope" }
 
-local opt = pmc.options {
+local opt = pmc.options(pmc.targets.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repeat", type = "integer", short = "r", value = "N", help = "run each command N times (1; of two: 30)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
-  { "timeout", value = "MS", help = "kill a run after this long (or 2s)" },
+  { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "lines", false, help = "source lines instead of functions" },
@@ -44,13 +45,17 @@ local opt = pmc.options {
   { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",
     help = "after --: a command and its arguments; else one or two commands, or stored results" },
   experiment = false,
-}
+})
 
 local function fail(problem) pmc.fail(problem, "command") end
 
+local has_target, target = pcall(pmc.targets.from, opt)
+if not has_target then fail(target) end
+if target and target.per then fail "a target's profile is of all of it: it is not divided (--per-…, -A)" end
+
 local USAGE = "usage: pmclua where -- COMMAND [ARGS], or: pmclua where 'COMMAND A' 'COMMAND B'"
 
-if #opt.command == 0 then fail("which command? " .. USAGE) end
+if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
 -- Whether `--` stands before the command: then its words are one command.
 local function is_one_command()
@@ -66,10 +71,18 @@ local function options()
   local timeout = opt.timeout and pmc.targets.milliseconds(opt.timeout, "--timeout")
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
     seed = opt.seed,
-    pin = opt.pin, store = opt.store }
+    pin = opt.pin, store = opt.store, target = target }
+end
+
+-- Of a target alone the time limit is how long it is sampled.
+local function measure_target()
+  local asked = options()
+  asked.duration, asked.timeout = asked.timeout, nil
+  return pmc.where(asked)
 end
 
 local function measure()
+  if #opt.command == 0 then return measure_target() end
   if is_one_command() then return pmc.where(pmc.targets.command(opt.command), options()) end
   if is_stored(opt.command[1]) then return pmc.load(unpack(opt.command)):where(opt.event) end
   if #opt.command > 2 then

@@ -1,5 +1,5 @@
 /*
- * sampler.h: what sampler.c (opening, reading the rings), sampler_take.c (records) and sampler_block.c (what came of
+ * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records) and sampler_block.c (what came of
  * it) share. Private to the core.
  */
 #ifndef PMCLUA_SAMPLER_H
@@ -20,8 +20,8 @@ struct news {
 
 /* The rings of one CPU, and the events that write into them; the first of each owns its ring. */
 struct cpu_rings {
-    int cpu;
-    struct ring samples, news;
+    int cpu, samples_fd, news_fd;  /* -1: it cannot be opened there */
+    struct ring samples, news;     /* closed then */
     uint64_t ended;                /* count of tasks that have ended: PERF_RECORD_READ */
 };
 
@@ -36,7 +36,7 @@ struct pmclua_sampler {
     uint32_t events, event_room;
     pthread_t thread;
     int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
-    int has_thread, is_reading, is_over;
+    int has_thread, is_over;
     struct pollfd *ready;
 
     struct maps maps;
@@ -46,6 +46,9 @@ struct pmclua_sampler {
     struct pmclua_profile facts;
 };
 
+/* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */
+int sampler_find_cpus(struct pmclua_sampler *sampler);
+int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
 /* Takes in a file that a process has mapped, as /proc/PID/maps has it: from, to, and the offset of `from`. */

@@ -163,6 +163,8 @@ static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_hea
 static int read_news(struct pmclua_sampler *sampler, struct cpu_rings *of)
 {
     struct ring *ring = &of->news;
+    if (!ring->page)
+        return 0;
     const struct perf_event_header *record;
     int result = 0, broken = 0;
     ring_look(ring);
@@ -251,6 +253,8 @@ static int take_samples(struct pmclua_sampler *sampler, struct cpu_rings *ring)
 {
     const struct perf_event_header *record;
     int result = 0, broken = 0;
+    if (!ring->samples.page)
+        return 0;
     uint64_t given_back = ring->samples.place;
     while (result == 0 && (record = ring_record(&ring->samples, &broken))) {
         result = take_record(sampler, ring, record);
@@ -270,7 +274,8 @@ int sampler_take(struct pmclua_sampler *sampler, int is_last)
 {
     int result = 0;
     for (uint32_t i = 0; i < sampler->rings; i++)
-        ring_look(&sampler->ring[i].samples);
+        if (sampler->ring[i].samples.page)
+            ring_look(&sampler->ring[i].samples);
     uint64_t known_ns = is_last ? UINT64_MAX : pmclua_now_ns();
     for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
         result = read_news(sampler, &sampler->ring[i]);

@@ -74,7 +74,7 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
     uint64_t inherit = 0;
     pmclua_attr_get(&set->group[0].attrs[0], "inherit", &inherit);
     struct pmclua_sampling asked = {
-        .attr = set->group[0].attrs[0], .period = set->period, .ring_bytes = set->samples_bytes,
+        .attr = set->group[0].attrs[0], .filter = set->group[0].filters[0], .period = set->period, .ring_bytes = set->samples_bytes,
         .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
         .options = options | (inherit ? 0 : PMCLUA_ALONE),
     };

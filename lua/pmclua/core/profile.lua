@@ -6,8 +6,9 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
-core.private_C "profile"
 local exact = core.exact
+
+local C = core.private_C "profile"
 
 local M = {}
 
@@ -68,6 +69,63 @@ function Samples:each()
     local hit = self.hits[i]
     return tonumber(hit.file) + 1, exact(hit.offset), tonumber(hit.count)
   end
+end
+
+---@class pmclua.core.Sampler an event that this process samples
+local Sampler = {}
+Sampler.__index = Sampler
+
+local function list_of(numbers)
+  if not numbers or #numbers == 0 then return nil, 0 end
+  return ffi.new("int32_t[?]", #numbers, numbers), #numbers
+end
+
+--- Opens a sampler on what runs already, stopped. Returns it, or nil and a failure table.
+---@param asked { attr: table, period: number, cpus: integer[], tasks: integer[]?, directory: integer?,
+---   is_alone: boolean?, ring_bytes: integer? } tasks: thread ids; without them all of the CPUs, or what a cgroup,
+---   whose folder's descriptor is `directory`, runs there; is_alone: without threads and children to come
+---@return pmclua.core.Sampler?
+---@return table? failure
+function M.open(asked)
+  local raw, failure = ffi.new "struct pmclua_sampling", ffi.new "struct pmclua_failure"
+  local text = core.private_fill_attr(raw.attr, asked.attr)
+  local cpus, tasks
+  cpus, raw.cpu_count = list_of(asked.cpus)
+  tasks, raw.task_count = list_of(asked.tasks)
+  raw.cpus, raw.tasks, raw.pid = cpus, tasks, asked.directory or -1
+  raw.period, raw.ring_bytes, raw.filter = asked.period, asked.ring_bytes or 0, asked.attr.filter
+  raw.options = C.PMCLUA_RUNNING + (asked.directory and C.PMCLUA_CGROUP or 0)
+    + (asked.is_alone and C.PMCLUA_ALONE or 0)
+  local handle = ffi.new "struct pmclua_sampler *[1]"
+  if C.pmclua_sampler_open(handle, raw, failure) < 0 then
+    local facts = core.private_failure_table(failure)
+    if asked.directory then facts.pid, facts.is_cgroup = -1, true end
+    facts.text = text
+    return nil, facts
+  end
+  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_sampler_close) }, Sampler)
+end
+
+--- Starts sampling; what cannot be started any more has ended.
+function Sampler:start() C.pmclua_sampler_start(self.handle) end
+
+--- Stops it and gives what it found; nil and an errno's name where that could not be read.
+---@return pmclua.core.Samples?, string?
+function Sampler:finish()
+  C.pmclua_sampler_stop(self.handle)
+  local result = C.pmclua_sampler_end(self.handle)
+  local block, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
+  if result == 0 then result = C.pmclua_sampler_block(self.handle, block, count) end
+  if result < 0 then return nil, core.errno_name(-result) end
+  local found = M.read(block[0])
+  C.pmclua_sampler_free_block(block[0])
+  return found
+end
+
+--- Closes it; a second time does nothing.
+function Sampler:close()
+  if self.handle then C.pmclua_sampler_close(ffi.gc(self.handle, nil)) end
+  self.handle = nil
 end
 
 return M

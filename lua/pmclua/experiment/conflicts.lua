@@ -47,12 +47,12 @@ end
 
 local function check_sample(declaration, wrong)
   if not declaration.sample then return end
-  for _, workload in ipairs(declaration.workloads) do
+  for _, workload in ipairs(declaration.target and {} or declaration.workloads) do
     if workload.in_process then
       wrong("sample is for commands and kernels; %s runs in pmclua itself", workload.name)
     end
   end
-  for _, key in ipairs { "target", "regions", "delay" } do
+  for _, key in ipairs { "regions", "delay" } do
     if declaration[key] then wrong("sample and %s cannot be combined", key) end
   end
 end

@@ -247,9 +247,15 @@ local function attempt(self, step)
     if pass.simulated then return self.simulation:run(step, count, its_layout) end
     if cell.workload.in_process then return run_here(self, cell, step.pass) end
     local job = job_of(self, cell, step.pass, count, its_layout)
-    return pass.sampled and self.sampling:run(step, job) or self.session:run(job)
+    local is_sampled = pass.sampled and not self.declaration.target
+    return is_sampled and self.sampling:run(step, job) or self.session:run(job)
   end
-  local result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
+  local result
+  if self.plan.passes[step.pass].sampled and self.declaration.target then
+    result = self.sampling:around(step, run_it)
+  else
+    result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
+  end
   run_hook(self, self.declaration.conclude, cell, "conclude")
   return records_of(self, step, result)
 end

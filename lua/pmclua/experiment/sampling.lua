@@ -7,6 +7,7 @@
 local make = require "pmclua.profile.make"
 local period = require "pmclua.profile.period"
 local random = require "pmclua.stats.random"
+local target_sampler = require("pmclua.base.lazy").module "pmclua.experiment.target_sampler"
 
 ---@class pmclua.Sampling
 ---@field remarks string[]
@@ -23,10 +24,24 @@ local function pass_of(events, index)
   return { groups = {}, events = {}, sampled = index, sampled_groups = { group, is_sampled = true } }
 end
 
+-- Whether there is nothing to be counted but what is sampled. Of a target, which is not run anew for each pass, the
+-- samples tell the count, too.
+local function only_sampled(declaration)
+  local sampled = {}
+  for _, field in ipairs(declaration.sample) do sampled[field] = true end
+  for _, event in ipairs(declaration.events) do
+    if not sampled[event.field] then return false end
+  end
+  return true
+end
+
 --- Adds the passes in which the events of `sample` are sampled, those that open here.
 ---@param list pmclua.Pass[]
 ---@param declaration pmclua.Declaration
 function M.add_passes(list, declaration)
+  if declaration.target and only_sampled(declaration) then
+    while #list > 0 do table.remove(list) end
+  end
   for _, name in ipairs(declaration.sample or {}) do
     for index, event in ipairs(declaration.events) do
       if event.field == name and event.opened and not event.why then
@@ -46,7 +61,7 @@ function M.new(declaration, plan, session)
   for _, pass in ipairs(plan.passes) do has_any = has_any or pass.sampled ~= nil end
   if not has_any then return nil end
   return setmetatable({ events = declaration.events, passes = plan.passes, session = session, counted = {},
-    iterations = declaration.iterations, longer = {},
+    target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes,
     periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
     attribution = require("pmclua.profile.attribute").new() }, Sampling)
@@ -117,6 +132,35 @@ function Sampling:run(step, job)
   return run_once(set_of(self, pass, period.draw(mean, self.periods)))
 end
 
+-- So long is counted to find out how often the event comes where nothing is known yet.
+local TRIAL_S = 0.1
+
+-- What a target counts in a second, and the CPU time that it takes.
+local function rate_of(target, event)
+  local pause = require("pmclua.core").pause
+  local found = target_sampler.around(target, event, { period = NEVER },
+    function() return pause(TRIAL_S * 1e9) end)
+  return tonumber(found.total) / TRIAL_S
+end
+
+--- Runs `fn`, which gives the result of one repetition, and samples the target meanwhile.
+---@param step table of plan.steps
+---@param fn fun(): table
+---@return table result
+function Sampling:around(step, fn)
+  local pass = self.passes[step.pass]
+  local event, cell = self.events[pass.sampled], step.cell.index
+  self.rates[cell] = self.rates[cell] or {}
+  local rate = self.rates[cell][pass.sampled] or event.unit ~= "ns" and rate_of(self.target, event) or 0
+  self.rates[cell][pass.sampled] = rate
+  -- As of one second: of a target nobody knows how long it will be sampled.
+  local drawn = period.draw(period.mean(event, rate, 1), self.periods)
+  local found, result = target_sampler.around(self.target, event,
+    { period = drawn, ring_bytes = self.ring_bytes }, fn)
+  result.profile = found
+  return result
+end
+
 local function remark(self, form, ...)
   local text = form:format(...)
   if self.seen[text] then return end
@@ -141,7 +185,7 @@ local function profile_of(self, step, result)
   if not found then return nil end
   local event = self.events[self.passes[step.pass].sampled]
   remark_on(self, found, event)
-  if result.outcome == "done" then
+  if result.outcome == "done" and not self.target then
     note(self, step.cell.index, self.passes[step.pass].sampled, found.total, result)
   end
   self.attribution:forget_processes()
@@ -161,7 +205,7 @@ end
 ---@param step table
 ---@param result table of Session:run
 function Sampling:note(record, step, result)
-  if record.outcome == "done" then note_counts(self, record) end
+  if record.outcome == "done" and not self.target then note_counts(self, record) end
   if self.passes[step.pass].sampled then record.profiles = { profile_of(self, step, result) } end
 end
 

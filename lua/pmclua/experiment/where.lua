@@ -14,7 +14,7 @@ function M.default_event()
 end
 
 local OPTIONS = { event = true, repetitions = true, warmup = true, seed = true, timeout = true, pin = true,
-  store = true, quiet = true, layout = true }
+  store = true, quiet = true, layout = true, target = true, duration = true }
 
 local function check_options(options)
   for key in pairs(options) do
@@ -36,29 +36,43 @@ local function nothing_sampled(result, why)
     message = "no run of the command was sampled to its end" }
 end
 
+-- Options alone, of a target that is sampled for some time.
+local function has_target(value)
+  return type(value) == "table" and not getmetatable(value) and value.target ~= nil
+end
+
+-- Who waits while a target is sampled: for `duration`, until the target ends, or until a signal comes.
+local function waiting(target, duration)
+  local seconds = duration and require("pmclua.base.units").seconds(duration)
+  return { [target.name] = function() target:wait(seconds) end }
+end
+
 -- The options, which come last, and the workloads before them.
 local function split(...)
   local workloads, last = { ... }, select(select("#", ...), ...)
-  local are_options = #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil
+  local are_options = (#workloads > 1 or has_target(last)) and type(last) == "table"
+    and not getmetatable(last) and last[1] == nil
   return workloads, are_options and table.remove(workloads) or {}
 end
 
 local function declaration_of(workloads, options)
-  local first = require("pmclua.workload").from(workloads[1])
+  local first = workloads[1] ~= nil and require("pmclua.workload").from(workloads[1]) or nil
   if first then workloads[1] = first end
   local is_pair = #workloads == 2
+  if #workloads == 0 then workloads = waiting(options.target, options.duration) end
   return { name = "where", workloads = workloads, baseline = is_pair and first and first.name or nil,
     sample = options.event or M.default_event(),
     repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,
     seed = options.seed, timeout = options.timeout, pin = options.pin,
-    layout = options.layout, on_failure = "keep" }
+    layout = options.layout, target = options.target, on_failure = "keep" }
 end
 
 --- Samples a command: pmc.where("ls", { event = "page-faults" }); or compares B with A, interleaved:
---- pmc.where("./old", "./new", { repetitions = 30 }).
+--- pmc.where("./old", "./new", { repetitions = 30 }); or samples a target, for a while or while a command runs:
+--- pmc.where { target = pmc.pid(1), duration = "1s" }.
 ---@param ... any one or two command strings or commands, then options if any: { event?: string|string[],
 ---   repetitions?: integer, warmup?: integer, seed?: integer, timeout?: number|string, pin?: string,
----   layout?: string|table, store?: string, quiet?: boolean }
+---   layout?: string|table, target?: pmclua.Target, duration?: number|string, store?: string, quiet?: boolean }
 ---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
 function M.where(...)
   local workloads, options = split(...)

@@ -1,0 +1,207 @@
+/*
+ * sampler_open.c: opens a sampled event and what tells of mappings, on every CPU, with a ring each.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters/attr.h"
+#include "sampler.h"
+
+/* All rings of samples together; each at most, of root and of other users, who may lock 516 KB for each CPU in all that
+ * they run; and at least. */
+enum { RINGS_BYTES = 64 << 20, RING_MAX = 8 << 20, RING_USER = 256 * 1024, RING_LEAST = 64 * 1024 };
+enum { NEWS_BYTES = 64 * 1024 };
+
+/* ---- attrs ---- */
+
+static struct perf_event_attr native_of(const struct pmclua_attr *attr)
+{
+    struct perf_event_attr native;
+    memcpy(&native, attr, sizeof native);
+    return native;
+}
+
+static void set_common(struct perf_event_attr *native, const struct pmclua_sampling *asked)
+{
+    int of_cpu = asked->pid < 0 || (asked->options & PMCLUA_CGROUP);
+    native->inherit = native->inherit_stat = !of_cpu && !(asked->options & PMCLUA_ALONE);
+    native->sample_id_all = 1;
+    native->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    native->use_clockid = 1;
+    native->clockid = CLOCK_MONOTONIC;
+    native->watermark = 1;         /* of 0 bytes: half of the ring, however large it is */
+}
+
+static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
+{
+    struct perf_event_attr native = native_of(&sampler->asked.attr);
+    set_common(&native, &sampler->asked);
+    native.freq = 0;
+    native.sample_period = sampler->asked.period;
+    native.read_format = sampler->read_format;
+    native.disabled = 1;
+    native.enable_on_exec = (sampler->asked.options & PMCLUA_ON_EXEC) != 0;
+    native.wakeup_watermark = 0;
+    return attr_of(&native);
+}
+
+static struct pmclua_attr news_attr(const struct pmclua_sampler *sampler)
+{
+    struct perf_event_attr native = {
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
+        .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1, .mmap2 = 1, .build_id = 1,
+        .read_format = sampler->read_format,
+    };
+    set_common(&native, &sampler->asked);
+    return attr_of(&native);
+}
+
+/* ---- opening ---- */
+
+/* A task's event is one for all CPUs, to whoever asked for it. */
+static int refused(struct pmclua_failure *failure, int result, int pid, int cpu, const struct pmclua_sampler *sampler)
+{
+    *failure = (struct pmclua_failure){ .errnum = -result, .index = 0, .pid = pid,
+                                        .cpu = sampler->asked.task_count > 0 ? -1 : cpu, .attr = sampler->asked.attr };
+    return result;
+}
+
+static int remember(struct pmclua_sampler *sampler, int fd, uint32_t ring, int is_sampling)
+{
+    if (sampler->events == sampler->event_room) {
+        uint32_t room = sampler->event_room ? 2 * sampler->event_room : 8;
+        struct event_fd *more = realloc(sampler->event, room * sizeof *more);
+        if (!more) {
+            pmclua_close(fd);
+            return -ENOMEM;
+        }
+        sampler->event = more;
+        sampler->event_room = room;
+    }
+    sampler->event[sampler->events++] = (struct event_fd){ fd, ring, is_sampling };
+    return 0;
+}
+
+static int open_event(struct pmclua_sampler *sampler, const struct pmclua_attr *attr, int pid, uint32_t ring,
+                      int is_sampling)
+{
+    uint32_t flags = sampler->asked.options & PMCLUA_CGROUP ? PERF_FLAG_PID_CGROUP : 0;
+    int fd = pmclua_open(attr, pid, sampler->ring[ring].cpu, -1, flags);
+    return fd < 0 ? fd : remember(sampler, fd, ring, is_sampling) < 0 ? -ENOMEM : fd;
+}
+
+/* Others of a CPU write into the ring of the first. */
+static int share_ring(struct pmclua_sampler *sampler, int fd, uint32_t ring, int is_sampling)
+{
+    for (uint32_t i = 0; i < sampler->events; i++) {
+        const struct event_fd *first = &sampler->event[i];
+        if (first->ring == ring && first->is_sampling == is_sampling)
+            return first->fd == fd ? 0 : pmclua_ioctl(fd, "SET_OUTPUT", (uint64_t)first->fd, NULL);
+    }
+    return 0;
+}
+
+/* Has the event of a tracepoint count only where its filter holds. */
+static int set_filter(const struct pmclua_sampler *sampler, int fd)
+{
+    const char *filter = sampler->asked.filter;
+    return filter ? pmclua_ioctl(fd, "SET_FILTER", 0, (void *)filter) : 0;
+}
+
+static int open_ring(struct pmclua_sampler *sampler, const struct pmclua_attr *attr, int pid, uint32_t number,
+                     int is_sampling, size_t bytes)
+{
+    struct cpu_rings *rings = &sampler->ring[number];
+    struct ring *ring = is_sampling ? &rings->samples : &rings->news;
+    int fd = open_event(sampler, attr, pid, number, is_sampling);
+    int result = fd < 0 ? fd : is_sampling ? set_filter(sampler, fd) : 0;
+    if (result < 0)
+        return result;
+    if (ring->page)
+        return share_ring(sampler, fd, number, is_sampling);
+    *(is_sampling ? &rings->samples_fd : &rings->news_fd) = fd;
+    return ring_open(ring, fd, bytes);
+}
+
+/* Its PMU is of other CPUs (one kind of core), or the CPU went offline meanwhile. */
+static int is_elsewhere(int result) { return result == -ENOENT || result == -ENODEV; }
+
+static size_t ring_bytes_of(const struct pmclua_sampler *sampler)
+{
+    if (sampler->asked.ring_bytes)
+        return sampler->asked.ring_bytes;
+    size_t bytes = pmclua_uid() == 0 ? RING_MAX : RING_USER;
+    while (bytes > RING_LEAST && bytes * sampler->rings > RINGS_BYTES)
+        bytes /= 2;
+    return bytes;
+}
+
+/* What tells of mappings first, on all CPUs: without it samples are worth nothing. */
+static int open_task(struct pmclua_sampler *sampler, int pid, struct pmclua_failure *failure)
+{
+    struct pmclua_attr news = news_attr(sampler);
+    size_t bytes = ring_bytes_of(sampler);
+    struct pmclua_attr attr = sampling_attr(sampler);
+    for (uint32_t i = 0; i < 2 * sampler->rings; i++) {
+        uint32_t number = i % sampler->rings;
+        int is_sampling = i >= sampler->rings;
+        int result = open_ring(sampler, is_sampling ? &attr : &news, pid, number, is_sampling,
+                               is_sampling ? bytes : NEWS_BYTES);
+        if (result < 0 && !is_elsewhere(result))
+            return refused(failure, result, pid, sampler->ring[number].cpu, sampler);
+    }
+    return 0;
+}
+
+static int can_open(const struct pmclua_sampler *sampler, int pid, int cpu)
+{
+    struct pmclua_attr attr = sampling_attr(sampler);
+    uint32_t flags = sampler->asked.options & PMCLUA_CGROUP ? PERF_FLAG_PID_CGROUP : 0;
+    int result = pmclua_open(&attr, pid, cpu, -1, flags);
+    if (result >= 0)
+        pmclua_close(result);
+    return result < 0 ? result : 0;
+}
+
+/* Whether Linux tells how many samples it lost (6.0): -errno where the event can be opened on no CPU at all. */
+static int find_format(struct pmclua_sampler *sampler, int pid, struct pmclua_failure *failure)
+{
+    uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    int result = -EINVAL;
+    uint32_t at = 0;
+    for (int with_lost = 1; with_lost >= 0 && result == -EINVAL; with_lost--) {
+        sampler->read_format = times | (with_lost ? (uint64_t)PERF_FORMAT_LOST : 0);
+        result = -ENOENT;
+        for (at = 0; at < sampler->rings && is_elsewhere(result); at++)
+            result = can_open(sampler, pid, sampler->ring[at].cpu);
+    }
+    return result < 0 ? refused(failure, result, pid, sampler->ring[at - 1].cpu, sampler) : 0;
+}
+
+/* One pair of rings for each CPU that is asked for. */
+int sampler_find_cpus(struct pmclua_sampler *sampler)
+{
+    const struct pmclua_sampling *asked = &sampler->asked;
+    sampler->ring = calloc((size_t)asked->cpu_count, sizeof *sampler->ring);
+    if (!sampler->ring)
+        return -ENOMEM;
+    sampler->rings = (uint32_t)asked->cpu_count;
+    for (uint32_t i = 0; i < sampler->rings; i++)
+        sampler->ring[i] = (struct cpu_rings){ .cpu = asked->cpus[i], .samples_fd = -1, .news_fd = -1 };
+    return 0;
+}
+
+int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure)
+{
+    const int32_t *pids = sampler->asked.tasks;
+    int32_t count = sampler->asked.task_count;
+    int result = find_format(sampler, count > 0 ? pids[0] : sampler->asked.pid, failure);
+    for (int32_t i = 0; result == 0 && i < count; i++) {
+        result = open_task(sampler, pids[i], failure);
+        if (result == -ESRCH && i > 0)
+            result = 0;            /* a thread has ended meanwhile */
+    }
+    return result == 0 && count == 0 ? open_task(sampler, sampler->asked.pid, failure) : result;
+}
