@@ -37,7 +37,7 @@ local opt = pmc.options(pmc.targets.options {
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "lines", false, help = "source lines instead of functions" },
-  { "annotate", short = "a", value = "FUNCTION", help = "its source and instructions beside their counts" },
+  { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
