@@ -85,7 +85,7 @@ local function of_group(formula)
   local name = type(formula) == "string" and formula:match "^%s*([%a_][%w_]*)%s*$"
   local names = name and metric.group(name)
   local list = {}
-  for i, member in ipairs(names or {}) do list[i] = metric.named(member) end
+  for i, member in ipairs(names or {}) do list[i] = metric.of_vendor(member) end
   return #list > 0 and list or nil
 end
 

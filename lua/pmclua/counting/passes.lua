@@ -225,10 +225,10 @@ local function place_missing(events, packer, item)
 end
 
 -- Where a bundle does not fit one pass, its items go into as few as they find.
-local function place_bundle(events, packer, list, is_apart)
+local function place_bundle(events, packer, list)
   local whole = {}
   for _, item in ipairs(list) do whole = packing.append(whole, item) end
-  if not is_apart and #whole > 1 and packer:place(whole) then return end
+  if #whole > 1 and packer:place(whole) then return end
   for _, item in ipairs(list) do place_missing(events, packer, item) end
 end
 
@@ -236,7 +236,7 @@ end
 local function pack(events, items, anchors, bundles)
   local packer = packing.new(function(indices) return (fits(events, indices)) end, anchors)
   for _, bundle in ipairs(bundles or {}) do
-    place_bundle(events, packer, items_of_bundle(items, bundle), bundle.apart)
+    place_bundle(events, packer, items_of_bundle(items, bundle))
   end
   for _, item in ipairs(items) do place_missing(events, packer, item) end
   -- Where nothing fits beside the anchors, they are in no pass yet.
@@ -294,13 +294,10 @@ end
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
 
--- Marks the events that are in bundles which must not be one group, and in no other bundle.
+-- Marks the events of bundles which must not be one perf group: each has one of its own.
 local function set_apart(events, bundles)
   for _, bundle in ipairs(bundles) do
     for _, index in ipairs(bundle.apart and bundle or {}) do events[index].is_apart = true end
-  end
-  for _, bundle in ipairs(bundles) do
-    for _, index in ipairs(bundle.apart and {} or bundle) do events[index].is_apart = nil end
   end
 end
 

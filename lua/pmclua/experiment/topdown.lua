@@ -53,8 +53,16 @@ local function first_names(options)
   return { name, unpack(tree.children(metrics, name)) }
 end
 
+-- A vendor's metric as its text: pmclua may have one of that name.
+local function metric_of(name)
+  local vendors = metrics.of_vendor(name)
+  return vendors and vendors.source or name
+end
+
 local function declaration_of(workloads, options, names)
-  local spec = { name = "topdown", workloads = workloads, events = ANCHORS, metrics = names }
+  local list = {}
+  for i, name in ipairs(names) do list[i] = metric_of(name) end
+  local spec = { name = "topdown", workloads = workloads, events = ANCHORS, metrics = list }
   for key, value in pairs(options) do
     if OWN[key] == nil then spec[key] = value end
   end
@@ -74,7 +82,7 @@ end
 local function next_names(found, names, options)
   local list = {}
   for _, name in ipairs(names) do
-    local level = tree.level(metrics.named(name))
+    local level = tree.level(tree.metric(metrics, name))
     local is_wanted
     if options.level then is_wanted = level < options.level else is_wanted = found:is_over(name) end
     for _, child in ipairs(is_wanted and tree.children(metrics, name) or {}) do list[#list + 1] = child end

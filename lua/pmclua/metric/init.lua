@@ -174,6 +174,12 @@ end
 ---@return pmclua.Metric?
 function M.own(name) return definitions()[name] and M.named(name) end
 
+--- The vendor's metric of this name, also where pmclua has one of its own: tables of AMD and Arm have a
+--- backend_bound, too.
+---@param name string
+---@return pmclua.Metric?
+function M.of_vendor(name) return vendor().named(name) end
+
 --- The metrics of a vendor's group ("TopdownL2"), in any case; nil where there is no such group.
 ---@param name string
 ---@return string[]? names

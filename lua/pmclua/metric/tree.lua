@@ -11,16 +11,25 @@ local FIRST = { "TopdownL1", "Topdown_L1", "tma_L1_group", "PipelineL1" }
 local BUILT_IN = { retiring = true, bad_speculation = true, frontend_bound = true, backend_bound = true }
 M.BUILT_IN = { "retiring", "bad_speculation", "frontend_bound", "backend_bound" }
 
--- Facts beside the tree (tma_info_…) are in the groups of levels, too; nodes are shares.
-local function is_share(metric)
-  return metric.unit == "%" and not metric.name:find("_info_", 1, true)
+-- Facts beside the tree (tma_info_…, SLOTS) are in the groups of levels, too: nodes of these are shares. What a
+-- tree of decisions names below a node may be anything.
+local function is_node(metric)
+  return metric.level ~= nil or M.whole(metric) and not metric.name:find("_info_", 1, true)
+end
+
+--- The value of a metric that is all of what it is a share of: 1 of "%", 100 of AMD's "%slots"; nil: it is no share.
+---@param metric pmclua.Metric
+---@return number?
+function M.whole(metric)
+  if metric.unit == "%" then return 1 end
+  return metric.unit:find "^%%" and 100 or nil
 end
 
 --- The level that a metric's table gives it, from 1; nil: it is no node.
 ---@param metric pmclua.Metric
 ---@return integer?
 function M.level(metric)
-  if not is_share(metric) then return nil end
+  if not is_node(metric) then return nil end
   for _, group in ipairs(metric.groups or {}) do
     for _, pattern in ipairs(LEVELS) do
       local level = group:match(pattern)
@@ -31,33 +40,45 @@ function M.level(metric)
   return not metric.groups and BUILT_IN[metric.name] and 1 or nil
 end
 
+--- Whether a node is a share of slots or cycles, of which differences in cycles can be told: below level 1 of a tree
+--- of decisions shares may be of anything (of branches, of operations).
+---@param metric pmclua.Metric
+---@return boolean
+function M.is_share(metric) return M.whole(metric) ~= nil and (metric.level or 1) == 1 end
+
 --- The name of a node's parent.
 ---@param metric pmclua.Metric
----@param is_node fun(name: string): any whether there is a node of that name
+---@param is_there fun(name: string): any whether there is a node of that name
 ---@return string? name nil: it is at the top, or its parent is none of them
-function M.parent(metric, is_node)
-  if metric.parent and is_node(metric.parent) then return metric.parent end
+function M.parent(metric, is_there)
+  if metric.parent and is_there(metric.parent) then return metric.parent end
   for _, group in ipairs(metric.groups or {}) do
     local name = group:match "^(.*)_group$"
-    if name and name ~= metric.name and is_node(name) then return name end
+    if name and name ~= metric.name and is_there(name) then return name end
   end
 end
+
+--- The metric of a node: the vendor's, before pmclua's own of that name.
+---@param metrics table pmclua.metric
+---@param name string
+---@return pmclua.Metric?
+function M.metric(metrics, name) return metrics.of_vendor(name) or metrics.named(name) end
 
 local function nodes_of(metrics, names)
   local list = {}
   for _, name in ipairs(names or {}) do
-    local metric = metrics.named(name)
-    if metric and is_share(metric) then list[#list + 1] = name end
+    local metric = M.metric(metrics, name)
+    if metric and is_node(metric) then list[#list + 1] = name end
   end
   return list
 end
 
 --- The nodes of level 1 on this machine.
----@param metrics table pmclua.metric: named(name), group(name)
+---@param metrics table pmclua.metric
 ---@return string[] names
 function M.roots(metrics)
   for _, group in ipairs(FIRST) do
-    local list = nodes_of(metrics, metrics.group and metrics.group(group))
+    local list = nodes_of(metrics, metrics.group(group))
     if #list > 0 then return list end
   end
   return M.BUILT_IN
@@ -68,9 +89,9 @@ end
 ---@param name string
 ---@return string[] names
 function M.children(metrics, name)
-  local own = metrics.named(name)
+  local own = M.metric(metrics, name)
   if own and own.children then return nodes_of(metrics, own.children) end
-  return nodes_of(metrics, metrics.group and metrics.group(name .. "_group"))
+  return nodes_of(metrics, metrics.group(name .. "_group"))
 end
 
 --- The node that a person means: with or without the vendor's prefix.
@@ -80,7 +101,8 @@ end
 function M.find(metrics, name)
   name = name:gsub("-", "_")
   for _, tried in ipairs { name, "tma_" .. name } do
-    if metrics.named(tried) and M.level(metrics.named(tried)) then return tried end
+    local metric = M.metric(metrics, tried)
+    if metric and M.level(metric) then return tried end
   end
 end
 

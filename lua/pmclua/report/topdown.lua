@@ -29,6 +29,7 @@ end
 -- "passed", "not passed", "passed in 60 % of runs".
 local function threshold_words(row)
   local threshold = row.threshold
+  if not threshold then return "" end
   if threshold.share == nil then return "not known" end
   local said = row.passed and "over" or "not over"
   if threshold.share > 0 and threshold.share < 1 then
@@ -42,9 +43,9 @@ local function node_row(row)
   if row.summary.n == 0 then
     return { name, words.ABSENT, words.absent(row.summary), span = 3, tone = "dim" }
   end
-  local share = tonumber(row.summary.median)
-  return { name, words.value(row.summary), words.interval(row.summary), bar(share), threshold_words(row),
-    tone = not row.passed and "dim" or nil, tones = { [5] = row.passed and "warn" or nil } }
+  return { name, words.value(row.summary), words.interval(row.summary), bar(row.share or 0),
+    threshold_words(row), tone = not row.passed and "dim" or nil,
+    tones = { [5] = row.passed and "warn" or nil } }
 end
 
 -- What thresholds were where the vendor's table has none.
@@ -52,7 +53,7 @@ local function threshold_notes(rows)
   local list, seen = {}, {}
   for _, row in ipairs(rows) do
     local threshold = row.threshold
-    if threshold.assumed and threshold.share and not seen[threshold.text] then
+    if threshold and threshold.assumed and threshold.share and not seen[threshold.text] then
       seen[threshold.text], list[#list + 1] = true, threshold.text
     end
   end

@@ -13,12 +13,13 @@ local function or_null(value)
 end
 
 local function node_entry(result, row)
-  local summary, node = row.summary, row.node
+  local summary, node, threshold = row.summary, row.node, row.threshold or {}
   return { name = node.name, level = node.level, parent = or_null(node.parent and node.parent.name),
-    share = or_null(summary.median), low = or_null(summary.low), high = or_null(summary.high), n = summary.n,
+    share = or_null(row.share), value = or_null(summary.median), low = or_null(summary.low),
+    high = or_null(summary.high), n = summary.n,
     status = summary.status, why = or_null(summary.why), passes = or_null(across.passes(result, node.metric)),
-    threshold = row.threshold.text, assumed = row.threshold.assumed,
-    over = or_null(row.passed), over_share = or_null(row.threshold.share) }
+    unit = summary.unit, threshold = or_null(threshold.text), assumed = or_null(threshold.assumed),
+    over = or_null(row.passed), over_share = or_null(threshold.share) }
 end
 
 local function difference_entry(row)
@@ -65,8 +66,8 @@ function M.json(topdown)
   return table.concat(pieces) .. "\n"
 end
 
-local COLUMNS = { "workload", "region", "thread", "cpu", "node", "level", "parent", "share", "low", "high",
-  "n", "threshold", "over", "passes", "status", "why" }
+local COLUMNS = { "workload", "region", "thread", "cpu", "node", "level", "parent", "share", "value", "low",
+  "high", "unit", "n", "threshold", "over", "passes", "status", "why" }
 
 local DIFFERENCES = { "workload", "baseline", "node", "rest", "a", "b", "difference", "low", "high", "p",
   "adjusted", "verdict", "why" }
@@ -87,9 +88,10 @@ function M.csv(topdown)
   for _, cell in ipairs(topdown:cells()) do
     for _, row in ipairs(topdown:rows(cell)) do
       local summary, node = row.summary, row.node
+      local threshold = row.threshold and row.threshold.text
       lines:add(lines:join({ cell.workload, cell.region, cell.thread, cell.cpu, node.name, node.level,
-        node.parent and node.parent.name, summary.median, summary.low, summary.high, summary.n,
-        row.threshold.text, said(row.passed), across.passes(topdown.result, node.metric), summary.status,
+        node.parent and node.parent.name, row.share, summary.median, summary.low, summary.high, summary.unit,
+        summary.n, threshold, said(row.passed), across.passes(topdown.result, node.metric), summary.status,
         summary.why }, #COLUMNS))
     end
   end
@@ -111,12 +113,12 @@ local MOST_CELLS = 4                    -- panels below each other
 local function panel_of(topdown, cell)
   local tics, bars = {}, {}
   for _, row in ipairs(topdown:rows(cell)) do
-    if row.summary.n > 0 then
+    if row.share then
       local at, level = #tics + 1, math.min(row.node.level, 8)
       tics[at] = { row.node.name:gsub("^tma_", ""), at }
       tics[at][1] = tostring(tics[at][1])
       bars[level] = bars[level] or { style = "bars", colour = level, title = "level " .. level, data = {} }
-      table.insert(bars[level].data, { at, 100 * tonumber(row.summary.median), 0.7 })
+      table.insert(bars[level].data, { at, 100 * row.share, 0.7 })
     end
   end
   local series = {}

@@ -24,7 +24,8 @@ local M = {}
 ---@class pmclua.TopdownRow: a node in a cell
 ---@field node pmclua.TopdownNode
 ---@field summary pmclua.Summary the share; without values it says why
----@field threshold { text: string, assumed: boolean, share: number? } share: of the repetitions that passed it
+---@field share number? of 1; nil where it is absent or no share
+---@field threshold { text: string, assumed: boolean, share: number? }? share: of the repetitions that passed it
 ---@field passed boolean? in most repetitions; nil: not known
 
 ---@class pmclua.TopdownDifference: a node, or what its children leave of it, in B against A
@@ -105,12 +106,14 @@ end
 local ASSUMED = { [1] = 0.2, below = 0.1, retiring = 0.7 }
 
 local function assumed(node)
+  local whole = tree.whole(node.metric)
+  if not whole then return nil end
   local least = node.name:find "retiring$" and ASSUMED.retiring or ASSUMED[node.level] or ASSUMED.below
   return { needs = node.metric.needs, text = ("> %g %%"):format(100 * least), assumed = true,
     evaluate = function(lookup)
       local value, why = node.metric.evaluate(lookup)
       if value == nil then return nil, why end
-      return value > least
+      return value / whole > least
     end }
 end
 
@@ -128,15 +131,17 @@ local function share_passed(cell, threshold)
 end
 
 local function row_of(cell, node)
-  local threshold = node.metric.threshold or assumed(node)
-  local share = share_passed(cell, threshold)
-  if share == nil and not threshold.assumed then
-    threshold = assumed(node)
-    share = share_passed(cell, threshold)
+  local threshold, share = node.metric.threshold, nil
+  if threshold then share = share_passed(cell, threshold) end
+  if share == nil then
+    threshold = assumed(node) or threshold
+    share = threshold and share_passed(cell, threshold)
   end
   local row = { node = node, summary = cell:summary(node.name),
-    threshold = { text = threshold.text, assumed = threshold.assumed or false, share = share } }
+    threshold = threshold and { text = threshold.text, assumed = threshold.assumed or false, share = share } }
   if share then row.passed = share >= 0.5 end
+  local whole, median = tree.whole(node.metric), row.summary.median
+  row.share = whole and median and tonumber(median) / whole or nil
   return row
 end
 
@@ -191,14 +196,14 @@ local function amounts(cell, metric, total)
       if share == nil then return nil, why end
       local whole, none = lookup(total.field)
       if whole == nil then return nil, none end
-      return share * whole
+      return share / (tree.whole(metric) or 1) * whole
     end })
   local by_block = {}
   for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
   return by_block, found.why
 end
 
-local WHOLE = { name = "total", needs = {}, evaluate = function() return 1 end }
+local WHOLE = { name = "total", unit = "%", needs = {}, evaluate = function() return 1 end }
 
 -- What each node has in each repetition of both sides, by repetition; of the whole, the total itself.
 local function sides_of(pair, nodes, total)
@@ -307,7 +312,9 @@ local function add_rows(node, rows, lists, sides)
   local list = lists[node]
   rows[#rows + 1] = list and difference_of({ node = node }, list)
     or { node = node, why = sides[node].why or "not counted in the same repetitions" }
-  for _, child in ipairs(node.children) do add_rows(child, rows, lists, sides) end
+  for _, child in ipairs(node.children) do
+    if sides[child] then add_rows(child, rows, lists, sides) end
+  end
   if list then add_rest(node, rows, lists) end
 end
 
@@ -321,7 +328,11 @@ end
 
 local function compare_pair(topdown, pair)
   local whole, rows = { name = topdown.total.name, children = top_of(topdown.nodes) }, {}
-  local sides = sides_of(pair, { whole, unpack(topdown.nodes) }, topdown.total)
+  local shares = { whole }
+  for _, node in ipairs(topdown.nodes) do
+    if tree.is_share(node.metric) then shares[#shares + 1] = node end
+  end
+  local sides = sides_of(pair, shares, topdown.total)
   local lists, n = lists_of(pair, sides)
   add_rows(whole, rows, lists, sides)
   local total = table.remove(rows, 1)

@@ -10,7 +10,8 @@
  *   led TYPE CONFIG CONFIG      an event that opens only in a group whose leader has the second config
  *   event TYPE CONFIG CONFIG1 C0 ... C7     an event; it counts C0 a piece of work of kind 0, and so on
  *
- * Invariant: events of types 0 (hardware), 3 (cache) and 4 (raw) are played, and those without a line do not open.
+ * Invariant: events of types 0 (hardware), 3 (cache), 4 (raw) and of each type that a line has are played, and those
+ * without a line do not open.
  * A played event is one that counts nothing in Linux, so groups, times, inheritance and rights are Linux's own; only
  * values are put in when a group is read. An event counts all work that is done while its group is enabled, whoever
  * does it. Groups that were opened first have the counters; one that finds none never runs.
@@ -99,6 +100,9 @@ static void take_line(const char *line)
 
 static int is_played(uint64_t type)
 {
+    for (int i = 0; i < known_count; i++)
+        if (known[i].type == type)
+            return 1;
     return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
