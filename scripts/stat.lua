@@ -167,9 +167,14 @@ if opt.interval then stream() end
 
 -- ---- running ----
 
-local first_failure, signal, refused
+local first_failure, signal, refused, lost
 
 local function watch(record)
+  -- What Valgrind cannot run costs its own counts alone.
+  if record.simulated and record.outcome == "not-counted" then
+    lost = lost or record.why
+    return
+  end
   if record.outcome == "not-started" or record.outcome == "not-counted" then
     refused = record
     error(record.why, 0)               -- no more of them
@@ -223,6 +228,7 @@ if refused then
   pmc.fail(refused.why, refused.outcome == "not-started" and STATUS.not_executable or STATUS.failed)
 end
 if not measured then fail(result) end
+if lost and #result.header.pass_events == 1 then fail(lost) end
 
 -- ---- reporting ----
 

@@ -301,6 +301,12 @@ local function set_apart(events, bundles)
   end
 end
 
+local function refuse_simulated(events)
+  for _, event in ipairs(events) do
+    if event.simulated then event.status, event.why = "unsupported", NOT_THERE end
+  end
+end
+
 local function leave_children_out(groups)
   for _, group in ipairs(groups) do
     for _, attr in ipairs(group.attrs) do attr.inherit = 0 end
@@ -315,9 +321,7 @@ end
 ---@return pmclua.PerfGroup[] groups none where no event can be opened
 function passes.at_once(events, target)
   local usable = passes.try_each(events, target)
-  for _, event in ipairs(events) do
-    if event.simulated then event.status, event.why = "unsupported", NOT_THERE end
-  end
+  refuse_simulated(events)
   local inherits = target ~= nil and target.inherits
   if inherits then set_probes_apart(events, usable, target) end
   local strong, weak = {}, {}
@@ -356,13 +360,15 @@ end
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
 ---@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
----@param options? { inherit?: boolean, in_runner?: boolean, bundles?: pmclua.Bundle[] } inherit: false: without
----   threads and children that start later; in_runner: the runner opens them all; bundles: the events of metrics
+---@param options? { inherit?: boolean, in_runner?: boolean, bundles?: pmclua.Bundle[], simulates?: boolean } inherit:
+---   false: without threads and children that start later; in_runner: the runner opens them all; bundles: the events of
+---   metrics; simulates: false: Valgrind runs nothing
 ---@return pmclua.Pass[] passes at least one
 ---@return integer[] anchors  event indices that repeat in every pass
 function passes.plan(events, mode, target, options)
   options = options or {}
   local usable = passes.try_each(events, target)
+  if options.simulates == false then refuse_simulated(events) end
   local has_children = options.inherit ~= false and not (target and target.inherits == false)
   if has_children then set_probes_apart(events, usable, target, options.in_runner) end
   if options.bundles then set_apart(events, options.bundles) end

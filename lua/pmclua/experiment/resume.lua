@@ -103,6 +103,7 @@ end
 ---@field iterations table<string, integer> by cell and pass: what its kernel's were found to be; of a fit the most
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
+---@field simulated table[] what may be known of simulated passes
 local Done = {}
 Done.__index = Done
 
@@ -110,7 +111,8 @@ Done.__index = Done
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Done
 function M.done(declaration)
-  return setmetatable({ indices = {}, iterations = {}, entries = {}, last = 0, warmup = declaration.warmup,
+  return setmetatable({ simulated = {}, indices = {}, iterations = {}, entries = {}, last = 0,
+    warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
@@ -130,6 +132,14 @@ local function take_part(self, part)
   self.entries[key] = math.max(self.entries[key] or 0, part.index)
 end
 
+-- Counts without times may be Valgrind's (simulate/init.lua).
+local function note_simulated(self, record)
+  local is_counted = record.outcome == "done" and not record.warmup and next(record.counts or {}) ~= nil
+  if not is_counted or next(record.enabled or {}) then return end
+  table.insert(self.simulated, { cell = record.cell, pass = record.pass, counts = record.counts,
+    outcome = record.outcome, index = record.index })
+end
+
 --- Notes a stored record.
 ---@param record table
 function Done:take(record)
@@ -138,6 +148,7 @@ function Done:take(record)
     indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
   end
   if not record.warmup then self.last = math.max(self.last, record.index) end
+  note_simulated(self, record)
   local choice = self.choice(record.warmup and record.index or record.index + self.warmup)
   local key = key_of(record.cell, record.pass)
   self.iterations[key] = self.iterations[key]

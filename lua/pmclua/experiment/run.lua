@@ -38,10 +38,15 @@ local function new_counter(declaration, plan)
 end
 
 -- What counts the simulated passes; nil where there is none.
-local function simulation_of(declaration, plan, session)
+local function simulation_of(declaration, plan, options)
+  local simulation
   for _, pass in ipairs(plan.passes) do
-    if pass.simulated then return require("pmclua.simulate").new(declaration, plan, session) end
+    if pass.simulated and not simulation then
+      simulation = require("pmclua.simulate").new(declaration, plan, options.session)
+    end
   end
+  if simulation and options.done then simulation:resume(options.done) end
+  return simulation
 end
 
 --- Prepares to run; nothing is run yet.
@@ -57,7 +62,7 @@ function run.new(declaration, plan, options)
     entries = options.done and options.done.entries or {},
     counter = new_counter(declaration, plan), waits = waits.new(declaration),
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
-    simulation = simulation_of(declaration, plan, options.session),
+    simulation = simulation_of(declaration, plan, options),
     dropped = {}, unseen = {},
     drops = {}, remarks = {} }, Run)
 end
@@ -227,6 +232,7 @@ local function records_of(self, step, result)
   note_drop(self, result, step.cell.workload)
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   if not pass.simulated then self.waits:note(step, result) end
+  if self.simulation then self.simulation:compare_ends(step, result) end
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local record = records.new(step, result, pass, events, why)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
@@ -346,7 +352,10 @@ local function settle(self, record, parts)
 end
 
 local function show_progress(self, step)
-  if self.progress then self.progress:begin(step.order, self.plan.runs, step, self.declaration.stop) end
+  if self.progress then
+    local simulation = self.simulation and self.simulation:expected(step, self.declaration.repetitions)
+    self.progress:begin(step.order, self.plan.runs, step, self.declaration.stop, simulation)
+  end
 end
 
 local function run_alone(self, step)

@@ -113,7 +113,7 @@ end
 -- Everything open, nothing started yet. `who` is who is tried for: the target, or nil for a command.
 local function open(self, declaration, who, inherit)
   local passes = require("pmclua.counting.passes").plan(declaration.events, "multiplex", who,
-    { inherit = inherit })
+    { inherit = inherit, simulates = false })
   self.columns, self.by_field = columns_of(declaration)
   local groups, watch = passes[1].groups, nil
   -- A command is run all the same.

@@ -13,7 +13,7 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
   "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "notes",
-  "host",
+  "host", "simulation",
   "events", "metrics", "cells", "comparisons", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
@@ -42,7 +42,8 @@ end
 
 local function event_entry(event)
   return { name = event.name, field = event.field, spec = event.spec or event.name, unit = event.unit or "",
-    status = event.status or "counted", why = or_null(event.why), note = or_null(event.note) }
+    status = event.status or event.simulated and "simulated" or "counted",
+    why = or_null(event.why), note = or_null(event.note) }
 end
 
 local function metric_entry(result, metric)
@@ -204,6 +205,7 @@ function M.write(result, put)
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     target = header.target, delay = header.delay, inherit = header.inherit,
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
+    simulation = header.simulation and copy(header.simulation) or nil,
     notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
     events = map(result.events, event_entry),
     metrics = map(result.metrics, function(metric) return metric_entry(result, metric) end),

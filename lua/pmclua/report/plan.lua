@@ -22,8 +22,18 @@ local function names(events, indices)
   return table.concat(list, ", ")
 end
 
+-- Valgrind 3.19 on x86-64, CPU time over that of the program itself.
+local COST = "%s, simulated by Valgrind: a run takes some %s times as long as the program itself; two runs "
+  .. "of a cell that agree are enough, unless it has threads or forks"
+
+local function simulated(events, pass)
+  local is_more = pass.simulated.cache or pass.simulated.branch
+  return COST:format(names(events, pass.events), is_more and "40 to 130" or "25 to 50")
+end
+
 -- The events of a pass; where they are several groups, in perf's braces.
 local function groups_of(events, pass)
+  if pass.simulated then return simulated(events, pass) end
   if #pass.groups == 0 then return "times and resource usage alone" end
   if #pass.groups == 1 then return names(events, pass.groups[1].events) end
   local list = {}

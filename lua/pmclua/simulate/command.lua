@@ -5,6 +5,7 @@
 -- programs whose end cachegrind saw, cachegrind's counts stand; callgrind's are of children that executed nothing, and
 -- of programs that another one replaced.
 
+local bit = require "bit"
 local called = require("pmclua.base.lazy").module "pmclua.simulate.called"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -172,7 +173,7 @@ local function check_run(self, result, found)
     return lost(result, "Valgrind did not start %s: %s", text.safe(program), refusal_of(result))
   end
   if found.last_words then
-    return lost(result, "Valgrind %s could not go on: %s", found.version or "", text.safe(found.last_words))
+    return lost(result, "%s (Valgrind %s)", text.safe(found.last_words), text.safe(found.version or "?"))
   end
   if result.outcome == "timed-out" then
     return lost(result, "its time limit ended it under Valgrind, where it takes 25 to 130 times as long")
@@ -192,12 +193,26 @@ local function is_executable_format(path)
 end
 
 local NOEXEC = 8
+local SETUID, SETGID = 0x800, 0x400
+
+-- Whether a program gets another user's rights when it is executed, which it does not get under Valgrind.
+local function gains_rights(path)
+  local _, mode = core.signature(path)
+  return mode and bit.band(mode, SETUID + SETGID) ~= 0
+end
+
+local function why_not(path)
+  if not is_executable_format(path) then
+    return tostring(require("pmclua.explain").system(NOEXEC, "execute", path))
+  elseif gains_rights(path) then
+    return ("%s gains rights when it is executed (setuid): Valgrind runs no such program"):format(path)
+  end
+end
 
 local function refused_before(self)
   local path = self.workload:program(self.levels)
-  if not path or is_executable_format(path) then return nil end
-  local why = require("pmclua.explain").system(NOEXEC, "execute", path)
-  return { outcome = "not-counted", lost = tostring(why), exit = -1, signal = 0, readings = {}, threads = 0,
+  local why = path and why_not(path)
+  return why and { outcome = "not-counted", lost = why, exit = -1, signal = 0, readings = {}, threads = 0,
     iterations = 1 }
 end
 

@@ -33,7 +33,7 @@ end
 ---@param session pmclua.Session
 ---@return pmclua.Simulation
 function M.new(declaration, plan, session)
-  local self = setmetatable({ plan = plan, cells = {}, seen = {}, said = {},
+  local self = setmetatable({ plan = plan, cells = {}, seen = {}, said = {}, ends = {},
     compares = (declaration.baseline or declaration.against) ~= nil }, Simulation)
   self.context = { declaration = declaration, session = session,
     surroundings = require("pmclua.simulate.surroundings").of(declaration),
@@ -58,6 +58,32 @@ end
 ---@return table result of Session:run, with `simulated`, counts by index of the event
 function Simulation:run(step, iterations, layout)
   return counter_of(self, step.cell):run(self.plan.passes[step.pass], iterations, layout)
+end
+
+-- ---- how it ends -----------------------------------------------------------------------------------------------
+
+local function end_of(result)
+  if result.outcome == "signalled" then return "signal " .. tostring(result.signal) end
+  return result.outcome == "done" and "status " .. tostring(result.exit) or nil
+end
+
+local OTHERWISE = "it ends with %s under Valgrind and with %s without: it does something else there"
+
+--- A command that ends in another way under Valgrind does something else there: that repetition is lost, or
+--- where it was the first, a remark is made.
+---@param step table
+---@param result table of Session:run, changed
+function Simulation:compare_ends(step, result)
+  local ended = step.cell.workload.kind == "command" and end_of(result)
+  if not ended then return end
+  local ends = self.ends[step.cell.index] or {}
+  self.ends[step.cell.index] = ends
+  local is_simulated = self.plan.passes[step.pass].simulated ~= nil
+  ends[is_simulated and "simulated" or "real"] = ended
+  if not (ends.real and ends.simulated) or ends.real == ends.simulated then return end
+  local said = OTHERWISE:format(ends.simulated, ends.real)
+  if is_simulated then result.outcome, result.lost = "not-counted", said
+  else self.context.remark(("%s: %s"):format(step.cell.workload.name, said)) end
 end
 
 -- ---- when it is enough -----------------------------------------------------------------------------------------
@@ -90,6 +116,22 @@ function Simulation:note(record, choice, is_certain)
   seen.found = found
 end
 
+--- Notes what a stored run has of simulated passes: one that ended before others did was settled.
+---@param done pmclua.Done
+function Simulation:resume(done)
+  local last = {}
+  local function choice_of(record) return done.choice(record.index + done.warmup) end
+  for _, record in ipairs(done.simulated) do
+    local key = key_of(record.cell, record.pass, choice_of(record))
+    last[key] = math.max(last[key] or 0, record.index)
+  end
+  for _, record in ipairs(done.simulated) do
+    local choice = choice_of(record)
+    local is_early = last[key_of(record.cell, record.pass, choice)] < done.last
+    if is_early and self.plan.passes[record.pass].simulated then self:note(record, choice, true) end
+  end
+end
+
 local function is_settled(self, cell, pass, choice)
   local seen = self.seen[key_of(cell, pass, choice)]
   return seen ~= nil and (seen.same >= ENOUGH or seen.lost >= FAILURES)
@@ -106,6 +148,37 @@ function Simulation:has_enough(step)
     if not is_settled(self, cell.index, step.pass, step.choice) then return false end
   end
   return true
+end
+
+-- How many more repetitions of a cell are to be expected.
+local function left_of(self, cell, pass, choices, repetitions)
+  local left = 0
+  for choice = 1, choices do
+    local seen = self.seen[key_of(cell, pass, choice)] or { same = 0, lost = 0 }
+    local is_certain = seen.same >= 0
+    left = left + (is_certain and math.max(0, ENOUGH - seen.same) or repetitions - ENOUGH)
+  end
+  return left
+end
+
+--- What is to be expected of the simulated passes when a step begins: whether it is of one, how many of their
+--- repetitions are left, and what share of all planned ones they are.
+---@param step table
+---@param repetitions integer
+---@return { is_simulated: boolean, left: integer, share: number }
+function Simulation:expected(step, repetitions)
+  local left, passes, iterations = 0, 0, self.context.declaration.iterations
+  local choices = type(iterations) == "table" and #iterations or iterations == "fit" and 5 or 1
+  for pass, one in ipairs(self.plan.passes) do
+    if one.simulated then
+      passes = passes + 1
+      for _, cell in ipairs(self.plan.cells) do
+        left = left + left_of(self, cell.index, pass, choices, repetitions)
+      end
+    end
+  end
+  return { is_simulated = self.plan.passes[step.pass].simulated ~= nil, left = left,
+    share = passes / #self.plan.passes }
 end
 
 --- Remarks on what was counted, each once.

@@ -157,7 +157,7 @@ local function explained(self, result)
   local version = valgrind.version(self.valgrind)
   if result.outcome == "not-counted" then
     return lost(result, REFUSED[result.failure.code] or "the kernel %s was not counted", name)
-  elseif result.signal == SIGILL and (last_words or ""):find "^Unrecognised instruction" then
+  elseif result.signal == SIGILL and (last_words or ""):find "does not know an instruction" then
     return lacks_instruction(self, result, version)
   elseif last_words and result.outcome ~= "done" then
     return lost(result, "Valgrind %s could not run the kernel %s: %s", version, name, text.safe(last_words))

@@ -41,8 +41,13 @@ end
 
 local function unescaped(command) return (command:gsub("\\(.)", "%1")) end
 
-local FATAL = { "^valgrind: the 'impossible' happened", "^valgrind: Unrecognised instruction",
-  "^Warning: Can't execute setuid", "^valgrind: .*%f[%a]failed" }
+-- What Valgrind says where it cannot go on, and that in our words.
+local FATAL = { { "^valgrind: the 'impossible' happened:?%s*(.*)$", "Valgrind itself failed: %s" },
+  { "^valgrind: Unrecognised instruction at address (.-)%.?$",
+    "Valgrind does not know an instruction at %s" },
+  { "^Warning: Can't execute setuid/setgid/setcap executable: (.*)$",
+    "Valgrind executes no program that gains rights (setuid): %s" },
+  { "^(valgrind: .*%f[%a]failed.*)$", "Valgrind itself failed: %s" } }
 
 local function take(log, by_pid, pid, said)
   local command = said:match "^Command: (.*)$"
@@ -53,8 +58,9 @@ local function take(log, by_pid, pid, said)
     process_of(log, by_pid, pid).has_ended = true
   end
   log.version = log.version or said:match "^Using Valgrind%-(%S+)"
-  for _, pattern in ipairs(FATAL) do
-    if said:find(pattern) then log.last_words = log.last_words or said:gsub("^valgrind: ", "") end
+  for _, fatal in ipairs(FATAL) do
+    local what = said:match(fatal[1])
+    if what and not log.last_words then log.last_words = fatal[2]:format(what) end
   end
 end
 
