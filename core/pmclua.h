@@ -515,9 +515,9 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **block, uint32_t *
 void pmclua_calls_free_block(uint64_t *block);
 
 /* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
- * callees, then itself alone) and 4 * (values + 1) sums (of outermost calls with callees; of calls that
- * ended by a tail call, until there; what of calls by themselves may be a callee's: see `unsure`; what
- * all probes of the region cost); then threads, kept calls, histograms, and the regions' names. */
+ * callees, then itself alone) and 3 * (values + 1) sums (of outermost calls with callees; what of calls by
+ * themselves may be a callee's: see `unsure`; what all probes of the region cost); then threads, kept calls,
+ * histograms, and the regions' names. */
 struct pmclua_regions {
     /* values + 1 of each call: its duration comes first. Where costs are known the second half of them is
      * what of the first half is the cost of probing (i64), and in a spread the first half without it. */

@@ -39,7 +39,7 @@ struct region {
      * the second half is not filled in: it would be the first. */
     struct spread *spreads;
     int has_callees;
-    uint64_t *outermost, *tails, *unsure, *spent;      /* call_u64s each; spent: what its probes cost */
+    uint64_t *outermost, *unsure, *spent;      /* call_u64s each; spent: what its probes cost */
     const int64_t *cost;           /* 3 * (values + 1); NULL: not known. See pmclua_calls_setup */
 };
 

@@ -45,7 +45,7 @@ static void put_region(struct block *block, const struct pmclua_calls *calls, co
     put(block, &region->facts, sizeof region->facts);
     for (uint32_t i = 0; i < 2 * width; i++)
         put(block, &spread_of(calls, region, i)->facts, sizeof(struct pmclua_spread));
-    put(block, region->outermost, 4 * (size_t)width * sizeof *region->outermost);
+    put(block, region->outermost, 3 * (size_t)width * sizeof *region->outermost);
 }
 
 static void put_row(struct block *block, const struct pmclua_calls *calls, const struct row *row)

@@ -239,11 +239,10 @@ int spreads_new(struct pmclua_calls *calls, const struct pmclua_calls_setup *set
         region->flags = setup->flags ? setup->flags[i] : 0;
         region->name = strdup(setup->names ? setup->names[i] : "");
         region->spreads = calloc(2 * (size_t)width, sizeof *region->spreads);
-        region->outermost = calloc(4 * (size_t)width, sizeof *region->outermost);
+        region->outermost = calloc(3 * (size_t)width, sizeof *region->outermost);
         if (!region->name || !region->spreads || !region->outermost)
             return -ENOMEM;
-        region->tails = region->outermost + width;
-        region->unsure = region->tails + width;
+        region->unsure = region->outermost + width;
         region->spent = region->unsure + width;
         if (calls->costs)
             region->cost = calls->costs + 3 * (size_t)own_u64s(calls) * i;

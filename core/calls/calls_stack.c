@@ -151,18 +151,11 @@ int stack_enter(struct pmclua_calls *calls, struct thread *thread, const struct 
 
 /* ---- return ---- */
 
-static void end_tail(struct pmclua_calls *calls, uint32_t region)
-{
-    calls->region[region].facts.tails++;
-    u64s_add(calls, calls->region[region].tails, calls->scratch);
-}
-
 static int end_top(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
     struct frame *top = thread->top;
     struct region *region = &calls->region[top->region];
-    int result = 0, is_tail = sample->kind == PMCLUA_POINT_TAIL, is_kept = is_whole(top) && !is_doubtful(calls, top);
-    if (!is_kept) {
+    if (!is_whole(top) || is_doubtful(calls, top)) {
         ++*(is_whole(top) ? &region->facts.moved : &region->facts.cut);
         share_callees(calls, top);
         frame_remove(calls, top);
@@ -170,16 +163,14 @@ static int end_top(struct pmclua_calls *calls, struct thread *thread, const stru
     }
     call_measure(calls, thread, sample->time_ns - top->start_ns, top->u64s, callees_of(calls, top));
     call_measure_probes(calls, top->region);
-    if (is_tail)
-        end_tail(calls, top->region);
-    else
-        result = call_add(calls, thread, top->region, top->start_ns, top->level,
-                          top->is_unsure ? unsure_of(calls, top) : NULL);
-    if (result < 0)
-        return result;
-    if (is_tail) {
+    if (sample->kind == PMCLUA_POINT_TAIL) {
+        region->facts.tails++;
         call_settle(calls, thread, top->region, top->outer, inner_of(calls, top), top->inner);
     } else {
+        int result = call_add(calls, thread, top->region, top->start_ns, top->level,
+                              top->is_unsure ? unsure_of(calls, top) : NULL);
+        if (result < 0)
+            return result;
         region->facts.nested += top->inner;
         call_settle(calls, thread, top->region, top->outer, calls->scratch, 1);
     }
@@ -219,13 +210,13 @@ static int end_elsewhere(struct pmclua_calls *calls, struct thread *thread, stru
         region->facts.moved++;
         return 0;
     }
+    if (sample->kind == PMCLUA_POINT_TAIL) {
+        region->facts.tails++;
+        return 0;
+    }
     memset(calls->scratch, 0, 2 * (size_t)call_u64s(calls) * sizeof *calls->scratch);
     calls->scratch[0] = calls->scratch[call_u64s(calls)] = sample->time_ns - start_ns;
     call_measure_probes(calls, sample->region);
-    if (sample->kind == PMCLUA_POINT_TAIL) {
-        end_tail(calls, sample->region);
-        return 0;
-    }
     int result = call_add(calls, thread, sample->region, start_ns, 0, NULL);
     if (result == 0)
         call_settle(calls, thread, sample->region, NULL, calls->scratch, 1);

@@ -305,8 +305,8 @@ describe("pmclua doctor", function()
     support.need(support.have_root(), "probes need root")
     support.need(support.have "cc", "no C compiler")
     local result = support.pmclua { "-e", [[
-      local name = "pmclua.doctor.kernels"
-      package.loaded[name] = require(name):gsub("getppid%(%)", "_exit(1)")
+      local kernels = require "pmclua.doctor.kernels"
+      kernels.CODE = kernels.CODE:gsub("getppid%(%)", "_exit(1)")
       for _, row in ipairs(pmc.doctor.overhead().list) do
         if row.way == "a probe of a function" then print(row.ns or row.below, row.why) end
       end]] }

@@ -79,6 +79,23 @@ function M.unique(list)
   return out
 end
 
+--- The items by what `f` gives of them, in the order in which each is first given; none of those that it gives nil.
+---@param list table
+---@param f fun(item: any): any
+---@return { key: any, [integer]: any }[]
+function M.groups(list, f)
+  local groups, by_key = {}, {}
+  for _, item in ipairs(list) do
+    local key = f(item)
+    if key ~= nil and not by_key[key] then
+      by_key[key] = { key = key }
+      groups[#groups + 1] = by_key[key]
+    end
+    if key ~= nil then table.insert(by_key[key], item) end
+  end
+  return groups
+end
+
 --- The items as keys, each with the value true.
 ---@param list table
 ---@return table<any, true>

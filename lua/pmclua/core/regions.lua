@@ -88,7 +88,7 @@ end
 local U64 = 8
 M.FACTS = { "entries", "calls", "nested", "tails", "unwound", "unfinished", "orphans", "cut", "partial",
   "unsure", "moved", "switching" }
-local SUMS = { "outermost", "tail_sums", "unsure_sums", "spent" }
+local SUMS = { "outermost", "unsure_sums", "spent" }
 local HEADER = { "samples", "lost", "threads_seen", "observed_ns", "target_ended" }
 
 --- Takes structs and lists of values from a block, one after the other.

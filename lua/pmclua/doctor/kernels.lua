@@ -1,6 +1,14 @@
 --- kernels.lua: pieces of C whose counts are known beforehand: each does a thing `iterations` times.
 
-return [==[
+local explain = require "pmclua.explain"
+local machine = require "pmclua.host.machine"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+M.ADDRESS = 0x10000000      -- low and free: programs and libraries are loaded elsewhere
+
+M.CODE = [==[
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -182,3 +190,31 @@ void instructions(void *state, uint64_t iterations)
     pmclua_keep(sum);
 }
 ]==]
+
+--- One of them as a workload. All have one name, so that they are compiled at once.
+---@param symbol string
+---@return pmclua.Kernel
+function M.of(symbol)
+  return require("pmclua.workload.kernel").new { name = "truths", code = M.CODE, symbol = symbol,
+    params = { address = M.ADDRESS } }
+end
+
+--- The path of the C library of this process.
+---@return string?
+function M.libc()
+  for line in (machine.text "/proc/self/maps" or ""):gmatch "[^\n]+" do
+    local path = line:match "(/%S*/libc[.-]%S*)$" or line:match "(/%S*/ld%-musl%S*)$"
+    if path then return path end
+  end
+end
+
+--- Why one of them could not be counted, in short: without what it is about and without advice.
+---@param why any an error object, or text
+---@return string
+function M.reason(why)
+  local said = explain.is(why) and (why.reason or why.message) or tostring(why)
+  said = text.safe(said):gsub("^cannot open '.-': ", ""):gsub("^truths: ", ""):gsub("^.* cannot be run: ", "")
+  return ((said:match "^(.-);" or said):gsub(", at character .*", ""))
+end
+
+return M

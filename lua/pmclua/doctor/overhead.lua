@@ -6,7 +6,6 @@
 local core = require "pmclua.core"
 local kernels = require "pmclua.doctor.kernels"
 local lists = require "pmclua.base.lists"
-local machine = require "pmclua.host.machine"
 local stats = require "pmclua.stats"
 
 local M = {}
@@ -30,17 +29,6 @@ local ONE, SEVERAL = 1, 4
 
 local REGIONS = 500
 
-local function kernel(symbol, address)
-  return require("pmclua.workload.kernel").new { name = "truths", code = kernels, symbol = symbol,
-    params = { address = address } }
-end
-
--- In short: without advice, and without what it was about.
-local function reason_of(problem)
-  local said = tostring(problem):gsub("^truths: ", ""):gsub("^cannot open '.-': ", "")
-  return (said:match "^(.-);" or said)
-end
-
 local function measure(workload, options)
   local records = {}
   options.store, options.quiet, options.warmup = false, true, 10
@@ -48,10 +36,10 @@ local function measure(workload, options)
     if not record.warmup and record.outcome == "done" then records[#records + 1] = record end
   end
   local ok, result = pcall(require("pmclua.experiment").measure, workload, options)
-  if not ok then return nil, reason_of(result) end
+  if not ok then return nil, kernels.reason(result) end
   local first = result.header.events[1]
-  if first.status then return nil, reason_of(first.why) end
-  if #records == 0 then return nil, reason_of(result.problem or "no repetition succeeded") end
+  if first.status then return nil, kernels.reason(first.why) end
+  if #records == 0 then return nil, kernels.reason(result.problem or "no repetition succeeded") end
   return records, result
 end
 
@@ -74,7 +62,7 @@ local WAYS = {
 
 local function region(way, events)
   local row = { way = way.way, what = "a region", events = #events, first = events[1] }
-  local records, result = measure(kernel "empty",
+  local records, result = measure(kernels.of "empty",
     { events = events, read = way.read, iterations = 1, repetitions = REGIONS })
   if not records then
     row.why = result
@@ -95,7 +83,7 @@ local function from_lua(events)
   local row = { way = "group:count, from Lua", what = "a region", events = #events }
   local ok, group = pcall(require("pmclua.counting.group").new, events)
   if not ok then
-    row.why = reason_of(group)
+    row.why = kernels.reason(group)
     return row
   end
   group:start()
@@ -148,20 +136,16 @@ end
 -- ---- what is hit ------------------------------------------------------------------------------------------
 
 local HITS, REPETITIONS = 2000, 20
-local ADDRESS = 0x10000000
 
 local function libc_function()
-  for line in (machine.text "/proc/self/maps" or ""):gmatch "[^\n]+" do
-    local path = line:match "(/%S*/libc[.-]%S*)$"
-    if path then return path .. ":getppid" end
-  end
+  local path = kernels.libc()
+  return path and path .. ":getppid"
 end
 
 local PROBES = {
   { way = "a tracepoint", kernel = "system_calls", event = "syscalls:sys_enter_getppid" },
   { way = "a probe of a function", kernel = "library_calls", event = libc_function },
-  { way = "a watched address", kernel = "stores", event = ("mem:0x%x/8:w:u"):format(ADDRESS),
-    address = ADDRESS },
+  { way = "a watched address", kernel = "stores", event = ("mem:0x%x/8:w:u"):format(kernels.ADDRESS) },
 }
 
 local function per_hit(ns) return ns and ns / HITS end
@@ -169,7 +153,7 @@ local function per_hit(ns) return ns and ns / HITS end
 local function hit(probe)
   local row = { way = probe.way, what = "a hit more" }
   local event = type(probe.event) == "function" and probe.event() or probe.event
-  local ns, below, why = difference(kernel(probe.kernel, probe.address), { event },
+  local ns, below, why = difference(kernels.of(probe.kernel), { event },
     { iterations = HITS, repetitions = REPETITIONS })
   row.ns, row.below, row.why = per_hit(ns), per_hit(below), why
   return row

@@ -28,27 +28,19 @@ end
 local MARGIN = 16
 
 local function names_by(kinds, wanted)
-  local names = {}
-  for _, kind in ipairs(kinds) do
+  return lists.map(kinds, function(kind)
     local is_limited = (kind.note or ""):find "^user space"
     local group = kind.status ~= "counted" and "none" or is_limited and "user" or "all"
-    if group == wanted then names[#names + 1] = kind.name end
-  end
-  return names
+    return group == wanted and kind.name or nil
+  end)
 end
 
 -- Kinds that do not count, those of one reason together.
 local function add_refused(lines, kinds)
-  local by_reason, order = {}, {}
-  for _, kind in ipairs(kinds) do
-    if kind.status ~= "counted" then
-      local why = kind.why or kind.status
-      if not by_reason[why] then order[#order + 1], by_reason[why] = why, {} end
-      table.insert(by_reason[why], kind.name)
-    end
-  end
-  for i, why in ipairs(order) do
-    paragraph(lines, i == 1 and "does not" or "", ("%s: %s"):format(text.list(by_reason[why]), why), MARGIN)
+  local function reason(kind) return kind.status ~= "counted" and (kind.why or kind.status) or nil end
+  for i, group in ipairs(lists.groups(kinds, reason)) do
+    local names = text.list(lists.column(group, "name"))
+    paragraph(lines, i == 1 and "does not" or "", ("%s: %s"):format(names, group.key), MARGIN)
   end
 end
 
@@ -109,8 +101,9 @@ local function add_obstacles(lines, findings)
 end
 
 local function add_good(lines, findings)
-  local good = {}
-  for i, finding in ipairs(of_state(findings, "good")) do good[i] = finding.brief or finding.said end
+  local good = lists.map(of_state(findings, "good"), function(finding)
+    return finding.brief or finding.said
+  end)
   if #good == 0 then return end
   lines[#lines + 1] = ""
   paragraph(lines, "fine  ", table.concat(good, "; "), 6)
@@ -148,30 +141,18 @@ local NAME_MARGIN = 23
 
 -- "page faults, tracepoint and function": those of some verdicts, without what is of nothing or filtered.
 local function names_of(list, is_wanted)
-  local names, seen = {}, {}
-  for _, found in ipairs(list) do
-    local name = found.name:match "^[^,]*"
+  return lists.unique(lists.map(list, function(found)
     local says_much = found.expected ~= 0 or found.verdict == "wrong"
-    if is_wanted[found.verdict] and says_much and not seen[name] then
-      names[#names + 1] = name
-      seen[name] = true
-    end
-  end
-  return names
+    return is_wanted[found.verdict] and says_much and found.name:match "^[^,]*" or nil
+  end))
 end
 
 -- Those that were not tested, of one reason together.
 local function add_untested(lines, list)
-  local by_reason, order = {}, {}
-  for _, found in ipairs(list) do
-    if found.verdict == "untested" then
-      if not by_reason[found.why] then order[#order + 1], by_reason[found.why] = found.why, {} end
-      table.insert(by_reason[found.why], found)
-    end
-  end
-  for _, why in ipairs(order) do
-    local names = names_of(by_reason[why], { untested = true })
-    paragraph(lines, "untested", ("%s: %s"):format(text.list(names), why), 10)
+  local function reason(found) return found.verdict == "untested" and found.why or nil end
+  for _, group in ipairs(lists.groups(list, reason)) do
+    local names = text.list(names_of(group, { untested = true }))
+    paragraph(lines, "untested", ("%s: %s"):format(names, group.key), 10)
   end
 end
 
@@ -226,15 +207,9 @@ function M.overhead(overheads)
     local line = text.pad(row.way, 26) .. text.pad(events, 10) .. text.pad(said_cost(row), 22)
     lines[#lines + 1] = text.cut(((line .. said_counts(row)):gsub("%s+$", "")), WIDTH)
   end
-  local why, order = {}, {}
-  for _, row in ipairs(overheads.list) do
-    if row.why and not why[row.way] then
-      order[#order + 1] = row.way
-      why[row.way] = row.why
-    end
-  end
-  for _, way in ipairs(order) do
-    paragraph(lines, "", ("not here: %s: %s"):format(way, text.safe(why[way])), 0)
+  local refused = lists.groups(overheads.list, function(row) return row.why and row.way end)
+  for _, group in ipairs(refused) do
+    paragraph(lines, "", ("not here: %s: %s"):format(group.key, text.safe(group[1].why)), 0)
   end
   return finished(lines)
 end

@@ -4,8 +4,7 @@
 -- activity can only add (a preemption, a fault of the first run): how often it did is reported, and if it did every
 -- time nothing is concluded.
 
-local explain = require "pmclua.explain"
-local machine = require "pmclua.host.machine"
+local kernels = require "pmclua.doctor.kernels"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -26,18 +25,9 @@ local LIMIT_S = 60              -- of a repetition
 
 -- ---- what is done --------------------------------------------------------------------------------
 
-local ADDRESS = 0x10000000      -- low and free: programs and libraries are loaded elsewhere
-
-local function libc()
-  for line in (machine.text "/proc/self/maps" or ""):gmatch "[^\n]+" do
-    local path = line:match "(/%S*/libc[.-]%S*)$" or line:match "(/%S*/ld%-musl%S*)$"
-    if path then return path end
-  end
-end
-
 local function of_libc(form)
   return function()
-    local path = libc()
+    local path = kernels.libc()
     if not path then return nil, "the C library was not found" end
     return form:format(path)
   end
@@ -66,8 +56,8 @@ local TRUTHS = {
     kernel = "library_calls", n = 1000, each = 1 },
   { name = "function, return", truth = "%s calls of the C library", event = of_libc "%s:getppid%%return",
     kernel = "library_calls", n = 1000, each = 1 },
-  { name = "watched address", truth = "%s writes to it", event = ("mem:0x%x/8:w:u"):format(ADDRESS),
-    kernel = "stores", n = 1000, each = 1, address = ADDRESS },
+  { name = "watched address", truth = "%s writes to it", event = ("mem:0x%x/8:w:u"):format(kernels.ADDRESS),
+    kernel = "stores", n = 1000, each = 1 },
   { name = "migrations", truth = "%s hops between two CPUs", event = "cpu-migrations",
     kernel = "hops", n = 100, each = 1 },
   { name = "context switches", truth = "%s waits for a thread", event = "context-switches",
@@ -88,12 +78,6 @@ end
 
 -- ---- counting it ---------------------------------------------------------------------------------
 
-local function kernel_of(truth)
-  -- One name for all: they are compiled at once.
-  return require("pmclua.workload.kernel").new { name = "truths", code = require "pmclua.doctor.kernels",
-    symbol = truth.kernel, params = { address = truth.address } }
-end
-
 -- Whole counts of the repetitions, with the iterations that each did; nil and why where there are none.
 local function count(truth, spec)
   local points, refused = {}, nil
@@ -104,9 +88,10 @@ local function count(truth, spec)
     if count_of then points[#points + 1] = { tonumber(count_of), record.iterations } end
   end
   local n = truth.n
-  local ok, result = pcall(require("pmclua.experiment").measure, kernel_of(truth), { events = { spec },
-    iterations = truth.slope and { n, 2 * n, 3 * n, 4 * n, 5 * n } or n, inherit = truth.inherit,
-    repetitions = REPETITIONS, warmup = 1, store = false, quiet = true, each = take, timeout = LIMIT_S })
+  local ok, result = pcall(require("pmclua.experiment").measure, kernels.of(truth.kernel), {
+    events = { spec }, iterations = truth.slope and { n, 2 * n, 3 * n, 4 * n, 5 * n } or n,
+    inherit = truth.inherit, repetitions = REPETITIONS, warmup = 1, store = false, quiet = true, each = take,
+    timeout = LIMIT_S })
   if not ok then return nil, result end
   local event = result.header.events[1]
   if event.status then return nil, event.why or event.status end
@@ -156,13 +141,6 @@ function M.judge(found, points, expected)
   end
 end
 
--- In short: without what it is about and without advice.
-local function shown_reason(why)
-  local said = explain.is(why) and (why.reason or why.message) or tostring(why)
-  said = text.safe(said):gsub("^cannot open '.-': ", ""):gsub("^truths: ", ""):gsub("^.* cannot be run: ", "")
-  return ((said:match "^(.-);" or said):gsub(", at character .*", ""))
-end
-
 local function test(truth)
   local spec, why = truth.event, nil
   if type(spec) == "function" then spec, why = spec() end
@@ -171,7 +149,7 @@ local function test(truth)
   local points = nil
   if spec then points, why = count(truth, spec) end
   if not points then
-    found.why = shown_reason(why)
+    found.why = kernels.reason(why)
   elseif truth.slope then
     judge_slope(found, points, truth.each)
   else

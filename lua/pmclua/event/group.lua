@@ -3,6 +3,7 @@
 -- Invariant: the members of a group are adjacent in the list, the leader first. If a member stands for events of
 -- several PMUs, each PMU gets a group, because no group spans two; software events and tracepoints join the first.
 
+local lists = require "pmclua.base.lists"
 local modifier = require "pmclua.event.modifier"
 local problem = require "pmclua.event.problem"
 
@@ -10,33 +11,21 @@ local M = {}
 
 -- The PMUs for which a member of the group has been multiplied, in order.
 local function multiplied_pmus(members)
-  local order, seen = {}, {}
-  for _, events in ipairs(members) do
-    for _, event in ipairs(#events > 1 and events or {}) do
-      if event.pmu ~= "tracepoint" and not seen[event.pmu] then
-        seen[event.pmu] = true
-        order[#order + 1] = event.pmu
-      end
-    end
-  end
-  return order, seen
+  local multiplied = lists.joined(lists.where(members, function(events) return #events > 1 end))
+  local pmus = lists.unique(lists.column(multiplied, "pmu"))
+  return lists.where(pmus, function(pmu) return pmu ~= "tracepoint" end)
 end
 
 -- Lists of events, each of which is to be one group.
 local function split_by_pmu(members)
-  local order, is_multiplied = multiplied_pmus(members)
-  local lists, by_pmu = {}, {}
-  for i, pmu in ipairs(order) do
-    lists[i] = {}
-    by_pmu[pmu] = lists[i]
+  local groups, by_pmu = {}, {}
+  for i, pmu in ipairs(multiplied_pmus(members)) do
+    groups[i] = {}
+    by_pmu[pmu] = groups[i]
   end
-  lists[1] = lists[1] or {}
-  for _, events in ipairs(members) do
-    for _, event in ipairs(events) do
-      table.insert(is_multiplied[event.pmu] and by_pmu[event.pmu] or lists[1], event)
-    end
-  end
-  return lists
+  groups[1] = groups[1] or {}
+  for _, event in ipairs(lists.joined(members)) do table.insert(by_pmu[event.pmu] or groups[1], event) end
+  return groups
 end
 
 local per_task = { hardware = true, cache = true, raw = true, pfm = true }

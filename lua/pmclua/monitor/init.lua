@@ -16,6 +16,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local reading = require "pmclua.counting.reading"
 local interval = require "pmclua.monitor.interval"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 ---@class pmclua.Monitor call it, or use it in a for loop, for the next interval; nil: it has ended
@@ -269,19 +270,12 @@ function Monitor:total()
     time = (self.last_ns - self.start_ns) / 1e9, seconds = (self.last_ns - self.start_ns) / 1e9 })
 end
 
+-- Columns without counts, by the reason.
 local function refusals(columns)
-  local reasons, names = {}, {}
-  for _, column in ipairs(columns) do
+  return lists.groups(columns, function(column)
     local event = column.event
-    if event and event.status then
-      local why = tostring(event.why):gsub("^cannot open '[^']*': ", "")
-      if not names[why] then
-        reasons[#reasons + 1], names[why] = why, {}
-      end
-      table.insert(names[why], text.safe(event.name))
-    end
-  end
-  return reasons, names
+    return event and event.status and (tostring(event.why):gsub("^cannot open '[^']*': ", "")) or nil
+  end)
 end
 
 local LONG_NS, LEAST_SHARE = 1e7, 0.1
@@ -340,9 +334,9 @@ function Monitor:remarks()
   local left = self.result and self.result.left
   list[#list + 1] = left and require("pmclua.explain.dropped").left(left) or nil
   list[#list + 1] = kept_off(self)
-  local reasons, names = refusals(self.columns)
-  for _, why in ipairs(reasons) do
-    list[#list + 1] = ("not counted: %s: %s"):format(text.list(names[why]), why)
+  for _, group in ipairs(refusals(self.columns)) do
+    local names = lists.map(group, function(column) return text.safe(column.event.name) end)
+    list[#list + 1] = ("not counted: %s: %s"):format(text.list(names), group.key)
   end
   return list
 end

@@ -295,7 +295,10 @@ local function refuse(code, message, hint)
   error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
 end
 
-local function write(path, content)
+--- Writes a file, or raises.
+---@param path string
+---@param content string
+function M.write(path, content)
   local file, why = io.open(path, "wb")
   if not file or not file:write(content) or not file:close() then
     refuse("EWRITE", "cannot write " .. tostring(why or path))
@@ -373,7 +376,7 @@ function M.draw(chart, format, size)
   local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
     height = asked.height or is_text and 22 * down or HEIGHT + 180 * (down - 1) }
   local script, picture = temporary_file(), temporary_file()
-  local written, problem = pcall(write, script, M.commands(chart, format, picture, whole))
+  local written, problem = pcall(M.write, script, M.commands(chart, format, picture, whole))
   local said, drawn = written and run(program, script), read(picture)
   os.remove(script)
   os.remove(picture)

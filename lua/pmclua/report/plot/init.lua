@@ -4,6 +4,7 @@
 -- write, plot/gnuplot.lua draws.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 
@@ -44,12 +45,7 @@ end
 ---@param path string
 ---@param format? "text"|"svg"|"png" whatever the name
 function Plot:write(path, format)
-  local picture = self:render(format or M.format_of(path))
-  local file, why = io.open(path, "wb")
-  if not file or not file:write(picture) or not file:close() then
-    error(explain.problem { code = "EWRITE", operation = "plot",
-      message = "cannot write " .. tostring(why or path) }, 0)
-  end
+  require("pmclua.report.plot.gnuplot").write(path, self:render(format or M.format_of(path)))
   self.output = path
 end
 
@@ -87,9 +83,7 @@ local OPTIONS = { kind = "string", name = "string", output = "string", format = 
   height = "number" }
 
 local function check(word, words, what, level)
-  for _, known in ipairs(words) do
-    if known == word then return end
-  end
+  if lists.set(words)[word] then return end
   explain.misuse(("there is no %s '%s': %s"):format(what, tostring(word),
     text.meant_or_all(word, words)), level)
 end
@@ -136,9 +130,7 @@ local function has_lines(result, name)
 end
 
 local function most_levels(result)
-  local most = 0
-  for _, factor in ipairs(result.header.factors) do most = math.max(most, #factor[2]) end
-  return most
+  return math.max(0, unpack(lists.map(result.header.factors, function(factor) return #factor[2] end)))
 end
 
 local function default_kind(result, name)
