@@ -89,7 +89,7 @@ local TOOLS = { cachegrind = { "cachegrind", function() return {} end }, callgri
   calls = { "callgrind", function() return called.OPTIONS end } }
 
 local function argv_of(self, tool, simulated, environment)
-  local where, program, more = self.scratch.path, unpack(TOOLS[tool])
+  local where, program, more = self.scratch.option, unpack(TOOLS[tool])
   local argv = append({ self.valgrind }, ALWAYS, { "--tool=" .. program, ("--log-file=%s/log"):format(where),
     ("--%s-out-file=%s/%s.%%p"):format(program, where, tool) },
     surroundings.simulation_options(self.context.surroundings, simulated), more())

@@ -44,7 +44,7 @@ end
 -- The words that start a runner under callgrind. Threads of a kernel are counted only where the instrumentation of
 -- the process is switched, instead of the collection of one thread.
 local function words_of(self, simulated, is_switched, layout)
-  local around, where = self.context.surroundings, self.scratch.path
+  local around, where = self.context.surroundings, self.scratch.option
   local list = append({ tools.find "env" or "/usr/bin/env", "-i" }, surroundings.environment(around, nil, {}))
   if (layout.padding or 0) > 0 then list[#list + 1] = "PMCLUA_PADDING=" .. ("x"):rep(layout.padding) end
   append(list, { self.valgrind, "--command-line-only=yes", "--tool=callgrind", "--vgdb=no",
@@ -151,18 +151,23 @@ local function lacks_instruction(self, result, version)
   return lost(result, LACKS, version, self.name, place, SMALLER[jit.arch] or "")
 end
 
+local NOT_STARTED = "Valgrind %s did not start: it ended with status %d"
+local TOO_LONG = "the kernel %s reached its time limit under Valgrind, where it takes about 50 times as long"
+
 -- The result where Valgrind is the reason that there are no counts; else the kernel itself ended badly.
 local function explained(self, result)
-  local last_words, name = log.parse(self.scratch:log()).last_words, self.name
-  local version = valgrind.version(self.valgrind)
-  if result.outcome == "not-counted" then
+  local said, name = log.parse(self.scratch:log()), self.name
+  local last_words, has_started = said.last_words, self.has_started or #said.processes > 0
+  local version, outcome = valgrind.version(self.valgrind), result.outcome
+  if outcome == "timed-out" then return lost(result, TOO_LONG, name) end
+  if outcome == "done" then return lost(result, "callgrind wrote no counts of %s", name) end
+  if outcome == "quit" and not has_started then return lost(result, NOT_STARTED, version, result.exit) end
+  if outcome == "not-counted" then
     return lost(result, REFUSED[result.failure.code] or "the kernel %s was not counted", name)
   elseif result.signal == SIGILL and (last_words or ""):find "does not know an instruction" then
     return lacks_instruction(self, result, version)
-  elseif last_words and result.outcome ~= "done" then
+  elseif last_words then
     return lost(result, "Valgrind %s could not run the kernel %s: %s", version, name, text.safe(last_words))
-  elseif result.outcome == "done" then
-    return lost(result, "callgrind wrote no counts of the kernel %s", name)
   end
   return result
 end
@@ -183,6 +188,13 @@ end
 
 local THREADS = "%s runs in several threads: under Valgrind one at a time, in an order that varies; so may "
   .. "its simulated counts"
+local EMPTIED = "; the simulated caches are empty before each call"
+
+-- Of threads that the kernel starts itself the whole process is counted.
+local function remark_on_threads(self)
+  local is_switched = self.context.session:has_threads(self.id)
+  self.context.remark(THREADS:format(text.safe(self.name)) .. (is_switched and EMPTIED or ""))
+end
 
 local function sum_of(names, totals)
   local sum = 0
@@ -202,13 +214,14 @@ function Simulated:run(pass, iterations, layout)
   warm_up(self, pass, job)
   local result, totals = run_once(self, job)
   local bracket = totals and bracket_of(self, pass, job)
+  self.has_started = self.has_started or totals ~= nil
   if not bracket then return explained(self, result) end
   local function count(names)
     return sum_of(names, totals) - math.max(1, result.threads) * sum_of(names, bracket)
   end
   result.simulated, result.instructions = {}, count { "Ir" }
   result.is_certain = result.threads <= 1 and not self.context.session:has_threads(self.id)
-  if not result.is_certain then self.context.remark(THREADS:format(self.name)) end
+  if not result.is_certain then remark_on_threads(self) end
   for _, index in ipairs(pass.events) do
     result.simulated[index] = count(self.context.declaration.events[index].simulated)
   end

@@ -10,6 +10,7 @@ local M = {}
 
 ---@class pmclua.Scratch
 ---@field path string absolute
+---@field option string the same as Valgrind's options have it, which know %p
 ---@field fd integer of the log
 ---@field said string[] read of the log since the run began
 local Scratch = {}
@@ -26,7 +27,8 @@ function M.new()
   local errnum
   for _, folder in ipairs(folders()) do
     local path, fd, number = core.make_scratch(folder .. "/pmclua-simulate-XXXXXX", core.uid() == 0)
-    if path then return setmetatable({ path = path, fd = fd, said = {} }, Scratch) end
+    local self = path and { path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }
+    if self then return setmetatable(self, Scratch) end
     errnum = number
   end
   error(explain.system(errnum, "write", "/tmp"), 0)
