@@ -381,6 +381,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 /* ---- this process and its machine -------------------------------------------------------------- */
 
 uint64_t pmclua_now_ns(void);
+/* Of x86's time stamp counter, or Arm's generic timer, as the OS kernel converts it for perf; 0: it does not say. */
+double pmclua_clock_hz(void);
 /* A file in memory that may be executed, with these bytes: its path, and a descriptor, which the caller closes with
  * pmclua_close_file; or -errno. */
 int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_bytes);

@@ -216,6 +216,7 @@ describe("a folder of intel/perfmon", function()
       assert.equal(2, #events)
       local metric = pmc.metrics.named "toy_loads"
       assert.same({ "cpu_core/TOY_LOADS.ALL/" }, metric.events)
+      assert.equal("cpu_atom", metric.variants[2].where)
       local small = pmc.metrics.named "cpu_atom/toy_loads/"
       assert.same({ "cpu_atom/TOY_LOADS.ALL/" }, small.events)
       assert.equal(6, small.evaluate { ["cpu_atom/TOY_LOADS.ALL/"] = 3 })

@@ -13,6 +13,13 @@ local M = {}
 
 function M.now_ns() return tonumber(C.pmclua_now_ns()) end
 
+--- The frequency of x86's time stamp counter, or of Arm's generic timer; nil where Linux does not say it.
+---@return number? hz
+function M.clock_hz()
+  local hz = C.pmclua_clock_hz()
+  return hz > 0 and hz or nil
+end
+
 local CLOCK_MONOTONIC_COARSE = 6        -- goes on by ticks
 local LONGEST_TICK_NS = 1e7             -- of an OS kernel with 100 of them a second, the fewest there are
 

@@ -385,8 +385,9 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "capabilities", "catch_interrupts", "chmod", "columns", "folder", "hash", "interrupt_signal",
-    "interrupts", "is_terminal", "listing_next", "make_scratch", "make_temporary", "mkdir", "now_ns", "pause",
+  host = { "capabilities", "catch_interrupts", "chmod", "clock_hz", "columns", "folder", "hash",
+    "interrupt_signal", "interrupts", "is_terminal", "listing_next", "make_scratch", "make_temporary",
+    "mkdir", "now_ns", "pause",
     "pid", "check_cpus", "close", "pin", "read_some", "real_path", "rename", "signature", "stat", "tid",
     "uid",
     "where_second_kills" },

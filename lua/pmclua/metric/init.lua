@@ -44,6 +44,7 @@ local M = {}
 ---@field pmu? string the kind of core that it is of
 ---@field stored? pmclua.metric.Definition plain data, of which `restore` makes the metric without any table
 ---@field variants? pmclua.Metric[] of named metrics: alternatives, itself the first
+---@field where? string of a variant: on which machines, or on which kind of core
 
 -- ---- walking a tree -----------------------------------------------------------------------------------
 

@@ -47,7 +47,10 @@ local values = {
   core_wide = function() return 0 end,
   has_pmem = function() return machine.line(root() .. "/firmware/acpi/tables/NFIT") and 1 or 0 end,
   slots = slots,
-  system_tsc_freq = function() return nil, "nothing says the frequency of the time stamp counter" end,
+  system_tsc_freq = function()
+    local hz = require("pmclua.core").clock_hz()
+    return hz, hz == nil and "Linux does not say the frequency of the time stamp counter" or nil
+  end,
 }
 
 --- Whether Linux's watchdog has a counter of its own, on x86.

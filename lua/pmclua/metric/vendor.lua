@@ -296,20 +296,24 @@ local function records_of(tables, name)
   return list
 end
 
---- The vendor's metric of a name, in any case; on a hybrid CPU the first kind of core that has all its events, and
---- "cpu_atom/NAME/" that of one kind.
+--- The vendor's metric of a name, in any case. On a hybrid CPU the variants are those of each kind of core, first
+--- that of one that has all its events; "cpu_atom/NAME/" is that of one kind.
 ---@param name string
 ---@return pmclua.Metric?
 function M.named(name)
-  local tables, chosen = vendor.tables(), nil
+  local tables, variants = vendor.tables(), {}
   local records = records_of(tables, name)
   -- cpu_core before cpu_atom.
   table.sort(records, function(a, b) return (a.pmu or "") > (b.pmu or "") end)
   for _, record in ipairs(records) do
     local definition = define(record, tables)
-    if not chosen or not is_whole(chosen) and is_whole(definition) then chosen = definition end
+    local is_first = #variants > 0 and not is_whole(variants[1].stored) and is_whole(definition)
+    table.insert(variants, is_first and 1 or #variants + 1, M.build(definition))
   end
-  return chosen and M.build(chosen) or nil
+  for _, variant in ipairs(variants) do
+    variant.where, variant.variants = variant.pmu, variants
+  end
+  return variants[1]
 end
 
 --- The metrics of a group, by name, in any case; nil where there is no such group.
