@@ -1,10 +1,14 @@
 #!/usr/bin/env pmclua
--- How much does a program's time depend on where its stack lies?
+-- How much does a program's time depend on where its stack and its code lie?
 --
 -- method: runs the same command with environments of several sizes, which move its stack (Mytkowicz et
---   al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). Address
---   randomisation is off, so that nothing else differs. The command does the same work each time.
+--   al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). With --kernel, the
+--   function of a C file is linked anew for each row, with its functions in another order and at another
+--   place; with --build, the command is built anew for each row, by a command that has {seed} in it.
+--   Address randomisation is off, so that nothing else differs. The work is the same each time.
 -- usage: pmclua layout [--set environment_bytes=64,4096] [COMMAND]
+--        pmclua layout --kernel FILE.c:FUNCTION [--set code_layout=0,1,2]
+--        pmclua layout --build 'make LDFLAGS=-Wl,--shuffle-sections={seed} OUT=prog-{seed}' ./prog-{seed}
 -- example:
 --   pmclua layout --repetitions 10 'ls -l /etc'
 --   How much does time depend on the environment's size?
@@ -23,19 +27,38 @@
 --   ...
 -- reading: a difference between rows is not a property of the program; a comparison of two builds may
 --   show nothing but such a difference. `layout = "randomise"` in your own experiments draws the layout
---   anew.
--- caveats: small effects need many repetitions.
+--   anew, with the code of kernels; `layout = { build = "… {seed}" }` that of commands too. Instructions
+--   must not differ between rows; cycles and times may.
+-- caveats: small effects need many repetitions. code_layout 0 is the code as it is compiled.
 
 local pmc = require "pmclua"
 
-local opt = pmc.options { { "command", "wc /bin/sh", argument = true, help = "command to run" } }
+local opt = pmc.options {
+  { "kernel", value = "FILE.c:FUNCTION", help = "place the code of this kernel instead" },
+  { "build", value = "COMMAND", help = "builds the command for a place of its code, {seed}" },
+  { "command", "wc /bin/sh", argument = true, help = "command to run" },
+}
+
+local PLACES = { "code_layout", { 0, 1, 2, 3, 4, 5 } }
+local SIZES = { "environment_bytes", { 64, 512, 1024, 2048, 3072, 4096 } }
+local STILL = { "aslr", { false } }
+
+local function kernel()
+  local file, symbol = opt.kernel:match "^(.+):([%w_]+)$"
+  if not file then pmc.fail("--kernel takes FILE.c:FUNCTION, not '" .. opt.kernel .. "'", 2) end
+  return pmc.kernel { source = file, symbol = symbol }
+end
+
+local moves_code = opt.kernel or opt.build
 
 return pmc.experiment {
-  question    = "How much does time depend on the environment's size?",
+  question    = moves_code and "How much does time depend on where the code lies?"
+    or "How much does time depend on the environment's size?",
   events      = { "duration_time", "task-clock", "page-faults", "cycles", "instructions" },
-  factors     = { { "environment_bytes", { 64, 512, 1024, 2048, 3072, 4096 } }, { "aslr", { false } } },
-  workloads   = { pmc.command { opt.command, name = opt.command } },
-  baseline    = { environment_bytes = 64 },
+  factors     = { moves_code and PLACES or SIZES, STILL },
+  layout      = opt.build and { build = opt.build } or nil,
+  workloads   = { opt.kernel and kernel() or pmc.command { opt.command, name = opt.command } },
+  baseline    = moves_code and { code_layout = 0 } or { environment_bytes = 64 },
   primary     = "task-clock",
   repetitions = 30,
 }

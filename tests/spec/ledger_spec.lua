@@ -191,6 +191,22 @@ describe("a ledger", function()
     assert.same({ "more", 12, 15 }, { found.lines[1].verdict, found.n, found.n_b })
   end)
 
+  it("of kernels is of one iteration, however many each repetition had", function()
+    local function side(f)
+      local list = {}
+      for i = 1, 12 do
+        list[i] = made.profile({ made.line("f", 3 * f * i), made.line("g", 7 * i) },
+          { iterations = 3 * i, exact = false })
+      end
+      return list
+    end
+    local found = code.new { a = side(10), b = side(11) }
+    local row = found.lines[1]
+    assert.same({ "f", 10, 11, "more" }, { row.label, row.a, row.b, row.verdict })
+    near(10 + 7 / 3, found.total.a)
+    assert.equal(0, #found.rest)
+  end)
+
   it("of one side has shares of its total, and medians with their intervals", function()
     local found = code.new { a = same(8, function() return { made.line("f", 30), made.line("g", 10) } end) }
     local row = found.lines[1]

@@ -32,7 +32,8 @@ end
 
 describe("a profile", function()
   it("is stored before its repetition, and reads back equal", function()
-    local own = profile(7, 5, { rest = { lost = 3 }, chains = { ["main;f"] = 7 }, period = 1, unit = "ns" })
+    local own = profile(7, 5, { rest = { lost = 3 }, chains = { ["main;f"] = 7 }, period = 1, unit = "ns",
+      iterations = 4 })
     own.lines[1].at[1].inlined = { { fn = "inner", line = 4 } }
     own.lines[1].at[1].source = "/home/u/inner.h"
     own.lines[2].at[1] = { address = 0xffffffff81000010ULL, count = 5, samples = 5 }

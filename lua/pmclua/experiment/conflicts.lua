@@ -57,6 +57,20 @@ local function check_sample(declaration, wrong)
   end
 end
 
+-- A simulated pass runs a command under Valgrind by one name.
+local function check_build(declaration, wrong)
+  if not declaration.build then return end
+  for _, event in ipairs(declaration.events) do
+    if event.simulated and require("pmclua.experiment.placing").names_seed(declaration) then
+      wrong("%s and {seed} in a command cannot be combined: leave {seed} to layout.build", event.name)
+    end
+  end
+  local has_command = false
+  for _, workload in ipairs(declaration.workloads) do has_command = has_command
+    or workload.kind == "command" end
+  if not has_command then wrong "layout.build is for commands; kernels are placed without it" end
+end
+
 local function check_iterations(declaration, wrong)
   if declaration.iterations == nil or #declaration.workloads == 0 then return end
   for _, workload in ipairs(declaration.workloads) do
@@ -136,6 +150,7 @@ function M.check(declaration, wrong)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
   check_sample(declaration, wrong)
+  check_build(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_simulated(declaration, wrong)

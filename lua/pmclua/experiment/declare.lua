@@ -25,6 +25,7 @@ local declare = {}
 ---@field warmup integer
 ---@field iterations integer?   nil: found per cell
 ---@field timeout_ns number?
+---@field build? pmclua.Command makes commands anew for each layout
 ---@field sample? string[] fields of the events that are sampled
 ---@field on_failure "stop"|"skip"|"keep"
 
@@ -116,6 +117,14 @@ local function add_sampled(declaration)
   declaration.sample.events = nil
 end
 
+-- layout = { build = … } draws layouts, unless a factor says where code lies.
+local function set_build(declaration)
+  declaration.build, declaration.layout = declaration.layout.build, "randomise"
+  for _, factor in ipairs(declaration.factors or {}) do
+    if factor.name == "code_layout" then declaration.layout = nil end
+  end
+end
+
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
@@ -128,6 +137,7 @@ function declare.check(spec)
     declaration.events = check.events(declare.DEFAULT_EVENTS, wrong)
   end
   if declaration.sample then add_sampled(declaration) end
+  if type(declaration.layout) == "table" then set_build(declaration) end
   for key, value in pairs(DEFAULTS) do
     if declaration[key] == nil then declaration[key] = value end
   end

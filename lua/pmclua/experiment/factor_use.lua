@@ -64,6 +64,7 @@ function M.check(declaration, wrong)
     names[i] = tostring(factor.name)
     known[names[i]] = true
   end
+  if declaration.build then known.seed = true end
   for _, workload in ipairs(all_of(declaration)) do
     local said = {}
     local function refuse(name)

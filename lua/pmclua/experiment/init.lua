@@ -86,10 +86,12 @@ end
 -- ---- running ----
 
 --- Every problem that can be seen before anything runs, raised as one.
-local function check_workloads(cells, session)
+local function check_workloads(cells, session, declaration)
   local seen, problems = {}, {}
   for _, cell in ipairs(cells) do
-    local problem = cell.workload:problem(cell.levels, session)
+    -- What layout.build makes is not there yet.
+    local is_built = declaration.build and cell.workload.kind == "command"
+    local problem = not is_built and cell.workload:problem(cell.levels, session) or nil
     local shown = problem and tostring(problem)
     if shown and not seen[shown] then
       seen[shown] = true
@@ -165,7 +167,7 @@ local function plan_all(self, options, session)
   local plan = planner.make(declaration)
   local header = planner.header(declaration, plan)
   if stored then plan.remark = resume.check(options.resume, stored, header) end
-  check_workloads(plan.cells, session)
+  check_workloads(plan.cells, session, declaration)
   add_machine_code(header, plan.cells, session)
   if not declaration.regions and not declaration.target then
     header.overhead = require("pmclua.experiment.calibrate").passes(declaration, plan, session)

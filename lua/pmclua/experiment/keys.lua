@@ -260,7 +260,7 @@ local function one_of(...)
     wrong("%s must be one of %s, not %s%s", key, table.concat(words, ", "), shown(value), meant(value, words))
   end
 end
-check.layout = one_of("fixed", "randomise")
+local layout_word = one_of("fixed", "randomise")
 check.read = one_of("auto", "syscall", "user", "toggle")
 check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
@@ -369,6 +369,21 @@ function check.where(value, wrong)
     return condition.evaluate(function(name) return levels[name] end) == true
   end
   return { holds = holds, needs = condition.needs }
+end
+
+-- A word, or { build = a command with {seed} }, which draws layouts too.
+function check.layout(value, wrong, key)
+  if type(value) ~= "table" then return layout_word(value, wrong, key) end
+  for name in pairs(value) do
+    if name ~= "build" then wrong("layout has no key '%s', only build", tostring(name)) end
+  end
+  if type(value.build) ~= "string" or not value.build:find("{seed}", 1, true) then
+    wrong 'layout.build must be a command with {seed} in it: { build = "make SEED={seed}" }'
+    return nil
+  end
+  local command, why = require("pmclua.workload").from { value.build, stderr = "capture" }
+  if not command then wrong("layout.build: %s", why) end
+  return { build = command }
 end
 
 local function hook(value, wrong, key)

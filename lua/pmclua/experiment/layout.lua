@@ -35,6 +35,9 @@ M.FACTORS = {
   huge_pages = { '"never" or "default"',
     function(level) return { no_huge_pages = level == "never" or nil } end,
     function(level) return level == "never" or level == "default" end },
+  code_layout = { "a whole number from 0, the seed of where code lies (0: as compiled)",
+    function(level) return { code = level } end,
+    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 31 end },
   numa_node = { "a node number", function(level) return { node = level } end,
     function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
 }
@@ -65,10 +68,22 @@ function M.cache_bytes()
   return largest > 0 and largest or UNKNOWN_CACHE_BYTES
 end
 
+-- Where nothing can place code, its factor would be ignored; nor can a build that replaces the one before be had
+-- again.
+local function check_code(declaration, wrong)
+  local placing = require "pmclua.experiment.placing"
+  if not M.places_code(declaration) then
+    wrong "factor code_layout: no kernel is compiled here; layout = { build = … } places the code of commands"
+  elseif declaration.build and not placing.names_seed(declaration) then
+    wrong "factor code_layout: the command must name what was built, as in ./prog-{seed}"
+  end
+end
+
 --- Checks the levels of layout's own factors.
 function M.check(declaration, wrong)
   for _, factor in ipairs(declaration.factors) do
     local known = M.FACTORS[factor.name]
+    if factor.name == "code_layout" then check_code(declaration, wrong) end
     for _, level in ipairs(known and factor.levels or {}) do
       if not known[3](level) then
         wrong("factor %s: a level must be %s, not %s", factor.name, known[1], tostring(level))
@@ -82,15 +97,29 @@ end
 
 local STEP_BYTES, PAGE_BYTES = 16, 4096
 
---- The i-th layout of a seed.
-local function draw(seed, i)
-  local source = random.new(seed, "layout " .. i)
-  return { padding = STEP_BYTES * source:integer(PAGE_BYTES / STEP_BYTES),
+--- Whether the place of some workload's code is drawn too: it is compiled here, or `build` makes it anew.
+---@param declaration pmclua.Declaration
+function M.places_code(declaration)
+  if declaration.build then return true end
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.can_place and workload:can_place() then return true end
+  end
+  return false
+end
+
+local MOST_SEED = 2 ^ 31 - 1        -- what linkers take
+
+--- The i-th layout of a declaration.
+local function draw(declaration, i)
+  local source = random.new(declaration.seed, "layout " .. i)
+  local drawn = { padding = STEP_BYTES * source:integer(PAGE_BYTES / STEP_BYTES),
     stack_offset = STEP_BYTES * (source:integer(PAGE_BYTES / STEP_BYTES) - 1) }
+  if M.places_code(declaration) then drawn.code = source:integer(MOST_SEED) end
+  return drawn
 end
 
 local function draw_of(declaration, step)
-  return draw(declaration.seed, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
+  return draw(declaration, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
 end
 
 --- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
@@ -99,7 +128,7 @@ end
 function M.draws(declaration, repetitions)
   if declaration.layout ~= "randomise" then return nil end
   local list = {}
-  for i = 1, math.ceil(repetitions / layouts.REPETITIONS_OF_ONE) do list[i] = draw(declaration.seed, i) end
+  for i = 1, math.ceil(repetitions / layouts.REPETITIONS_OF_ONE) do list[i] = draw(declaration, i) end
   return list
 end
 

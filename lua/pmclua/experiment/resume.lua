@@ -46,7 +46,8 @@ function M.identity(declaration, plan)
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
     delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,
-    pin = declaration.pin, read = declaration.read, regions = regions_of(declaration),
+    build = declaration.build and declaration.build:identity(), pin = declaration.pin,
+    read = declaration.read, regions = regions_of(declaration),
     reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 

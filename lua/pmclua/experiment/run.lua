@@ -56,11 +56,13 @@ end
 ---   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has; flush: has all
 ---   that was taken be in the file
 function run.new(declaration, plan, options)
+  local counter = new_counter(declaration, plan)
   return setmetatable({ declaration = declaration, plan = plan, session = options.session,
     take = options.take, flush = options.flush,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
-    counter = new_counter(declaration, plan), waits = waits.new(declaration),
+    counter = counter, waits = waits.new(declaration),
+    placing = require("pmclua.experiment.placing").new(declaration, options.session, counter),
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
     simulation = simulation_of(declaration, plan, options),
     dropped = {}, unseen = {},
@@ -128,14 +130,14 @@ local function instance_of(self, cell)
   run_hook(self, self.declaration.setup, cell, "setup")
   instance = { iterations = { iterations_done(self, cell, false) },
     simulated_iterations = { iterations_done(self, cell, true) } }
-  if not cell.workload.in_process then
-    instance.id = self.session:workload(function(message)
-      local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
-      workload:define(message, cell.levels, { session = self.session, pin = self.declaration.pin })
-    end)
-  end
   self.cells[cell.index] = instance
   return instance
+end
+
+--- The workload as the session knows it, with its code where a repetition has it.
+local function id_of(self, cell, its_layout)
+  instance_of(self, cell)
+  return self.placing:id(cell, its_layout and its_layout.code)
 end
 
 local function run_here(self, cell, pass_number)
@@ -152,7 +154,7 @@ end
 local function job_of(self, cell, pass_number, count, its_layout)
   return {
     layout = its_layout,
-    workload = instance_of(self, cell).id,
+    workload = id_of(self, cell, its_layout),
     events = pass_number and set_of(self, pass_number), take = self.waits:next(cell),
     iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
@@ -250,9 +252,13 @@ local function attempt(self, step)
   local function run_it()
     if failed then return failed end
     local its_layout, pass = layout.of(self.declaration, step), self.plan.passes[step.pass]
-    if pass.simulated then return self.simulation:run(step, count, its_layout) end
+    if pass.simulated then
+      self.placing:prepare(cell, its_layout)
+      return self.simulation:run(step, count, its_layout)
+    end
     if cell.workload.in_process then return run_here(self, cell, step.pass) end
     local job = job_of(self, cell, step.pass, count, its_layout)
+    step.code = its_layout and its_layout.code
     local is_sampled = pass.sampled and not self.declaration.target
     return is_sampled and self.sampling:run(step, job) or self.session:run(job)
   end
@@ -304,9 +310,9 @@ end
 -- ---- all of them ----
 
 local function clean_up(self)
-  for index, instance in pairs(self.cells) do
+  for index in pairs(self.cells) do
     run_hook(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
-    if instance.id then self.session:forget(instance.id) end
+    self.placing:forget(index)
   end
 end
 

@@ -60,7 +60,8 @@ function M.new(declaration, plan, session)
   local has_any = false
   for _, pass in ipairs(plan.passes) do has_any = has_any or pass.sampled ~= nil end
   if not has_any then return nil end
-  return setmetatable({ events = declaration.events, passes = plan.passes, session = session, counted = {},
+  return setmetatable({ declaration = declaration, events = declaration.events, passes = plan.passes,
+    session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes,
     periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
@@ -179,6 +180,15 @@ local function remark_on(self, found, event)
   end
 end
 
+-- The file of the program or kernel, as Linux names it where it is mapped.
+local function program_of(self, step)
+  local workload, cell = step.cell.workload, step.cell
+  if workload.per == "iteration" then return workload:object(self.session, cell.levels, step.code) end
+  local path = workload:program(require("pmclua.experiment.placing").levels(self.declaration, cell,
+    step.code))
+  return path and require("pmclua.core").real_path(path)
+end
+
 -- The profile of a result; nil where it was not counted.
 local function profile_of(self, step, result)
   local found = result.profile
@@ -191,11 +201,8 @@ local function profile_of(self, step, result)
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution)
-  local workload = step.cell.workload
-  if workload.per == "iteration" then
-    profile.iterations = tonumber(result.iterations)
-    profile.program = workload:object(self.session, step.cell.levels)
-  end
+  if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
+  profile.program = program_of(self, step)
   for _, said in ipairs(self.attribution.remarks) do remark(self, "%s", said) end
   return profile
 end

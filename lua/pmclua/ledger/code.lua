@@ -6,10 +6,13 @@ local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
 
+-- What one repetition's numbers are divided by: a kernel's iterations.
+local function parts_of(profile) return profile.iterations or 1 end
+
 -- Numbers for every repetition: 0 where a function had none.
-local function dense(counts, n)
+local function dense(counts, profiles_of_side)
   local list = {}
-  for i = 1, n do list[i] = counts and counts[i] or 0 end
+  for i, profile in ipairs(profiles_of_side) do list[i] = (counts and counts[i] or 0) / parts_of(profile) end
   return list
 end
 
@@ -29,32 +32,34 @@ local function label_of(place, other)
   return label
 end
 
-local function line_of(place, other, na, nb)
+local function line_of(place, other, ours, theirs)
   local first = place or other
-  return { key = first.key, label = label_of(first, place and other), a = dense(place and place.counts, na),
-    b = nb and dense(other and other.counts, nb),
+  return { key = first.key, label = label_of(first, place and other), a = dense(place and place.counts, ours),
+    b = theirs and dense(other and other.counts, theirs),
     samples = (place and place.samples or 0) + (other and other.samples or 0), place = place, other = other }
 end
 
-local function lines_of_both(a, b, na, nb)
+local function lines_of_both(a, b, ours, theirs)
   a, b = match.join_nameless(a, b), match.join_nameless(b, a)
   local matched, lines = match.places(a, b), {}
-  for _, place in ipairs(a) do lines[#lines + 1] = line_of(place, matched[place], na, nb) end
+  for _, place in ipairs(a) do lines[#lines + 1] = line_of(place, matched[place], ours, theirs) end
   for _, place in ipairs(b) do
-    if not matched[place] then lines[#lines + 1] = line_of(nil, place, na, nb) end
+    if not matched[place] then lines[#lines + 1] = line_of(nil, place, ours, theirs) end
   end
   return lines
 end
 
-local function lines_of_one(a, na)
+local function lines_of_one(a, ours)
   local lines = {}
-  for i, place in ipairs(a) do lines[i] = line_of(place, nil, na) end
+  for i, place in ipairs(a) do lines[i] = line_of(place, nil, ours) end
   return lines
 end
 
 local function rest_values(list, name)
   local values = {}
-  for i, profile in ipairs(list) do values[i] = profile.rest and profile.rest[name] or 0 end
+  for i, profile in ipairs(list) do
+    values[i] = (profile.rest and profile.rest[name] or 0) / parts_of(profile)
+  end
   return values
 end
 
@@ -67,7 +72,7 @@ end
 
 local function totals(list)
   local values = {}
-  for i, profile in ipairs(list) do values[i] = profile.total end
+  for i, profile in ipairs(list) do values[i] = profile.total / parts_of(profile) end
   return values
 end
 
@@ -92,12 +97,12 @@ end
 function M.new(asked)
   local by, a, b = asked.by or "function", asked.a, asked.b
   local ours = profiles.places(a, by)
-  local lines = b and lines_of_both(ours, profiles.places(b, by), #a, #b) or lines_of_one(ours, #a)
+  local lines = b and lines_of_both(ours, profiles.places(b, by), a, b) or lines_of_one(ours, a)
   add_rest(lines, a, b)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
     exact = all_exact(a) and (not b or all_exact(b)), paired = asked.paired, groups = asked.groups,
-    level = asked.level }
+    level = asked.level, is_rounded = first.iterations ~= nil }
 end
 
 return M

@@ -72,6 +72,7 @@ local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, me
 ---@field exact? boolean nothing was sampled: what is the same in all repetitions is known without statistics
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
+---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
 ---@field level? number of the verdicts, 0.99 by default
 
 local function sum_of(values)
@@ -89,20 +90,23 @@ end
 
 -- ---- what the lines lack of the total ----
 
-local function remainder(totals, lines, side)
+local ROUNDING = 1e-9           -- of a total
+
+local function remainder(totals, lines, side, tolerance)
   local left, some = {}, false
   for i = 1, #totals do left[i] = totals[i] end
   for _, line in ipairs(lines) do
     for i = 1, #left do left[i] = left[i] - line[side][i] end
   end
-  for i = 1, #left do some = some or left[i] ~= 0 end
+  for i = 1, #left do some = some or math.abs(left[i]) > tolerance * math.abs(totals[i]) end
   return left, some
 end
 
 local function add_remainder(asked, lines)
-  local a, has_a = remainder(asked.a, lines, "a")
+  local tolerance = asked.is_rounded and ROUNDING or 0
+  local a, has_a = remainder(asked.a, lines, "a", tolerance)
   local b, has_b
-  if asked.b then b, has_b = remainder(asked.b, lines, "b") end
+  if asked.b then b, has_b = remainder(asked.b, lines, "b", tolerance) end
   if not (has_a or has_b) then return end
   lines[#lines + 1] = { key = "not attributed", label = "not attributed", a = a, b = b, rest = true }
 end

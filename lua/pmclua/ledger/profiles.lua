@@ -113,13 +113,15 @@ end
 --- The lines of profiles that are one function.
 ---@param profiles table[]
 ---@param key string of a place
----@return table[]
+---@return { line: table, iterations: number }[] iterations: of a kernel, else 1
 function M.lines_of(profiles, key)
   local list = {}
   for _, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
       local fn = plain_name(line.fn or base_name(line.file))
-      if key_of(file_of(profile, line), fn, line.source) == key then list[#list + 1] = line end
+      if key_of(file_of(profile, line), fn, line.source) == key then
+        list[#list + 1] = { line = line, iterations = profile.iterations or 1 }
+      end
     end
   end
   return list

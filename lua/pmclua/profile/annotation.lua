@@ -7,7 +7,7 @@ local listing = require "pmclua.profile.listing"
 local M = {}
 
 ---@class pmclua.SideLines lines of a function in the profiles of one side, and how many profiles there are
----@field lines table[] of profiles
+---@field lines { line: table, iterations: number }[] of profiles
 ---@field n integer
 
 ---@class pmclua.Annotation
@@ -25,22 +25,22 @@ end
 
 -- Means by source file and line, and by file and instruction.
 local function gather(self, side, of)
-  for _, line in ipairs(of.lines) do
-    local placed = 0
+  for _, entry in ipairs(of.lines) do
+    local line, placed, parts = entry.line, 0, of.n * entry.iterations
     for _, at in ipairs(line.at or {}) do
       local source = at.source or line.source
       if source and at.line then
         self.by_source[source] = self.by_source[source] or { file = line.file }
-        add(self.by_source[source], at.line, side, at.count / of.n)
+        add(self.by_source[source], at.line, side, at.count / parts)
         placed = placed + at.count
       end
       if type(at.address) == "number" then
         local key = line.file .. "\0" .. (line.build_id or "")
         self.by_file[key] = self.by_file[key] or { path = line.file, counts = {} }
-        add(self.by_file[key].counts, at.address, side, at.count / of.n)
+        add(self.by_file[key].counts, at.address, side, at.count / parts)
       end
     end
-    self.unplaced[side] = self.unplaced[side] + (line.count - placed) / of.n
+    self.unplaced[side] = self.unplaced[side] + (line.count - placed) / parts
   end
 end
 

@@ -63,16 +63,17 @@ end
 ---@param name string
 ---@return string? nil where layouts were not drawn, or nothing varies
 function M.layouts(cells, name)
-  local layout, run, title, varies = {}, {}, nil, false
+  local layout, run, title, varies, what = {}, {}, nil, false, "layout"
   for _, cell in ipairs(cells) do
     local found = cell:components(name)
     if found and found.between_share then
       layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
+      if (cell.result.header.layouts[1] or {}).code then what = "layout and code" end
       title, varies = cell:summary(name).title, varies or found.between_share + found.within_share > 0
     end
   end
   if not varies then return nil end
-  return ("%s: layout %s, run %s"):format(text.safe(title), shares(layout), shares(run))
+  return ("%s: %s %s, run %s"):format(text.safe(title), what, shares(layout), shares(run))
 end
 
 local FEW_ITERATIONS = 10        -- of which a cold first one is a share that matters

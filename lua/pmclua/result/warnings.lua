@@ -41,11 +41,18 @@ local function times_kept_off(cell, event)
   return count
 end
 
+-- How instructions spread over layouts that have code elsewhere: what is executed should not know.
+local function moved_instructions(cell, event)
+  local drawn = (cell.result.header.layouts or {})[1]
+  if not (event and drawn and drawn.code and event.name:find "instructions") then return nil end
+  return cell:components(event.field)
+end
+
 local function event_of(cell, name)
   local summary, event = cell:summary(name), cell.result.event_by_field[name]
   return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
     summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event),
-    kept_off = times_kept_off(cell, event) }
+    kept_off = times_kept_off(cell, event), moved = moved_instructions(cell, event) }
 end
 
 local function events_of(result, cell)

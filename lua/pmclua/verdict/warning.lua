@@ -13,6 +13,7 @@ local DRIFT_BY_CHANCE = 2.576       -- r·√(n-1) that chance passes in 1 of 10
 local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
 local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
+local MOVED, MOVED_TO_RUN = 0.0005, 4   -- share between layouts; variance of these to that of runs
 local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 local FEW_WAITS, WAIT_NS = 3, 50e3  -- repetitions looked at; a shorter wait is what any wake-up takes
@@ -20,7 +21,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
----   "kept_off"|"snippet"|"waited"
+---   "kept_off"|"snippet"|"waited"|"moved"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -33,6 +34,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field status string as in records
 ---@field ran? number share of the time, where scaled
 ---@field overhead? number what starting and stopping adds to each count
+---@field moved? pmclua.Components of instructions whose code lay elsewhere in each layout
 ---@field kept_off? integer repetitions in which it was enabled and never on the PMU
 
 ---@class pmclua.WarningCell
@@ -110,6 +112,18 @@ function checks.first(cell, events)
                                            or cell.warmups .. " warm-ups are")
   return ("the first repetition is the largest of all in %s (%s times the median)")
     :format(text.list(titles), text.ratio(worst)), hint
+end
+
+-- Where code lies cannot change which instructions are executed.
+function checks.moved(_, events)
+  for _, event in ipairs(events) do
+    local found = event.moved
+    if found and (found.between_share or 0) > MOVED and found.between > MOVED_TO_RUN * found.within then
+      return ("%s change with where the code lies: by %s between layouts, by %s between runs of one")
+        :format(event.title, text.percent(found.between_share), text.percent(found.within_share)),
+        "the builds differ in more than places, or the program depends on its addresses"
+    end
+  end
 end
 
 function checks.outliers(_, events)
@@ -282,7 +296,7 @@ function checks.exit(cell)
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.
-local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "scaled", "small", "anchors",
+local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "moved", "scaled", "small", "anchors",
   "waited", "first", "drift", "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.

@@ -78,6 +78,9 @@ local function dependencies_of(text)
   return needed
 end
 
+-- Where the script for the linker is, beside the source.
+local function script_of(source) return (source:gsub("%.[^./]*$", ".ld")) end
+
 -- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock was
 -- set and times mean nothing.
 local function list_reads(unit, source, object, list)
@@ -86,7 +89,8 @@ local function list_reads(unit, source, object, list)
   local needed, text = dependencies_of(read_file(object .. ".d")), read_file(list)
   local is_known = is_ordered and needed and text and not dependencies.has_time(unit.text)
   if not is_known then return UNKNOWN .. source .. "\n" end
-  local own = { [source] = true, [object] = true, [object .. ".d"] = true, [list] = true }
+  local own = { [source] = true, [script_of(source)] = true, [list] = true, [object] = true,
+    [object .. ".d"] = true }
   return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
@@ -183,12 +187,14 @@ end
 ---@field cc? string
 ---@field cflags? string[]
 ---@field libs? string[]
+---@field script? string for the linker, which places functions by it (placement.lua)
 
 local function flags_of(unit)
   local flags = { "-O2", "-g", "-Wall", "-fPIC", "-shared", "-I" .. paths.include() }
   if unit.quoted_only then flags[#flags + 1], flags[#flags + 2] = "-iquote", unit.folder
   elseif unit.folder then flags[#flags + 1] = "-I" .. unit.folder end
   for _, flag in ipairs(unit.cflags or {}) do flags[#flags + 1] = flag end
+  if unit.script then flags[#flags + 1] = "-ffunction-sections" end
   return flags
 end
 
@@ -250,6 +256,13 @@ function compile.ask(session, unit, more)
   return written, result.errors
 end
 
+-- What tells the linker where functions go; nothing where they stay.
+local function linker_script(unit, source)
+  if not unit.script then return {} end
+  write_private(script_of(source), unit.script)
+  return { "-Wl,-T," .. script_of(source) }
+end
+
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
@@ -263,7 +276,7 @@ function compile.build(session, unit)
   local environment = shellwords.environment(tool.changes(), {})
   local key = core.hash(table.concat({ table.concat(cc, " "), table.concat(flags, "\0"),
     table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text,
-    dependencies.surroundings(environment) }, "\1"))
+    dependencies.surroundings(environment), unit.script }, "\1"))
   local stem = cache_folder() .. "/" .. key
   local known = find_entry(stem)
   if known then return known end
@@ -274,7 +287,9 @@ function compile.build(session, unit)
   write_private(source, text_of(unit))
   local object = temporary_for(stem .. ".so")
   local list, argv = object .. ".list", {}
-  for _, part in ipairs { cc, flags, { "-MMD", "-MF", object .. ".d", "-o", object, source }, libs } do
+  local placed = linker_script(unit, source)
+  for _, part in ipairs { cc, flags, placed, { "-MMD", "-MF", object .. ".d", "-o", object, source },
+    libs } do
     for _, word in ipairs(part) do argv[#argv + 1] = word end
   end
   local ok, listing = pcall(run_listed, session, list, argv, unit)

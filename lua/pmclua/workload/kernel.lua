@@ -103,11 +103,28 @@ function Kernel:unit(session, levels)
   return unit
 end
 
+-- The object of a unit whose code lies elsewhere.
+local function placed_object(session, unit, object, code)
+  unit.script = require("pmclua.workload.placement").script(object, code)
+  local ok, built = pcall(compile.build, session, unit)
+  if ok then return built end
+  if explain.is(built) and built.code == "ECOMPILE" then
+    built.hint = 'its linker cannot place code (GNU ld and lld can): layout = "fixed" leaves it where it is'
+  end
+  error(built, 0)
+end
+
+--- Whether its code can be placed elsewhere: it is compiled here.
+function Kernel:can_place() return self.library == nil end
+
 --- The shared object for these levels, compiled if need be. Raises an error object.
+---@param code? integer the seed of where its code lies; nil or 0: as it is compiled
 ---@return string path
-function Kernel:object(session, levels)
+function Kernel:object(session, levels, code)
   if self.library then return paths.from(self.folder, shellwords.fill(self.library, levels)) end
-  return compile.build(session, self:unit(session, levels))
+  local unit = self:unit(session, levels)
+  local object = compile.build(session, unit)
+  return code and code > 0 and placed_object(session, unit, object, code) or object
 end
 
 --- What the machine code of a snippet is for these levels; nil of any other kernel.
@@ -164,7 +181,8 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", self:object(options.session, levels)):text("symbol", shellwords.fill(self.symbol,
+  message:text("library", self:object(options.session, levels, options.code)):text("symbol",
+    shellwords.fill(self.symbol,
     levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))

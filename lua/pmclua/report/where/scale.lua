@@ -30,7 +30,9 @@ local function is_whole(ledger)
 end
 
 -- Four digits of the total.
-local function decimals_of(value) return math.max(0, 3 - math.floor(math.log10(math.max(value, 1)))) end
+local function decimals_of(value)
+  return math.max(0, math.min(9, 3 - math.floor(math.log10(math.max(value, 1e-9)))))
+end
 
 --- The scale of a ledger.
 ---@param ledger pmclua.Ledger
@@ -44,7 +46,8 @@ function M.of(ledger)
     local scale = first_reached(COUNTS, total, 10)
     self.size, self.unit = scale[1], ledger.unit == "" and scale[2] or scale[2] .. " " .. ledger.unit
   end
-  self.decimals = self.size == 1 and (is_whole(ledger) and 0 or 1) or decimals_of(total / self.size)
+  self.decimals = decimals_of(total / self.size)
+  if self.size == 1 then self.decimals = is_whole(ledger) and 0 or math.max(1, self.decimals) end
   return self
 end
 

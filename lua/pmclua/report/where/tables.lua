@@ -122,7 +122,7 @@ end
 
 local function title_of(code, ledger)
   local a, b = code.baseline, code.cell
-  local one = text.safe(code.event)
+  local one = text.safe(code.event) .. (code.a[1].iterations and " per iteration" or "")
   if not a then
     return { text.safe(b.workload), one, text.plural(ledger.n, "repetition"), period_words(code) }
   end

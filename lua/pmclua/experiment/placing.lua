@@ -1,0 +1,117 @@
+--- placing.lua: workloads as the session knows them, with their code where a layout has it.
+--
+-- A kernel that is compiled here is linked anew for each place of its code; a command is built anew by
+-- the script's own command, `layout = { build = "make … {seed}" }`. Invariant: a place is made once,
+-- before its first repetition, and never while something is measured.
+
+local explain = require "pmclua.explain"
+
+local M = {}
+
+---@class pmclua.Placing
+local Placing = {}
+Placing.__index = Placing
+
+---@param declaration pmclua.Declaration
+---@param session pmclua.Session
+---@param counter? table what counts instead of the runner
+---@return pmclua.Placing
+function M.new(declaration, session, counter)
+  return setmetatable({ declaration = declaration, session = session, counter = counter, known = {},
+    built = {},
+    in_place = declaration.build ~= nil and not M.names_seed(declaration) }, Placing)
+end
+
+--- Whether a command has a name for each place of its code: {seed} in one of its words. Else each build
+--- replaces the one before.
+---@param declaration pmclua.Declaration
+---@return boolean
+function M.names_seed(declaration)
+  for _, workload in ipairs(declaration.workloads) do
+    for _, word in ipairs(workload.kind == "command" and workload.argv or {}) do
+      if word:find("{seed}", 1, true) then return true end
+    end
+  end
+  return false
+end
+
+local function copy(map)
+  local out = {}
+  for name, value in pairs(map) do out[name] = value end
+  return out
+end
+
+--- The levels of a cell; where commands are built for a layout, with its `seed`.
+---@param declaration pmclua.Declaration
+---@param cell table of plan.cells
+---@param code? integer the layout's seed of where code lies
+---@return table
+function M.levels(declaration, cell, code)
+  if not declaration.build then return cell.levels end
+  local levels = copy(cell.levels)
+  levels.seed = code or 0
+  return levels
+end
+
+local function failed(build, line, result)
+  local said = result.errors and result.errors:match "[^\n]+" or build:complaint(result) or "it failed"
+  return explain.problem { code = "EBUILD", operation = "build",
+    message = ("layout: build: '%s' failed: %s"):format(line, said),
+    hint = "the command must build by itself, for any number in place of {seed}" }
+end
+
+local function fails(build, result)
+  return result.outcome ~= "done" or result.exit ~= 0 or build:complaint(result) ~= nil
+end
+
+-- Runs the script's build command for a place, once.
+local function build_once(self, cell, code)
+  if not self.declaration.build then return end
+  local build, levels = self.declaration.build, M.levels(self.declaration, cell, code)
+  local key = require("pmclua.workload.shellwords").fill(build.name, levels)
+  if self.built[key] then return end
+  if self.in_place then self.built = {} end
+  local id = self.session:workload(function(message)
+    build:define(message, levels, { session = self.session })
+  end)
+  local result = self.session:run { workload = id }
+  self.session:forget(id)
+  if fails(build, result) then error(failed(build, key, result), 0) end
+  self.built[key] = true
+end
+
+local function define(self, cell, code)
+  return self.session:workload(function(message)
+    local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
+    workload:define(message, M.levels(self.declaration, cell, code), { session = self.session,
+      pin = self.declaration.pin, code = code })
+  end)
+end
+
+--- Builds what a layout needs, for whoever runs the workload without the session.
+---@param cell table of plan.cells
+---@param its_layout? table
+function Placing:prepare(cell, its_layout) build_once(self, cell, its_layout and its_layout.code or 0) end
+
+--- The session's number of a cell's workload. One place is known at a time, as a layout does not come
+--- back.
+---@param cell table of plan.cells
+---@param code? integer
+---@return integer
+function Placing:id(cell, code)
+  local known = self.known[cell.index]
+  if known and known.code == code then return known.id end
+  build_once(self, cell, code or 0)
+  if known then self.session:forget(known.id) end
+  self.known[cell.index] = { code = code, id = define(self, cell, code) }
+  return self.known[cell.index].id
+end
+
+--- Ends a cell's workload.
+---@param index integer of the cell
+function Placing:forget(index)
+  if self.known[index] then self.session:forget(self.known[index].id) end
+  self.known[index] = nil
+end
+
+return M

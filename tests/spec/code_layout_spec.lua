@@ -1,0 +1,217 @@
+-- The place of code as a part of the layout: of kernels that are compiled here, of commands that a script builds.
+
+local pmc = require "pmclua"
+local support = require "tests.support"
+local results = require "tests.support.results"
+
+-- Two functions besides the kernel, whose addresses it reports.
+local SOURCE = [[
+#include <stdint.h>
+#include <stdio.h>
+__attribute__((noinline)) int first(int n) { return n * 3; }
+__attribute__((noinline)) int second(int n) { return n * 5; }
+void work(void *state, uint64_t iterations)
+{
+    volatile int sink;
+    (void)state;
+    for (uint64_t i = 0; i < iterations; i++)
+        sink = first((int)i) + second((int)i);
+}
+]]
+
+local function kernel(more)
+  return pmc.kernel(support.merged({ code = SOURCE, symbol = "work", name = "work" }, more))
+end
+
+-- Where an object has its functions, by name.
+local function places(object)
+  local symbols, list = require("pmclua.core.symbols").open(object), {}
+  for index = 1, symbols.count do
+    local symbol = symbols:at(index)
+    if not symbol.imported then list[symbol.name] = symbol.offset end
+  end
+  symbols:close()
+  return list
+end
+
+local function with_session(fn)
+  local session = require("pmclua.workload.session").new()
+  local ok, why = pcall(fn, session)
+  session:close()
+  if not ok then error(why, 0) end
+end
+
+describe("a compiled kernel", function()
+  it("has its functions in another order and elsewhere for each seed, the same for the same seed", function()
+    with_session(function(session)
+      local plain, orders, starts = kernel():object(session, {}), {}, {}
+      assert.equal(plain, kernel():object(session, {}, 0))
+      for seed = 1, 12 do
+        local object = kernel():object(session, {}, seed)
+        local made = require("pmclua.core").stat(object)
+        assert.equal(object, kernel():object(session, {}, seed))
+        assert.equal(made.mtime_ns, require("pmclua.core").stat(object).mtime_ns)      -- from the cache
+        assert.not_equal(plain, object)
+        local at = places(object)
+        local names = { "first", "second", "work" }
+        table.sort(names, function(x, y) return at[x] < at[y] end)
+        orders[table.concat(names, " ")], starts[at[names[1]] % 4096] = true, true
+      end
+      local order_count, start_count = 0, 0
+      for _ in pairs(orders) do order_count = order_count + 1 end
+      for _ in pairs(starts) do start_count = start_count + 1 end
+      assert.is_true(order_count >= 3 and start_count >= 8, order_count .. " orders, " .. start_count
+        .. " starts")
+    end)
+  end)
+
+  it("runs the same instructions wherever it lies", function()
+    with_session(function(session)
+      local function body(object)
+        local symbols, list = require("pmclua.core.symbols").open(object), {}
+        local symbol = symbols:match("first")[1]
+        local offset = symbol.offset
+        while offset < symbol.offset + symbol.bytes do
+          local one, why = symbols:instruction(offset)
+          support.need(one ~= nil, "no Capstone: " .. tostring(why))
+          list[#list + 1], offset = one.text, offset + #one.bytes
+        end
+        symbols:close()
+        return list
+      end
+      assert.same(body(kernel():object(session, {}, 1)), body(kernel():object(session, {}, 2)))
+    end)
+  end)
+
+  it("says so where its linker cannot place code", function()
+    with_session(function(session)
+      local one = kernel { cflags = "-fuse-ld=gold" }
+      support.need(pcall(one.object, one, session, {}), "no gold")
+      local said = support.message_of(one.object, one, session, {}, 3)
+      if said then assert.matches('layout = "fixed" leaves it where it is', said, 1, true) end
+    end)
+  end)
+end)
+
+describe("layout = \"randomise\"", function()
+  it("draws where the code of kernels lies, stores it, and repeats it from the seed", function()
+    local path = support.folder() .. "/layouts.jsonl"
+    local function run(store)
+      return pmc.experiment { workloads = { kernel() }, events = "page-faults", layout = "randomise",
+        seed = 5,
+        repetitions = 6, warmup = 0, iterations = 10 }:run { store = store, quiet = true }
+    end
+    local result, again = run(path), run(false)
+    for i, layout in ipairs(result.header.layouts) do
+      assert.is_true(layout.code > 0)
+      assert.equal(layout.code, again.header.layouts[i].code)
+    end
+    assert.not_equal(result.header.layouts[1].code, result.header.layouts[2].code)
+    assert.equal(3, #result.header.layouts)
+    assert.equal(6, #result:values "page_faults")
+    assert.equal(result.header.layouts[3].code, pmc.load(path).header.layouts[3].code)
+  end)
+
+  it("leaves the code of commands alone that nobody builds", function()
+    local result = pmc.measure("true", { layout = "randomise", events = "page-faults", repetitions = 2 })
+    assert.is_nil(result.header.layouts[1].code)
+  end)
+end)
+
+describe("layout.build", function()
+  local function build(folder, line) return support.write(folder .. "/build", "#!/bin/sh\n" .. line
+    .. "\n") end
+
+  -- A builder that notes each call and makes a program that exits well.
+  local function builder()
+    local folder = support.folder()
+    local script = build(folder,
+      ('echo "$1" >> %s/calls; printf "#!/bin/sh\\ntouch %s/ran-$1\\n" > %s/prog-$1; '
+      .. "chmod +x %s/prog-$1; cp %s/prog-$1 %s/prog"):format(folder, folder, folder, folder, folder, folder))
+    return folder, ("sh %s {seed}"):format(script)
+  end
+
+  it("builds each layout once, before its first repetition, and runs what it built", function()
+    local folder, line = builder()
+    local result = pmc.experiment { workloads = { pmc.command(folder .. "/prog-{seed}"), pmc.command(folder
+      .. "/prog") },
+      events = "page-faults", layout = { build = line }, repetitions = 6, warmup = 0, seed = 3,
+      baseline = folder .. "/prog-{seed}" }:run { store = false, quiet = true }
+    local calls = support.lines_of(folder .. "/calls")
+    assert.equal(3, #calls)
+    for i, layout in ipairs(result.header.layouts) do
+      assert.equal(("%d"):format(layout.code), calls[i])
+      assert.is_true(support.exists(("%s/ran-%d"):format(folder, layout.code)))
+    end
+    assert.equal(12, #result:values("page_faults", { workload = folder .. "/prog" })
+      + #result:values("page_faults", { workload = folder .. "/prog-{seed}" }))
+  end)
+
+  it("can be a factor: the same place again and again", function()
+    local folder, line = builder()
+    pmc.experiment { workloads = { folder .. "/prog-{seed}" }, events = "page-faults",
+      layout = { build = line },
+      factors = { { "code_layout", { 1, 2 } } }, repetitions = 3, warmup = 0 }:run { store = false,
+      quiet = true }
+    local calls = support.lines_of(folder .. "/calls")
+    table.sort(calls)
+    assert.same({ "1", "2" }, calls)
+  end)
+
+  it("says what failed", function()
+    local folder = support.folder()
+    local line = ("sh %s {seed}"):format(build(folder, "echo no rule >&2; exit 2"))
+    local experiment = pmc.experiment { workloads = { "true" }, events = "page-faults",
+      layout = { build = line },
+      repetitions = 2, warmup = 0 }
+    local said = support.message_of(experiment.run, experiment, { store = false, quiet = true })
+    assert.matches("layout: build: 'sh .*/build %d+' failed: no rule", said)
+  end)
+
+  it("is refused where it would be ignored", function()
+    local function mistakes(spec)
+      return support.message_of(pmc.experiment, support.merged({ workloads = { "true" },
+        events = "page-faults" }, spec))
+    end
+    assert.matches("must be a command with {seed} in it", mistakes { layout = { build = "make" } }, 1, true)
+    assert.matches("layout has no key 'bild'", mistakes { layout = { bild = "make {seed}" } })
+    assert.matches("no kernel is compiled here", mistakes { factors = { { "code_layout", { 1, 2 } } } })
+    assert.matches("the command must name what was built", mistakes { layout = { build = "make {seed}" },
+      factors = { { "code_layout", { 1, 2 } } } })
+  end)
+end)
+
+describe("a result of layouts with code", function()
+  local function of(values, layouts)
+    local records = results.records({ values, values }, { workload = "rows" })
+    return results.result(results.header { layouts = layouts, layout = "randomise", factors = {},
+      cells = { { workload = "rows", levels = {} } }, repetitions = #values,
+      events = { results.event "instructions", results.event "cycles" }, pass_events = { { 1, 2 } } },
+      records)
+  end
+
+  local function warned(result)
+    for _, warning in ipairs(result:warnings()) do
+      if warning.kind == "moved" then return warning.message end
+    end
+  end
+
+  it("warns of instructions that change with the layout, not of cycles", function()
+    local moved, same = {}, {}
+    for i = 1, 20 do
+      moved[i] = 1e6 + 1e4 * (math.ceil(i / 2) % 3) + i % 2
+      same[i] = 1e6 + 30 * (i * 7 % 5)
+    end
+    local code = { { padding = 16, stack_offset = 0, code = 7 } }
+    assert.matches("^instructions change with where the code lies: by 0%.8 %%", warned(of(moved, code)))
+    assert.is_nil(warned(of(same, code)))
+    assert.is_nil(warned(of(moved, { { padding = 16, stack_offset = 0 } })))
+  end)
+
+  it("names the code in its variance components", function()
+    local values = {}
+    for i = 1, 20 do values[i] = 1e6 + 1e4 * (math.ceil(i / 2) % 3) + i % 2 end
+    local shown = of(values, { { code = 7 } }):report { width = 100, utf8 = true }
+    assert.matches("cycles: layout and code [%d.]+ %%, run", shown)
+  end)
+end)
