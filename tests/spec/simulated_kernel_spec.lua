@@ -185,6 +185,17 @@ describe("a kernel under Valgrind", function()
     assert.matches("started a process, which callgrind does not count", first_failure(result))
   end)
 
+  it("has a count again in the repetition after one that started a process", function()
+    local result = measure(compiled("once", [[
+      void once(void *state, uint64_t n)
+      {
+          static int calls; (void)state; (void)n;
+          if (++calls == 3) { if (fork() == 0) _exit(0); wait(NULL); }
+      }]]), "valgrind::instructions", { iterations = 1, warmup = 1, repetitions = 6 })
+    assert.is_true(only_cell(result).valgrind_instructions.n >= 2)
+    assert.matches("started a process", first_failure(result))
+  end)
+
   it("loses the repetition alone to an instruction that Valgrind lacks", function()
     local result = measure(compiled("rare", [[
       void rare(void *state, uint64_t n)

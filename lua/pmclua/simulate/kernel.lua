@@ -63,17 +63,14 @@ end
 
 -- ---- reading what it counted -----------------------------------------------------------------------------
 
--- The dumps of a process are numbered. Those of runs that gave no answer come first.
+-- The dump of a run. Those of a process are numbered; a run that was refused may have one or none.
 local function take_dump(self, sequence)
-  local trigger = "Client Request: pmclua " .. sequence
-  while self.pid do
-    local path = ("%s/kernel.%d.%d"):format(self.scratch.path, self.pid, self.dumps + 1)
-    local found = out_file.read(path)
-    if not found then return nil end
-    os.remove(path)
-    self.dumps = self.dumps + 1
-    if found.trigger == trigger then return found.summary end
-  end
+  local path = self.pid and ("%s/kernel.%d.%d"):format(self.scratch.path, self.pid, self.dumps + 1)
+  local found = path and out_file.read(path)
+  if not found then return nil end
+  os.remove(path)
+  self.dumps = self.dumps + 1
+  return found.trigger == "Client Request: pmclua " .. sequence and found.summary or nil
 end
 
 -- Runs a job once: the result, and callgrind's counts of it. Valgrind waits where its log is full.
@@ -89,7 +86,8 @@ local function run_once(self, job)
   if not ok then error(result, 0) end
   local pid = session:runner_of(self.id)
   if pid ~= self.pid then self.pid, self.dumps = pid, 0 end
-  return result, result.outcome == "done" and take_dump(self, result.sequence) or nil
+  local counts = take_dump(self, result.sequence)
+  return result, result.outcome == "done" and counts or nil
 end
 
 -- What the empty kernel counts itself: a return, which on x86 reads the stack.
