@@ -31,6 +31,7 @@ local opt = pmc.options(pmc.targets.options {
   { "level", type = "integer", short = "l", value = "N", help = "every node down to this level" },
   { "below", value = "NODE", help = "only the children of this node, and below those over their threshold" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
+  { "cores", value = "KIND", help = "of a hybrid CPU: cpu_core (default) or cpu_atom" },
   { "repetitions", type = "integer", short = "r", value = "N",
     help = "runs of each pass (default 10; 30 to compare)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 1)" },
@@ -113,7 +114,8 @@ end
 local function measure()
   local target = pmc.targets.from(opt)
   local list = workloads(target)
-  local options = { level = opt.level, below = opt.below, repetitions = opt.repetitions, warmup = opt.warmup,
+  local options = { level = opt.level, below = opt.below, cores = opt.cores,
+    repetitions = opt.repetitions, warmup = opt.warmup,
     seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,
     regions = opt.marks and { "marks" } or nil, on_failure = opt.ignore_failure and "keep" or "stop",
     quiet = opt.quiet }

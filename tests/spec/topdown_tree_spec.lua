@@ -163,6 +163,30 @@ describe("a vendor's tree", function()
     assert.is_true(math.abs(children.total - comparison.total.difference) < 1e-6)
   end)
 
+  it("of a hybrid CPU is that of one kind of core", function()
+    local env = { SYSFS_PATH = support.fixture "perf/sysfs/hybrid", PERF_CPUID = "GenuineIntel-6-97-2" }
+    local atom, expected = { ["10 0x3c 0x0"] = { 10 } }, {}
+    support.with_env(env, function()
+      for _, name in ipairs(pmc.metrics.group "TopdownL1") do
+        local metric = pmc.metrics.of_vendor(("cpu_atom/%s/"):format(name))
+        local sum = {}
+        for _, spec in ipairs(metric.events) do
+          local one = pmc.events.encode(spec)[1]
+          atom[key_of(one)] = atom[key_of(one)] or made_up(one.name)
+          sum[one.field] = 100 * atom[key_of(one)][1]
+        end
+        expected[name] = metric.evaluate(function(field) return sum[field] end)
+      end
+    end)
+    local on = played.machine { counters = 6, env = env, events = atom }
+    local found, shares = tree(on, "--cores", "cpu_atom", "-l", "1", "--", played.work(), "100"), {}
+    for _, node in ipairs(found.cells[1].nodes) do shares[node.name] = node.share end
+    assert.same(expected, shares)
+    for _, node in ipairs(tree(on, "-l", "1", "--", played.work(), "100").cells[1].nodes) do
+      assert.is_nil(node.share, node.name)                       -- the other kind's, which this PMU lacks
+    end
+  end)
+
   it("is a group's metrics for stat and experiments, by the group's name", function()
     local run = machine(8).pmclua { "stat", "-r", "6", "-e", "cycles", "-M", "TopdownL1", "-o", "-", "--json",
       "--", played.work(), "1000", "100" }

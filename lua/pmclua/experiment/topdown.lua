@@ -8,7 +8,7 @@ local core = require "pmclua.core"
 local checking = require "pmclua.base.arguments"
 local experiment = require "pmclua.experiment"
 local explain = require "pmclua.explain"
-local metrics = require "pmclua.metric"
+local all_metrics = require "pmclua.metric"
 local rounds = require "pmclua.result.rounds"
 local topdown = require "pmclua.result.topdown"
 local tree = require "pmclua.metric.tree"
@@ -21,9 +21,10 @@ local ANCHORS = { "cycles", "instructions" }
 ---@class pmclua.TopdownOptions: the keys of pmc.experiment but events, metrics, factors, and
 ---@field level? integer down to this level, whatever the thresholds say
 ---@field below? string the children of this node, and then below those over their threshold
+---@field cores? string of a hybrid CPU the kind of core, "cpu_core" or "cpu_atom"
 ---@field quiet? boolean
 
-local OWN = { level = "number", below = "string", quiet = "boolean" }
+local OWN = { level = "number", below = "string", cores = "string", quiet = "boolean" }
 local NOT_TAKEN = { "events", "metrics", "factors", "workloads", "per", "store" }
 
 local function check(options)
@@ -44,8 +45,12 @@ local function check(options)
 end
 
 -- The first round: the top of the tree, or the node that is named and its children.
-local function first_names(options)
-  if not options.below then return tree.roots(metrics) end
+local function first_names(options, metrics)
+  if not options.below then
+    local roots = tree.roots(metrics)
+    if #roots == 0 then explain.misuse("topdown: the tables have no tree of these cores", 4) end
+    return roots
+  end
   local name = tree.find(metrics, options.below)
   if not name then
     explain.misuse(("this machine's tables have no node '%s'"):format(options.below), 4)
@@ -54,14 +59,14 @@ local function first_names(options)
 end
 
 -- A vendor's metric as its text: pmclua may have one of that name.
-local function metric_of(name)
+local function metric_of(name, metrics)
   local vendors = metrics.of_vendor(name)
   return vendors and vendors.source or name
 end
 
-local function declaration_of(workloads, options, names)
+local function declaration_of(workloads, options, names, metrics)
   local list = {}
-  for i, name in ipairs(names) do list[i] = metric_of(name) end
+  for i, name in ipairs(names) do list[i] = metric_of(name, metrics) end
   local spec = { name = "topdown", workloads = workloads, events = ANCHORS, metrics = list }
   for key, value in pairs(options) do
     if OWN[key] == nil then spec[key] = value end
@@ -71,15 +76,15 @@ local function declaration_of(workloads, options, names)
   return spec
 end
 
-local function run_round(workloads, options, names)
+local function run_round(workloads, options, names, metrics)
   local records = {}
-  local result = experiment.declare(declaration_of(workloads, options, names)):run { store = false,
+  local result = experiment.declare(declaration_of(workloads, options, names, metrics)):run { store = false,
     quiet = options.quiet, each = function(record) records[#records + 1] = record end }
   return { result = result, records = records }
 end
 
 -- The children of nodes that the last round brought and that are over their threshold, or are to be shown anyway.
-local function next_names(found, names, options)
+local function next_names(found, names, options, metrics)
   local list = {}
   for _, name in ipairs(names) do
     local level = tree.level(tree.metric(metrics, name))
@@ -103,13 +108,14 @@ local function lacks(list, found)
 end
 
 local function drill(workloads, options)
-  local names, list, found = first_names(options), {}, nil
+  local metrics = tree.of_kind(all_metrics, options.cores)
+  local names, list, found = first_names(options, metrics), {}, nil
   while #names > 0 and #list < DEEPEST do
-    list[#list + 1] = run_round(workloads, options, names)
+    list[#list + 1] = run_round(workloads, options, names, metrics)
     found = topdown.of(rounds.join(list))
     local result = list[#list].result
     if not found or result.problem or result.status ~= "complete" or core.interrupts() > 0 then break end
-    names = lacks(next_names(found, names, options), found)
+    names = lacks(next_names(found, names, options, metrics), found)
   end
   return found, #list
 end

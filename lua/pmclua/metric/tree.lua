@@ -40,11 +40,13 @@ function M.level(metric)
   return not metric.groups and BUILT_IN[metric.name] and 1 or nil
 end
 
---- Whether a node is a share of slots or cycles, of which differences in cycles can be told: below level 1 of a tree
---- of decisions shares may be of anything (of branches, of operations).
+--- Whether a node is a share of slots or cycles, of which differences in cycles can be told. Below level 1 of a tree
+--- of decisions shares may be of anything (of branches, of operations); Intel's …_aux are other nodes once more.
 ---@param metric pmclua.Metric
 ---@return boolean
-function M.is_share(metric) return M.whole(metric) ~= nil and (metric.level or 1) == 1 end
+function M.is_share(metric)
+  return M.whole(metric) ~= nil and (metric.level or 1) == 1 and not metric.name:find "_aux$"
+end
 
 --- The name of a node's parent.
 ---@param metric pmclua.Metric
@@ -64,6 +66,29 @@ end
 ---@return pmclua.Metric?
 function M.metric(metrics, name) return metrics.of_vendor(name) or metrics.named(name) end
 
+-- The kind of core of a metric of the first level; nil: the CPU has one kind.
+local function first_kind(metrics)
+  for _, group in ipairs(FIRST) do
+    for _, name in ipairs(metrics.group(group) or {}) do
+      local metric = metrics.of_vendor(name)
+      if metric and metric.pmu then return metric.pmu, name end
+    end
+  end
+end
+
+--- The metrics of one kind of core of a hybrid CPU, whose kinds have trees of their own; others as they are.
+---@param metrics table pmclua.metric
+---@param kind? string "cpu_core", "cpu_atom"; default: cpu_core, where its tables have a tree
+---@return table metrics named(name), of_vendor(name), group(name)
+function M.of_kind(metrics, kind)
+  local first, name = first_kind(metrics)
+  if not first then return metrics end
+  local function of_vendor(wanted, of) return metrics.of_vendor(("%s/%s/"):format(of, wanted)) end
+  kind = kind or of_vendor(name, "cpu_core") and "cpu_core" or first
+  return { group = metrics.group, named = function() end,
+    of_vendor = function(wanted) return of_vendor(wanted, kind) end }
+end
+
 local function nodes_of(metrics, names)
   local list = {}
   for _, name in ipairs(names or {}) do
@@ -81,7 +106,7 @@ function M.roots(metrics)
     local list = nodes_of(metrics, metrics.group(group))
     if #list > 0 then return list end
   end
-  return M.BUILT_IN
+  return metrics.named(M.BUILT_IN[1]) and M.BUILT_IN or {}
 end
 
 --- The children of a node, in the order of its table.

@@ -82,11 +82,12 @@ local function in_order(nodes)
   return list
 end
 
--- Cycles, or slots where there are none.
-local function total_of(result)
+-- Cycles, or slots where there are none; of a hybrid CPU those of the kind of core that the tree is of.
+local function total_of(result, pmu)
   for _, kind in ipairs { "cycles", "slots" } do
     for _, event in ipairs(result.events) do
-      if not event.status and anchors.kind(event) == kind then return event end
+      local is_of_it = not pmu or event.pmu == pmu
+      if is_of_it and not event.status and anchors.kind(event) == kind then return event end
     end
   end
 end
@@ -97,7 +98,8 @@ end
 function M.of(result)
   local nodes = in_order(collect(result))
   if #nodes == 0 then return nil end
-  return setmetatable({ result = result, nodes = nodes, total = total_of(result) }, Topdown)
+  return setmetatable({ result = result, nodes = nodes, total = total_of(result, nodes[1].metric.pmu) },
+    Topdown)
 end
 
 -- ---- shares and thresholds -------------------------------------------------------------------------------
