@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -54,8 +55,7 @@ end
 
 -- A member as a program opens it on its own thread: what makes a group is set here, as in core/counters/group.c.
 local function member_bytes(asked, index)
-  local fields = {}
-  for name, value in pairs(asked) do fields[name] = value end
+  local fields = lists.copy(asked)
   fields.inherit, fields.enable_on_exec, fields.read_format = 0, 0, READ_FORMAT
   fields.disabled = index == 1 and 1 or 0
   return core.attr_bytes(fields)

@@ -2,6 +2,7 @@
 --- interpreter, the JIT and allocation; the garbage collector is stopped.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 
 ---@class pmclua.Function
 local Function = { kind = "function", per = "run", in_process = true }
@@ -32,13 +33,11 @@ end
 -- function starts are counted unless the script says not.
 local function attrs_of(group)
   if group.read ~= "user" then return group.attrs end
-  local attrs = {}
-  for i, fields in ipairs(group.attrs) do
-    attrs[i] = {}
-    for name, value in pairs(fields) do attrs[i][name] = value end
-    attrs[i].inherit = nil
-  end
-  return attrs
+  return lists.map(group.attrs, function(fields)
+    local mine = lists.copy(fields)
+    mine.inherit = nil
+    return mine
+  end)
 end
 
 --- Opens the groups of an event set on this thread. Raises the failure table.
@@ -77,10 +76,8 @@ end
 -- How the groups were read, as the runner says it: "syscall" unless all were read alike.
 local function method_of(open)
   local method = open[1] and open[1].handle:method()
-  for _, group in ipairs(open) do
-    if group.handle:method() ~= method then return "syscall" end
-  end
-  return method
+  local differs = lists.any(open, function(group) return group.handle:method() ~= method end)
+  return differs and "syscall" or method
 end
 
 --- The differences as u64; none (absent, not 0) where a read failed.

@@ -39,8 +39,7 @@ local function finished() return problem.problem { code = "", message = "", quie
 -- ---- declarations ----
 
 local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", "help" }
-local IS_KEY = { true, true }
-for _, key in ipairs(KEYS) do IS_KEY[key] = true end
+local IS_KEY = lists.set { 1, 2, unpack(KEYS) }
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 
 --- What is wrong with one declaration; nil when nothing is. `seen` gets its names.
@@ -127,9 +126,7 @@ end
 ---@param about { name: string, word: string, header?: pmclua.Header }
 ---@return table given what was given, by field; raises a usage error, or ends the script after --help
 function M.read(args, own, common, about)
-  local options = { unpack(own) }
-  for _, option in ipairs(common) do options[#options + 1] = option end
-  local on = {}
+  local options, on = lists.joined { own, common }, {}
   function on.refuse(message, unknown) error(refusal(message, unknown, options, about), 0) end
   function on.help()
     local help = require "pmclua.cli.help"

@@ -5,9 +5,12 @@
 -- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not; with
 -- `__fields_are_all` there, others are its own. Of objects of ours what the reference does not name is left out.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
-local KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in",
+--- Lua's own words.
+M.KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in",
   "local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while" }
 
 local function starts(word, prefix) return word:sub(1, #prefix) == prefix end
@@ -36,31 +39,20 @@ local event_list
 --- Every event that can be named here, sorted, kept for as long as the session lasts.
 local function event_names()
   if event_list then return event_list end
-  local names, list = {}, {}
-  for _, name in ipairs(require("pmclua.event.names").all()) do names[name] = true end
   local ok, entries = pcall(function() return require("pmclua.event").list() end)
-  for _, entry in ipairs(ok and entries or {}) do names[entry.spec] = true end
-  for name in pairs(names) do list[#list + 1] = name end
-  table.sort(list)
-  event_list = list
-  return list
+  local names = { require("pmclua.event.names").all(), lists.column(ok and entries or {}, "spec") }
+  event_list = lists.keys(lists.set(lists.joined(names)))
+  return event_list
 end
 
 -- Of `names` those that begin as typed, behind what stands before that in the same word; nil: none does.
 local function beginning(names, typed, word)
-  local head, words = word:sub(1, #word - #typed), {}
-  for _, name in ipairs(names) do
-    if starts(name, typed) then words[#words + 1] = head .. name end
-  end
-  if #words == 0 then return nil end
-  return words
+  local head = word:sub(1, #word - #typed)
+  local words = lists.map(names, function(name) return starts(name, typed) and head .. name or nil end)
+  return #words > 0 and words or nil
 end
 
-local function script_names()
-  local names = {}
-  for i, entry in ipairs(require("pmclua.cli.script").all()) do names[i] = entry.name end
-  return names
-end
+local function script_names() return lists.column(require("pmclua.cli.script").all(), "name") end
 
 --- In a string of pmc.script("…", "…") the script's name, then its options.
 local function complete_script(before, opened, word)
@@ -170,7 +162,7 @@ end
 local function global_names(scope)
   local names = fields_of(scope)
   add_keys(names, _G)
-  for _, word in ipairs(KEYWORDS) do names[word] = true end
+  for _, word in ipairs(M.KEYWORDS) do names[word] = true end
   return names
 end
 
@@ -182,15 +174,6 @@ local function resolve(scope, chain)
     if value == nil then return nil end
   end
   return value
-end
-
-local function sorted(names, keep)
-  local list = {}
-  for name in pairs(names) do
-    if keep(name) then list[#list + 1] = name end
-  end
-  table.sort(list)
-  return list
 end
 
 local function complete_name(scope, line, word)
@@ -209,9 +192,8 @@ local function complete_name(scope, line, word)
     local hidden = starts(name, "_") and not starts(typed, "_")
     return starts(name, typed) and not hidden and (mark ~= ":" or type(field_of(value, name)) == "function")
   end
-  local words = sorted(names, fits)
-  for i, name in ipairs(words) do words[i] = head .. chain .. mark .. name end
-  return words
+  local words = lists.where(lists.keys(names), fits)
+  return lists.map(words, function(name) return head .. chain .. mark .. name end)
 end
 
 --- Words that may stand where `word` stands at the end of `line`; nil: only files could.

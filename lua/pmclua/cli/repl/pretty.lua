@@ -8,9 +8,7 @@ local WIDTH = 78
 local DEPTH = 4        -- tables within tables; deeper ones are {...}
 local ENTRIES = 40     -- of one table; more are counted
 
-local KEYWORDS = {}
-for word in ([[and break do else elseif end false for function goto if in local nil not or repeat return
-  then true until while]]):gmatch "%a+" do KEYWORDS[word] = true end
+local IS_KEYWORD = require("pmclua.base.lists").set(require("pmclua.cli.repl.complete").KEYWORDS)
 
 local function number(value)
   if value % 1 == 0 and math.abs(value) <= 2 ^ 53 then return ("%.0f"):format(value) end
@@ -43,7 +41,7 @@ end
 local show
 
 local function key_text(key)
-  if type(key) == "string" and key:match "^[%a_][%w_]*$" and not KEYWORDS[key] then return key end
+  if type(key) == "string" and key:match "^[%a_][%w_]*$" and not IS_KEYWORD[key] then return key end
   return "[" .. show(key, DEPTH, 0, {}) .. "]"
 end
 
