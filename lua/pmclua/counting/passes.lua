@@ -5,6 +5,7 @@
 -- events that take no counter ride along in every pass. The events of a metric share a pass where they fit one.
 -- Nothing is multiplexed, unless asked.
 
+local lists = require "pmclua.base.lists"
 local packing = require "pmclua.counting.packing"
 local perf_metrics = require "pmclua.event.perf_metrics"
 local probe_kind = require "pmclua.event.probe_kind"
@@ -113,15 +114,15 @@ local MOST_TOGETHER = 600
 -- Events that may be counted apart, in as few lists of at most `most` as there can be; explicit {groups}
 -- stay whole.
 local function chunks(events, indices, most)
-  local lists, chunk = {}, {}
+  local all, chunk = {}, {}
   for _, item in ipairs(items_of(events, indices)) do
     if #chunk > 0 and #chunk + #item > most then
-      lists[#lists + 1], chunk = chunk, {}
+      all[#all + 1], chunk = chunk, {}
     end
     for _, index in ipairs(item) do chunk[#chunk + 1] = index end
   end
-  lists[#lists + 1] = #chunk > 0 and chunk or nil
-  return lists
+  all[#all + 1] = #chunk > 0 and chunk or nil
+  return all
 end
 
 --- The perf groups of a pass; most: members of one.
@@ -164,13 +165,12 @@ end
 
 -- Whether the groups that these events make open at once and are on the PMU; or the failure of opening.
 local function fits(events, indices)
-  local lists = {}
-  for i, group in ipairs(groups_of(events, indices)) do
+  return try.groups(lists.map(groups_of(events, indices), function(group)
     local first = events[group.events[1]]
-    lists[i] = { target = first.where, is_elsewhere = first.core_cpus ~= nil }
-    for k, index in ipairs(group.events) do lists[i][k] = events[index].opened end
-  end
-  return try.groups(lists)
+    local attrs = lists.map(group.events, function(index) return events[index].opened end)
+    attrs.target, attrs.is_elsewhere = first.where, first.core_cpus ~= nil
+    return attrs
+  end))
 end
 
 local KEPT_OFF = "it opens but is never on the PMU: something else is using the counters it needs; stop "
@@ -350,10 +350,7 @@ end
 
 -- Whether a run without counters says anything of what was asked for.
 local function has_facts(events)
-  for _, event in ipairs(events) do
-    if event.tool then return true end
-  end
-  return false
+  return lists.any(events, function(event) return event.tool end)
 end
 
 --- Plans the passes of a list of events, whose statuses it fills in.

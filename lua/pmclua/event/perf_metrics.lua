@@ -3,6 +3,8 @@
 -- Invariant: they open only in a group that slots leads; Linux refuses them alone, and behind any other leader.
 -- Where the list has slots beside them, they are its followers, as if {slots,topdown-…} had been written.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local SLOTS = 0x400                     -- event 0, umask 4
@@ -44,10 +46,9 @@ end
 ---@param events pmclua.Event[]
 ---@return boolean
 function M.lack_slots(events)
-  for _, event in ipairs(events) do
-    if is_share(event) and not event.leader and not slots_for(events, event) then return true end
-  end
-  return false
+  return lists.any(events, function(event)
+    return is_share(event) and not event.leader and not slots_for(events, event)
+  end)
 end
 
 return M

@@ -3,6 +3,7 @@
 -- The whole run is counted, too, by the same events. A region's record has the sum over the outermost calls of a
 -- run, and their number as iterations; with `entries`, each call is a record of its own.
 
+local lists = require "pmclua.base.lists"
 local probe_kind = require "pmclua.event.probe_kind"
 local parts = require "pmclua.experiment.parts"
 local record = require "pmclua.experiment.record"
@@ -33,8 +34,7 @@ function M.regions(value)
   local functions, entries, wrong_entries = value, nil, nil
   if type(value) == "table" then
     entries, wrong_entries = parts.entries(value.entries)
-    functions = {}
-    for key, item in pairs(value) do functions[key] = item end
+    functions = lists.copy(value)
     functions.entries = nil
   end
   local spec, mistakes = region.check(functions)

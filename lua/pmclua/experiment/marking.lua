@@ -67,8 +67,7 @@ end
 
 --- The workload with the table in its environment.
 function Marking:workload(workload)
-  local mine = {}
-  for key, value in pairs(workload) do mine[key] = value end
+  local mine = lists.copy(workload)
   mine.env = { [marks.VARIABLE] = self.table.path }
   for name, value in pairs(workload.env or {}) do mine.env[name] = value end
   return setmetatable(mine, getmetatable(workload))
@@ -77,10 +76,9 @@ end
 --- Whether the whole run is counted too in this pass.
 ---@param pass integer
 function Marking:counts_whole(pass)
-  for _, index in ipairs(self.passes[pass].events) do
-    if not passes.takes_no_counter(self.events[index]) then return false end
-  end
-  return true
+  return not lists.any(self.passes[pass].events, function(index)
+    return not passes.takes_no_counter(self.events[index])
+  end)
 end
 
 local function append(list, more)

@@ -7,6 +7,7 @@
 local bit = require "bit"
 local core = require "pmclua.core"
 local event = require "pmclua.event"
+local lists = require "pmclua.base.lists"
 local vendor = require "pmclua.vendor"
 
 local M = {}
@@ -89,10 +90,7 @@ local function unscaled(name, events)
 end
 
 local function is_scaled(events)
-  for _, one in ipairs(events) do
-    if one.scale ~= 1 and one.attr then return true end
-  end
-  return false
+  return lists.any(events, function(one) return one.scale ~= 1 and one.attr end)
 end
 
 --- The spec and the events of a name in a formula; without events, why.
@@ -132,11 +130,7 @@ end
 ---@param entries { spec: string }[]
 ---@return string[]
 function M.list(entries)
-  local list, seen = {}, {}
-  for _, entry in ipairs(entries) do
-    if not seen[entry.spec] then list[#list + 1], seen[entry.spec] = entry.spec, true end
-  end
-  return list
+  return lists.unique(lists.column(entries, "spec"))
 end
 
 return M

@@ -4,6 +4,7 @@
 -- reason, and never 0; a metric of something absent is absent.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 ---@class pmclua.MonitorInterval
@@ -26,8 +27,7 @@ local OWN = { index = true, time = true, seconds = true, missed = true, partial 
 local function field_of(name) return (tostring(name):gsub("-", "_")) end
 
 local function unknown(self, name, level)
-  local names = {}
-  for _, column in ipairs(rawget(self, MONITOR).columns) do names[#names + 1] = column.field end
+  local names = lists.column(rawget(self, MONITOR).columns, "field")
   explain.misuse(("this monitor has neither event nor metric '%s'%s"):format(tostring(name),
     text.meant(name, names, ", ")), level + 1)
 end

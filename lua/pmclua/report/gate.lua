@@ -1,5 +1,6 @@
 --- gate.lua (report): what limits conclude, in words: a line each where something is to be said.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local terminal = require "pmclua.host.terminal"
 local words = require "pmclua.report.words"
@@ -119,11 +120,7 @@ local function append(lines, list, make)
 end
 
 local function lacks_values(rows)
-  local list = {}
-  for _, row in ipairs(rows) do
-    if (row.missing or 0) > 0 then list[#list + 1] = row end
-  end
-  return list
+  return lists.where(rows, function(row) return (row.missing or 0) > 0 end)
 end
 
 --- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.

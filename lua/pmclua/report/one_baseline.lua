@@ -47,10 +47,7 @@ end
 
 -- Whether no cell has a value of a quantity: one row then says why.
 local function is_absent(list)
-  for _, row in ipairs(list) do
-    if row.cell.n > 0 or row.baseline.n > 0 then return false end
-  end
-  return true
+  return not lists.any(list, function(row) return row.cell.n > 0 or row.baseline.n > 0 end)
 end
 
 -- The rows of a quantity in each pair, in the order of the first's, the primary one's first.

@@ -7,6 +7,7 @@ local bins = require "pmclua.report.bins"
 local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
+local lists = require "pmclua.base.lists"
 local shape = require "pmclua.report.shape"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -183,15 +184,8 @@ local function cost_note(result)
 end
 
 local function absent_notes(result)
-  local notes, seen = {}, {}
-  for _, event in ipairs(result.events) do
-    local why = event.why
-    if why and not seen[why] then
-      seen[why] = true
-      notes[#notes + 1] = ("%s: %s"):format(event.name, why)
-    end
-  end
-  return notes
+  local reasons = lists.groups(result.events, function(event) return event.why end)
+  return lists.map(reasons, function(group) return ("%s: %s"):format(group[1].name, group.key) end)
 end
 
 -- Probes are on the PMU with the events, or not at all.

@@ -4,6 +4,7 @@
 -- axes name their quantity and unit.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local shape = require "pmclua.report.shape"
 local text = require "pmclua.base.text"
@@ -141,11 +142,7 @@ end
 local function swept_factor(result, cells)
   local best, most
   for _, factor in ipairs(result.header.factors) do
-    local seen, count = {}, 0
-    for _, cell in ipairs(cells) do
-      local level = cell.levels[factor[1]]
-      if not seen[level] then seen[level], count = true, count + 1 end
-    end
+    local count = #lists.unique(lists.map(cells, function(cell) return cell.levels[factor[1]] end))
     if count > 1 and (not most or count > most) then best, most = factor[1], count end
   end
   if not best then refuse("no factor has several levels to plot against", "try --kind distribution") end
@@ -178,12 +175,11 @@ end
 
 -- A mark without an interval is not to be taken for one of no width.
 local function without_intervals(cells, name)
-  local count = 0
-  for _, cell in ipairs(cells) do
+  local without = lists.where(cells, function(cell)
     local summary = cell:summary(name)
-    if summary.low == nil and not summary.exact then count = count + 1 end
-  end
-  return count > 0 and (" (%s without one)"):format(text.plural(count, "cell")) or ""
+    return summary.low == nil and not summary.exact
+  end)
+  return #without > 0 and (" (%s without one)"):format(text.plural(#without, "cell")) or ""
 end
 
 function M.factor(result, name)
@@ -242,11 +238,7 @@ end
 
 -- The iteration counts that there are.
 local function tics_of(iterations)
-  local seen, tics = {}, {}
-  for _, count in ipairs(iterations) do
-    if not seen[count] then seen[count], tics[#tics + 1] = true, { text.short(count), count } end
-  end
-  return tics
+  return lists.map(lists.unique(iterations), function(count) return { text.short(count), count } end)
 end
 
 -- Counts with their line, and what is left of them.
