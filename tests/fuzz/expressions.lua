@@ -1,9 +1,9 @@
 --- expressions.lua: mutated formulae of vendors' tables, and mutated metrics as they are stored.
 
 local compute = require "pmclua.metric.compute"
+local definition = require "pmclua.metric.definition"
 local expression = require "pmclua.metric.expression"
 local input = require "tests.fuzz.input"
-local vendor = require "pmclua.metric.vendor"
 
 local hold, one_of = input.hold, input.one_of
 
@@ -17,9 +17,11 @@ local LITERALS = { smt_on = 1, num_cpus = 2, num_packages = 1 }
 
 local STORED = 'vendor metric {"name":"m","unit":"%","scale":1,'
   .. '"formulas":{"m":"a / b if n > 1 else c","n":"2 * a"},'
-  .. '"constants":{"smt_on":0},"inputs":{"a":{"fields":["a"]},"b":{"fields":["x","y"],"factor":1e-9},'
+  .. '"constants":{"smt_on":0},"whys":{},"inputs":{"a":{"fields":["a"]},'
+  .. '"b":{"fields":["x","y"],"factor":1e-9},'
   .. '"c":{"fields":[],"why":"no c"}},"events":["a","b"],"groups":["G"],"table":"t",'
   .. '"threshold":{"name":"m threshold","formulas":{"m threshold":"m > 0.1","m":"a"},"constants":{},'
+  .. '"whys":{},'
   .. '"inputs":{"a":{"fields":["a"]}},"events":["a"]}}'
 
 local constants = {
@@ -60,7 +62,7 @@ end
 
 local function try_stored(random)
   local text = input.mutated(random, STORED)
-  local metric = vendor.parse(text)
+  local metric = definition.parse(text)
   if not metric then return false end
   local value, why = metric.evaluate(lookup_by(random))
   check_value(value, why, text)

@@ -22,7 +22,7 @@ M.TARGETS = {
   { name = "formula", try = require "tests.fuzz.formulae", share = 3000,
     modules = { "metric", "metric.grammar", "metric.evaluate" } },
   { name = "expression", try = require "tests.fuzz.expressions", share = 5000,
-    modules = { "metric.expression", "metric.compute" } },
+    modules = { "metric.expression", "metric.compute", "metric.definition" } },
   { name = "tables", try = require "tests.fuzz.tables", share = 500,
     modules = { "vendor.perf_text", "vendor.records", "vendor.json_file", "vendor.linux", "vendor.perfmon",
       "vendor.arm", "vendor.jevents" } },

@@ -252,7 +252,7 @@ end
 local function completion(word, candidates)
   local found
   for _, candidate in ipairs(candidates) do
-    if #word >= 3 and folded(candidate):sub(1, #word) == word then
+    if #word >= 3 and folded(candidate:sub(1, #word)) == word then
       if found then return nil end
       found = candidate
     end
@@ -272,7 +272,8 @@ function M.nearest(word, candidates)
   local limit = math.floor(#word / 3)
   local best
   for _, candidate in ipairs(candidates) do
-    local d = distance(word, folded(candidate), limit)
+    local is_as_long = math.abs(#word - #candidate) <= limit
+    local d = is_as_long and distance(word, folded(candidate), limit)
     if d == 0 then return candidate end
     if d then best, limit = candidate, d - 1 end
     if limit < 0 then break end

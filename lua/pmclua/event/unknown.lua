@@ -87,7 +87,10 @@ local function known_words(word, tree)
   for _, one in ipairs(tree:pmus()) do
     for _, alias in ipairs(one:alias_names()) do all[#all + 1] = alias end
   end
-  for record in require("pmclua.vendor").tables(tree.root):each_event() do all[#all + 1] = record.name end
+  if word:find "[%u._]" then
+    local tables = require("pmclua.vendor").tables(tree.root)
+    for _, name in ipairs(tables:event_names()) do all[#all + 1] = name end
+  end
   if word:find "%u" then
     for _, name in ipairs(pfm().present_names()) do all[#all + 1] = name end
   end

@@ -193,7 +193,7 @@ function M.groups() return vendor().groups() end
 --- The metric that a stored one (`metric.stored`) says, without tables; nil where it is none.
 ---@param stored pmclua.metric.Definition
 ---@return pmclua.Metric?
-function M.restore(stored) return vendor().restore(stored) end
+function M.restore(stored) return require("pmclua.metric.definition").restore(stored) end
 
 --- What the vendor's metrics for this CPU are, sorted by name; `named` says more.
 ---@return { name: string, meaning: string, groups: string[] }[]
@@ -225,7 +225,7 @@ function M.parse(source)
   local lone = type(source) == "string" and (source:match "^%s*([%w_][%w_.]*)%s*$"
     or source:match "^%s*([%a_][%w_]*/[%w_.]+/)%s*$")
   local is_data = not lone and type(source) == "string" and source:find "^vendor metric "
-  local stored = is_data and vendor().parse(source)
+  local stored = is_data and require("pmclua.metric.definition").parse(source)
   if stored then return stored end
   if not lone then return define(source) end
   local metric = M.named(lone)

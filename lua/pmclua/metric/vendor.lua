@@ -1,10 +1,9 @@
 --- vendor.lua: the metrics that vendors define, from the tables of lua/pmclua/vendor/.
 --
--- A metric is found in two steps. `define` gathers what it needs into plain data: its formula and those of the metrics
--- that it names, what constants are here, and which events each name stands for. `build` makes a pmclua.Metric of
--- that; the data goes into stored results, so that they are read without tables.
+-- What a metric needs is gathered into plain data (definition.lua): its formula and those of the metrics that it names,
+-- what constants are here, and which events each name stands for.
 
-local compute = require "pmclua.metric.compute"
+local definitions = require "pmclua.metric.definition"
 local event = require "pmclua.event"
 local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
@@ -14,32 +13,14 @@ local vendor = require "pmclua.vendor"
 
 local M = {}
 
-local MARK = "vendor metric "     -- before the data of a definition, as text
-
----@class pmclua.metric.Definition
----@field name string
----@field unit string
----@field scale number that the formula's value is multiplied by
----@field formulas table<string, string> in perf's language: its own and those that it needs
----@field constants table<string, number> literals and calls that the machine decides
----@field inputs table<string, pmclua.metric.Input>
----@field events string[] specs
----@field threshold pmclua.metric.Definition? a condition, in its formula, with all that it needs
----@field description string?
----@field groups string[]
----@field parent string?
----@field level integer?
----@field children string[]?
----@field constraint string?
----@field table string
----@field pmu string?
-
 -- ---- defining ------------------------------------------------------------------------------------------
 
 -- What a constant is here; what it is goes into the definition.
-local function constants_of(known, inputs)
+local function constants_of(definition)
+  local known = definition.constants
   local function remember(key, value, why)
-    if value then known[key] = value end
+    known[key] = value
+    if value == nil then definition.whys[key] = why end
     return value, why
   end
   return {
@@ -48,8 +29,8 @@ local function constants_of(known, inputs)
       return remember(name, literals.value(name))
     end,
     call = function(name, word)
-      local key = ("%s(%s)"):format(name, word)
-      if known[key] or name == "source_count" and not inputs then return known[key] end
+      local key = definitions.key(name, word)
+      if known[key] then return known[key] end
       if name == "has_event" then return remember(key, event.parse(specs.of(word)) and 1 or 0) end
       if name == "strcmp_cpuid_str" then return remember(key, specs.is_this_cpu(word) and 1 or 0) end
     end,
@@ -81,27 +62,27 @@ local function add_input(definition, name)
   definition.specs[#definition.specs + 1] = { spec = spec }
 end
 
+local DEEPEST = 100               -- metrics that need each other: a table made to exhaust the stack has more
+
 local add_formula
 
 -- A name is a metric, but in the formula of that metric itself.
 local function add_name(definition, tables, name, within)
   if definition.formulas[name] and name ~= within then return end
   local record = name ~= within and of_kind(tables:metrics(name), definition.pmu)
-  if record then add_formula(definition, tables, name, record.expression)
+  if record and definition.depth >= DEEPEST then
+    local why = ("metrics need each other more than %d deep"):format(DEEPEST)
+    definition.inputs[name] = { fields = {}, why = why }
+  elseif record then add_formula(definition, tables, name, record.expression)
   else add_input(definition, name) end
-end
-
-local function parse(name, source)
-  local tree, why = expression.parse(source)
-  if tree then return tree end
-  local said = "the formula of %s is not understood: %s, at byte %d"
-  return { "none", said:format(name, why.message, why.position) }
 end
 
 function add_formula(definition, tables, name, source)
   definition.formulas[name] = source
-  local tree = expression.fold(parse(name, source), constants_of(definition.constants))
+  definition.depth = definition.depth + 1
+  local tree = expression.fold(definitions.tree(name, source), constants_of(definition))
   expression.each_name(tree, function(other) add_name(definition, tables, other, name) end)
+  definition.depth = definition.depth - 1
 end
 
 -- "100%" to 1 and "%": a share of 1 is shown in percent.
@@ -130,10 +111,11 @@ end
 
 -- What a formula needs, in a definition that has nothing else.
 local function gather(name, pmu, source, tables)
-  local definition = { name = name, pmu = pmu, formulas = {}, constants = {}, inputs = {}, specs = {} }
+  local definition = { name = name, pmu = pmu, formulas = {}, constants = {}, whys = {}, inputs = {},
+    specs = {}, depth = 0 }
   add_formula(definition, tables, name, source)
   definition.events = specs.list(definition.specs)
-  definition.specs = nil
+  definition.specs, definition.depth = nil, nil
   return definition
 end
 
@@ -148,133 +130,6 @@ local function define(record, tables)
     definition.threshold = gather(record.name .. " threshold", record.pmu, record.threshold, tables)
   end
   return definition
-end
-
--- ---- building ------------------------------------------------------------------------------------------
-
-local function folded(definition)
-  local trees, constants = {}, constants_of(definition.constants, definition.inputs)
-  for name, source in pairs(definition.formulas) do
-    trees[name] = expression.fold(parse(name, source), constants)
-  end
-  return trees
-end
-
-local function needs_of(definition)
-  local needs, seen = {}, {}
-  local names = {}
-  for name in pairs(definition.inputs) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local input = definition.inputs[name]
-    local fields = #input.fields > 0 and input.fields or { (name:gsub("-", "_")) }
-    for _, field in ipairs(fields) do
-      if not seen[field] then needs[#needs + 1], seen[field] = field, true end
-    end
-  end
-  return needs
-end
-
-local function source_of(definition)
-  return MARK .. require("pmclua.base.json").encode(definition)
-end
-
-local function value_of(definition)
-  return compute.formula({ "name", definition.name }, folded(definition), definition.inputs)
-end
-
--- Whether a metric's value is a problem.
-local function threshold_of(definition)
-  if not definition then return nil end
-  local condition = value_of(definition)
-  return { text = definition.formulas[definition.name], events = definition.events,
-    needs = needs_of(definition), evaluate = function(lookup)
-      local value, why = condition(lookup)
-      if value == nil then return nil, why end
-      return value ~= 0
-    end }
-end
-
--- Constraints in perf's words, and when they hold.
-local APART = {
-  NO_GROUP_EVENTS = function() return true end,
-  NO_GROUP_EVENTS_NMI = function() return literals.watchdog() end,
-  NO_NMI_WATCHDOG = function() return literals.watchdog() end,
-  NO_GROUP_EVENTS_SMT = function() return literals.value "smt_on" == 1 end,
-}
-
-local function is_apart(constraint)
-  local holds = APART[constraint]
-  return holds ~= nil and holds() or nil
-end
-
---- The metric that a definition says.
----@param definition pmclua.metric.Definition
----@return pmclua.Metric
-function M.build(definition)
-  local formula, scale = value_of(definition), definition.scale
-  local metric = { name = definition.name, unit = definition.unit, kind = "ratio", places = {},
-    formula = definition.formulas[definition.name], needs = needs_of(definition), uses_iterations = false,
-    meaning = definition.description, description = definition.description, events = definition.events,
-    groups = definition.groups, parent = definition.parent, constraint = definition.constraint,
-    apart = is_apart(definition.constraint), threshold = threshold_of(definition.threshold),
-    table = definition.table, pmu = definition.pmu, level = definition.level, children = definition.children,
-    stored = definition }
-  function metric.evaluate(lookup)
-    local value, why = formula(lookup)
-    if value == nil then return nil, why end
-    value = value * scale
-    if value - value ~= 0 then return nil, "the result is not a finite number" end
-    return value
-  end
-  metric.variants = { metric }
-  return lazy.later(metric, { source = function() return source_of(definition) end })
-end
-
--- Whether a value is a list of values of a type, or with `key_kind` a map to them.
-local function all_are(map, kind, key_kind)
-  if type(map) ~= "table" then return false end
-  for key, value in pairs(map) do
-    if type(value) ~= kind or type(key) ~= (key_kind or "number") then return false end
-  end
-  return true
-end
-
-local function are_inputs(inputs)
-  if not all_are(inputs, "table", "string") then return false end
-  for _, input in pairs(inputs) do
-    local is_factor = input.factor == nil or type(input.factor) == "number"
-    local is_why = input.why == nil or type(input.why) == "string"
-    if not all_are(input.fields, "string") or not is_factor or not is_why then return false end
-  end
-  return true
-end
-
--- What is computed of a definition, its own formula included.
-local function can_compute(definition)
-  return type(definition) == "table" and type(definition.name) == "string"
-    and all_are(definition.formulas, "string", "string") and definition.formulas[definition.name] ~= nil
-    and all_are(definition.constants, "number", "string") and are_inputs(definition.inputs)
-    and all_are(definition.events, "string")
-end
-
-local function is_definition(definition)
-  return can_compute(definition) and type(definition.scale) == "number" and type(definition.unit) == "string"
-    and (definition.groups == nil or all_are(definition.groups, "string"))
-    and (definition.threshold == nil or can_compute(definition.threshold))
-end
-
---- The metric that stored data says; nil where it is none.
----@param definition any
----@return pmclua.Metric?
-function M.restore(definition) return is_definition(definition) and M.build(definition) or nil end
-
---- The metric that a stored text says; nil where it is none.
----@param source string
----@return pmclua.Metric?
-function M.parse(source)
-  if source:sub(1, #MARK) ~= MARK then return nil end
-  return M.restore((require("dkjson").decode(source:sub(#MARK + 1))))
 end
 
 -- ---- names ---------------------------------------------------------------------------------------------
@@ -308,7 +163,7 @@ function M.named(name)
   for _, record in ipairs(records) do
     local definition = define(record, tables)
     local is_first = #variants > 0 and not is_whole(variants[1].stored) and is_whole(definition)
-    table.insert(variants, is_first and 1 or #variants + 1, M.build(definition))
+    table.insert(variants, is_first and 1 or #variants + 1, definitions.build(definition))
   end
   for _, variant in ipairs(variants) do
     variant.where, variant.variants = variant.pmu, variants

@@ -8,7 +8,7 @@ local paths = require "pmclua.host.paths"
 
 local M = {}
 
-local FORM = "pmclua vendor tables 4 "
+local FORM = "pmclua vendor tables 5 "
 local LARGEST = 64 * 1024 * 1024  -- bytes
 
 local function folder()

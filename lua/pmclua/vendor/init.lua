@@ -58,6 +58,16 @@ function Tables:metrics(name) return records.find(self, "M", name) end
 ---@return fun(): pmclua.vendor.Event?
 function Tables:each_event() return records.each(self, "E") end
 
+--- The names of all events, sorted; those of several PMUs several times.
+---@return string[]
+function Tables:event_names()
+  if not self.names_read then
+    self.names_read = {}
+    for record in self:each_event() do table.insert(self.names_read, record.name) end
+  end
+  return self.names_read
+end
+
 --- Every metric, by name.
 ---@return fun(): pmclua.vendor.Metric?
 function Tables:each_metric() return records.each(self, "M") end

@@ -63,7 +63,7 @@ local function read_unsaid(path, root, names, collection)
   if #names == 0 then return end
   local said = run(path, root, { "record", "--dry-run", "-v", "-e", table.concat(names, ","), "true" }, true)
   for name, pmu, terms in said:gmatch "\n(%S+) %-> ([^/\n]+)/([^/\n]*)/" do
-    collection:event { name = name, pmu = pmu:gsub("_%d+$", ""), terms = terms }
+    collection:event { name = name, pmu = pmu, terms = terms }
   end
 end
 
