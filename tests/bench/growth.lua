@@ -44,7 +44,7 @@ end
 local function read_group(n)
   local group = assert(core.group(attrs(n)))
   group:start()
-  local room = group:room()
+  local room = group:buffer()
   local ns = elapsed_ns(function() for _ = 1, READS do group:read_into(room) end end)
   group:close()
   return ns / READS / n
@@ -60,7 +60,7 @@ local function groups_of_cpus(n)
     end
   end)
   local ns = ok and elapsed_ns(function()
-    for i = 1, n do list[i]:read_into(list[i]:room()) end
+    for i = 1, n do list[i]:read_into(list[i]:buffer()) end
   end)
   for _, group in ipairs(list) do group:close() end
   if not ok then error(why, 0) end

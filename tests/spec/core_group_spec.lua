@@ -30,7 +30,7 @@ end
 
 --- Differences of one region: { enabled, running, values… }.
 local function region(group, fn, ...)
-  local before, after = group:room(), group:room()
+  local before, after = group:buffer(), group:buffer()
   group:read_into(before)
   fn(...)
   group:read_into(after)

@@ -29,12 +29,12 @@ end
 describe("counts of both kinds of cores", function()
   -- Enabled, running and the count of each kind, as two perf groups have them.
   local function of(atom, core_)
-    local group, words = { places = {}, list = {}, fields = {}, was_started = true }, {}
+    local group, words = { slots = {}, list = {}, fields = {}, was_started = true }, {}
     for i, kind in ipairs { { "cpu_atom_cycles", "16-23", atom }, { "cpu_core_cycles", "0-15", core_ } } do
       local event = { name = kind[1], field = kind[1], core_cpus = kind[2], part_of = "cycles",
         scale = 1 }
       group.list[i] = { event = event, times = #words + 1, word = #words + 3 }
-      group.places[kind[1]], group.fields[i] = group.list[i], kind[1]
+      group.slots[kind[1]], group.fields[i] = group.list[i], kind[1]
       for _, word in ipairs(kind[3]) do words[#words + 1] = word end
     end
     return require("pmclua.counting.counts").new(group, ffi.new("uint64_t[6]", words))

@@ -30,7 +30,7 @@ local function words_of(room)
 end
 
 local function reading_of(group)
-  local room = group:room()
+  local room = group:buffer()
   assert.is_true(group:read_into(room))
   return room
 end
@@ -85,14 +85,14 @@ describe("a pinned group that lost its place", function()
   end)
 
   it("takes the sum over several places with it, whichever is added first", function()
-    local reading, lost = sums.room(3), sums.room(3)
+    local reading, lost = sums.buffer(3), sums.buffer(3)
     reading[0], reading[1], reading[2], lost[0] = 50, 50, 7, 1
     for _, order in ipairs { { reading, lost }, { lost, reading } } do
-      local sum = sums.room(3)
+      local sum = sums.buffer(3)
       for _, one in ipairs(order) do sums.add(sum, 0, one, 3) end
       assert.same(LOST, words_of(sum))
     end
-    local whole, difference = sums.room(3), sums.room(3)
+    local whole, difference = sums.buffer(3), sums.buffer(3)
     sums.add(whole, 0, reading, 3)
     sums.subtract(lost, whole, difference, 0, 3)
     assert.same(LOST, words_of(difference))

@@ -339,17 +339,17 @@ function Group:stop()
   return true
 end
 
---- Room for one reading of this group, for `read_into`. Opaque: index it through `word` alone.
-function Group:room() return ffi.new("uint64_t[?]", 2 + self.count) end
+--- A buffer for one reading of this group, for `read_into`. Opaque: index it through `word` alone.
+function Group:buffer() return ffi.new("uint64_t[?]", 2 + self.count) end
 
---- Room of a group without members: no time enabled, none running.
-function core.empty_room() return ffi.new "uint64_t[2]" end
+--- The buffer of a group without members: no time enabled, none running.
+function core.empty_buffer() return ffi.new "uint64_t[2]" end
 
---- One read of all members into `room`: true, or nil, errno name, number. The hot path: no allocation. What
+--- One read of all members into `buffer`: true, or nil, errno name, number. The hot path: no allocation. What
 --- a pinned group lost reads as enabled for 1 ns, and never on the PMU.
---- "apart" behind true: its CPU went offline, and `room` has what was counted by then.
-function Group:read_into(room)
-  local result = C.pmclua_group_read(open_handle(self), room)
+--- "apart" behind true: its CPU went offline, and `buffer` has what was counted by then.
+function Group:read_into(buffer)
+  local result = C.pmclua_group_read(open_handle(self), buffer)
   if result < 0 then return refused(result) end
   return true, result == 1 and "apart" or nil
 end
@@ -360,13 +360,13 @@ function Group:subtract(earlier, later, out)
 end
 
 --- Of a reading: word 1 is enabled ns, 2 running ns, 2 + i the i-th member, as an exact value.
-function core.word(room, index) return exact(room[index - 1]) end
+function core.word(buffer, index) return exact(buffer[index - 1]) end
 
 --- The same as a plain number (rounded above 2^53).
-function core.number(room, index) return tonumber(room[index - 1]) end
+function core.number(buffer, index) return tonumber(buffer[index - 1]) end
 
 --- The same as a u64.
-function core.raw(room, index) return room[index - 1] end
+function core.raw(buffer, index) return buffer[index - 1] end
 
 --- How it is read, settled when it is first started: "syscall", "user" or "toggle".
 function Group:method() return METHODS[C.pmclua_group_method(open_handle(self))] end

@@ -52,16 +52,16 @@ end
 
 -- ---- sums ---------------------------------------------------------------------------------------------
 
---- Room for `words` words, all 0. Opaque: index it through core.word, core.number and core.raw.
-function M.room(words) return ffi.new("uint64_t[?]", words) end
+--- A buffer of `words` words, all 0. Opaque: index it through core.word, core.number and core.raw.
+function M.buffer(words) return ffi.new("uint64_t[?]", words) end
 
 --- Sets the first `count` words to 0.
-function M.clear(room, count) ffi.fill(room, count * 8) end
+function M.clear(buffer, count) ffi.fill(buffer, count * 8) end
 
 --- Has the `count` words of a group from word `at` on be those of one that is not known.
-function M.lose(room, at, count)
-  ffi.fill(room + at, count * 8)
-  room[at] = 1
+function M.lose(buffer, at, count)
+  ffi.fill(buffer + at, count * 8)
+  buffer[at] = 1
 end
 
 --- Adds the `count` words of a group's reading to those of `sum` from word `at` (from 0) on.

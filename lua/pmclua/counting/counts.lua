@@ -29,7 +29,7 @@ end
 
 local function slot_of(counts, name, level)
   local group = rawget(counts, GROUP)
-  local slot = group.places[name] or group.places[tostring(name):gsub("-", "_")]
+  local slot = group.slots[name] or group.slots[tostring(name):gsub("-", "_")]
   if slot then return slot end
   explain.misuse(("this group has no event '%s'%s"):format(tostring(name),
     text.meant(name, group.fields, ", ")), (level or 2) + 1)
@@ -156,7 +156,7 @@ Counts.__sub = function(later, earlier)
   if enabled < times_of(earlier) and not reading.is_lost(enabled, running) then
     explain.misuse("only earlier counts can be subtracted: later - earlier", 2)
   end
-  local buffer = group.handle and group.handle:room() or group.empty_buffer
+  local buffer = group.handle and group.handle:buffer() or group.empty_buffer
   if group.handle then group.handle:subtract(rawget(earlier, BUFFER), rawget(later, BUFFER), buffer) end
   return new_counts(group, buffer, rawget(later, OFFSET))
 end

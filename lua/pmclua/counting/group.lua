@@ -101,13 +101,13 @@ end
 ---@param handle? pmclua.Watch|pmclua.core.Group nil: nothing could be opened
 ---@return pmclua.Group
 function group.over(events, groups, handle)
-  local self = setmetatable({ list = {}, fields = {}, places = {}, started = false, handle = handle }, Group)
+  local self = setmetatable({ list = {}, fields = {}, slots = {}, started = false, handle = handle }, Group)
   if handle and handle.group_offset then self.watch = handle end
   for i, event in ipairs(events) do
-    local place = { event = event, note = event.note }
-    if event.status then place.refused = { status = event.status, why = event.why } end
-    self.list[i], self.fields[i] = place, event.field
-    self.places[event.field], self.places[event.name] = place, place
+    local slot = { event = event, note = event.note }
+    if event.status then slot.refused = { status = event.status, why = event.why } end
+    self.list[i], self.fields[i] = slot, event.field
+    self.slots[event.field], self.slots[event.name] = slot, slot
   end
   for i, its_group in ipairs(groups) do
     assign_offsets(self, its_group.events, self.watch and self.watch:group_offset(i) or 0)
@@ -179,13 +179,13 @@ end
 
 -- Stands for the reading of a group in which nothing could be opened.
 local function empty_buffer(self)
-  self.empty_buffer = self.empty_buffer or require("pmclua.core").empty_room()
+  self.empty_buffer = self.empty_buffer or require("pmclua.core").empty_buffer()
   return self.empty_buffer
 end
 
 local function snapshot(self)
   if not self.handle then return empty_buffer(self) end
-  local buffer = self.handle:room()
+  local buffer = self.handle:buffer()
   local ok, code, errnum = self.handle:read_into(buffer)
   check(ok, code, errnum, "read")
   return buffer
@@ -229,7 +229,7 @@ function Group:count(fn, ...)
     self.was_started = true
     return read_after(self, fn(...))
   end
-  local before, after = self.handle:room(), self.handle:room()
+  local before, after = self.handle:buffer(), self.handle:buffer()
   return finish_count(self, before, after, begin_count(self, before), pcall(fn, ...))
 end
 

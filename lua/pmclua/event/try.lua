@@ -112,7 +112,7 @@ end
 -- Whether a started group is on the PMU. A counter that somebody else holds shows only as a group that
 -- never runs; this thread is on its CPU, so that a group which fits runs at once.
 local function is_running(group)
-  local buffer = group:room()
+  local buffer = group:buffer()
   for _ = 1, 3 do
     group:read_into(buffer)
     if core.number(buffer, 2) > 0 then return true end

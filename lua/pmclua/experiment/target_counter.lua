@@ -51,7 +51,7 @@ end
 ---@param run fun(begin: fun()): table
 ---@return table result
 function M.count(opened, run)
-  local before, after, has_begun = opened:room(), opened:room(), false
+  local before, after, has_begun = opened:buffer(), opened:buffer(), false
   local function begin()
     switch(opened, "start")
     opened:read_into(before)

@@ -49,7 +49,7 @@ function Function.open_groups(_, groups)
       for _, other in ipairs(open) do other.handle:close() end
       return nil, failure
     end
-    open[i] = { handle = handle, before = handle:room(), after = handle:room(), out = handle:room() }
+    open[i] = { handle = handle, before = handle:buffer(), after = handle:buffer(), out = handle:buffer() }
     open[i].toggled = group.read == "toggle"
     if not open[i].toggled then handle:start() end
   end

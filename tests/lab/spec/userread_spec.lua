@@ -120,7 +120,7 @@ describe("in the lab, a reading in user space", function()
     local group = assert(core.group({ lab.instructions() }, { read = "user" }))
     assert(group:start())
     assert.equal("user", group:method())
-    local room, status = group:room(), ffi.new "int[1]"
+    local room, status = group:buffer(), ffi.new "int[1]"
     local pid = ffi.C.fork()
     if pid == 0 then
       local ok = group:read_into(room)

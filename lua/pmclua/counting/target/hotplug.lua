@@ -26,7 +26,7 @@ local SOFTWARE, DUMMY = 1, 9            -- linux/perf_event.h
 
 local function open_witness(cpu)
   local group = core.group({ { type = SOFTWARE, config = DUMMY } }, { pid = -1, cpu = cpu })
-  return group and { handle = group, place = { cpu = cpu }, reading = group:room() }
+  return group and { handle = group, place = { cpu = cpu }, reading = group:buffer() }
 end
 
 --- How many descriptors it takes for so many CPUs of a target.

@@ -68,7 +68,7 @@ local function open_place(self, place, members)
         return nil, failure
       end
       opened[#opened + 1] = { handle = handle, place = place, at = self.offsets[i], words = 2 + #group.attrs,
-        reading = handle:room() }
+        reading = handle:buffer() }
     end
   end
   for _, member in ipairs(opened) do members[#members + 1] = member end
@@ -283,7 +283,7 @@ end
 
 --- A buffer for one reading: the sum first, then each part. Each is the groups' words one after the other:
 --- enabled ns, running ns, values.
-function Watch:room() return binding.room(self.width * (1 + #self.parts)) end
+function Watch:buffer() return binding.buffer(self.width * (1 + #self.parts)) end
 
 --- Where the words of part `number` begin in a reading; 0: the sum.
 ---@param number integer
@@ -328,12 +328,12 @@ function Watch:subtract(earlier, later, out)
 end
 
 --- The values of a reading's part as a result has them, exact.
----@param room any
+---@param buffer any
 ---@param number integer 0: the sum
 ---@return (number|ffi.cdata*)[]
-function Watch:reading(room, number)
+function Watch:reading(buffer, number)
   local list, offset = {}, self.width * number
-  for i = 1, self.width do list[i] = core.word(room, offset + i) end
+  for i = 1, self.width do list[i] = core.word(buffer, offset + i) end
   return list
 end
 
