@@ -11,6 +11,7 @@ local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
 local out_file = require "pmclua.simulate.out_file"
+local recount = require("pmclua.base.lazy").module "pmclua.simulate.recount"
 local scratch = require "pmclua.simulate.scratch"
 local surroundings = require "pmclua.simulate.surroundings"
 local text = require "pmclua.base.text"
@@ -22,18 +23,12 @@ local M = {}
 -- (+9 % in programs of branches).
 local ALWAYS = { "--command-line-only=yes", "--trace-children=yes", "--vgdb=no", "--vex-guest-chase=no" }
 
--- One fork passes several functions of a family, each once.
-local FAMILIES = { { "fork", "_Fork", "__fork", "__libc_fork" }, { "vfork", "__vfork" }, { "posix_spawn" },
-  { "posix_spawnp" } }
--- Threads and the insides of posix_spawn.
-local CLONES = { "clone", "__clone" }
-local FORKS = { "fork", "_Fork", "__fork", "__libc_fork", "vfork", "__vfork", "posix_spawn", "posix_spawnp" }
-local EXECS = { "execve", "__execve", "execveat", "fexecve" }
 local THREADS = { "pthread_create", "clone", "clone3", "__clone", "__clone3", "thrd_create" }
 
 local GRACE_NS = 2e9                   -- for Valgrind to write its counts at a time limit
 local MOST_OUTPUT = 256 * 2 ^ 20       -- bytes of a terminal's that are kept
 local PAUSE_NS, PAUSES = 2e7, 100      -- until the counts of what outlives the command are there
+local QUIET = 3                        -- looks that find nobody
 
 ---@class pmclua.SimulatedCommand
 local Simulated = {}
@@ -66,17 +61,6 @@ local function program_of(self, environment)
   return path
 end
 
-local function dumps()
-  local list = {}
-  for _, functions in ipairs { FORKS, CLONES, EXECS } do
-    for _, name in ipairs(functions) do
-      list[#list + 1] = "--dump-before=" .. name
-      list[#list + 1] = "--dump-before=" .. name .. "@*"
-    end
-  end
-  return list
-end
-
 local function append(list, ...)
   for _, more in ipairs { ... } do
     for _, item in ipairs(more) do list[#list + 1] = item end
@@ -85,7 +69,8 @@ local function append(list, ...)
 end
 
 -- What it is run under, and what is asked of that: "calls" is callgrind for the calls of functions.
-local TOOLS = { cachegrind = { "cachegrind", function() return {} end }, callgrind = { "callgrind", dumps },
+local TOOLS = { cachegrind = { "cachegrind", function() return {} end },
+  callgrind = { "callgrind", function() return recount.dumps() end },
   calls = { "callgrind", function() return called.OPTIONS end } }
 
 local function argv_of(self, tool, simulated, environment)
@@ -103,8 +88,12 @@ local function under_valgrind(self, tool, simulated)
   for key, value in pairs(self.workload) do mine[key] = value end
   mine.environment = surroundings.environment(around, self.workload.env, self.levels)
   mine.argv = argv_of(self, tool, simulated, mine.environment)
-  for stream, choice in pairs(surroundings.streams(around, self.workload)) do mine[stream] = choice end
-  if mine.stdin == nil then mine.foreground = nil end
+  local streams = surroundings.streams(around, self.workload)
+  mine.stdin, mine.stdout, mine.stderr = streams.stdin, streams.stdout, streams.stderr
+  -- What it writes is seen once, however often it is counted.
+  if tool ~= "cachegrind" then
+    mine.stdout, mine.stderr = mine.stdout == "inherit" and "capture" or mine.stdout, "capture"
+  end
   mine.standard, mine.grace_ns = around.signals == "pinned", GRACE_NS
   return setmetatable(mine, getmetatable(self.workload))
 end
@@ -141,7 +130,10 @@ end
 -- What a terminal would have got goes there once it is whole.
 local function pass_on(self, result, under)
   local is_output = under.stdout == "capture" and self.workload.stdout == "inherit"
-  if is_output then io.stdout:write(result.output):flush() end
+  if is_output then
+    io.stdout:write(result.output)
+    io.stdout:flush()
+  end
   local wanted = self.workload.stderr or self.workload.stdout
   if under.stderr == "capture" and wanted == "inherit" then io.stderr:write(result.errors) end
 end
@@ -231,10 +223,6 @@ local function read_files(self)
   return list
 end
 
-local function of_process(files, pid)
-  return lists.where(files, function(file) return file.pid == pid end)
-end
-
 local function calls_any(files, functions)
   return lists.any(files, function(file) return out_file.has_function(file, functions) end)
 end
@@ -244,70 +232,7 @@ local function of_programs(found, files)
   local list = {}
   for _, process in ipairs(found.processes) do
     if #process.starts > 0 then
-      for _, file in ipairs(of_process(files, process.pid)) do list[#list + 1] = file end
-    end
-  end
-  return list
-end
-
--- Callgrind numbers its dumps anew in each program: they are taken away before the next one writes there.
-local function take_dumps(self, taken)
-  for _, path in ipairs(self.scratch:files()) do
-    if path:find "/callgrind%.%d+%.%d+$" then
-      local pid = path:match "/callgrind%.(%d+)"
-      taken.count = taken.count + 1
-      core.rename(path, ("%s/taken.%s.%d"):format(self.scratch.path, pid, taken.count))
-    end
-  end
-end
-
-local function most_of(dumped, functions)
-  local most = 0
-  for _, name in ipairs(functions) do most = math.max(most, dumped[name] or 0) end
-  return most
-end
-
--- How many forks callgrind's dumps tell of: at least, and at most where each clone was one.
-local function forks_of(files)
-  local dumped, least = {}, 0
-  for _, file in ipairs(files) do
-    local name = (file.trigger or ""):match "^%-%-dump%-before=([%w_]+)"
-    if name then dumped[name] = (dumped[name] or 0) + 1 end
-  end
-  for _, family in ipairs(FAMILIES) do least = least + most_of(dumped, family) end
-  return least, least + most_of(dumped, CLONES)
-end
-
--- Why the processes of a run are not those that its forks made; nil where they are.
-local function check_forks(found, files)
-  local least, most = forks_of(files)
-  local children = math.max(0, #found.processes - 1)
-  if children > most then
-    return "it forks by a system call of its own: what its children counted cannot be told apart from its own"
-  elseif least > children then
-    return "a child that it forked ended without writing its counts: killed by SIGKILL, or still running"
-  end
-end
-
--- A command line as the log and a file both have it, which spell it differently.
-local function plain(command) return (command:gsub("[^%w]", "")) end
-
--- What cachegrind's files lack: of children that executed nothing, and of programs that were replaced. Nil and why
--- where that is not known.
-local function others_of(found, files)
-  local problem, list = check_forks(found, files), {}
-  if problem then return nil, problem end
-  for _, process in ipairs(found.processes) do
-    local last = plain(process.starts[#process.starts] or "")
-    for i = 1, #process.starts - 1 do
-      if plain(process.starts[i]) == last then
-        return nil, "it executes itself with the same arguments: its programs cannot be told apart"
-      end
-    end
-    for _, file in ipairs(of_process(files, process.pid)) do
-      -- Of its last program cachegrind has the whole.
-      local is_whole = #process.starts > 0 and plain(file.command) == last
-      if not is_whole then list[#list + 1] = file end
+      for _, file in ipairs(recount.of_process(files, process.pid)) do list[#list + 1] = file end
     end
   end
   return list
@@ -319,30 +244,49 @@ end
 
 -- A process that outlives the command writes its counts when it ends. Whether one has not ended yet.
 local function is_any_left(self, result)
-  for i = 1, result.left and PAUSES or 0 do
-    if not self.scratch:is_in_use() then return false end
-    if i == PAUSES then return true end
+  local quiet = 0
+  for _ = 1, result.left and PAUSES or 0 do
+    -- While one executes a program its arguments cannot be read.
+    quiet = self.scratch:is_in_use() and 0 or quiet + 1
+    if quiet == QUIET then
+      result.left = nil
+      return false
+    end
     core.pause(PAUSE_NS)
     self.scratch:drain()
   end
-  return false
+  return result.left ~= nil
 end
 
 local STILL_RUNNING = "it has left processes running, which have not written their counts yet"
 
+local ANOTHER = "it did something else when it was run again to be counted: what it reads may be used up "
+  .. "(give it a file as standard input), or it changes what it works on"
+local OTHERWISE = "it ended otherwise when it was run again to be counted"
+
+-- Runs it once more, as it was, for what cachegrind cannot tell: the result, or nil and why that does not help.
+local function run_again(self, tool, simulated, first, look)
+  local again = run_under(self, tool, simulated, look)
+  if is_any_left(self, again) then return nil, STILL_RUNNING end
+  local found = log.parse(self.scratch:log())
+  if check_run(self, again, found) then return nil, again.lost end
+  local is_same = again.outcome == first.outcome and again.exit == first.exit and again.signal == first.signal
+  if not is_same then return nil, OTHERWISE end
+  return found
+end
+
 -- Counts once more by callgrind what cachegrind cannot tell apart. The files, or nil and why.
-local function recount(self, simulated, found)
+local function count_again(self, simulated, result, found)
   local taken = { count = 0 }
-  local result = run_under(self, "callgrind", simulated, function() take_dumps(self, taken) end)
-  if is_any_left(self, result) then return nil, STILL_RUNNING end
-  local again = log.parse(self.scratch:log())
-  if check_run(self, result, again) then return nil, result.lost end
+  local function look() recount.take_dumps(self.scratch, taken) end
+  local again, problem = run_again(self, "callgrind", simulated, result, look)
+  if not again then return nil, problem end
   if not same_processes(found, again) then
     return nil, "it started other processes when it was counted again: its forks cannot be told apart"
   end
   local files, why = read_files(self)
   if not files then return nil, why end
-  return others_of(again, files)
+  return recount.others_of(again, files)
 end
 
 local function by_event(self, pass, sums)
@@ -357,13 +301,12 @@ local function by_event(self, pass, sums)
   return counts
 end
 
-local REMARK = "%s: %s, %s and %s; children that executed nothing and programs that were replaced are "
-  .. "counted by callgrind, to within about 10 instructions for each"
+local REMARK = "%s runs %s: what forked children do until they execute a program, and programs that another "
+  .. "one replaces, are counted by callgrind, to within about 10 instructions for each"
 
 local function remark_on(self, found)
   self.context.remark(REMARK:format(text.safe(self.workload.name),
-    text.plural(#found.processes, "process", "processes"), text.plural(found.forks, "of them only forked",
-    "of them only forked"), text.plural(found.execs, "program replaced", "programs replaced")))
+    text.plural(#found.processes, "process", "processes")))
 end
 
 -- The counts of a run that ended well, or why they cannot be known.
@@ -372,11 +315,12 @@ local function count(self, pass, result, found)
   if not files then return lost(result, "%s", why) end
   local list = of_programs(found, files)
   if #list == 0 then return lost(result, "Valgrind wrote no counts") end
-  local is_split = found.forks > 0 or found.execs > 0 or calls_any(list, FORKS)
+  local is_split = found.forks > 0 or found.execs > 0 or calls_any(list, recount.FORKS)
   result.is_certain = not (is_split or calls_any(list, THREADS))
   if is_split then
-    local others, problem = recount(self, pass.simulated, found)
-    if not others then return lost(result, "%s", problem) end
+    local others, whole = count_again(self, pass.simulated, result, found)
+    if not others then return lost(result, "%s", whole) end
+    if not recount.did_same(list, whole) then return lost(result, "%s", ANOTHER) end
     append(list, others)
     if #others > 0 then remark_on(self, found) end
   end
@@ -394,9 +338,8 @@ local function add_calls(self, pass, result, regions)
   local list = workload:regions(self.levels)
   local wanted, why = called.wanted(list)
   if not wanted then return lost(result, "%s", why) end
-  local again = run_under(self, "calls", pass.simulated)
-  local found = log.parse(self.scratch:log())
-  if check_run(self, again, found) then return lost(result, "%s", again.lost) end
+  local found, not_again = run_again(self, "calls", pass.simulated, result)
+  if not found then return lost(result, "%s", not_again) end
   local files, problem = read_files(self)
   if not files then return lost(result, "%s", problem) end
   local is_one = #files == 1 and #found.processes == 1 and #found.processes[1].starts == 1

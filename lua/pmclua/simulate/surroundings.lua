@@ -149,13 +149,24 @@ local function yes(value) return value and "yes" or "no" end
 ---@param simulated { cache: boolean, branch: boolean }
 ---@return string[]
 function M.simulation_options(surroundings, simulated)
-  return { "--cache-sim=" .. yes(simulated.cache), "--branch-sim=" .. yes(simulated.branch),
-    unpack(M.cache_options(surroundings)) }
+  -- Callgrind takes a cache's size as a wish to simulate caches: what is said last decides.
+  local list = simulated.cache and M.cache_options(surroundings) or {}
+  list[#list + 1] = "--cache-sim=" .. yes(simulated.cache)
+  list[#list + 1] = "--branch-sim=" .. yes(simulated.branch)
+  return list
 end
 
 -- Whether a stream would be a terminal, which programs write to in another way.
 local function would_be_terminal(surroundings, choice, fd)
   return surroundings.streams == "pinned" and choice == "inherit" and core.is_terminal(fd)
+end
+
+-- A file on standard input is read from its beginning in every run.
+local function input_of(surroundings, choice)
+  if surroundings.streams ~= "pinned" or choice ~= "inherit" then return choice end
+  if core.is_terminal(0) then return nil end
+  local is_file = require("lfs").attributes("/proc/self/fd/0", "mode") == "file"
+  return is_file and ("/proc/%d/fd/0"):format(core.pid()) or choice
 end
 
 --- The streams of a simulated command: what it would read from or write to a terminal is a pipe, or nothing.
@@ -164,8 +175,7 @@ end
 ---@return { stdin: string?, stdout: string, stderr: string }
 function M.streams(surroundings, workload)
   local out, err = workload.stdout or "null", workload.stderr or workload.stdout or "null"
-  local input = workload.stdin
-  if would_be_terminal(surroundings, input, 0) then input = nil end
+  local input = input_of(surroundings, workload.stdin)
   if would_be_terminal(surroundings, out, 1) then out = "capture" end
   if would_be_terminal(surroundings, err, 2) or err == "null" then err = "capture" end
   return { stdin = input, stdout = out, stderr = err }
