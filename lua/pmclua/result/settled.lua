@@ -43,4 +43,14 @@ function M.exact_from(cell, events, found)
   return #found.list >= ENOUGH and are_equal(found.list, 1, #found.list) and ENOUGH or nil
 end
 
+--- Why Valgrind's repetitions of an event have no counts, where one of them says.
+---@param cell pmclua.Cell
+---@param event table of the header, with its passes
+---@return string?
+function M.why_lost(cell, event)
+  for _, failure in ipairs(cell.columns.failures) do
+    if failure.pass == event.passes[1] and failure.why then return failure.why end
+  end
+end
+
 return M

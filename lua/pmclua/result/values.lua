@@ -138,7 +138,8 @@ local function why_absent(cell, event, cause)
   end
   local account = (not cause or cause == "no-reading") and event.tool and tool.account_of(event.tool)
   if account then return NO_ACCOUNT[account] end
-  if event.simulated and cell.first_failure then return cell.first_failure.why end
+  local lost = event.simulated and settled.why_lost(cell, event)
+  if lost then return lost end
   local is_peak = event.tool == "max_rss_bytes" and (not cause or cause == "no-reading")
   return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end
