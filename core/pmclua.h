@@ -70,7 +70,7 @@ struct pmclua_failure {
     int32_t group;             /* index of the group, where there are several */
     int32_t index;             /* which event of the group, from 0; -1: none in particular */
     int32_t pid, cpu;          /* as passed */
-    int32_t filter;            /* 1: it was opened, and its filter was refused */
+    int32_t filter;            /* 1: it was opened, and its filter was refused; 2: and its ring of samples was */
     struct pmclua_attr attr;   /* as passed */
 };
 
@@ -616,6 +616,7 @@ struct pmclua_profile {
     uint64_t tasks;                 /* threads and processes that were started meanwhile */
     uint64_t drops;                 /* programs that were executed and Linux does not let be counted */
     char     drop[16];              /* the first of them */
+    uint64_t places;                /* events that a task is enabled on at once: one for each CPU; 1 of a CPU's own */
     uint64_t program;               /* the file that was executed first, counted from 1; 0: none was */
     uint64_t ring_bytes, files, hits;
 };
@@ -701,6 +702,9 @@ struct pmclua_inlined_at { const char *function, *source, *declared; int32_t lin
  * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. */
 int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size);
+
+/* The build id of the file: how many bytes it has; 0: none. The first `size` go to `id`. */
+int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size);
 
 /* The functions of Linux itself. */
 struct pmclua_kallsyms;

@@ -32,7 +32,31 @@ static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uin
 
 enum { NESTED_MAX = 32 };               /* symbols that begin within another one */
 
-/* The function that covers an address: of several the one that begins last; of one address the first. */
+/* Whether one name of a function is better known than another: others see it, it has no underscores before it, it is
+ * shorter ("free" of "__libc_free", "cfree" and "free"). */
+static int is_better(const struct symbol *one, const struct symbol *other)
+{
+    uint32_t local = one->flags & PMCLUA_FUNCTION_LOCAL, others_local = other->flags & PMCLUA_FUNCTION_LOCAL;
+    size_t underscores = strspn(one->name, "_"), others_underscores = strspn(other->name, "_");
+    if (local != others_local)
+        return local < others_local;
+    if (underscores != others_underscores)
+        return underscores < others_underscores;
+    return strlen(one->name) < strlen(other->name);
+}
+
+/* Of names of the same code, of which the last is number `index`, the best. */
+static struct symbol *best_alias(const struct pmclua_symbols *symbols, int32_t index)
+{
+    struct symbol *best = &symbols->symbol[index];
+    uint64_t address = best->address, bytes = best->bytes;
+    while (index > 0 && symbols->symbol[index - 1].address == address)
+        if (symbols->symbol[--index].bytes == bytes && is_better(&symbols->symbol[index], best))
+            best = &symbols->symbol[index];
+    return best;
+}
+
+/* The function that covers an address: of several the one that begins last. */
 static struct symbol *symbol_at(const struct pmclua_symbols *symbols, uint64_t address)
 {
     int32_t low = 0, high = symbols->count;
@@ -47,10 +71,7 @@ static struct symbol *symbol_at(const struct pmclua_symbols *symbols, uint64_t a
         struct symbol *symbol = &symbols->symbol[i];
         if ((symbol->flags & PMCLUA_FUNCTION_IMPORTED) || address - symbol->address >= symbol->bytes)
             continue;
-        while (i > 0 && symbols->symbol[i - 1].address == symbol->address
-               && symbols->symbol[i - 1].bytes == symbol->bytes)
-            symbol = &symbols->symbol[--i];
-        return symbol;
+        return best_alias(symbols, i);
     }
     return NULL;
 }
@@ -154,4 +175,15 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
     units_find(symbols, found.address, &found, inlined, size);
     *code = found;
     return 0;
+}
+
+int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size)
+{
+    const unsigned char *bytes;
+    GElf_Addr address;
+    int count = elfutils()->dwfl_module_build_id(symbols->module, &bytes, &address);
+    if (count <= 0)
+        return 0;
+    memcpy(id, bytes, (size_t)(count < size ? count : size));
+    return count;
 }

@@ -229,7 +229,7 @@ enum { SCOPES_MAX = 64 };
 static void take_scopes(const struct unit *unit, uint64_t address, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size)
 {
-    const struct scope *found[SCOPES_MAX];
+    const struct scope *found[SCOPES_MAX] = { NULL };
     size_t count = 0;
     for (size_t i = 0; i < unit->scopes && count < SCOPES_MAX; i++)
         if (address - unit->scope[i].start < unit->scope[i].end - unit->scope[i].start)

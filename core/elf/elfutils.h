@@ -13,7 +13,7 @@
 #define ELFUTILS_FUNCTIONS(X) \
     X(dwfl_begin) X(dwfl_end) X(dwfl_report_begin) X(dwfl_report_offline) X(dwfl_report_end) \
     X(dwfl_standard_find_debuginfo) X(dwfl_offline_section_address) \
-    X(dwfl_module_getelf) X(dwfl_module_getsymtab) X(dwfl_module_getsym_info) \
+    X(dwfl_module_build_id) X(dwfl_module_getelf) X(dwfl_module_getsymtab) X(dwfl_module_getsym_info) \
     X(dwfl_module_getdwarf) X(dwfl_module_nextcu) X(dwfl_module_addrdie) \
     X(dwarf_getfuncs) X(dwarf_func_inline) X(dwarf_func_inline_instances) X(dwarf_diename) \
     X(dwarf_attr_integrate) X(dwarf_formstring) X(dwarf_decl_file) X(dwarf_decl_line) \

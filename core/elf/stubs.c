@@ -136,7 +136,7 @@ const char *stubs_name(struct pmclua_symbols *symbols, uint64_t address)
         return NULL;
     uint64_t step = section->entry_bytes == 8 ? 8 : STUB_BYTES;
     uint64_t stub = section->start + (address - section->start) / step * step;
-    if (symbols->machine == EM_AARCH64 && address - section->start < 2 * STUB_BYTES)
+    if (symbols->machine == EM_AARCH64 && address - section->start < 2 * (uint64_t)STUB_BYTES)
         return NULL;                     /* the first two are the loader's own */
     struct import wanted = { .entry = entry_of(symbols, stub) };
     const struct import *found = wanted.entry == 0 || symbols->stubs->count == 0 ? NULL :

@@ -37,6 +37,7 @@ struct pmclua_sampler {
     pthread_t thread;
     int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
     int has_thread, is_over;
+    int has_no_ring;               /* what failed was mapping a ring */
     struct pollfd *ready;
 
     struct maps maps;

@@ -36,6 +36,7 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     *facts = sampler->facts;
     facts->period = sampler->asked.period;
     facts->ring_bytes = sampler->rings ? sampler->ring[0].samples.bytes : 0;
+    facts->places = sampler->asked.task_count > 0 ? sampler->rings : 1;
     facts->knows_lost = (sampler->read_format & PERF_FORMAT_LOST) != 0;
     facts->files = hits->files;
     facts->hits = hits->used;

@@ -64,7 +64,8 @@ static struct pmclua_attr news_attr(const struct pmclua_sampler *sampler)
 static int refused(struct pmclua_failure *failure, int result, int pid, int cpu, const struct pmclua_sampler *sampler)
 {
     *failure = (struct pmclua_failure){ .errnum = -result, .index = 0, .pid = pid,
-                                        .cpu = sampler->asked.task_count > 0 ? -1 : cpu, .attr = sampler->asked.attr };
+                                        .cpu = sampler->asked.task_count > 0 ? -1 : cpu, .attr = sampler->asked.attr,
+                                        .filter = sampler->has_no_ring ? 2 : 0 };
     return result;
 }
 
@@ -122,7 +123,9 @@ static int open_ring(struct pmclua_sampler *sampler, const struct pmclua_attr *a
     if (ring->page)
         return share_ring(sampler, fd, number, is_sampling);
     *(is_sampling ? &rings->samples_fd : &rings->news_fd) = fd;
-    return ring_open(ring, fd, bytes);
+    result = ring_open(ring, fd, bytes);
+    sampler->has_no_ring = result < 0;
+    return result;
 }
 
 /* Its PMU is of other CPUs (one kind of core), or the CPU went offline meanwhile. */

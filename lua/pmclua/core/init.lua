@@ -174,7 +174,7 @@ local function failure_table(failure)
     errnum = failure.errnum, code = core.errno_name(failure.errnum),
     index = failure.index + 1, group = failure.group + 1,
     pid = failure.pid, cpu = failure.cpu, attr = attr_table(failure.attr),
-    filter = failure.filter ~= 0 or nil,
+    filter = failure.filter == 1 or nil, ring = failure.filter == 2 or nil,
   }
 end
 

@@ -24,7 +24,7 @@ local Samples = {}
 Samples.__index = Samples
 
 local FACTS = { "total", "enabled_ns", "running_ns", "period", "samples", "lost", "unmapped", "begun",
-  "throttled", "news_lost", "tasks", "drops", "ring_bytes" }
+  "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes" }
 
 local function hexadecimal(bytes, count)
   local text = {}
@@ -56,6 +56,13 @@ function M.read(block)
   ffi.copy(found.hits, place, ffi.sizeof(found.hits))
   found.count, found.program = count, raw.program > 0 and found.files[tonumber(raw.program)].path or nil
   return setmetatable(found, Samples)
+end
+
+--- For how much of the time the event was on the PMU: that of a task is enabled on all CPUs, and runs on one.
+---@return number
+function Samples:share_of_time()
+  local enabled = tonumber(self.enabled_ns) / self.places
+  return enabled > 0 and math.min(1, tonumber(self.running_ns) / enabled) or 1
 end
 
 --- Each instruction that was hit: the number of its file (from 1), its offset there (an address where the file is

@@ -136,6 +136,16 @@ local function inlined_list(raw, count)
   return count > 0 and list or nil
 end
 
+--- The build id of the file, in hexadecimal; nil: it has none.
+---@return string?
+function Symbols:build_id()
+  local bytes = ffi.new "uint8_t[64]"
+  local count = C.pmclua_symbols_build_id(open_handle(self), bytes, 64)
+  local digits = {}
+  for i = 1, math.min(count, 64) do digits[i] = ("%02x"):format(bytes[i - 1]) end
+  return count > 0 and table.concat(digits) or nil
+end
+
 --- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code.
 ---@param offset number
 ---@return pmclua.core.Code?

@@ -4,7 +4,9 @@
 -- Such a pass counts nothing else. Its period is drawn anew for each repetition, around a mean that follows from what
 -- the event counted before in the same cell; where nothing is known yet, a run that is not recorded finds it out.
 
+local number = require("pmclua.base.lazy").module "pmclua.base.number"
 local make = require "pmclua.profile.make"
+local passes = require("pmclua.base.lazy").module "pmclua.counting.passes"
 local period = require "pmclua.profile.period"
 local random = require "pmclua.stats.random"
 local target_sampler = require("pmclua.base.lazy").module "pmclua.experiment.target_sampler"
@@ -115,6 +117,16 @@ local function longer(self, step, iterations, known)
   return self.longer[cell]
 end
 
+local EACCES = 13
+
+-- A program that was executed and that Linux does not let be sampled is missing in the profile, which is left out then,
+-- as counts are.
+local function with_drop(result)
+  if not (result.profile and result.profile.drop) then return result end
+  result.dropped, result.errnum, result.profile = result.profile.drop, EACCES, nil
+  return result
+end
+
 --- Runs a step's workload, sampled.
 ---@param step table of plan.steps
 ---@param job table for Session:run
@@ -130,7 +142,7 @@ function Sampling:run(step, job)
   local pass = self.passes[step.pass]
   local mean = period.mean(self.events[pass.sampled], known.count * job.iterations,
     known.cpu_ns * job.iterations / 1e9)
-  return run_once(set_of(self, pass, period.draw(mean, self.periods)))
+  return with_drop(run_once(set_of(self, pass, period.draw(mean, self.periods))))
 end
 
 -- So long is counted to find out how often the event comes where nothing is known yet.
@@ -159,7 +171,7 @@ function Sampling:around(step, fn)
   local found, result = target_sampler.around(self.target, event,
     { period = drawn, ring_bytes = self.ring_bytes }, fn)
   result.profile = found
-  return result
+  return with_drop(result)
 end
 
 local function remark(self, form, ...)
@@ -169,10 +181,18 @@ local function remark(self, form, ...)
   self.remarks[#self.remarks + 1] = text
 end
 
+-- Below it an event was not on the PMU all the time.
+local LEAST_SHARE = 0.98
+
 local function remark_on(self, found, event)
   if found.lost > 0 then
     remark(self, "%s: samples were lost, as their rings were full: they are a line of the rest; "
       .. "larger ones: sample.ring_bytes (%d here)", event.name, found.ring_bytes)
+  end
+  local share = found:share_of_time()
+  if share < LEAST_SHARE and not passes.takes_no_counter(event) then
+    remark(self, "%s: was on the PMU for %s of the time only, as others used it: what it missed is nowhere",
+      event.name, number.percent(share))
   end
   if found.news_lost > 0 then
     remark(self, "%s: records of mapped files were lost: some samples may be unmapped, or attributed wrongly",

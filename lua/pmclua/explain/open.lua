@@ -134,7 +134,14 @@ function rules.EACCES(failure, facts)
   return forbidden_target(failure, facts)
 end
 
+-- Of all that one user samples at once: kernel.perf_event_mlock_kb for each CPU, and RLIMIT_MEMLOCK for a process.
+local function no_ring()
+  return "its ring of samples cannot be had: this user's runs have locked all memory that they may lock",
+    "end other runs that sample, or raise kernel.perf_event_mlock_kb, or ulimit -l"
+end
+
 function rules.EPERM(failure, facts)
+  if failure.ring then return no_ring() end
   if kinds.type_of(failure.attr) == kinds.TRACEPOINT and kinds.samples_raw(failure.attr) then
     local why = "not permitted: raw data of tracepoints needs privileges, as %s"
     return why:format(paranoid_is(facts)), as_root(facts) .. ", or " .. setting(-1)
@@ -269,7 +276,10 @@ function rules.ENOSYS()
          "use a Linux with CONFIG_PERF_EVENTS"
 end
 
-function rules.ENOMEM() return "there is no memory left for the event", "count fewer events" end
+function rules.ENOMEM(failure)
+  if failure.ring then return no_ring() end
+  return "there is no memory left for the event", "count fewer events"
+end
 function rules.EINTR() return "it was interrupted again and again" end
 function rules.EFAULT() return "a name that the attr points to cannot be read" end
 

@@ -67,6 +67,12 @@ local function open_file(self, file)
   if file.path == "[vdso]" then return open_vdso() or false end
   if file.path:sub(1, 1) ~= "/" then return false end
   local symbols, code = symbols_of.open(file.path)
+  if symbols and file.build_id and symbols:build_id() ~= file.build_id then
+    self:say("%s: its functions have no names: the file is another one than was run (its build id differs)",
+      file.path)
+    symbols:close()
+    return false
+  end
   if symbols then return symbols end
   if code == "ELIBACC" then
     self:say "functions have no names: elfutils (libdw1) is not installed"
