@@ -157,6 +157,7 @@ static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_hea
     uint64_t time_ns;
     memcpy(&time_ns, (const uint8_t *)record + record->size - sizeof time_ns, sizeof time_ns);
     sampler->news[sampler->news_count++] = (struct news){ time_ns, copy };
+    /* cppcheck-suppress memleak -- it is the news' */
     return 0;
 }
 
