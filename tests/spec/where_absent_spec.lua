@@ -73,7 +73,8 @@ describe("what a profile cannot have", function()
   it("is a ring, where all memory that a user may lock is in use, with what to do", function()
     support.need(support.have_root() and support.have "cc", "no C compiler, or not root")
     local rings = copy_of(where.program "rings.c", "755")
-    local holder = assert(io.popen(("ulimit -l 0; echo $$; exec %s %s"):format(table.concat(USER, " "), rings)))
+    local hold = ("ulimit -l 0; echo $$; exec %s %s"):format(table.concat(USER, " "), rings)
+    local holder = assert(io.popen(hold))
     local pid, full = tonumber(holder:read "*l"), holder:read "*l"
     local ok, result = pcall(support.run, as_user("sh", "-c",
       ("ulimit -l 0; exec %s where -e page-faults -- true"):format(support.program)))
