@@ -143,9 +143,11 @@ end
 -- Of equal PMUs the first stands for all, as for sysfs's own events; what tables call deprecated is listed with --all.
 function sources.vendor(list, filter)
   local tree = sysfs.tree(filter.sysfs)
-  local vendor = require "pmclua.event.vendor"
+  local vendor, first = require "pmclua.event.vendor", {}
   for record in require("pmclua.vendor").tables(tree.root):each_event() do
-    local pmu = vendor.of_unit(tree, record.pmu)[1]
+    local unit = record.pmu or ""
+    if first[unit] == nil then first[unit] = vendor.of_unit(tree, record.pmu)[1] or false end
+    local pmu = first[unit]
     if pmu and (filter.all or not record.deprecated) then
       add(list, "vendor", sysfs.stem(pmu.name), record.name, record.name, text.safe(record.description or ""))
     end

@@ -29,9 +29,10 @@ local function head_of(key) return FORM .. key:gsub("%c", " ") .. "\n" end
 ---@return string?
 function M.load(key)
   local path = path_of(key)
-  local file = path and paths.is_ours(path) and io.open(path, "rb")
+  local facts = path and core.stat(path)
+  local file = facts and facts.bytes <= LARGEST and paths.is_ours(path) and io.open(path, "rb")
   if not file then return nil end
-  local head, text = file:read "*l", file:read(LARGEST)
+  local head, text = file:read "*l", file:read "*a"
   file:close()
   return head and head .. "\n" == head_of(key) and text or nil
 end

@@ -70,9 +70,10 @@ end
 function M.read(path)
   local file, why = io.open(path, "rb")
   if not file then return nil, why:gsub("^.-: ", "") end
-  local text = file:read(LARGEST)
+  local bytes = file:seek "end"
+  local text = bytes and bytes <= LARGEST and file:seek "set" and file:read "*a"
   file:close()
-  if not text then return nil, "it is empty, or no file" end
+  if not text then return nil, "it is no file, or too large" end
   return M.read_text(text)
 end
 

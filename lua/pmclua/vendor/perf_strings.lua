@@ -16,9 +16,10 @@ local LARGEST = 64 * 1024 * 1024  -- bytes
 ---@return string
 function M.read(path)
   local file = io.open(path, "rb")
-  local bytes = file and file:read(LARGEST) or ""
+  local size = file and file:seek "end"
+  local bytes = size and size <= LARGEST and file:seek "set" and file:read "*a"
   if file then file:close() end
-  return bytes
+  return bytes or ""
 end
 
 --- Gives metrics their ScaleUnit and constraint.

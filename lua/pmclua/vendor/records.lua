@@ -3,6 +3,8 @@
 -- A line is a record: its kind (E or M), its key (the name in lower case), and its fields with tabs between them.
 -- Metrics come first, sorted, then events. Nothing in it is run; a line that has other fields is skipped.
 
+local safe = require("pmclua.base.text").safe
+
 local M = {}
 
 local FIELDS = {
@@ -14,7 +16,7 @@ local FIELDS = {
 local LONGEST = 65536             -- bytes of a field
 
 local function clean(value)
-  return (tostring(value):sub(1, LONGEST):gsub("[%c]+", " "):gsub("^ +", ""):gsub(" +$", ""))
+  return (safe((tostring(value):sub(1, LONGEST):gsub("[%c]+", " "))):gsub("^ +", ""):gsub(" +$", ""))
 end
 
 local function line_of(kind, record)
