@@ -51,7 +51,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-faults check-fuzz check-soak check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-faults check-fuzz check-soak check-why check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -86,6 +86,9 @@ check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memor
 	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
 	@PMCLUA_TEST_KILLS=200 ./pmclua tests/support/specs.lua kills tests/spec/hostile_spec.lua --filter="at any moment"
 
+check-why: all ## hold known pairs against each other: does why name what was planted? takes an hour (ROUNDS=20)
+	@./pmclua tests/truths/why.lua $(or $(ROUNDS),20)
+
 check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind
 check-asan check-tsan check-valgrind:
 	@tests/packages build run test check
@@ -112,6 +115,14 @@ $(BUILD)/pmclua-runner: $(runner_objects)
 $(BUILD)/core/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/core/calls/call_names.o: ALL_CFLAGS += -I$(BUILD)
+$(BUILD)/core/calls/call_names.o: $(BUILD)/call_names.inc
+$(BUILD)/call_names.inc: Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) -E -dM - | grep -v -w -e __NR_syscalls \
+	  -e __NR_arch_specific_syscall | sed -n 's/^#define __NR_\([a-z][a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' \
+	  > $@.new && mv $@.new $@
 
 $(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h core/cdef.lua
 	@mkdir -p $(@D)

@@ -233,8 +233,8 @@ int pmclua_pause(uint64_t ns)
 static int is_sound(const struct message_header *header)
 {
     const struct pmclua_result *facts = (const struct pmclua_result *)(header + 1);
-    return header->bytes == sizeof *facts + 8 * ((uint64_t)facts->reading_u64s + facts->region_u64s + facts->profile_u64s) +
-                            facts->output_bytes + facts->error_bytes;
+    uint64_t words = (uint64_t)facts->reading_u64s + facts->region_u64s + facts->profile_u64s + facts->call_u64s;
+    return header->bytes == sizeof *facts + 8 * words + facts->output_bytes + facts->error_bytes;
 }
 
 /* Never waits within an answer: a kernel may have written anything to the connection, and hang since. */
@@ -277,9 +277,14 @@ const uint64_t *pmclua_result_profile(const struct pmclua_result *result)
     return pmclua_result_regions(result) + result->region_u64s;
 }
 
+const uint64_t *pmclua_result_calls(const struct pmclua_result *result)
+{
+    return pmclua_result_profile(result) + result->profile_u64s;
+}
+
 const char *pmclua_result_text(const struct pmclua_result *result)
 {
-    return (const char *)(pmclua_result_profile(result) + result->profile_u64s);
+    return (const char *)(pmclua_result_calls(result) + result->call_u64s);
 }
 
 enum { NOT_KNOWN = 0x7f };             /* a status that is neither an exit nor a signal's */

@@ -219,6 +219,8 @@ enum pmclua_field {
     PMCLUA_F_SIMULATED,        /* u64 1: callgrind, which runs the runner, counts the kernel; -ECHILD: it has started a
                                 * process, which callgrind does not count here; -EBUSY: threads beside those of
                                 * THREADS; -ENOSYS: no callgrind */
+    PMCLUA_F_ENTER_POINT,      /* u64 id of the tracepoint raw_syscalls:sys_enter: a command's system calls are timed, … */
+    PMCLUA_F_LEAVE_POINT,      /* … and u64 id of raw_syscalls:sys_exit */
     PMCLUA_F_LAST              /* one past the last */
 };
 
@@ -291,6 +293,7 @@ struct pmclua_io {
  *   reading_u64s u64   for each thread, for each group: enabled ns, running ns, values (differences)
  *   region_u64s u64    a struct pmclua_regions and what follows it; none where no regions were asked for
  *   profile_u64s u64   a struct pmclua_profile and what follows it; none where nothing was sampled
+ *   call_u64s u64      a struct pmclua_system_calls and what follows it; none where they were not timed
  *   text bytes         what was being done to what, where it was not started (`stage`); or what was captured:
  *                      output_bytes of standard output, then error_bytes of standard error */
 struct pmclua_result {
@@ -312,6 +315,7 @@ struct pmclua_result {
     uint32_t output_bytes, error_bytes;
     uint32_t region_u64s, region_path;    /* region_path: enum pmclua_region_path */
     uint32_t profile_u64s;
+    uint32_t call_u64s, untraced;         /* untraced: the errno by which system calls could not be timed */
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
@@ -371,6 +375,7 @@ int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, cons
 const uint64_t *pmclua_result_readings(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
 const uint64_t *pmclua_result_profile(const struct pmclua_result *result);
+const uint64_t *pmclua_result_calls(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
 /* Sleeps, so that nothing of ours runs beside what is measured. -EINTR when pmclua_interrupts() grew. */
 int pmclua_pause(uint64_t ns);
@@ -438,6 +443,44 @@ int pmclua_real_path(const char *path, char *real);
 uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);
+
+/* ---- system calls: how long each took --------------------------------------------------------- */
+
+/* The tracepoints raw_syscalls:sys_enter and sys_exit by their ids, and whose calls: `pid` with threads and children to
+ * come (0: this thread), from its next exec on where `on_exec` is set. */
+struct pmclua_call_points { uint64_t enter, leave; int32_t pid, on_exec; };
+
+/* A block of them: this, and `rows` struct pmclua_system_call. */
+struct pmclua_system_calls {
+    uint64_t lost;                 /* records that found no room: of calls that are missing */
+    uint64_t call_ns, traced_ns;   /* how long a call takes that does nothing, and how long it reads as */
+    uint64_t fault_ns;             /* how long it takes to touch a fresh page */
+    uint64_t rows;
+};
+enum { PMCLUA_CALL_OPEN = 65534, PMCLUA_CALL_NONE = 65535 };
+struct pmclua_system_call {
+    uint64_t number;               /* as Linux numbers them; OPEN: that did not return; NONE: off CPU in no call */
+    uint64_t is_first;             /* 1: of the first thread; 0: of all others */
+    uint64_t count, total_ns;      /* total: from entering to leaving */
+    uint64_t blocked_ns, waited_ns;    /* of total: off CPU, because it had to wait; because others had the CPU */
+};
+
+struct pmclua_call_trace;
+
+/* Opens it and starts a thread that reads its rings. Closed by pmclua_call_trace_close. -errno. */
+int pmclua_call_trace_open(struct pmclua_call_trace **trace, const struct pmclua_call_points *points);
+/* The program begins to be executed at `start_ns`, CLOCK_MONOTONIC. */
+void pmclua_call_trace_start(struct pmclua_call_trace *trace, uint64_t start_ns);
+/* What came of it: a block of `count` u64s, freed by the caller with free(). Once. -errno. */
+int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uint32_t *count);
+void pmclua_call_trace_close(struct pmclua_call_trace *trace);
+/* Opens an event of each tracepoint on this thread that never counts, for as long as this process lives: closing the
+ * last one of a tracepoint takes Linux some 50 ms, and much longer on a busy machine. -errno. */
+int pmclua_call_trace_keep(const struct pmclua_call_points *points);
+/* Measures call_ns, traced_ns (0: it cannot be) and fault_ns here: some 10 ms. */
+void pmclua_call_trace_costs(const struct pmclua_call_points *points, struct pmclua_system_calls *costs);
+/* "getppid"; NULL: unknown. */
+const char *pmclua_system_call_name(uint64_t number);
 
 /* FFI-BEGIN regions */
 

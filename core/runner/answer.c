@@ -59,8 +59,9 @@ int answer_send(int fd, struct answer *answer)
     size_t readings = result->reading_u64s * sizeof *answer->readings;
     size_t regions = result->region_u64s * sizeof *answer->regions;
     size_t profile = result->profile_u64s * sizeof *answer->profile;
+    size_t calls = result->call_u64s * sizeof *answer->calls;
     size_t text = (size_t)result->output_bytes + result->error_bytes;
-    size_t bytes = sizeof(struct message_header) + sizeof *result + readings + regions + profile + text;
+    size_t bytes = sizeof(struct message_header) + sizeof *result + readings + regions + profile + calls + text;
     if (bytes > MESSAGE_MAX)
         return -EMSGSIZE;
     struct message_header header = { (uint32_t)(bytes - sizeof header), MSG_RESULT, result->sequence };
@@ -82,6 +83,8 @@ int answer_send(int fd, struct answer *answer)
         place = mempcpy(place, answer->regions, regions);
     if (profile)
         place = mempcpy(place, answer->profile, profile);
+    if (calls)
+        place = mempcpy(place, answer->calls, calls);
     if (text)
         memcpy(place, answer->text, text);
     return message_send(fd, buffer, bytes);
@@ -92,6 +95,7 @@ void answer_free(struct answer *answer)
     free(answer->readings);
     pmclua_calls_free_block(answer->regions);
     pmclua_sampler_free_block(answer->profile);
+    free(answer->calls);
     free(answer->text);
     *answer = (struct answer){ 0 };
 }

@@ -20,6 +20,7 @@
 #include "regions.h"
 #include "sampled.h"
 #include "set_counters.h"
+#include "traced.h"
 
 extern char **environ;
 
@@ -223,7 +224,9 @@ static void run_counted(const struct command *command, struct held *held, struct
     int pid = held->pid;
     /* Without it drops are only seen by the time that is missing. */
     struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
+    struct pmclua_call_trace *trace = traced_open(run, pid, answer);
     run_held(held, command, streams, run, drops, answer);
+    traced_take(trace, answer);
     uint64_t before_ns = launch_used_ns(held);
     end_held(command, held, answer);
     take_drops(drops, !has_inherited(set), pid, &answer->result);

@@ -26,6 +26,8 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;
     case PMCLUA_F_TAKE:            return &run->take;
     case PMCLUA_F_SIMULATED:       return &run->simulated;
+    case PMCLUA_F_ENTER_POINT:     return &run->enter_point;
+    case PMCLUA_F_LEAVE_POINT:     return &run->leave_point;
     default:                       return NULL;
     }
 }

@@ -12,6 +12,7 @@ local PLACES = {
   experiment = { "pmclua.experiment", "declare" },
   measure    = { "pmclua.experiment", "measure" },
   compare    = { "pmclua.experiment", "compare" },
+  why        = { "pmclua.why.collect", "why" },
   command    = { "pmclua.workload.command", "new" },
   kernel     = { "pmclua.workload.kernel", "new" },
   call       = { "pmclua.workload.call", "new" },

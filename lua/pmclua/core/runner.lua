@@ -160,6 +160,9 @@ local function result_table(result)
       and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
     profile = result.profile_u64s > 0
       and require("pmclua.core.profile").read(C.pmclua_result_profile(result)) or nil,
+    system_calls = result.call_u64s > 0
+      and require("pmclua.core.system_calls").read(C.pmclua_result_calls(result)) or nil,
+    untraced = result.untraced > 0 and core.errno_name(result.untraced) or nil,
     crash = outcome == "crashed" and { file = ffi.string(text, result.output_bytes),
       offset = exact(result.fault_offset), address = result.fault_known ~= 0 and exact(result.fault_address)
       or nil } or nil,

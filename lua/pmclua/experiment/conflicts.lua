@@ -35,6 +35,12 @@ local function check_delay(declaration, wrong)
   if placed then wrong("delay and %s cannot be combined", placed) end
 end
 
+local function check_system_calls(declaration, wrong)
+  for _, key in ipairs(declaration.system_calls and { "target", "regions", "delay" } or {}) do
+    if declaration[key] then wrong("system_calls and %s cannot be combined", key) end
+  end
+end
+
 -- A Lua function runs in this process, which is neither placed, nor pinned, nor ended.
 local function check_functions(declaration, wrong)
   local asked = placement(declaration) or declaration.pin and "pin" or declaration.timeout and "timeout"
@@ -151,6 +157,7 @@ function M.check(declaration, wrong)
   check_delay(declaration, wrong)
   check_sample(declaration, wrong)
   check_build(declaration, wrong)
+  check_system_calls(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_simulated(declaration, wrong)

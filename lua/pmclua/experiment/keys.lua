@@ -283,6 +283,11 @@ function check.target(value, wrong)
   wrong("%s", why)
 end
 
+function check.system_calls(value, wrong)
+  if type(value) ~= "boolean" then wrong("system_calls must be true or false, not %s", shown(value)) end
+  return value
+end
+
 function check.inherit(value, wrong)
   if type(value) ~= "boolean" then wrong("inherit must be true or false, not a %s", type(value)) end
   return value

@@ -14,6 +14,7 @@ local M = {}
 ---@field cells pmclua.PlannedCell[]
 ---@field passes table[]
 ---@field anchors integer[] events of every pass, by which passes are compared
+---@field untraced? string why system calls are not timed although that was asked for
 ---@field runs integer at most, where a stop rule decides
 
 --- One combination of a workload and a level of each factor.
@@ -110,13 +111,15 @@ function M.make(declaration)
   if declaration.sample then
     require("pmclua.experiment.sampling").add_passes(list, declaration)
   end
+  local traced, untraced = require("pmclua.experiment.tracing").pass(declaration)
+  list[#list + 1] = traced
   local cells = M.cells(declaration)
   if #cells == 0 then
     error(explain.problem { code = "ENOCELL", operation = "plan",
       message = "there is nothing to run: where excludes every cell" }, 0)
   end
   local runs = #cells * #list * (declaration.warmup + M.most_repetitions(declaration))
-  return { cells = cells, passes = list, anchors = anchors, runs = runs }
+  return { cells = cells, passes = list, anchors = anchors, runs = runs, untraced = untraced }
 end
 
 -- How many iteration counts a fit has where the script names none (METHOD: at least five).
@@ -264,6 +267,7 @@ function M.header(declaration, plan)
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
     simulation = simulation_facts(declaration, plan),
+    system_calls = declaration.system_calls and (plan.untraced or true) or nil,
     rank = require("pmclua.host.rank").number(), notes = declaration.notes,
   }, declaration, plan)
 end

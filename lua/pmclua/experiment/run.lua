@@ -152,10 +152,12 @@ end
 
 --- What the session is asked to run.
 local function job_of(self, cell, pass_number, count, its_layout)
+  local traced = pass_number and self.plan.passes[pass_number].traced
   return {
     layout = its_layout,
     workload = id_of(self, cell, its_layout),
-    events = pass_number and set_of(self, pass_number), take = self.waits:next(cell),
+    events = pass_number and set_of(self, pass_number),
+    take = self.waits:next(cell, traced ~= nil), points = traced,
     iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
 end

@@ -255,6 +255,31 @@ end
 
 -- ---- the page ------------------------------------------------------------------------------------------
 
+local function page(title, body) return M.page(title, table.concat(body, "\n")) end
+
+-- How the result came about.
+local function background(result)
+  return section("plan", "Plan", plan(result)) .. section("host", "Host", host(result))
+    .. section("again", "How to make it again", made_again(result))
+    .. section("obtained", "How each number was obtained", how_obtained(result))
+end
+
+--- A report about a result as an HTML page: a sentence, the report's tables, plots of the result, and how it came
+--- about.
+---@param result pmclua.Result
+---@param report pmclua.Report
+---@param title string
+---@param sentence string
+---@param options? { plots?: { title: string, svg: string }[] }
+---@return string
+function M.about(result, report, title, sentence, options)
+  local pictures = drawn(result, options) or {}
+  return page(title, { element("h1", escape(title)), element("p", escape(sentence), 'class="sentence"'),
+    section("tables", "Ledgers", all_tables(report)),
+    section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
+    section("notes", "Notes", list_of(report.notes, "notes")), background(result) })
+end
+
 --- The result as an HTML page.
 ---@param result pmclua.Result
 ---@param _ table what the terminal can show: of no concern here
@@ -264,16 +289,10 @@ end
 function M.render(result, _, options)
   local report = options and options.report or tables.of(result)
   local title, pictures = words.title(result), drawn(result, options) or {}
-  local body = {
-    element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
+  return page(title, { element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
     section("tables", "Tables", all_tables(report)),
     section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
-    section("notes", "Notes and warnings", list_of(report.notes, "notes")),
-    section("plan", "Plan", plan(result)), section("host", "Host", host(result)),
-    section("again", "How to make it again", made_again(result)),
-    section("obtained", "How each number was obtained", how_obtained(result)),
-  }
-  return M.page(title, table.concat(body, "\n"))
+    section("notes", "Notes and warnings", list_of(report.notes, "notes")), background(result) })
 end
 
 return M

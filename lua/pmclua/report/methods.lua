@@ -4,7 +4,7 @@
 local check_options = require("pmclua.base.arguments").options
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
-local CodeResult, Topdown = {}, {}
+local CodeResult, Topdown, Why = {}, {}, {}
 
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
@@ -38,6 +38,15 @@ end
 ---  "histogram"), or kind, name, output (a path that ends in .svg, .png or .txt), format, width, height
 ---@return pmclua.Plot plot raises an error object where gnuplot is missing
 function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
+
+--- What the difference between two of its cells consists of.
+---@param options? { a?: string|table, b?: string|table } cells, as `where` takes them or "n=256"; nil: where
+---  there are two, the baseline and the other
+---@return pmclua.Why
+function Result:why(options)
+  check_options("why", options or {}, { a = "string|table", b = "string|table" }, 2)
+  return require("pmclua.why").of(self, options)
+end
 
 --- How to make it again: script, sources, compiler and flags, programs, libraries, arguments.
 ---@return string
@@ -130,6 +139,18 @@ end
 ---@return string
 function Experiment:plan() return require("pmclua.report.plan").render(self.declaration, self:planned()) end
 
+local WHY_REPORT = { format = "string", all = "boolean", width = "number", colour = "boolean",
+  utf8 = "boolean", plots = "" }
+
+--- The ledgers, the suspects and the sentence as text.
+---@param options? { format?: string, all?: boolean, width?: integer, colour?: boolean, utf8?: boolean }
+---  format: "table", "json", "markdown", "html"; all: lines that explain nothing, too
+---@return string
+function Why:report(options)
+  check_options("report", options or {}, WHY_REPORT, 2)
+  return require("pmclua.report.why").render(self, options)
+end
+
 return { ["pmclua.Result"] = Result, ["pmclua.Comparison"] = Comparison, ["pmclua.Gate"] = Gate,
   ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment,
-  ["pmclua.CodeResult"] = CodeResult, ["pmclua.Topdown"] = Topdown }
+  ["pmclua.CodeResult"] = CodeResult, ["pmclua.Topdown"] = Topdown, ["pmclua.Why"] = Why }

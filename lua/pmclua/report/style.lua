@@ -21,6 +21,6 @@ tbody tr:nth-child(even) { background: color-mix(in srgb, var(--rule) 25%, trans
 .dim { color: var(--quiet); } .warn { color: var(--warn); } .good { color: var(--good); font-weight: 600; }
 .bad { color: var(--bad); font-weight: 600; }
 .verdicts { list-style: none; padding: 0; font-size: 1.1rem; } .verdicts .plain { color: var(--ink); }
-.notes { color: var(--quiet); font-size: .92rem; }
+.sentence { font-size: 1.15rem; font-weight: 600; } .notes { color: var(--quiet); font-size: .92rem; }
 img { max-width: 100%; }
 ]]

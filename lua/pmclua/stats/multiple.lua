@@ -28,4 +28,22 @@ function M.holm(p, alpha)
   return tested
 end
 
+--- Benjamini and Hochberg's step-up procedure ("Controlling the false discovery rate", Journal of the Royal
+--- Statistical Society B 57, 1995): of those that are rejected a share of `rate` at most is expected to be wrong,
+--- where the comparisons are independent or depend positively.
+---@param p number[]
+---@param rate number e.g. 0.05
+---@return { rejected: boolean, adjusted: number }[] in the order of p; adjusted: the least rate that rejects it
+function M.benjamini_hochberg(p, rate)
+  local order, tested, least = {}, {}, 1
+  for i = 1, #p do order[i] = i end
+  table.sort(order, function(i, j) return p[i] < p[j] or p[i] == p[j] and i < j end)
+  for rank = #order, 1, -1 do
+    local i = order[rank]
+    least = math.min(least, p[i] * #p / rank)
+    tested[i] = { rejected = least <= rate, adjusted = least }
+  end
+  return tested
+end
+
 return M

@@ -83,6 +83,7 @@ M.header = {
   how = how,
   name = text, question = text, pmclua = text, started = text, identity = text, target = text,
   seed = count, repetitions = count, warmup = count, rank = count, delay = number, inherit = flag,
+  system_calls = either(flag, text),
   passes = text, on_failure = text, layout = text, layouts = list_of(object), primary = text,
   baseline = either(text, map_of(level)), against = map_of(level), notes = map_of(text),
   margin = either(number, map_of(number)), level = share,

@@ -205,6 +205,8 @@ local function send(self, job, repetitions)
   if self.starts_threads[owner_of(job)] then message:number("inherit", 1) end
   if job.timeout_ns then message:number("timeout", job.timeout_ns) end
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
+  local points = job.points
+  if points then message:number("enter_point", points.enter):number("leave_point", points.leave) end
   if job.take then message:number("take", job.take) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})

@@ -29,6 +29,8 @@ return {
     [[pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })]] },
   { "where", "where a command's events were counted: its functions and their lines, by samples",
     [[pmc.where("true", { event = "page-faults" })]] },
+  { "why", "what the difference between two workloads consists of: ledgers in time, and a sentence",
+    [[pmc.why("true", "ls /", { repetitions = 10, simulate = false, quiet = true })]] },
   { "topdown", "where the cycles go: the vendor's top-down tree, and the difference of two workloads by node",
     [[pmc.topdown("ls /", { repetitions = 2, quiet = true })]] },
   { "group", "counts events around Lua code in this process",

@@ -1,0 +1,206 @@
+/*
+ * call_times.c: how long system calls took, from the records of threads in the order of time.
+ *
+ * Invariant: a thread is in one call at most. Where records are missing, the call that they are of is left out: no
+ * time is given to a call that it was not in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "call_trace.h"
+
+enum { NUMBERS = 1024, FIRST_ROOM = 64 };
+
+/* An open call of a thread; stopped_ns: when it left its CPU (0: it is on one). */
+struct thread {
+    int32_t tid;                   /* 0: free */
+    int is_in_call, yielded;
+    uint64_t entered_ns, stopped_ns, last_ns;
+    uint64_t blocked_ns, waited_ns;
+};
+
+struct sum { uint64_t count, total_ns, blocked_ns, waited_ns; };
+
+struct call_times {
+    int32_t first;
+    uint64_t start_ns;             /* of the first thread's exec, until its end is seen */
+    struct thread *thread;         /* open addressing, `room` a power of two */
+    size_t room, used;
+    struct sum sum[2][NUMBERS];    /* of other threads, of the first */
+    struct sum outside[2], unfinished[2];
+};
+
+struct call_times *call_times_new(int32_t first)
+{
+    struct call_times *times = calloc(1, sizeof *times);
+    if (!times)
+        return NULL;
+    times->first = first;
+    times->room = FIRST_ROOM;
+    times->thread = calloc(times->room, sizeof *times->thread);
+    if (!times->thread) {
+        free(times);
+        return NULL;
+    }
+    return times;
+}
+
+void call_times_start(struct call_times *times, uint64_t start_ns)
+{
+    __atomic_store_n(&times->start_ns, start_ns, __ATOMIC_RELEASE);
+}
+
+void call_times_free(struct call_times *times)
+{
+    if (times)
+        free(times->thread);
+    free(times);
+}
+
+/* ---- threads ---- */
+
+static struct thread *slot_of(struct thread *thread, size_t room, int32_t tid)
+{
+    size_t at = (uint32_t)tid * 2654435761u & (room - 1);
+    while (thread[at].tid && thread[at].tid != tid)
+        at = (at + 1) & (room - 1);
+    return &thread[at];
+}
+
+static int grow(struct call_times *times)
+{
+    struct thread *more = calloc(2 * times->room, sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    for (size_t i = 0; i < times->room; i++)
+        if (times->thread[i].tid)
+            *slot_of(more, 2 * times->room, times->thread[i].tid) = times->thread[i];
+    free(times->thread);
+    times->thread = more;
+    times->room *= 2;
+    return 0;
+}
+
+static struct thread *thread_of(struct call_times *times, int32_t tid)
+{
+    struct thread *thread = slot_of(times->thread, times->room, tid);
+    if (thread->tid)
+        return thread;
+    if (2 * ++times->used > times->room) {
+        if (grow(times) < 0)
+            return NULL;
+        thread = slot_of(times->thread, times->room, tid);
+    }
+    thread->tid = tid;
+    return thread;
+}
+
+/* ---- calls ---- */
+
+static void add(struct sum *sum, uint64_t total_ns, const struct thread *thread)
+{
+    sum->count++;
+    sum->total_ns += total_ns;
+    sum->blocked_ns += thread->blocked_ns;
+    sum->waited_ns += thread->waited_ns;
+}
+
+static void begin_call(struct thread *thread, uint64_t time_ns)
+{
+    thread->is_in_call = 1;
+    thread->entered_ns = time_ns;
+    thread->blocked_ns = thread->waited_ns = 0;
+}
+
+/* The call that executed the program was entered before it was watched: from its start. */
+static void end_call(struct call_times *times, struct thread *thread, const struct call_record *record)
+{
+    int is_first = thread->tid == times->first;
+    uint64_t start_ns = is_first ? __atomic_exchange_n(&times->start_ns, 0, __ATOMIC_ACQUIRE) : 0;
+    uint64_t from_ns = thread->is_in_call ? thread->entered_ns : start_ns;
+    if (from_ns && from_ns <= record->time_ns && record->number < NUMBERS)
+        add(&times->sum[is_first][record->number], record->time_ns - from_ns, thread);
+    thread->is_in_call = 0;
+    thread->blocked_ns = thread->waited_ns = 0;
+}
+
+static void stop(struct thread *thread, const struct call_record *record)
+{
+    thread->stopped_ns = record->time_ns;
+    thread->yielded = record->step == CALL_YIELDS;
+}
+
+static void go_on(struct call_times *times, struct thread *thread, uint64_t time_ns)
+{
+    uint64_t off_ns = thread->stopped_ns && time_ns > thread->stopped_ns ? time_ns - thread->stopped_ns : 0;
+    struct sum *outside = &times->outside[thread->tid == times->first];
+    uint64_t *blocked = thread->is_in_call ? &thread->blocked_ns : &outside->blocked_ns;
+    uint64_t *waited = thread->is_in_call ? &thread->waited_ns : &outside->waited_ns;
+    if (thread->stopped_ns)
+        *(thread->yielded ? waited : blocked) += off_ns;
+    if (!thread->is_in_call && off_ns) {
+        outside->count++;
+        outside->total_ns += off_ns;
+    }
+    thread->stopped_ns = 0;
+}
+
+static void take(struct call_times *times, struct thread *thread, const struct call_record *record)
+{
+    thread->last_ns = record->time_ns;
+    switch ((enum call_step)record->step) {
+    case CALL_ENTERS:  begin_call(thread, record->time_ns); break;
+    case CALL_LEAVES:  end_call(times, thread, record); break;
+    case CALL_STOPS:
+    case CALL_YIELDS:  stop(thread, record); break;
+    case CALL_GOES_ON: go_on(times, thread, record->time_ns); break;
+    }
+}
+
+int call_times_take(struct call_times *times, const struct call_record *record, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct thread *thread = thread_of(times, record[i].tid);
+        if (!thread)
+            return -ENOMEM;
+        take(times, thread, &record[i]);
+    }
+    return 0;
+}
+
+/* ---- what came of it ---- */
+
+static void put(const struct sum *sum, uint64_t number, uint64_t is_first, struct pmclua_system_call *rows,
+                uint64_t *count)
+{
+    if (!sum->count && !sum->total_ns)
+        return;
+    if (rows)
+        rows[*count] = (struct pmclua_system_call){ number, is_first, sum->count, sum->total_ns, sum->blocked_ns,
+                                                    sum->waited_ns };
+    ++*count;
+}
+
+/* Calls that were open at the end: that by which a thread ends does not return. */
+static void sum_unfinished(struct call_times *times)
+{
+    times->unfinished[0] = times->unfinished[1] = (struct sum){ 0 };
+    for (size_t i = 0; i < times->room; i++) {
+        const struct thread *thread = &times->thread[i];
+        if (thread->tid && thread->is_in_call)
+            add(&times->unfinished[thread->tid == times->first], thread->last_ns - thread->entered_ns, thread);
+    }
+}
+
+uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *row)
+{
+    uint64_t count = 0;
+    sum_unfinished(times);
+    for (uint64_t is_first = 0; is_first < 2; is_first++) {
+        for (uint64_t number = 0; number < NUMBERS; number++)
+            put(&times->sum[is_first][number], number, is_first, row, &count);
+        put(&times->outside[is_first], PMCLUA_CALL_NONE, is_first, row, &count);
+        put(&times->unfinished[is_first], PMCLUA_CALL_OPEN, is_first, row, &count);
+    }
+    return count;
+}

@@ -1,0 +1,361 @@
+/*
+ * call_trace.c: the system calls of a command, its threads and children, with their times.
+ *
+ * The tracepoints at which system calls are entered and left are sampled on each CPU, each time, and so is every
+ * switch. A thread of ours reads the rings while the command runs and keeps sums, no records. Records of different CPUs are
+ * put in the order of time: those that were written before all rings were last looked at are complete.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "call_trace.h"
+#include "counters/attr.h"
+#include "ring.h"
+
+enum { RING_BYTES = 4 << 20, RINGS_BYTES = 64 << 20, LATE_NS = 2000000, LOOK_MS = 20 };
+
+struct cpu_trace { int enter, leave; struct ring ring; };
+
+struct pmclua_call_trace {
+    struct call_times *times;
+    struct call_record *record;        /* not taken yet */
+    size_t count, room;
+    uint64_t lost;
+    int stop, has_thread, errnum, is_over;
+    pthread_t thread;
+    int cpus;
+    struct cpu_trace cpu[];
+};
+
+/* ---- opening ---- */
+
+/* Both write TID and TIME; what leaves has the call's number in its raw data. */
+static struct pmclua_attr attr_of_point(uint64_t id, int tells_number, int on_exec)
+{
+    struct perf_event_attr event = {
+        .type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1, .inherit = 1, .disabled = 1,
+        .enable_on_exec = on_exec != 0, .sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (tells_number ? (uint64_t)PERF_SAMPLE_RAW : 0),
+        .context_switch = !tells_number, .watermark = 1, .wakeup_watermark = RING_BYTES / 4,
+    };
+    return attr_of(&event);
+}
+
+static int open_cpu(struct pmclua_call_trace *trace, const struct pmclua_call_points *points, int cpu, size_t bytes)
+{
+    struct pmclua_attr enters = attr_of_point(points->enter, 0, points->on_exec);
+    struct pmclua_attr leaves = attr_of_point(points->leave, 1, points->on_exec);
+    int fd = pmclua_open(&enters, points->pid, cpu, -1, 0);
+    if (fd == -ENODEV)                     /* it is offline */
+        return 0;
+    if (fd < 0)
+        return fd;
+    struct cpu_trace *mine = &trace->cpu[trace->cpus++];
+    *mine = (struct cpu_trace){ .enter = fd, .leave = -1 };
+    int result = ring_open(&mine->ring, fd, bytes);
+    if (result < 0)
+        return result;
+    mine->leave = pmclua_open(&leaves, points->pid, cpu, -1, 0);
+    return mine->leave < 0 ? mine->leave : pmclua_ioctl(mine->leave, "SET_OUTPUT", (uint64_t)fd, NULL);
+}
+
+static size_t ring_bytes_of(long cpus)
+{
+    size_t bytes = RING_BYTES;
+    while (bytes > 65536 && bytes * (size_t)cpus > RINGS_BYTES)
+        bytes /= 2;
+    return bytes;
+}
+
+/* ---- records ---- */
+
+static struct call_record *new_record(struct pmclua_call_trace *trace)
+{
+    if (trace->count == trace->room) {
+        size_t room = trace->room ? 2 * trace->room : 4096;
+        struct call_record *more = realloc(trace->record, room * sizeof *more);
+        if (!more) {
+            trace->errnum = ENOMEM;
+            return NULL;
+        }
+        trace->record = more;
+        trace->room = room;
+    }
+    return &trace->record[trace->count++];
+}
+
+/* Samples: header, pid, tid, time, and of those that leave u32 size and the tracepoint's fields: 8 bytes that all have,
+ * then the number. Switches end with pid, tid, time. */
+static void add_sample(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+{
+    const uint8_t *data = (const uint8_t *)(header + 1);
+    struct call_record *record = new_record(trace);
+    if (!record)
+        return;
+    uint64_t number = 0;
+    int leaves = header->size >= sizeof *header + 36;
+    *record = (struct call_record){ .step = leaves ? CALL_LEAVES : CALL_ENTERS };
+    memcpy(&record->tid, data + 4, sizeof record->tid);
+    memcpy(&record->time_ns, data + 8, sizeof record->time_ns);
+    if (leaves)
+        memcpy(&number, data + 28, sizeof number);
+    record->number = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+}
+
+static void add_switch(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+{
+    const uint8_t *data = (const uint8_t *)header + header->size - 16;
+    struct call_record *record = new_record(trace);
+    if (!record)
+        return;
+    int is_out = (header->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
+    int could_go_on = (header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    *record = (struct call_record){ .step = !is_out ? CALL_GOES_ON : could_go_on ? CALL_YIELDS : CALL_STOPS };
+    memcpy(&record->tid, data + 4, sizeof record->tid);
+    memcpy(&record->time_ns, data + 8, sizeof record->time_ns);
+}
+
+static void add_record(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+{
+    uint64_t lost;
+    if (header->type == PERF_RECORD_SAMPLE && header->size >= sizeof *header + 16) {
+        add_sample(trace, header);
+    } else if (header->type == PERF_RECORD_SWITCH && header->size >= sizeof *header + 16) {
+        add_switch(trace, header);
+    } else if (header->type == PERF_RECORD_LOST && header->size >= sizeof *header + 16) {
+        memcpy(&lost, (const uint8_t *)(header + 1) + 8, sizeof lost);
+        trace->lost += lost;
+    }
+}
+
+static void read_ring(struct pmclua_call_trace *trace, struct ring *ring)
+{
+    int broken = 0;
+    const struct perf_event_header *header;
+    ring_look(ring);
+    while (trace->errnum == 0 && (header = ring_record(ring, &broken))) {
+        add_record(trace, header);
+        ring_step(ring, header);
+    }
+    if (broken)
+        trace->errnum = EPROTO;
+    ring_release(ring);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct call_record *left = a, *right = b;
+    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
+/* Takes in what the rings have, up to what may still be missing from one of them. */
+static void look(struct pmclua_call_trace *trace, int is_last)
+{
+    uint64_t until_ns = is_last ? UINT64_MAX : pmclua_now_ns() - LATE_NS;
+    for (int i = 0; i < trace->cpus; i++)
+        read_ring(trace, &trace->cpu[i].ring);
+    qsort(trace->record, trace->count, sizeof *trace->record, by_time);
+    size_t ready = 0;
+    while (ready < trace->count && trace->record[ready].time_ns <= until_ns)
+        ready++;
+    if (trace->errnum == 0)
+        trace->errnum = -call_times_take(trace->times, trace->record, ready);
+    trace->count -= ready;
+    memmove(trace->record, trace->record + ready, trace->count * sizeof *trace->record);
+}
+
+/* ---- the thread ---- */
+
+static void *read_rings(void *argument)
+{
+    struct pmclua_call_trace *trace = argument;
+    struct pollfd stop = { trace->stop, POLLIN, 0 };
+    while (trace->errnum == 0 && poll(&stop, 1, LOOK_MS) <= 0)
+        look(trace, 0);
+    return NULL;
+}
+
+static int start_thread(struct pmclua_call_trace *trace)
+{
+    sigset_t all, before;
+    trace->stop = eventfd(0, EFD_CLOEXEC);
+    if (trace->stop < 0)
+        return -errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = -pthread_create(&trace->thread, NULL, read_rings, trace);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    trace->has_thread = result == 0;
+    return result;
+}
+
+static void end_thread(struct pmclua_call_trace *trace)
+{
+    uint64_t one = 1;
+    if (!trace->has_thread)
+        return;
+    while (write(trace->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(trace->thread, NULL);
+    trace->has_thread = 0;
+}
+
+/* ---- the whole ---- */
+
+void pmclua_call_trace_close(struct pmclua_call_trace *trace)
+{
+    if (!trace)
+        return;
+    end_thread(trace);
+    for (int i = 0; i < trace->cpus; i++) {
+        ring_close(&trace->cpu[i].ring);
+        if (trace->cpu[i].leave >= 0)
+            pmclua_close(trace->cpu[i].leave);
+        pmclua_close(trace->cpu[i].enter);
+    }
+    if (trace->stop >= 0)
+        close(trace->stop);
+    call_times_free(trace->times);
+    free(trace->record);
+    free(trace);
+}
+
+int pmclua_call_trace_open(struct pmclua_call_trace **out, const struct pmclua_call_points *points)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    struct pmclua_call_trace *trace = calloc(1, sizeof *trace + (size_t)cpus * sizeof *trace->cpu);
+    if (!trace)
+        return -ENOMEM;
+    trace->stop = -1;
+    trace->times = call_times_new(points->pid ? points->pid : pmclua_tid());
+    int result = trace->times ? 0 : -ENOMEM;
+    for (int cpu = 0; result == 0 && cpu < cpus; cpu++)
+        result = open_cpu(trace, points, cpu, ring_bytes_of(cpus));
+    if (result == 0)
+        result = start_thread(trace);
+    if (result < 0) {
+        pmclua_call_trace_close(trace);
+        return result;
+    }
+    *out = trace;
+    return 0;
+}
+
+void pmclua_call_trace_start(struct pmclua_call_trace *trace, uint64_t start_ns)
+{
+    call_times_start(trace->times, start_ns);
+}
+
+static void switch_all(const struct pmclua_call_trace *trace, const char *name)
+{
+    for (int i = 0; i < trace->cpus; i++) {
+        pmclua_ioctl(trace->cpu[i].enter, name, 0, NULL);
+        pmclua_ioctl(trace->cpu[i].leave, name, 0, NULL);
+    }
+}
+
+int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uint32_t *count)
+{
+    end_thread(trace);
+    if (trace->errnum == 0)
+        look(trace, 1);
+    if (trace->errnum)
+        return -trace->errnum;
+    uint64_t rows = call_times_rows(trace->times, NULL);
+    struct pmclua_system_calls *head = calloc(1, sizeof *head + rows * sizeof(struct pmclua_system_call));
+    if (!head)
+        return -ENOMEM;
+    call_times_rows(trace->times, (struct pmclua_system_call *)(head + 1));
+    head->lost = trace->lost;
+    head->rows = rows;
+    *block = (uint64_t *)head;
+    *count = (uint32_t)((sizeof *head + rows * sizeof(struct pmclua_system_call)) / sizeof(uint64_t));
+    return 0;
+}
+
+int pmclua_call_trace_keep(const struct pmclua_call_points *points)
+{
+    struct pmclua_attr enters = attr_of_point(points->enter, 0, 0), leaves = attr_of_point(points->leave, 1, 0);
+    int fd = pmclua_open(&enters, 0, -1, -1, 0);
+    return fd < 0 ? fd : (fd = pmclua_open(&leaves, 0, -1, -1, 0)) < 0 ? fd : 0;
+}
+
+/* ---- what calls and faults cost ---- */
+
+enum { ROUNDS = 9, CALLS = 200, PAGES = 256, PAGE_BYTES = 4096 };
+
+static uint64_t time_of_calls(void)
+{
+    uint64_t start = pmclua_now_ns();
+    for (int i = 0; i < CALLS; i++)
+        syscall(SYS_getppid);
+    return pmclua_now_ns() - start;
+}
+
+static uint64_t time_of_faults(void)
+{
+    size_t bytes = (size_t)PAGES * PAGE_BYTES;
+    volatile char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return 0;
+    madvise((void *)pages, bytes, MADV_NOHUGEPAGE);
+    uint64_t start = pmclua_now_ns();
+    for (int i = 0; i < PAGES; i++)
+        pages[i * PAGE_BYTES] = 1;
+    uint64_t took = pmclua_now_ns() - start;
+    munmap((void *)pages, bytes);
+    return took;
+}
+
+/* The least of some rounds: whatever else runs only adds to it. */
+static uint64_t least_of(uint64_t (*time_of)(void))
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t took = time_of();
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* How long a traced call that does nothing reads as. */
+static uint64_t traced_call_ns(const struct pmclua_call_points *points)
+{
+    struct pmclua_call_points own = { points->enter, points->leave, 0, 0 };
+    uint64_t least = UINT64_MAX, *block;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct pmclua_call_trace *trace;
+        uint32_t count;
+        if (pmclua_call_trace_open(&trace, &own) < 0)
+            return 0;
+        switch_all(trace, "ENABLE");
+        time_of_calls();
+        switch_all(trace, "DISABLE");
+        if (pmclua_call_trace_end(trace, &block, &count) == 0) {
+            const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;
+            const struct pmclua_system_call *row = (const struct pmclua_system_call *)(head + 1);
+            for (uint64_t k = 0; k < head->rows; k++)
+                if (row[k].number == SYS_getppid && row[k].total_ns / row[k].count < least)
+                    least = row[k].total_ns / row[k].count;
+            free(block);
+        }
+        pmclua_call_trace_close(trace);
+    }
+    return least == UINT64_MAX ? 0 : least;
+}
+
+void pmclua_call_trace_costs(const struct pmclua_call_points *points, struct pmclua_system_calls *costs)
+{
+    costs->call_ns = least_of(time_of_calls) / CALLS;
+    costs->fault_ns = least_of(time_of_faults) / PAGES;
+    costs->traced_ns = traced_call_ns(points);
+}

@@ -1,0 +1,257 @@
+--- why.lua: what a difference consists of, as tables for people and as JSON.
+--
+-- Invariant: the sentence is that of the ledgers; tables show the lines that explain something, and how
+-- many others there are.
+
+local explain = require "pmclua.explain"
+local json = require "pmclua.base.json"
+local number = require "pmclua.base.number"
+local terminal = require "pmclua.host.terminal"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+M.FORMATS = { "table", "json", "markdown", "html" }
+
+local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
+
+-- ---- tables ----
+
+local VERDICTS = { more = "MORE", fewer = "LESS", undecided = "", same = "same" }
+local TONES = { more = "bad", fewer = "good" }
+
+local function signed(value, unit)
+  local shown = number.value(math.abs(value), unit)
+  return value == 0 and shown or (value > 0 and "+" or "-") .. shown
+end
+
+local function interval(row, unit)
+  if not row.low then return "–" end
+  return number.interval(row.low, row.high, math.max(math.abs(row.low), math.abs(row.high)), unit)
+end
+
+local function row_of(row, unit, label)
+  local shown = { label or text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
+    signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
+    (VERDICTS[row.verdict] or "") .. (row.by_signs and " *" or "") }
+  shown.tones = { [7] = TONES[row.verdict] }
+  if row.rest then shown.tone = "dim" end
+  return shown
+end
+
+-- Names that would make a column wider than its numbers are in the title.
+local WIDEST = 12
+
+local function side_names(why)
+  local a, b = text.safe(why.a:label()), text.safe(why.b:label())
+  if text.width(a) > WIDEST or text.width(b) > WIDEST then return "A", "B" end
+  return a, b
+end
+
+local function columns(why, what)
+  local a, b = side_names(why)
+  return { { name = what }, { name = a, align = "right" }, { name = b, align = "right" },
+    { name = "difference", align = "right" }, { name = "interval", align = "right", drop = 3 },
+    { name = "share", align = "right" }, { name = "verdict", drop = 2 } }
+end
+
+-- What is shown although nothing is known of it: parts that are not attributed, where they are not small.
+local SHOWN_SHARE = 0.02
+
+local function matters(row, total)
+  return math.abs(row.difference) >= SHOWN_SHARE * math.max(math.abs(total.difference), total.a / 20)
+end
+
+-- Of those that are named, what explains less is not shown.
+local LEAST_SHARE = 0.005
+
+local function rows_of(ledger, all)
+  local rows, hidden, small = {}, 0, 0
+  for _, row in ipairs(ledger.lines) do
+    local is_small = not all and row.share and math.abs(row.share) < LEAST_SHARE
+    if not all and not is_named(row) then hidden = hidden + 1
+    elseif is_small then small = small + 1
+    else rows[#rows + 1] = row_of(row, ledger.unit) end
+  end
+  for _, row in ipairs(ledger.rest) do
+    if all or matters(row, ledger.total) then rows[#rows + 1] = row_of(row, ledger.unit) end
+  end
+  rows[#rows + 1] = row_of(ledger.total, ledger.unit)
+  return rows, hidden, small
+end
+
+local function title_of(why)
+  local pairs_said = why.paired and text.plural(why.n, "pair") .. ", interleaved, seed %s"
+    or text.plural(why.n, "repetition") .. " of A%.0s"
+  local form = side_names(why) == "A" and "B: %s against A: %s" or "%s against %s"
+  return { form:format(text.safe(why.b:label()), text.safe(why.a:label())),
+    pairs_said:format(tostring(why.result.header.seed)) }
+end
+
+local function time_table(why)
+  local rows = rows_of(why.time, true)
+  rows[#rows][1] = "duration"
+  local notes = {}
+  if why.others then
+    notes[1] = ("its other threads and children had %s and %s of CPU time beside the first thread"):format(
+      number.time(why.others.a), number.time(why.others.b))
+  end
+  return { title = title_of(why), columns = columns(why, "first thread"), rows = rows, notes = notes }
+end
+
+local NOTE = "means, which add up; their intervals do not. 99 % together, Holm's procedure"
+
+local BY_SIGNS = "* by the signs of the pairs: outliers widen the interval of the mean"
+
+local function ledger_table(why, all)
+  local rows, hidden, small = rows_of(why.ledger, all)
+  rows[#rows][1] = why.others and "duration and the CPU time of others" or "duration"
+  local notes = { NOTE }
+  for _, row in ipairs(why.ledger.lines) do
+    if row.by_signs and #notes == 1 then notes[2] = BY_SIGNS end
+  end
+  if hidden > 0 then
+    local said = hidden == 1 and "1 line does" or hidden .. " lines do"
+    notes[#notes + 1] = said .. " not differ (--all shows them)"
+  end
+  if small > 0 then
+    notes[#notes + 1] = ("%s less than %s of it each"):format(small == 1 and "1 line explains"
+      or small .. " lines explain", number.percent(LEAST_SHARE))
+  end
+  return { title = { "what the time consists of" }, columns = columns(why, "line"), rows = rows,
+    notes = notes }
+end
+
+local MOST_SUSPECTS = 8
+
+local function suspects_table(why, all)
+  local rows = {}
+  for i, one in ipairs(why.suspects) do
+    if not all and i > MOST_SUSPECTS then break end
+    rows[i] = { text.safe(one.title), number.value(one.a, one.unit), number.value(one.b, one.unit),
+      one.ratio and number.ratio(one.ratio) or "–",
+      one.exact and "exact" or one.adjusted < 1e-4 and "< 0.0001" or ("%.4f"):format(one.adjusted) }
+  end
+  if #rows == 0 then return nil end
+  local a, b = side_names(why)
+  local notes = { "they come with the difference: causes, effects or neither. At most 5 % of them by chance" }
+  if #rows < #why.suspects then notes[2] = ("%d more (--all shows them)"):format(#why.suspects - #rows) end
+  return { title = { "suspects" }, rows = rows, notes = notes,
+    columns = { { name = "event" }, { name = a, align = "right" }, { name = b, align = "right" },
+      { name = "ratio", align = "right" },
+      { name = "false discovery rate", align = "right", drop = 2 } } }
+end
+
+local function notes_of(why)
+  local notes = {}
+  for _, one in ipairs(why.absent) do
+    notes[#notes + 1] = ("not measured: %s: %s"):format(one.what, text.safe(one.why))
+  end
+  return notes
+end
+
+--- The ledgers as tables; the sentence stands last in `notes`.
+---@param why pmclua.Why
+---@param all boolean lines that explain nothing, too
+---@return pmclua.Report
+local function report_of(why, all)
+  local report = { tables = {}, notes = notes_of(why) }
+  if why.time then
+    report.tables = { time_table(why), ledger_table(why, all) }
+  end
+  report.tables[#report.tables + 1] = suspects_table(why, all)
+  return report
+end
+
+-- ---- JSON ----
+
+local function array(list) return setmetatable(list, { __jsontype = "array" }) end
+
+local function plain_row(row)
+  return json.object { label = row.label, kind = row.line.kind or (row.rest and "rest") or "time",
+    a = row.a, b = row.b,
+    difference = row.difference, low = row.low, high = row.high, level = row.level, share = row.share,
+    p_adjusted = row.adjusted, verdict = row.verdict }
+end
+
+local ROW_ORDER = { "label", "kind", "a", "b", "difference", "low", "high", "level", "share", "p_adjusted",
+  "verdict" }
+
+local function list_of(rows)
+  local list = {}
+  for i, row in ipairs(rows) do list[i] = plain_row(row) end
+  return array(list)
+end
+
+local function plain_ledger(ledger)
+  if not ledger then return json.null end
+  local whole = plain_row(ledger.total)
+  whole.kind = nil
+  return json.object { unit = ledger.unit, lines = list_of(ledger.lines), rest = list_of(ledger.rest),
+    total = whole, conclusion = ledger.conclusion.kind }
+end
+
+local function plain_suspect(one)
+  return json.object { name = one.name, unit = one.unit, a = one.a, b = one.b, ratio = one.ratio,
+    false_discovery_rate = one.adjusted, exact = one.exact or false }
+end
+
+local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "others_ns",
+  "suspects", "absent", "unit", "lines", "rest", "total", "conclusion", "name", "what", "why" }
+
+local function to_json(why)
+  local suspects, absent = {}, {}
+  for i, one in ipairs(why.suspects) do suspects[i] = plain_suspect(one) end
+  for i, one in ipairs(why.absent) do absent[i] = json.object(one) end
+  local order = {}
+  local seen = {}
+  for _, names in ipairs { ORDER, ROW_ORDER } do
+    for _, name in ipairs(names) do
+      if not seen[name] then order[#order + 1], seen[name] = name, true end
+    end
+  end
+  return json.encode(json.object { format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
+    paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
+    time = plain_ledger(why.time),
+    ledger = plain_ledger(why.ledger), others_ns = why.others and json.object(why.others) or json.null,
+    suspects = array(suspects), absent = array(absent) }, { order = order }) .. "\n"
+end
+
+-- ---- rendering ----
+
+local function as_html(why, all, options)
+  local report = report_of(why, all)
+  return require("pmclua.report.html").about(why.result, report,
+    ("Why %s against %s"):format(why.b:label(), why.a:label()), why.sentence, options)
+end
+
+local function as_markdown(why, all)
+  local escape = require("pmclua.report.markup").markdown
+  local shown = { report = report_of(why, all) }
+  local tables = require("pmclua.report.markdown").render(why.result, nil, shown)
+  return "**" .. escape(why.sentence) .. "**\n\n" .. tables
+end
+
+local function as_text(why, all, options)
+  local shown, can = report_of(why, all), terminal.resolve(options)
+  local lines = text.wrap(can.utf8 and why.sentence or text.ascii(why.sentence), can.width)
+  return require("pmclua.report.table").render(why.result, can, { report = shown }) .. "\n"
+    .. table.concat(lines, "\n") .. "\n"
+end
+
+--- The ledgers as text.
+---@param why pmclua.Why
+---@param options? pmclua.ReportOptions and `all`: lines that explain nothing, too
+---@return string
+function M.render(why, options)
+  local format, all = options and options.format or "table", options and options.all or false
+  if format == "table" then return as_text(why, all, options) end
+  if format == "json" then return to_json(why) end
+  if format == "markdown" then return as_markdown(why, all) end
+  if format == "html" then return as_html(why, all, options) end
+  error(explain.problem { code = "EFORMAT", operation = "report",
+    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
+    hint = text.meant_or_all(format, M.FORMATS) }, 0)
+end
+
+return M

@@ -1,0 +1,203 @@
+--- collect.lua: measures two workloads for their ledgers: what is measured, in which passes, how often.
+--
+-- One run of each tells how long they take. Within the budget the time comes first, then samples of
+-- functions, then system calls, then what Valgrind counts; and at least as many pairs as it takes to name
+-- anything.
+
+local checking = require "pmclua.base.arguments"
+local explain = require "pmclua.explain"
+local event = require "pmclua.event"
+local ledger = require "pmclua.ledger"
+local text = require "pmclua.base.text"
+local units = require "pmclua.base.units"
+
+local M = {}
+
+local TIMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
+local SOFTWARE = { "page-faults", "major-faults", "context-switches", "cpu-migrations", "alignment-faults" }
+local ACCOUNTS = { "read_calls", "write_calls", "read_chars", "write_chars", "read_bytes", "write_bytes" }
+local HARDWARE = { "cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses",
+  "L1-dcache-load-misses", "dTLB-load-misses", "iTLB-load-misses" }
+local SIMULATED = { "valgrind::instructions", "valgrind::branch-misses", "valgrind::l1d-misses",
+  "valgrind::ll-misses" }
+
+local PAIRS, BUDGET_S = 30, 120
+-- How much longer a run takes when it is sampled, traced, simulated; and how often Valgrind runs it at
+-- least.
+local SAMPLED, TRACED, SIMULATED_TIMES, SIMULATED_RUNS = 1.2, 1.5, 60, 3
+local RUN_S = 0.01                  -- what each run takes beside the command
+local STAMP = "cpu-clock"
+
+-- ---- what can be measured ----
+
+local function append(list, more)
+  for _, item in ipairs(more) do list[#list + 1] = item end
+  return list
+end
+
+local function available(names)
+  local list = {}
+  for _, name in ipairs(names) do
+    if event.available(name) then list[#list + 1] = name end
+  end
+  return list
+end
+
+local function can_simulate()
+  local path, why = require("pmclua.simulate.valgrind").path()
+  return path ~= nil, why
+end
+
+local function are_commands(workloads)
+  for _, workload in ipairs(workloads) do
+    if workload.kind ~= "command" then return false end
+  end
+  return true
+end
+
+-- ---- what fits ----
+
+-- What both take together, in seconds.
+local function pilot(workloads, options)
+  local result = require("pmclua.experiment").compare(workloads[1], workloads[2],
+    { events = { "duration_time" }, repetitions = 1, warmup = 1, quiet = true, store = false,
+      pin = options.pin, timeout = options.timeout, on_failure = options.on_failure })
+  local seconds = 0
+  for cell in result:cells() do
+    for _, ns in ipairs(cell:values "duration_time") do seconds = seconds + ns / 1e9 end
+  end
+  if result.problem then error(result.problem, 0) end
+  return seconds
+end
+
+---@class pmclua.WhyPlan
+---@field pairs integer
+---@field sample boolean
+---@field trace boolean
+---@field simulate boolean
+---@field seconds number that it will take, about
+---@field left_out table<string, string> what was left out, and why
+
+local function cost(plan, block_s)
+  local each = block_s + 2 * RUN_S
+  local passes = 1 + (plan.sample and SAMPLED or 0) + (plan.trace and TRACED or 0)
+  local simulated = plan.simulate and SIMULATED_RUNS * (SIMULATED_TIMES * block_s + 2) or 0
+  return each * passes * (plan.pairs + 2) + simulated
+end
+
+local LEFT_OUT = "left out: it does not fit into %s (--budget)"
+
+-- Fewer pairs first, down to twice what it takes to name anything; then passes, the slowest first; then
+-- pairs again.
+local function fit(plan, block_s, budget_s)
+  local few = ledger.FEWEST_PAIRS
+  local function fits() return cost(plan, block_s) <= budget_s end
+  local function fewer(least)
+    while not fits() and plan.pairs > least do plan.pairs = plan.pairs - 1 end
+  end
+  fewer(math.min(plan.pairs, 2 * few))
+  for _, pass in ipairs { "simulate", "trace", "sample" } do
+    if pass == "trace" then fewer(math.min(plan.pairs, few)) end
+    if not fits() and plan[pass] then
+      plan[pass], plan.left_out[pass] = false, LEFT_OUT:format(text.duration(budget_s))
+    end
+  end
+  plan.seconds = cost(plan, block_s)
+  return plan
+end
+
+--- What is measured of two workloads that take `block_s` seconds together.
+---@param can { sample: boolean, trace: boolean, simulate: boolean }
+---@param block_s number
+---@param budget_s number
+---@param wanted? integer pairs
+---@return pmclua.WhyPlan
+function M.plan(can, block_s, budget_s, wanted)
+  local plan = { pairs = wanted or PAIRS, sample = can.sample, trace = can.trace, simulate = can.simulate,
+    left_out = {} }
+  return fit(plan, block_s, budget_s)
+end
+
+-- ---- the experiment ----
+
+local OPTIONS = { repetitions = "number", budget = "number|string", seed = "number", pin = "string",
+  timeout = "", events = "string|table", store = "string|boolean", quiet = "boolean", warmup = "number",
+  simulate = "boolean", on_failure = "string", layout = "string", notes = "table" }
+
+local function seconds_of(value)
+  if value == nil then return BUDGET_S end
+  local seconds, why = units.seconds(value)
+  if not seconds then explain.misuse("why: budget: " .. tostring(why), 4) end
+  return seconds
+end
+
+local function as_list(value)
+  if value == nil then return {} end
+  return type(value) == "table" and value or { value }
+end
+
+local function experiment_of(workloads, plan, options)
+  local events = append(append(append({ unpack(TIMES) }, SOFTWARE), ACCOUNTS), available(HARDWARE))
+  append(events, as_list(options.events))
+  if plan.simulate then append(events, SIMULATED) end
+  return { name = "why", workloads = workloads, events = events, baseline = workloads[1].name,
+    repetitions = plan.pairs, warmup = options.warmup or 1, seed = options.seed, pin = options.pin,
+    timeout = options.timeout, on_failure = options.on_failure, layout = options.layout,
+    notes = options.notes, sample = plan.sample and STAMP or nil, system_calls = plan.trace or nil }
+end
+
+local ABSENT = { sample = "functions", trace = "system calls and page faults", simulate = "simulated counts" }
+
+local function reasons_of(plan, why_not)
+  local reasons = {}
+  for pass, what in pairs(ABSENT) do reasons[what] = plan.left_out[pass] or why_not[pass] end
+  return reasons
+end
+
+local function what_can_be(workloads, options)
+  local commands = are_commands(workloads)
+  local can, why_not = { sample = commands and event.available(STAMP), trace = commands }, {}
+  if not can.sample then
+    why_not.sample = commands and STAMP .. " cannot be sampled here" or "only commands are sampled"
+  end
+  if not commands then why_not.trace = "only the system calls of commands are timed" end
+  if options.simulate == false then
+    can.simulate, why_not.simulate = false, "not asked for"
+  else
+    can.simulate, why_not.simulate = can_simulate()
+    if can.simulate then why_not.simulate = nil end
+  end
+  return can, why_not
+end
+
+--- Measures what the difference between two workloads consists of: pmc.why("ls", "ls -l").
+---@param a any a workload, as for pmc.compare
+---@param b any
+---@param options? table budget (seconds, or "2min"), repetitions, events (more suspects), simulate = false,
+---  seed, pin, timeout, warmup, store, quiet, on_failure, layout, notes
+---@return pmclua.Why
+function M.why(a, b, options)
+  options = options or {}
+  checking.options("why", options, OPTIONS, 2)
+  local from = require("pmclua.workload").from
+  local workloads = {}
+  for i, one in ipairs { a, b } do
+    local workload, why = from(one)
+    if not workload then explain.misuse(("why: %s"):format(tostring(why)), 2) end
+    workloads[i] = workload
+  end
+  if #workloads < 2 then explain.misuse("why takes two workloads", 2) end
+  local budget_s = seconds_of(options.budget)
+  local can, why_not = what_can_be(workloads, options)
+  local plan = M.plan(can, pilot(workloads, options), budget_s, options.repetitions)
+  local store = options.store
+  if store == nil then store = false end
+  local result = require("pmclua.experiment").declare(experiment_of(workloads, plan, options))
+    :run { store = store, quiet = options.quiet }
+  if result.problem then error(result.problem, 0) end
+  local found = require("pmclua.why").of(result, { reasons = reasons_of(plan, why_not) })
+  found.plan = plan
+  return found
+end
+
+return M

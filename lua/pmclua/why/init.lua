@@ -1,0 +1,255 @@
+--- why: what the difference between two cells of a result consists of. This file is the table of contents.
+--
+-- Invariant: everything follows from the records of the result. What was not measured costs its ledger,
+-- with a line of reason, and none of the others.
+
+local ledger = require "pmclua.ledger"
+local lines = require "pmclua.why.lines"
+local sides = require "pmclua.why.sides"
+local signs = require "pmclua.why.signs"
+local suspects = require "pmclua.why.suspects"
+local together = require "pmclua.why.together"
+
+local M = {}
+
+---@class pmclua.Why
+---@field a pmclua.Cell
+---@field b pmclua.Cell
+---@field n integer pairs, or repetitions of each where they are not paired
+---@field time? pmclua.Ledger the first thread's time: on CPUs, waiting for one, off CPU
+---@field ledger? pmclua.Ledger what takes the time
+---@field others? { a: number, b: number } mean ns of CPU time of other threads and of children, in the
+---  ledger's total
+---@field suspects pmclua.Suspect[] what else differs
+---@field absent { what: string, why: string }[] what was not measured
+---@field sentence string
+local Why = require("pmclua.base.methods").extend({}, "pmclua.Why")
+Why.__index = Why
+Why.__tostring = function(self) return self:report() end
+
+-- ---- what there is ----
+
+local function all_values(cell, names)
+  local values = {}
+  for _, name in ipairs(names) do values[name] = sides.values(cell, name) end
+  return values
+end
+
+local NAMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
+
+local function lists_of(values)
+  local lists = {}
+  for _, name in ipairs(NAMES) do
+    if not values[name] then return nil end
+    lists[#lists + 1] = values[name]
+  end
+  return lists
+end
+
+-- Repetitions with a profile of an event.
+local function with_profile(cell, event)
+  local list = {}
+  for index, found in pairs(event and sides.profiles(cell) or {}) do
+    if found[event] then list[index] = true end
+  end
+  return next(list) and list or nil
+end
+
+local function sampled_event(result)
+  for cell in result:cells() do
+    for _, found in pairs(sides.profiles(cell)) do
+      for name, profile in pairs(found) do
+        if profile.unit == "ns" and profile.source == "samples" then return name end
+      end
+    end
+  end
+end
+
+-- Of each side the repetitions that have all that some side has any of; of sides that ran interleaved the
+-- same.
+local function indices_of(self, own)
+  local found = {}
+  for _, side in ipairs { "a", "b" } do
+    local lists = lists_of(own[side].values)
+    if not lists then return nil end
+    for _, event in ipairs(own.events) do lists[#lists + 1] = own[side].profiles[event] end
+    found[side] = sides.common(unpack(lists))
+  end
+  if self.paired then
+    local at = {}
+    for _, index in ipairs(found.b) do at[index] = true end
+    local both = {}
+    for _, index in ipairs(found.a) do both[index] = at[index] or nil end
+    local common = sides.common(both)
+    found.a, found.b = common, common
+  end
+  return #found.a > 0 and #found.b > 0 and found or nil
+end
+
+-- ---- the ledgers ----
+
+-- Of the time on CPUs that in user space, as Linux samples it; nil where other threads and children had a
+-- share.
+local function split_cpu(self, values, indices, side)
+  local user, system = sides.cpu_times(self[side])
+  if not user or self.others then return nil end
+  local list, kernel = {}, {}
+  for i, index in ipairs(indices[side]) do
+    local both = (user[index] or 0) + (system[index] or 0)
+    local on = values.on_cpu_time[index]
+    list[i] = both > 0 and math.floor(on * (user[index] or 0) / both) or on
+    kernel[i] = on - list[i]
+  end
+  return list, kernel
+end
+
+local function time_lines(self, own, indices)
+  local user_a, kernel_a = split_cpu(self, own.a.values, indices, "a")
+  local user_b, kernel_b = split_cpu(self, own.b.values, indices, "b")
+  local list = {}
+  if user_a and user_b then
+    list[1] = { key = "user", label = "in user space", a = user_a, b = user_b }
+    list[2] = { key = "system", label = "in Linux", a = kernel_a, b = kernel_b }
+  end
+  for _, one in ipairs { { "on_cpu_time", "on a CPU" }, { "wait_time", "waiting for a CPU" },
+    { "off_cpu_time", "off CPU" } } do
+    if one[1] ~= "on_cpu_time" or #list == 0 then
+      list[#list + 1] = { key = one[1], label = one[2], a = sides.listed(own.a.values[one[1]], indices.a),
+        b = sides.listed(own.b.values[one[1]], indices.b) }
+    end
+  end
+  return list
+end
+
+local function time_ledger(self, own, indices)
+  return signs.name(ledger.new { unit = "ns", paired = self.paired, lines = time_lines(self, own, indices),
+    a = sides.listed(own.a.values.duration_time, indices.a),
+    b = sides.listed(own.b.values.duration_time, indices.b) })
+end
+
+-- Less than that of others is what it takes to launch a command, and no thread of its own.
+local OTHERS_NS, OTHERS_SHARE = 1e6, 0.05
+
+local function others_of(self, own, indices, side)
+  local user, system = sides.cpu_times(self[side])
+  if not user then return nil end
+  local list, sum, whole = {}, 0, 0
+  for i, index in ipairs(indices[side]) do
+    local on = own[side].values.on_cpu_time[index]
+    list[i] = math.max(0, (user[index] or 0) + (system[index] or 0) - on)
+    sum, whole = sum + list[i], whole + own[side].values.duration_time[index]
+  end
+  local mean = sum / #list
+  return list, mean, mean > OTHERS_NS and sum > OTHERS_SHARE * whole
+end
+
+local function find_others(self, own, indices)
+  local a, mean_a, is_a = others_of(self, own, indices, "a")
+  local b, mean_b, is_b = others_of(self, own, indices, "b")
+  if not (a and b and (is_a or is_b)) then return end
+  self.others = { a = mean_a, b = mean_b }
+  own.a.others, own.b.others = a, b
+end
+
+-- The first thread's time; with others, theirs on CPUs as well, and not what it waits for them.
+local function totals(self, own, indices, side)
+  local list = sides.listed(own[side].values.duration_time, indices[side])
+  if not self.others then return list end
+  local waited = lines.waited_for_own(self[side], indices[side])
+  for i in ipairs(list) do list[i] = list[i] + own[side].others[i] - (waited and waited[i] or 0) end
+  return list
+end
+
+local function leave_waiting_out(list)
+  for _, line in ipairs(list) do
+    if line.call == "wait4" or line.call == "waitid" then
+      for i in ipairs(line.a) do line.a[i] = math.max(0, line.a[i] - line.blocked.a) end
+      for i in ipairs(line.b) do line.b[i] = math.max(0, line.b[i] - line.blocked.b) end
+    end
+  end
+end
+
+local function append(list, more)
+  for _, item in ipairs(more or {}) do list[#list + 1] = item end
+end
+
+local function all_lines(self, own, indices)
+  local list = {}
+  append(list, own.sampled and lines.functions(self.a, self.b, own.sampled, indices, self.paired))
+  local calls = own.is_traced and lines.calls(self.a, self.b, indices, self.others ~= nil)
+  if calls and self.others then leave_waiting_out(calls) end
+  append(list, calls)
+  append(list, own.is_traced and { lines.faults(self.a, self.b, indices) })
+  append(list, lines.wait(self.a, self.b, indices))
+  return together.join(list)
+end
+
+local function cost_ledger(self, own, indices)
+  return signs.name(ledger.new { unit = "ns", paired = self.paired, a = totals(self, own, indices, "a"),
+    b = totals(self, own, indices, "b"), lines = all_lines(self, own, indices) })
+end
+
+-- ---- what is not there ----
+
+local FUNCTIONS, CALLS, SIMULATED = "functions", "system calls and page faults", "simulated counts"
+
+local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
+
+local function why_no_functions(self)
+  if self.a.kind ~= "command" or self.b.kind ~= "command" then return "only commands are sampled" end
+  return self.result.header.unsampled or "nothing was sampled in time (sample = \"cpu-clock\")"
+end
+
+local function why_no_calls(self)
+  local said = self.result.header.system_calls
+  return type(said) == "string" and said or "system calls were not timed (system_calls = true)"
+end
+
+-- ---- the whole ----
+
+local function measured(self)
+  local tracing = require "pmclua.experiment.tracing"
+  local own = { a = { values = all_values(self.a, NAMES), profiles = {} },
+    b = { values = all_values(self.b, NAMES), profiles = {} }, events = {} }
+  local sampled = sampled_event(self.result)
+  for _, event in ipairs { tracing.TIME, sampled } do
+    own.a.profiles[event], own.b.profiles[event] = with_profile(self.a, event), with_profile(self.b, event)
+    if own.a.profiles[event] and own.b.profiles[event] then
+      own.events[#own.events + 1] = event
+      if event == tracing.TIME then own.is_traced = true else own.sampled = event end
+    end
+  end
+  return own
+end
+
+local function is_paired(result) return not result.header.unpaired and not result.header.hosts end
+
+--- What the difference between two cells consists of.
+---@param result pmclua.Result
+---@param options? { a?: string|table, b?: string|table, reasons?: table<string, string> } reasons: why
+---  something was not measured
+---@return pmclua.Why
+function M.of(result, options)
+  options = options or {}
+  local a, b = sides.cells(result, options.a, options.b)
+  local self = setmetatable({ result = result, a = a, b = b, absent = {}, paired = is_paired(result) }, Why)
+  local own = measured(self)
+  local indices = indices_of(self, own)
+  self.n = indices and #indices.a or 0
+  if indices then
+    find_others(self, own, indices)
+    self.time = time_ledger(self, own, indices)
+    self.ledger = cost_ledger(self, own, indices)
+  else
+    note_absent(self, "time", "it takes duration_time, on_cpu_time, wait_time and off_cpu_time of both")
+  end
+  local reasons = options.reasons or {}
+  if not own.sampled then note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_no_functions(self)) end
+  if not own.is_traced then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
+  if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end
+  self.suspects = suspects.of(self)
+  self.sentence = require("pmclua.why.sentence").of(self)
+  return self
+end
+
+return M

@@ -1,0 +1,109 @@
+--- sentence.lua: what the ledgers come to, in a sentence that follows from them and from nothing else.
+
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local MOST_NAMES = 3
+
+local function percent(share)
+  local value = math.abs(share) * 100
+  return (value < 99.5 and "%.2g" or "%.0f"):format(value)
+end
+
+-- "12 % longer [11 … 13]", "3.9 times as long [3.4 … 4.3]"; nil where it is not known that they differ.
+local function change_of(total)
+  if not (total.low and (total.low > 0 or total.high < 0)) or total.a <= 0 then return nil end
+  local share, low, high = total.difference / total.a, total.low / total.a, total.high / total.a
+  if share >= 1 then
+    return ("%.2g times as long [%.2g … %.2g]"):format(1 + share, 1 + low, 1 + high)
+  end
+  if share < 0 then low, high = high, low end
+  return ("%s %% %s [%s … %s]"):format(percent(share), share > 0 and "longer" or "less time", percent(low),
+    percent(high))
+end
+
+local function place_of(row)
+  local place = row.line.other or row.line.place
+  local first = place and place.first
+  return first and (" (line %d)"):format(first) or ""
+end
+
+local function name_of(row)
+  local line = row.line
+  local name = line.name or row.label
+  if line.kind == "code" then return "`" .. name .. "`" .. place_of(row) end
+  if line.kind == "call" and line.call ~= "open" then
+    local blocked = math.abs(line.blocked.b - line.blocked.a) > math.abs(row.difference) / 2
+    return ("%s%s"):format(name, blocked and ", blocked" or "")
+  end
+  return name
+end
+
+-- "74 % of it in `parse`": of the ledger's whole difference.
+local function part_of(row, is_first)
+  local amount = row.share and ("%s %% %s"):format(percent(row.share), is_first and "of it" or "")
+    or text.time(math.abs(row.difference))
+  if row.share and row.share < 0 then return ("against it %s"):format(name_of(row)) end
+  return ("%s %s%s"):format((amount:gsub("%s+$", "")), row.line.kind == "code" and "in " or "", name_of(row))
+end
+
+local function parts_of(names)
+  local parts = {}
+  for i = 1, math.min(#names, MOST_NAMES) do
+    if not (names[i].share and names[i].share < 0) or i == 1 then
+      parts[#parts + 1] = part_of(names[i], #parts == 0)
+    end
+  end
+  return table.concat(parts, "; ")
+end
+
+-- The simulated counts go with compute: they say what kind it is.
+local function with_suspect(why, first)
+  if not (first and first.line.kind == "code") then return "" end
+  for _, one in ipairs(why.suspects) do
+    local is_telling = one.ratio and (one.name:find "misses" or one.name:find "instructions")
+      and (one.ratio > 1) == (first.difference > 0)
+    if is_telling and math.abs(math.log(one.ratio)) > 0.05 then
+      return ("; with %.2g x the %s"):format(one.ratio, one.title)
+    end
+  end
+  return ""
+end
+
+local NOTHING = {
+  none = "nothing differs: neither the time nor any of its parts",
+  spread = "no single line explains it: it is spread over many, or in what was not measured",
+  few = "fewer than 10 pairs: no line can be named",
+}
+
+local MUCH = 0.1
+
+-- Waiting that comes with more work is no cause, but may be much of the difference.
+local function with_waiting(why)
+  for _, row in ipairs(why.ledger.rest) do
+    if row.key == "brought" and row.share and row.share >= MUCH then
+      return ("; %s %% is waiting for CPUs that comes with it"):format(percent(row.share))
+    end
+  end
+  return ""
+end
+
+--- The closing sentence.
+---@param why pmclua.Why
+---@return string
+function M.of(why)
+  if not why.ledger then return "Why they differ is not known: their time was not measured." end
+  local change, conclusion = change_of(why.time.total), why.ledger.conclusion
+  local head = change and ("%s takes %s"):format(why.b:label(), change)
+    or ("%s takes as long as %s, as far as %d %s tell"):format(why.b:label(), why.a:label(), why.n,
+      why.paired and "pairs" or "repetitions")
+  if conclusion.kind == "named" then
+    return ("%s: %s%s%s."):format(head, parts_of(conclusion.names), with_waiting(why),
+      with_suspect(why, conclusion.names[1]))
+  end
+  if not change and conclusion.kind ~= "few" then return ("%s; no line of it differs."):format(head) end
+  return ("%s; %s."):format(head, NOTHING[conclusion.kind] or NOTHING.spread)
+end
+
+return M

@@ -1,0 +1,97 @@
+--- suspects.lua: whatever else was counted and differs between the two sides. They come with the
+--- difference, and may be its cause, its effect, or neither.
+--
+-- Which of them differ is decided together: of those that are listed at most 5 % are expected to be chance
+-- (Benjamini and Hochberg 1995). Times are not among them: the ledgers have those.
+
+local mean = require "pmclua.stats.mean"
+local multiple = require "pmclua.stats.multiple"
+local sides = require "pmclua.why.sides"
+
+local M = {}
+
+local RATE = 0.05
+
+---@class pmclua.Suspect
+---@field name string
+---@field title string
+---@field unit string
+---@field a number mean
+---@field b number
+---@field ratio? number of the means; nil where one is 0
+---@field p number
+---@field adjusted number the least rate at which it would be listed
+---@field exact? boolean both sides are the same in all repetitions
+---@field simulated? boolean
+
+local function is_time(about) return about.unit == "ns" or about.unit == "seconds" end
+
+local function is_constant(list)
+  for _, value in ipairs(list) do
+    if value ~= list[1] then return false end
+  end
+  return #list > 0
+end
+
+local function average(list)
+  local sum = 0
+  for _, value in ipairs(list) do sum = sum + value end
+  return sum / #list
+end
+
+local function indices_of(why, a, b)
+  if not why.paired then return sides.common(a), sides.common(b) end
+  local both = sides.common(a, b)
+  return both, both
+end
+
+local function p_of(why, a, b)
+  if is_constant(a) and is_constant(b) then return a[1] == b[1] and 1 or 0, true end
+  local estimate = why.paired and mean.paired(a, b) or mean.unpaired(a, b)
+  return mean.p(estimate) or 1, false
+end
+
+local function candidate(why, about, name)
+  local a, b = sides.values(why.a, name), sides.values(why.b, name)
+  if not (a and b) then return nil end
+  local of_a, of_b = indices_of(why, a, b)
+  if #of_a == 0 or #of_b == 0 then return nil end
+  local list_a, list_b = sides.listed(a, of_a), sides.listed(b, of_b)
+  local p, exact = p_of(why, list_a, list_b)
+  local mean_a, mean_b = average(list_a), average(list_b)
+  return { name = name, title = about.title or about.name, unit = about.unit or "", a = mean_a, b = mean_b,
+    ratio = mean_a > 0 and mean_b > 0 and mean_b / mean_a or nil, p = p, exact = exact,
+    simulated = about.source == "valgrind" or nil }
+end
+
+local function candidates(why)
+  local list, result = {}, why.result
+  for _, event in ipairs(result.events) do
+    if not is_time(event) then list[#list + 1] = candidate(why, event, event.field) end
+  end
+  for _, metric in ipairs(result.metrics) do
+    if not is_time(metric) then list[#list + 1] = candidate(why, metric, metric.name) end
+  end
+  return list
+end
+
+local function size(one) return one.ratio and math.abs(math.log(one.ratio)) or math.huge end
+
+--- What differs, the largest ratio first.
+---@param why pmclua.Why
+---@return pmclua.Suspect[]
+function M.of(why)
+  local list, p, chosen = candidates(why), {}, {}
+  for i, one in ipairs(list) do p[i] = one.p end
+  for i, tested in ipairs(multiple.benjamini_hochberg(p, RATE)) do
+    list[i].adjusted = tested.adjusted
+    if tested.rejected then chosen[#chosen + 1] = list[i] end
+  end
+  table.sort(chosen, function(x, y)
+    if size(x) ~= size(y) then return size(x) > size(y) end
+    return x.title < y.title
+  end)
+  return chosen
+end
+
+return M

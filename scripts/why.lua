@@ -1,0 +1,95 @@
+#!/usr/bin/env pmclua
+-- Why is B slower than A: what does the difference consist of?
+--
+-- method: runs A and B interleaved, in passes: one for times, one in which functions are sampled, one in
+--   which system calls are timed, and one under Valgrind for simulated counts, as far as they can be had and
+--   fit into the budget. Every line of the ledger is in time: a function's samples, a system call's own
+--   duration, page faults at what one costs here, waiting for a CPU.
+-- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
+--        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]
+--        pmclua why [OPTIONS] A.jsonl B.jsonl
+-- example:
+--   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
+-- reading: a line says MORE or LESS where its difference cannot be chance, at 99 % for all lines together.
+--   `share` is of the whole difference. What comes with more time on CPUs, on a machine that others use
+--   too, is not counted as a cause. Suspects are whatever else was counted and differs: they come with the
+--   difference, and may be its cause, its effect or neither. The sentence at the end follows from the
+--   ledger.
+-- caveats: system calls are timed with root's rights only. Fewer than 10 pairs name nothing. Commands are
+--   split into words without a shell; --shell runs them with /bin/sh.
+
+local pmc = require "pmclua"
+
+local FORMATS = { "table", "json", "markdown", "html" }
+
+local opt = pmc.options {
+  { "repetitions", type = "integer", short = "r", value = "N",
+    help = "number of pairs (default: 30, or what fits)" },
+  { "budget", value = "T", help = "time that it may take, e.g. 5min (default 2min)" },
+  { "events", short = "e", many = true, value = "LIST", help = "more events to count, as suspects" },
+  { "all", false, help = "show lines that do not differ, too" },
+  { "no-simulate", false, help = "count nothing under Valgrind" },
+  { "seed", type = "integer", value = "N", help = "seed of the random order" },
+  { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 1)" },
+  { "timeout", value = "T", help = "time limit of one run" },
+  { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
+  { "shell", false, help = "run the commands with /bin/sh" },
+  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "store", value = "FILE", help = "store every repetition in this file" },
+  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE" },
+  { "quiet", false, help = "show no progress" },
+  { "what", argument = true, many = true, value = "A B",
+    help = "commands, a stored result and cells, or two results" },
+  experiment = false,
+}
+
+local function usage(why)
+  pmc.fail(why .. "; usage: pmclua why 'COMMAND A' 'COMMAND B'", 2)
+end
+
+local function is_file(word)
+  if word:find "^%S+%.jsonl$" or word:find "^%S+%.jsonl%.gz$" then return true end
+  local file = io.open(word)
+  local begins = file and file:read(20)
+  if file then file:close() end
+  return begins == '{"kind":"experiment"'
+end
+
+local function workload(word, name) return pmc.command { word, shell = opt.shell or nil, name = name } end
+
+-- A command against itself shows what chance alone names: nothing, in 99 of 100.
+local function second_name()
+  return opt.what[1] == opt.what[2] and opt.what[2] .. " (2)" or opt.what[2]
+end
+
+-- Of two files: what tells them apart is the last factor.
+local function of_files(first, second)
+  local result = pmc.load(first, second)
+  local factor = result.header.factors[#result.header.factors]
+  return result:why { a = { [factor[1]] = factor[2][1] }, b = { [factor[1]] = factor[2][2] } }
+end
+
+local function of_stored()
+  if opt.what[2] and is_file(opt.what[2]) then return of_files(opt.what[1], opt.what[2]) end
+  if #opt.what == 2 then usage "of a stored result it takes no cell or two" end
+  return pmc.load(opt.what[1]):why { a = opt.what[2], b = opt.what[3] }
+end
+
+local function of_commands()
+  if #opt.what ~= 2 then usage "it takes two commands" end
+  return pmc.why(workload(opt.what[1], opt.what[1]), workload(opt.what[2], second_name()), {
+    budget = opt.budget, repetitions = opt.repetitions, events = #opt.events > 0 and opt.events or nil,
+    simulate = not opt.no_simulate, seed = opt.seed, warmup = opt.warmup, timeout = opt.timeout,
+    pin = opt.pin, store = opt.store or false, quiet = opt.quiet,
+    on_failure = opt.ignore_failure and "keep" or nil })
+end
+
+if #opt.what == 0 then usage "it takes two commands, or stored results" end
+local ok, why = pcall(is_file(opt.what[1]) and of_stored or of_commands)
+if not ok then pmc.fail(why) end
+local out, problem = io.stdout, nil
+if opt.output and opt.output ~= "-" then out, problem = io.open(opt.output, "w") end
+if not out then pmc.fail(problem) end
+out:write(why:report { format = opt.format, all = opt.all })
+if out ~= io.stdout then out:close() end
