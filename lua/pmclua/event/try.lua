@@ -7,6 +7,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local kinds = require("pmclua.base.lazy").module "pmclua.explain.kinds"
+local probe_kind = require "pmclua.event.probe_kind"
 
 local try = {}
 
@@ -70,7 +71,8 @@ local function counted(event, attr, note)
     local said = "precise_ip " .. (attr.precise_ip or 0)
     note = note and note .. ", " .. said or said
   end
-  local caution = require("pmclua.event.probe").caution(event)
+  local is_probe = event.caution or probe_kind.of(event)
+  local caution = is_probe and require("pmclua.event.probe").caution(event)
   if caution then note = note and note .. "; " .. caution or caution end
   return { status = "counted", attr = attr, note = note }
 end

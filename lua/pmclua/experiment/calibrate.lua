@@ -3,7 +3,7 @@
 -- Invariant: empty regions are counted by the same groups, read in the same way, in a runner like the kernel's.
 
 local records = require "pmclua.experiment.record"
-local stats = require "pmclua.stats"
+local stats = require("pmclua.base.lazy").module "pmclua.stats"
 
 local M = {}
 

@@ -181,6 +181,7 @@ local STOPPED = {
 
 -- Why a stop rule ended the run, and what it did not reach.
 local function stopping(result)
+  if not result.header.stop then return nil end
   local why, count = require("pmclua.result.stopping").why(result)
   if not why then return nil end
   local rule, compares = result.header.stop, result.header.baseline
