@@ -119,6 +119,7 @@ extern "C" {
 #define PMCLUA_MARK_ONE __attribute__((weak))
 
 PMCLUA_MARK_ONE struct pmclua_mark_table *pmclua_mark_table;      /* NULL outside pmclua */
+PMCLUA_MARK_ONE struct pmclua_mark_table pmclua_mark_none;        /* under callgrind, which needs none */
 PMCLUA_MARK_ONE __thread struct pmclua_mark_thread *pmclua_mark_self;
 /* Of this thread, by event. Not wiped by fork, so that a child can close those of its parent. */
 PMCLUA_MARK_ONE __thread int *pmclua_mark_fds;
@@ -394,6 +395,57 @@ static inline struct pmclua_mark_slot *pmclua_mark_slot_of(struct pmclua_mark_th
     return slot;
 }
 
+/* ---- under callgrind ------------------------------------------------------------------------------------------ */
+
+/* Where pmclua has callgrind count (PMCLUA_MARKS=":valgrind"), there is no table: each mark has callgrind write what
+ * was counted since the last, before the mark does anything ("cut") and when it is done ("+NAME", "-NAME"). The
+ * instructions that ask for it are those of valgrind/valgrind.h; without Valgrind they do nothing. */
+PMCLUA_MARK_ONE int pmclua_mark_dumps;      /* so many more */
+PMCLUA_MARK_ONE uint64_t pmclua_mark_cut[6];
+enum { PMCLUA_MARK_DUMPS_MAX = 2 * 1000 };  /* begins and ends; two files each */
+
+static inline void pmclua_mark_request(const uint64_t *words)
+{
+#if defined __x86_64__
+    uint64_t answer = 0;
+    __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\txchgq %%rbx, %%rbx"
+                     : "+d"(answer) : "a"(words) : "cc", "memory");
+#elif defined __aarch64__
+    register uint64_t answer __asm__("x3") = 0;
+    register const uint64_t *place __asm__("x4") = words;
+    __asm__ volatile("ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+                     "orr x10, x10, x10"
+                     : "+r"(answer) : "r"(place) : "cc", "memory");
+#else
+    (void)words;
+#endif
+}
+
+/* A dump's number and the address of its text. */
+#define PMCLUA_MARK_DUMP(TEXT) { 0x43540003, (uint64_t)(uintptr_t)(TEXT), 0, 0, 0, 0 }
+
+static inline void pmclua_mark_write_name(char kind, const char *name)
+{
+    char text[24 + PMCLUA_MARK_NAME];
+    uint64_t words[6] = PMCLUA_MARK_DUMP(text), tid = (uint64_t)syscall(SYS_gettid);
+    memset(text, 0, sizeof text);
+    memcpy(text, "pmclua mark ", 12);
+    for (int i = 21; i > 11; i--, tid /= 10)
+        text[i] = (char)('0' + tid % 10);
+    text[22] = ' ';
+    text[23] = pmclua_mark_dumps-- > 0 ? kind : '!';
+    for (int i = 0; i < PMCLUA_MARK_NAME - 1 && name[i]; i++)
+        text[24 + i] = name[i];
+    pmclua_mark_request(words);
+}
+
+/* First of all what was counted until here is written. */
+static inline void pmclua_mark_dump(char kind, const char *name)
+{
+    pmclua_mark_request(pmclua_mark_cut);
+    pmclua_mark_write_name(kind, name);
+}
+
 /* ---- begin and end -------------------------------------------------------------------------------------------- */
 
 /* The stack of whoever calls this function; the same for all where the compiler does not say. */
@@ -523,6 +575,10 @@ static inline void pmclua_mark_do_leave(const char *name, const void *caller)
 /* The program's errno stays what it was. */
 PMCLUA_MARK_ONE void pmclua_mark_enter(const char *name)
 {
+    if (pmclua_mark_table == &pmclua_mark_none) {
+        pmclua_mark_dump('+', name);
+        return;
+    }
     int errnum = errno;
     if (pmclua_mark_table)
         pmclua_mark_do_enter(name, PMCLUA_MARK_CALLER);
@@ -531,6 +587,10 @@ PMCLUA_MARK_ONE void pmclua_mark_enter(const char *name)
 
 PMCLUA_MARK_ONE void pmclua_mark_leave(const char *name)
 {
+    if (pmclua_mark_table == &pmclua_mark_none) {
+        pmclua_mark_dump('-', name);
+        return;
+    }
     int errnum = errno;
     if (pmclua_mark_table)
         pmclua_mark_do_leave(name, PMCLUA_MARK_CALLER);
@@ -558,6 +618,18 @@ static inline struct pmclua_mark_table *pmclua_mark_map(const char *path)
     return NULL;
 }
 
+static inline void pmclua_mark_start_dumps(void)
+{
+    const uint64_t words[6] = PMCLUA_MARK_DUMP("pmclua mark cut");
+    memcpy(pmclua_mark_cut, words, sizeof words);
+    pmclua_mark_dumps = PMCLUA_MARK_DUMPS_MAX;
+    pmclua_mark_table = &pmclua_mark_none;
+    for (int i = 0; i < PMCLUA_MARK_EMPTY; i++) {
+        pmclua_mark_enter(PMCLUA_MARK_EMPTY_NAME);
+        pmclua_mark_leave(PMCLUA_MARK_EMPTY_NAME);
+    }
+}
+
 PMCLUA_MARK_ONE void pmclua_mark_attach(void)
 {
     static int is_done;
@@ -566,6 +638,10 @@ PMCLUA_MARK_ONE void pmclua_mark_attach(void)
     if (is_done || !path || getauxval(AT_SECURE))
         return;
     is_done = 1;
+    if (strcmp(path, ":valgrind") == 0) {
+        pmclua_mark_start_dumps();
+        return;
+    }
     struct pmclua_mark_table *table = pmclua_mark_map(path);
     if (!table || pthread_key_create(&pmclua_mark_key, pmclua_mark_end_thread) != 0)
         return;
@@ -585,7 +661,7 @@ __attribute__((constructor)) static void pmclua_mark_start(void)
 /* The first thread does not end before its process: here it leaves its slots to others. */
 __attribute__((destructor)) static void pmclua_mark_finish(void)
 {
-    if (pmclua_mark_table)
+    if (pmclua_mark_table && pmclua_mark_table != &pmclua_mark_none)
         pmclua_mark_end_thread(NULL);
 }
 

@@ -108,13 +108,107 @@ describe("calls of functions under Valgrind", function()
     assert.matches("commands of one process", result:cells()().first_failure.why)
   end)
 
-  it("have no single calls, and marks none at all", function()
-    local function refusal(spec)
-      local ok, why = pcall(counted, support.merged({ workloads = { program } }, spec))
-      assert.is_false(ok)
-      return tostring(why)
+  it("have no single calls", function()
+    local ok, why = pcall(counted, { workloads = { program }, regions = { "work", entries = true } })
+    assert.is_false(ok)
+    assert.matches("sums over a region's calls or entries only", tostring(why))
+  end)
+end)
+
+local MARKED = [[
+#include <pmclua_mark.h>
+#include <stdio.h>
+#include <string.h>
+void work(uint64_t n);
+__asm__(".text\n.type work, @function\nwork: mov %rdi, %rcx\n1: dec %rcx\njnz 1b\nret\n");
+static void within(int depth)
+{
+    pmclua_mark_begin("within");
+    work(1000);
+    if (depth > 0) within(depth - 1);
+    pmclua_mark_end("within");
+}
+static void *turn(void *unused)
+{
+    pmclua_mark_begin("thread");
+    pmclua_mark_end("thread");
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    const char *kind = argc > 1 ? argv[1] : "";
+    pmclua_mark_begin("one"); work(1000); pmclua_mark_end("one");
+    pmclua_mark_begin("two"); work(2000); pmclua_mark_end("two");
+    for (int i = 0; i < 10; i++) { pmclua_mark_begin("often"); work(100); pmclua_mark_end("often"); }
+    pmclua_mark_begin("outer");
+    work(500); pmclua_mark_begin("inner"); work(700); pmclua_mark_end("inner"); work(500);
+    pmclua_mark_end("outer");
+    pmclua_mark_begin("left"); work(300); pmclua_mark_begin("right"); work(400);
+    pmclua_mark_end("left"); work(600); pmclua_mark_end("right");
+    within(3);
+    pmclua_mark_end("stray");
+    if (strcmp(kind, "many") == 0)
+        for (int i = 0; i < 1100; i++) { pmclua_mark_begin("many"); pmclua_mark_end("many"); }
+    pthread_t thread;
+    if (strcmp(kind, "threads") == 0 && pthread_create(&thread, NULL, turn, NULL) == 0)
+        pthread_join(thread, NULL);
+    pmclua_mark_begin("open");
+    puts("done");
+    return 0;
+}
+]]
+
+-- Of each: instructions between its marks, and into how many pieces marks cut it, which add what they take.
+local BETWEEN = { one = { 2002, 1 }, two = { 4002, 1 }, often = { 10 * 202, 10 }, inner = { 1402, 1 },
+  outer = { 1002 + 1402 + 1002, 3 }, left = { 602 + 802, 2 }, right = { 802 + 1202, 2 },
+  within = { 4 * 2002, 8 } }
+
+local MOST_OF_A_MARK = 40               -- instructions: loads, branches and calls around it
+
+describe("marks under Valgrind", function()
+  local program
+
+  setup(function()
+    if absent() then return end
+    local folder = support.folder()
+    support.write(folder .. "/marked.c", MARKED)
+    program = support.build(folder .. "/marked", "gcc", "-O1", "-I" .. support.root .. "/core",
+      folder .. "/marked.c", "-lpthread")
+  end)
+  before_each(function() support.need(not absent(), absent()) end)
+
+  it("have what lies between them, nested, overlapping or within themselves, and hardly more", function()
+    local result = counted { workloads = { program }, regions = "marks" }
+    local found = by_region(result)
+    for name, known in pairs(BETWEEN) do
+      local above = found[name].median - known[1]
+      assert.is_true(above >= 0 and above <= known[2] * MOST_OF_A_MARK, ("%s: %d"):format(name, above))
     end
-    assert.matches("sums over the calls of a function", refusal { regions = { "work", entries = true } })
-    assert.matches("between marks: a thread reads its own counters there", refusal { regions = "marks" })
+    assert.equal(2000, found.two.median - found.one.median)
+    local said = table.concat(result.remarks, "\n")
+    assert.matches("mark 'open': 1 begun but never ended", said)
+    assert.matches("mark 'stray': 1 ended without a begin", said)
+    assert.is_nil(found.open)
+  end)
+
+  it("are counted beside real events, of which they are told apart", function()
+    local result = counted { workloads = { program }, regions = "marks",
+      events = { "valgrind::instructions", "page-faults" } }
+    for cell in result:cells() do
+      if cell.region == "two" then
+        local statuses = { cell.valgrind_instructions.status, cell.page_faults.status }
+        assert.same({ "simulated", "counted" }, statuses)
+      end
+    end
+  end)
+
+  it("cost the repetition where threads have them, and where there are too many", function()
+    local function why(kind)
+      local result = counted { workloads = { pmc.command { program, kind } }, regions = "marks" }
+      assert.is_nil(next(by_region(result)))
+      return result:cells()().first_failure.why
+    end
+    assert.matches("its marks are in several threads", why "threads")
+    assert.matches("more than 1,000 entries", why "many")
   end)
 end)

@@ -30,7 +30,7 @@ local NOT_THERE = "Valgrind counts only what an experiment runs under it: comman
 local function try_on(event, target, leader)
   local why
   event.where = nil
-  if event.simulated and target and target.kind ~= "functions" then
+  if event.simulated and target and target.kind ~= "functions" and target.kind ~= "marks" then
     return { status = "unsupported", why = NOT_THERE }
   end
   if target and not event.tool and not event.simulated then

@@ -97,12 +97,8 @@ local function check_simulated(declaration, wrong)
   for _, key in ipairs { "target", "delay" } do
     if declaration[key] then wrong("simulated events and %s cannot be combined", key) end
   end
-  local regions = declaration.regions
-  if regions and regions.kind == "marks" then
-    wrong("simulated events cannot be counted between marks: a thread reads its own counters there, and "
-      .. "Valgrind has none; name functions as regions, which callgrind tells apart")
-  elseif regions and regions.entries then
-    wrong "simulated events have sums over the calls of a function only: leave regions.entries out"
+  if declaration.regions and declaration.regions.entries then
+    wrong "simulated events have sums over a region's calls or entries only: leave regions.entries out"
   end
 end
 

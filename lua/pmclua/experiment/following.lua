@@ -156,16 +156,6 @@ local function remark_on(regions, result, say)
   for i, calls in ipairs(regions) do remark_on_calls(calls, result.regions[i], regions.ran, say) end
 end
 
--- The calls that Valgrind counted, as parts.
-local function simulated_parts(result)
-  local list = {}
-  for i, sums in ipairs(result.called) do
-    list[i] = record.region_part(sums.name, result)
-    list[i].iterations, list[i].simulated = sums.calls, sums.simulated
-  end
-  return list
-end
-
 --- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
 ---@param fn fun(): table result as a runner gives it
 ---@param cell pmclua.PlannedCell
@@ -174,7 +164,7 @@ function Following:around(_, fn, cell)
   local result = fn()
   local problem = region.refusal(result)
   if problem then error(problem, 0) end
-  if result.called then result.parts = simulated_parts(result) end
+  if result.called then result.parts = parts.simulated(result) end
   if not result.regions then return result end
   local workload = self:workload(cell.workload)
   local regions = require("pmclua.result.regions").new({ command = workload.name, events = self.events,

@@ -109,6 +109,11 @@ end
 ---@param fn fun(): table result as a runner gives it
 ---@return table result
 function Marking:around(pass, fn)
+  if self.passes[pass].simulated then
+    local result = fn()
+    result.parts = result.called and parts.simulated(result) or {}
+    return result
+  end
   local groups = self.passes[pass].groups
   self.table:prepare(groups)
   local result = fn()

@@ -37,6 +37,18 @@ function M.entry(name, result, wall_ns, reading)
   return part
 end
 
+--- What Valgrind counted of calls or between marks, as parts.
+---@param result table of Simulation:run, with `called`
+---@return table[]
+function M.simulated(result)
+  local list = {}
+  for i, sums in ipairs(result.called) do
+    list[i] = record.region_part(sums.name, result)
+    list[i].iterations, list[i].simulated = sums.calls, sums.simulated
+  end
+  return list
+end
+
 --- Remarks in the order in which they were first made, each once.
 ---@class pmclua.RegionRemarks
 local Remarks = {}

@@ -7,6 +7,7 @@
 
 local bit = require "bit"
 local called = require("pmclua.base.lazy").module "pmclua.simulate.called"
+local marked = require("pmclua.base.lazy").module "pmclua.simulate.marked"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
@@ -68,10 +69,12 @@ local function append(list, ...)
   return list
 end
 
--- What it is run under, and what is asked of that: "calls" is callgrind for the calls of functions.
+-- What it is run under, and what is asked of that: "calls" is callgrind for the calls of functions, "marks" for what
+-- lies between marks.
 local TOOLS = { cachegrind = { "cachegrind", function() return {} end },
   callgrind = { "callgrind", function() return recount.dumps() end },
-  calls = { "callgrind", function() return called.OPTIONS end } }
+  calls = { "callgrind", function() return called.OPTIONS end },
+  marks = { "callgrind", function() return {} end } }
 
 local function argv_of(self, tool, simulated, environment)
   local where, program, more = self.scratch.option, unpack(TOOLS[tool])
@@ -87,6 +90,9 @@ local function under_valgrind(self, tool, simulated)
   local mine, around = {}, self.context.surroundings
   for key, value in pairs(self.workload) do mine[key] = value end
   mine.environment = surroundings.environment(around, self.workload.env, self.levels)
+  if tool == "marks" then
+    table.insert(mine.environment, ("%s=%s"):format(require("pmclua.workload.marks").VARIABLE, marked.TABLE))
+  end
   mine.argv = argv_of(self, tool, simulated, mine.environment)
   local streams = surroundings.streams(around, self.workload)
   mine.stdin, mine.stdout, mine.stderr = streams.stdin, streams.stdout, streams.stderr
@@ -324,33 +330,37 @@ local function count(self, pass, result, found)
     append(list, others)
     if #others > 0 then remark_on(self, found) end
   end
-  result.simulated = by_event(self, pass, out_file.sum(list))
+  local sums = out_file.sum(list)
+  result.simulated, result.instructions = by_event(self, pass, sums), sums.Ir
   return result
 end
 
--- ---- calls of functions ----------------------------------------------------------------------------------------
+-- ---- regions -----------------------------------------------------------------------------------------------
 
-local ONE_PROGRAM = "calls of functions are counted in commands of one process, which executes one program"
+local ONE_PROGRAM = "parts are counted in commands of one process, which executes one program"
 
--- Runs it once more for the calls of its regions: their sums in result.called, or why they cannot be known.
-local function add_calls(self, pass, result, regions)
-  local workload = require("pmclua.workload.region").of(self.workload, regions.spec)
-  local list = workload:regions(self.levels)
-  local wanted, why = called.wanted(list)
-  if not wanted then return lost(result, "%s", why) end
-  local found, not_again = run_again(self, "calls", pass.simulated, result)
-  if not found then return lost(result, "%s", not_again) end
-  local files, problem = read_files(self)
-  if not files then return lost(result, "%s", problem) end
-  local is_one = #files == 1 and #found.processes == 1 and #found.processes[1].starts == 1
-  if not is_one then return lost(result, ONE_PROGRAM) end
-  local sums = called.sum(files[1], wanted)
-  result.called = {}
-  for i, region in ipairs(list) do
-    if not sums[i] then self.context.remark(("regions: %s was never called"):format(region.name)) end
-    table.insert(result.called, sums[i] and { name = region.name, calls = sums[i].calls,
-      simulated = by_event(self, pass, sums[i].counts) })
-  end
+-- Runs it once more under callgrind: the files of its one process, or nil and why.
+local function files_again(self, tool, simulated, result)
+  local found, not_again = run_again(self, tool, simulated, result)
+  if not found then return nil, not_again end
+  local files, why = read_files(self)
+  local is_one = #found.processes == 1 and #found.processes[1].starts == 1
+  if files and not is_one then return nil, ONE_PROGRAM end
+  if files and not recount.did_as_much(result.instructions, files) then return nil, ANOTHER end
+  return files, why
+end
+
+-- The same result with the parts of its regions, or why these cannot be known.
+local function add_regions(self, pass, result)
+  local regions = self.context.declaration.regions
+  if not regions or not result.simulated then return result end
+  local found, why = require("pmclua.simulate.regions").of(regions, self.workload, self.levels, {
+    run = function(tool) return files_again(self, tool, pass.simulated, result) end,
+    by_event = function(counts) return by_event(self, pass, counts) end,
+    remark = self.context.remark,
+  })
+  if not found then return lost(result, "%s", why) end
+  result.called = found
   return result
 end
 
@@ -371,9 +381,7 @@ function Simulated:run(pass)
   local found = log.parse(self.scratch:log())
   local problem = check_run(self, result, found)
   if problem then return problem end
-  result = count(self, pass, result, found)
-  local regions = self.context.declaration.regions
-  return regions and result.simulated and add_calls(self, pass, result, regions) or result
+  return add_regions(self, pass, count(self, pass, result, found))
 end
 
 --- Removes what it has made.

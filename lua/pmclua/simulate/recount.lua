@@ -120,4 +120,16 @@ function M.did_same(first, again)
   return math.abs(one - other) <= SAME_SHARE * one + SAME_EACH * #first
 end
 
+-- Instructions of what stands around each dump: a mark's own.
+local AROUND_DUMP = 1000
+
+--- Whether a run that wrote dumps did what the first did, but for the dumps themselves.
+---@param instructions number|ffi.cdata* of the first run
+---@param dumps pmclua.OutFile[] of the other
+---@return boolean
+function M.did_as_much(instructions, dumps)
+  local one, other = tonumber(instructions), tonumber(out_file.sum(dumps).Ir or 0)
+  return math.abs(one - other) <= SAME_SHARE * one + AROUND_DUMP * #dumps
+end
+
 return M

@@ -1,0 +1,73 @@
+--- marked.lua: what lies between marks (pmclua_mark.h), from callgrind's dumps.
+--
+-- Each mark writes two: "cut", when it is reached, and "+NAME" or "-NAME", when it is done. So what ends in a cut is the
+-- program's, and what ends in a name is the mark's own and counts nowhere.
+
+local core = require "pmclua.core"
+
+local M = {}
+
+--- What PMCLUA_MARKS says to programs under callgrind.
+M.TABLE = ":valgrind"
+
+---@class pmclua.Marked
+---@field name string
+---@field entries integer that are complete
+---@field counts table<string, number|ffi.cdata*> sums over entries, of a mark within itself the outermost alone
+
+local function add(into, counts)
+  for name, count in pairs(counts) do into[name] = core.exact((0ULL + (into[name] or 0)) + count) end
+end
+
+local function part_of(file) return tonumber(file.text:match "\npart: (%d+)") or math.huge end
+
+local function new_mark(found, name)
+  if not found[name] then
+    found[name] = { name = name, entries = 0, counts = {}, open = {}, stray = 0 }
+    found[#found + 1] = found[name]
+  end
+  return found[name]
+end
+
+-- The latest begin of the mark ends.
+local function leave(mark)
+  local ended = table.remove(mark.open)
+  if not ended then
+    mark.stray = mark.stray + 1
+    return
+  end
+  mark.entries = mark.entries + 1
+  if #mark.open == 0 then add(mark.counts, ended) end
+end
+
+-- What was counted belongs to every entry that is open; of a mark within itself the outermost has it.
+local function cut(found, counts)
+  for _, mark in ipairs(found) do
+    if mark.open[1] then add(mark.open[1], counts) end
+  end
+end
+
+local TOO_MANY = "it has more than 1,000 entries of marks: callgrind writes four files for each"
+local THREADS = "its marks are in several threads or processes, which callgrind's counts do not tell apart"
+
+--- The marks of a run, in the order of their first begin.
+---@param files pmclua.OutFile[] of one process
+---@return (pmclua.Marked|{ open: table[], stray: integer })[]? marks nil where they cannot be told apart
+---@return string? why
+function M.read(files)
+  table.sort(files, function(a, b) return part_of(a) < part_of(b) end)
+  local found, thread = {}, nil
+  for _, file in ipairs(files) do
+    local said = (file.trigger or ""):match "^Client Request: pmclua mark (.*)$"
+    local tid, kind, name = (said or ""):match "^(%d+) ([-+!])(.*)$"
+    thread = thread or tid
+    if tid and tid ~= thread then return nil, THREADS end
+    if kind == "!" then return nil, TOO_MANY end
+    if said == "cut" then cut(found, file.summary)
+    elseif kind == "+" then table.insert(new_mark(found, name).open, {})
+    elseif kind == "-" then leave(new_mark(found, name)) end
+  end
+  return found
+end
+
+return M
