@@ -242,6 +242,51 @@ describe("a folder of Arm's telemetry-solution", function()
   end)
 end)
 
+describe("a broken file", function()
+  -- The fixture with `from` replaced in it, in a folder of its own.
+  local function broken(fixture, from, to)
+    local folder = support.folder()
+    local text, count = support.read(support.fixture("vendor/" .. fixture)):gsub(from, to)
+    assert.equal(1, count)
+    support.write(folder .. "/" .. fixture:match "[^/]*$", text)
+    return folder
+  end
+
+  local function with_folder(folder, machine, check)
+    support.with_env(support.merged(machine, { PMCLUA_VENDOR = folder, PATH = "/nonexistent" }), check)
+  end
+
+  it("of Arm costs the event or metric that is broken", function()
+    local folder = broken("arm/data/pmu/cpu/toy-n9.json", '"code": "0x0008"', '"code" "0x0008"')
+    with_folder(folder, ARM, function()
+      assert.is_truthy(attr_of "cpu_cycles":find ":0x11$")
+      assert.is_nil(event.parse "INST_RETIRED")
+      assert.equal(0.25, value_of("backend_stalled_cycles", { STALL_BACKEND = 1, CPU_CYCLES = 4 }))
+      local value, why = value_of("ipc_toy", { CPU_CYCLES = 4 })
+      assert.is_nil(value)
+      assert.is_truthy(why:find "there is no event 'INST_RETIRED' here")
+      assert.is_truthy(require("pmclua.vendor").tables().problems[1]:find "toy%-n9.json: no valid JSON")
+    end)
+  end)
+
+  it("of perfmon costs the metric that is broken", function()
+    local folder = broken("perfmon/TOY/metrics/toylake_metrics.json", '"MetricName": "Misses',
+      '"MetricName" "Misses')
+    with_folder(folder, ICELAKE, function()
+      assert.is_nil(pmc.metrics.named "misses_per_cycle")
+      assert.is_truthy(pmc.metrics.named "tma_toy_bound")
+    end)
+  end)
+
+  it("that ends in its middle costs what is behind", function()
+    local folder = broken("linux/x86/toy/core.json", '"TOY_LOADS.MISS", "EventCode": "0xd1".*$', "")
+    with_folder(folder, ICELAKE, function()
+      assert.equal("4:0x81d0", attr_of "toy_loads.all")
+      assert.is_nil(event.parse "toy_loads.miss")
+    end)
+  end)
+end)
+
 describe("what perf prints", function()
   local function read(reader, file)
     local collection = require("pmclua.vendor.collect").new "perf"

@@ -110,12 +110,28 @@ local function take_metric(name, metric, place, groups, file, collection)
     description = metric.description or metric.title }
 end
 
+-- What is whole in a broken file: events have a code, metrics a formula, and parts of the file their names.
+local function salvaged(text)
+  local value = { events = {}, metrics = {} }
+  for _, named in ipairs(json_file.named(text)) do
+    local name, object = named[1], named[2]
+    if object.code then value.events[name] = object
+    elseif object.formula then value.metrics[name] = object
+    else
+      value[name] = value[name] or {}
+      for key, part in pairs(object) do value[name][key] = part end
+    end
+  end
+  return value
+end
+
 --- Reads a file.
 ---@param file { path: string }
 ---@param collection pmclua.vendor.Collection
 function M.read(file, collection)
-  local value, problem = json_file.read(file.path)
+  local value, problem, text = json_file.read(file.path)
   if problem then collection:problem("%s: %s", file.path, problem) end
+  if problem and text then value = salvaged(text) end
   if type(value) ~= "table" then return end
   for name, event in each(value.events) do take_event(name, event, file, collection) end
   local by_group = metrics_by_group(value)

@@ -4,6 +4,7 @@
 local M = {}
 
 local LARGEST = 64 * 1024 * 1024  -- bytes of a file
+local MOST_BROKEN = 200           -- objects: each may be searched to the end of the text
 
 -- dkjson, by LPeg, which is faster.
 local function decode(text)
@@ -44,11 +45,31 @@ local function salvage(text)
       at = text:find("{", stop + 1, true)
     else
       broken = broken + 1
+      if broken >= MOST_BROKEN then break end
       local next_object = text:find("\n%s*{", at + 1)
       at = next_object and text:find("{", next_object, true)
     end
   end
   return list, broken
+end
+
+--- The objects of a text that stand behind a name and are whole, none within another: { name, value }.
+---@param text string
+---@return { [1]: string, [2]: table }[]
+function M.named(text)
+  local list, broken, at = {}, 0, 1
+  while broken < MOST_BROKEN do
+    local name, start = text:match('"([^"%c]+)"%s*:%s*(){', at)
+    if not name then break end
+    local stop = object_end(text, start)
+    local value = stop and decode(text:sub(start, stop))
+    if type(value) == "table" then
+      list[#list + 1], at = { name, value }, stop + 1
+    else
+      broken, at = broken + 1, start + 1
+    end
+  end
+  return list
 end
 
 --- The value of a text. Where it is broken: the list of the objects in it that are not.
@@ -67,6 +88,7 @@ end
 ---@param path string
 ---@return any value
 ---@return string? problem
+---@return string? text of the file
 function M.read(path)
   local file, why = io.open(path, "rb")
   if not file then return nil, why:gsub("^.-: ", "") end
@@ -74,7 +96,8 @@ function M.read(path)
   local text = bytes and bytes <= LARGEST and file:seek "set" and file:read "*a"
   file:close()
   if not text then return nil, "it is no file, or too large" end
-  return M.read_text(text)
+  local value, problem = M.read_text(text)
+  return value, problem, text
 end
 
 return M
