@@ -7,7 +7,7 @@
 --   duration, page faults at what one costs here, waiting for a CPU.
 -- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
 --        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]
---        pmclua why [OPTIONS] A.jsonl B.jsonl
+--        pmclua why [OPTIONS] A.jsonl B.jsonl [WORKLOAD]
 -- example:
 --   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
 -- reading: a line says MORE or LESS where its difference cannot be chance, at 99 % for all lines together.
@@ -64,14 +64,15 @@ local function second_name()
 end
 
 -- Of two files: what tells them apart is the last factor.
-local function of_files(first, second)
+local function of_files(first, second, both)
   local result = pmc.load(first, second)
   local factor = result.header.factors[#result.header.factors]
-  return result:why { a = { [factor[1]] = factor[2][1] }, b = { [factor[1]] = factor[2][2] } }
+  local function cell(level) return { workload = both, [factor[1]] = level } end
+  return result:why { a = cell(factor[2][1]), b = cell(factor[2][2]) }
 end
 
 local function of_stored()
-  if opt.what[2] and is_file(opt.what[2]) then return of_files(opt.what[1], opt.what[2]) end
+  if opt.what[2] and is_file(opt.what[2]) then return of_files(unpack(opt.what)) end
   if #opt.what == 2 then usage "of a stored result it takes no cell or two" end
   return pmc.load(opt.what[1]):why { a = opt.what[2], b = opt.what[3] }
 end

@@ -179,7 +179,8 @@ local function all_lines(self, own, indices)
   local calls = own.is_traced and lines.calls(self.a, self.b, indices, self.others ~= nil)
   if calls and self.others then leave_waiting_out(calls) end
   append(list, calls)
-  append(list, own.is_traced and { lines.faults(self.a, self.b, indices) })
+  append(list, own.is_traced and { lines.faults(self.a, self.b, indices) }
+    or { lines.off_cpu(self.a, self.b, indices) })
   append(list, lines.wait(self.a, self.b, indices))
   return together.join(list)
 end

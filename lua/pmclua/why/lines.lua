@@ -221,6 +221,18 @@ local function less(list, other)
   return left
 end
 
+--- Off CPU, whatever it was blocked in: where system calls, which tell, were not timed.
+---@param a pmclua.Cell
+---@param b pmclua.Cell
+---@param indices { a: integer[], b: integer[] }
+---@return pmclua.WhyLine
+function M.off_cpu(a, b, indices)
+  local name = "asleep or blocked"
+  return { kind = "blocked", key = "off CPU", label = name, name = name,
+    a = sides.listed(sides.values(a, "off_cpu_time"), indices.a),
+    b = sides.listed(sides.values(b, "off_cpu_time"), indices.b) }
+end
+
 --- Waiting for a CPU; and apart, as no cause of its own, what comes with more work.
 ---@param a pmclua.Cell
 ---@param b pmclua.Cell

@@ -24,8 +24,8 @@ local function cell_of(result, wanted)
     end
   end
   if not ok or #list ~= 1 then
-    explain.misuse(("why: %s is not one cell of this result, which has: %s"):format(
-      type(wanted) == "string" and "'" .. wanted .. "'" or "that", labels_of(result)), 4)
+    local said = type(wanted) == "string" and "'" .. wanted .. "'" or select_cells.text_of(wanted)
+    explain.misuse(("%s is not one cell of this result, which has: %s"):format(said, labels_of(result)), 4)
   end
   return list[1]
 end
@@ -34,7 +34,7 @@ local function default_cells(result)
   local list, baseline = {}, result.header.baseline
   for cell in result:cells() do list[#list + 1] = cell end
   if #list ~= 2 then
-    explain.misuse(("why: of %d cells say which two: %s"):format(#list, labels_of(result)), 4)
+    explain.misuse(("of %d cells say which two: %s"):format(#list, labels_of(result)), 4)
   end
   local first = baseline and select_cells.cells(result, type(baseline) == "table" and baseline
     or { workload = baseline })[1]
