@@ -110,7 +110,7 @@ describe("pmclua topdown", function()
     assert.matches("backend_bound     42 %  =              █████         over", shown "table", 1, true)
     assert.matches("| backend\\_bound | 42 % | = |", shown "markdown", 1, true)
     assert.matches("<td>backend_bound</td>", shown "html", 1, true)
-    assert.matches(",backend_bound,1,,0.41538461538461541,", shown "csv", 1, true)
+    assert.matches(",backend_bound,1,,,0.41538461538461541,0.41538461538461541,%,", shown "csv", 1, true)
     support.need(support.have "gnuplot", "gnuplot is not installed")
     local picture = machine.folder .. "/tree.svg"
     support.pmclua { "topdown", "--plot", picture, file }

@@ -87,6 +87,17 @@ describe("the tree of", function()
   end)
 end)
 
+describe("a stored tree", function()
+  it("is shown again where no table is", function()
+    local on = played.machine(INTEL)
+    local file = on.folder .. "/stored.jsonl"
+    local before = on.pmclua { "topdown", "--quiet", "-r", "6", "--store", file, "--", on.work, "1000" }
+    local after = support.pmclua { "topdown", file }
+    assert.matches("memory_bound +30 %% ", before.out)
+    assert.equal(before.out, after.out)
+  end)
+end)
+
 describe("differences by node", function()
   local function difference(machine)
     local on = played.machine(machine)

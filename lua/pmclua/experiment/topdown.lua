@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local checking = require "pmclua.base.arguments"
+local event = require "pmclua.event"
 local experiment = require "pmclua.experiment"
 local explain = require "pmclua.explain"
 local all_metrics = require "pmclua.metric"
@@ -64,10 +65,27 @@ local function metric_of(name, metrics)
   return vendors and vendors.source or name
 end
 
-local function declaration_of(workloads, options, names, metrics)
-  local list = {}
+-- What thresholds need of which no round before this one has a count: mostly nothing, as it is of nodes above.
+local function threshold_events(names, metrics, found)
+  local list, seen = {}, {}
+  for _, name in ipairs(names) do
+    local threshold = (tree.metric(metrics, name) or {}).threshold
+    for _, spec in ipairs(threshold and threshold.events or {}) do
+      local parsed = event.parse(spec)
+      local field = parsed and #parsed == 1 and parsed[1].field
+      if field and not seen[field] and not (found and found.result.event_by_field[field]) then
+        seen[field], list[#list + 1] = true, spec
+      end
+    end
+  end
+  return list
+end
+
+local function declaration_of(workloads, options, names, metrics, found)
+  local list, events = {}, { unpack(ANCHORS) }
   for i, name in ipairs(names) do list[i] = metric_of(name, metrics) end
-  local spec = { name = "topdown", workloads = workloads, events = ANCHORS, metrics = list }
+  for _, spec in ipairs(threshold_events(names, metrics, found)) do events[#events + 1] = spec end
+  local spec = { name = "topdown", workloads = workloads, events = events, metrics = list }
   for key, value in pairs(options) do
     if OWN[key] == nil then spec[key] = value end
   end
@@ -76,9 +94,9 @@ local function declaration_of(workloads, options, names, metrics)
   return spec
 end
 
-local function run_round(workloads, options, names, metrics)
+local function run_round(declaration, options)
   local records = {}
-  local result = experiment.declare(declaration_of(workloads, options, names, metrics)):run { store = false,
+  local result = experiment.declare(declaration):run { store = false,
     quiet = options.quiet, each = function(record) records[#records + 1] = record end }
   return { result = result, records = records }
 end
@@ -111,7 +129,7 @@ local function drill(workloads, options)
   local metrics = tree.of_kind(all_metrics, options.cores)
   local names, list, found = first_names(options, metrics), {}, nil
   while #names > 0 and #list < DEEPEST do
-    list[#list + 1] = run_round(workloads, options, names, metrics)
+    list[#list + 1] = run_round(declaration_of(workloads, options, names, metrics, found), options)
     found = topdown.of(rounds.join(list))
     local result = list[#list].result
     if not found or result.problem or result.status ~= "complete" or core.interrupts() > 0 then break end

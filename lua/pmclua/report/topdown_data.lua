@@ -66,19 +66,42 @@ function M.json(topdown)
   return table.concat(pieces) .. "\n"
 end
 
-local COLUMNS = { "workload", "region", "thread", "cpu", "node", "level", "parent", "share", "value", "low",
-  "high", "unit", "n", "threshold", "over", "passes", "status", "why" }
-
-local DIFFERENCES = { "workload", "baseline", "node", "rest", "a", "b", "difference", "low", "high", "p",
-  "adjusted", "verdict", "why" }
+local COLUMNS = { "kind", "workload", "baseline", "region", "thread", "cpu", "node", "level", "parent",
+  "rest", "share", "value", "unit", "a", "b", "difference", "low", "high", "n", "threshold", "over",
+  "passes", "p", "adjusted", "verdict", "status", "why" }
 
 local function said(flag)
   if flag == nil then return nil end
   return tostring(flag)
 end
 
---- The tree as CSV: a line a node of each cell; where there is a baseline, then a second header and a line a
---- difference.
+local function put_line(lines, fields)
+  local values = {}
+  for i, name in ipairs(COLUMNS) do values[i] = fields[name] end
+  lines:add(lines:join(values, #COLUMNS))
+end
+
+local function node_fields(topdown, cell, row)
+  local summary, node = row.summary, row.node
+  return { kind = "node", workload = cell.workload, region = cell.region, thread = cell.thread,
+    cpu = cell.cpu, node = node.name, level = node.level, parent = node.parent and node.parent.name,
+    share = row.share, value = summary.median, unit = summary.unit, low = summary.low, high = summary.high,
+    n = summary.n, threshold = row.threshold and row.threshold.text, over = said(row.passed),
+    passes = across.passes(topdown.result, node.metric), status = summary.status, why = summary.why }
+end
+
+local function difference_fields(found, row)
+  local cell, node = found.cell, row.node
+  return { kind = "difference", workload = cell.workload, baseline = found.baseline.workload,
+    region = cell.region, thread = cell.thread, cpu = cell.cpu, node = node.name, level = node.level,
+    parent = node.parent and node.parent.name, rest = row.rest and "true" or nil, share = row.share,
+    a = row.a, b = row.b,
+    difference = row.difference, low = row.low, high = row.high, n = found.n, p = row.p,
+    adjusted = row.adjusted, verdict = row.verdict, why = row.why }
+end
+
+--- The tree as CSV: a line of kind "node" for each node of each cell, and one of kind "difference" for each node
+--- of each comparison.
 ---@param topdown pmclua.Topdown
 ---@return string
 function M.csv(topdown)
@@ -86,23 +109,11 @@ function M.csv(topdown)
   local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
   lines:add(lines:join(COLUMNS, #COLUMNS))
   for _, cell in ipairs(topdown:cells()) do
-    for _, row in ipairs(topdown:rows(cell)) do
-      local summary, node = row.summary, row.node
-      local threshold = row.threshold and row.threshold.text
-      lines:add(lines:join({ cell.workload, cell.region, cell.thread, cell.cpu, node.name, node.level,
-        node.parent and node.parent.name, row.share, summary.median, summary.low, summary.high, summary.unit,
-        summary.n, threshold, said(row.passed), across.passes(topdown.result, node.metric), summary.status,
-        summary.why }, #COLUMNS))
-    end
+    for _, row in ipairs(topdown:rows(cell)) do put_line(lines, node_fields(topdown, cell, row)) end
   end
-  local found = topdown:differences() or {}
-  if #found > 0 then lines:add(lines:join(DIFFERENCES, #DIFFERENCES)) end
-  for _, comparison in ipairs(found) do
-    for _, row in ipairs { comparison.total, unpack(comparison.rows) } do
-      lines:add(lines:join({ comparison.cell.workload, comparison.baseline.workload, row.node.name,
-        said(row.rest or false), row.a, row.b, row.difference, row.low, row.high, row.p, row.adjusted,
-        row.verdict, row.why }, #DIFFERENCES))
-    end
+  for _, found in ipairs(topdown:differences() or {}) do
+    put_line(lines, difference_fields(found, found.total))
+    for _, row in ipairs(found.rows) do put_line(lines, difference_fields(found, row)) end
   end
   lines:flush()
   return table.concat(pieces)
