@@ -3,8 +3,9 @@
 --
 -- method: counts the event in one run and samples it in another, as perf record does. How many events lie
 --   between two samples is a prime, drawn anew for each run. Events as rare as page faults are recorded one
---   by one: then the table is exact. Two commands are run interleaved, 30 times each, and each function's
---   counts are compared pair by pair: the differences of all functions add up to that of the whole.
+--   by one: then the table is exact, as it is for what Valgrind counts (-e valgrind::instructions). Two
+--   commands are run interleaved, 30 times each, and each function's counts are compared pair by pair: the
+--   differences of all functions add up to that of the whole.
 -- usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]

@@ -164,4 +164,20 @@ describe("pmclua where", function()
     assert.equal(125, run.status)
     assert.matches("quote a command with its arguments", run.err)
   end)
+
+  it("tells instructions exactly by line, counted by Valgrind", function()
+    support.need(support.have "valgrind", "no Valgrind")
+    local twice = where.program("twice.c", "-g")
+    local found = pmc.where(twice .. " 1000", twice .. " 3000", { event = "valgrind::instructions",
+      repetitions = 2 })
+    local ledger, lines = found:ledger(), found:ledger "line"
+    local names = ledger.conclusion.names
+    assert.same({ 1, "parse", true }, { #names, names[1].label, names[1].exact })
+    assert.equal(0, names[1].difference % 2000)
+    assert.equal(ledger.total.difference, names[1].difference)
+    local sum = 0
+    for _, row in ipairs(lines.lines) do sum = sum + row.difference end
+    assert.equal(ledger.total.difference, sum)
+    for _, row in ipairs(lines.conclusion.names) do assert.matches("^twice%.c:[89] parse$", row.label) end
+  end)
 end)

@@ -51,8 +51,23 @@ local function check_functions(declaration, wrong)
   end
 end
 
+-- Of kernels Valgrind's counts are less those of an empty call, which no line has.
+local function check_simulated_sample(declaration, wrong)
+  for _, event in ipairs(declaration.events) do
+    local is_sampled = false
+    for _, field in ipairs(declaration.sample) do is_sampled = is_sampled or field == event.field end
+    for _, workload in ipairs(event.simulated and is_sampled and declaration.workloads or {}) do
+      if workload.kind ~= "command" then
+        wrong("sample: %s is told by line for commands alone; %s is a %s", event.name, workload.name,
+          workload.kind)
+      end
+    end
+  end
+end
+
 local function check_sample(declaration, wrong)
   if not declaration.sample then return end
+  check_simulated_sample(declaration, wrong)
   for _, workload in ipairs(declaration.target and {} or declaration.workloads) do
     if workload.in_process then
       wrong("sample is for commands and kernels; %s runs in pmclua itself", workload.name)

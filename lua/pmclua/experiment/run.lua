@@ -240,6 +240,7 @@ local function records_of(self, step, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local record = records.new(step, result, pass, events, why)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
+  if result.files then sampling.add_simulated(record, self.declaration, pass, result.files) end
   if self.sampling then self.sampling:note(record, step, result) end
   return record, records.parts(step, result, pass, events)
 end

@@ -53,6 +53,23 @@ function M.add_passes(list, declaration)
   end
 end
 
+--- Gives the record of a simulated run its profiles: Valgrind counts by line, without samples.
+---@param record table
+---@param declaration pmclua.Declaration
+---@param pass pmclua.Pass
+---@param files pmclua.OutFile[]
+function M.add_simulated(record, declaration, pass, files)
+  for _, name in ipairs(declaration.sample or {}) do
+    for _, index in ipairs(pass.events) do
+      local event = declaration.events[index]
+      if event.field == name then
+        record.profiles = record.profiles or {}
+        table.insert(record.profiles, require("pmclua.simulate.profile").new(files, event))
+      end
+    end
+  end
+end
+
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param session pmclua.Session

@@ -26,7 +26,7 @@ local function label_of(place, other)
   if place.line then
     label = ("%s:%d %s"):format(base_name(place.source) or "?", place.line, label)
   end
-  local file = place.file ~= "" and place.file
+  local file = place.file ~= "" and place.file ~= "?" and place.file
   if file and not label:find(file, 1, true) then label = ("%s [%s]"):format(label, file:match "^%[(.*)%]$"
     or file) end
   return label

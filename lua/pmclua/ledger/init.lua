@@ -241,6 +241,7 @@ local function by_weight(x, y)
   if (x.key == "others") ~= (y.key == "others") then return y.key == "others" end
   if is_named(x) ~= is_named(y) then return is_named(x) end
   if weight(x) ~= weight(y) then return weight(x) > weight(y) end
+  if x.a ~= y.a then return x.a > y.a end
   return x.label < y.label
 end
 

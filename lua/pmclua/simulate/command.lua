@@ -332,6 +332,7 @@ local function count(self, pass, result, found)
   end
   local sums = out_file.sum(list)
   result.simulated, result.instructions = by_event(self, pass, sums), sums.Ir
+  result.files = list
   return result
 end
 

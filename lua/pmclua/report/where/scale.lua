@@ -7,6 +7,7 @@ local M = {}
 local TIMES = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } }
 local COUNTS = { { 1e9, "G" }, { 1e6, "M" }, { 1e3, "K" } }
 local FULL = 1e7                -- counts below this are shown in full
+local MOST_DIGITS = 1e12        -- exact ones, of which each counts, below this
 
 ---@class pmclua.LedgerScale
 ---@field unit string "ms", "M", ""
@@ -42,7 +43,7 @@ function M.of(ledger)
   local self = setmetatable({ size = 1, unit = ledger.unit }, Scale)
   if ledger.unit == "ns" then
     self.size, self.unit = unpack(first_reached(TIMES, total, 1))
-  elseif total >= FULL then
+  elseif total >= FULL and not (ledger.exact and total < MOST_DIGITS and is_whole(ledger)) then
     local scale = first_reached(COUNTS, total, 10)
     self.size, self.unit = scale[1], ledger.unit == "" and scale[2] or scale[2] .. " " .. ledger.unit
   end

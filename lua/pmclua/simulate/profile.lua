@@ -1,0 +1,79 @@
+--- profile.lua: what Valgrind counted of a command as a profile: exact, by function and source line.
+--
+-- Invariant: lines and rest are the count, to the last one. Its files do not say which program or library a function
+-- is in, so functions of one name are one.
+
+local out_file = require "pmclua.simulate.out_file"
+
+local M = {}
+
+local UNKNOWN = "???"           -- Valgrind's word
+
+local function known(name) return name ~= UNKNOWN and name ~= "" and name or nil end
+
+local function line_for(lines, found)
+  local key = found.fn .. "\0" .. (found.object or "")
+  local line = lines[key]
+  if not line then
+    line = { file = found.object or "?", fn = known(found.fn) or "code without symbols",
+      nameless = not known(found.fn) or nil, count = 0, at = {}, of_source = {} }
+    lines[key], lines[#lines + 1] = line, line
+  end
+  return line
+end
+
+local function sum_of(counters, counts)
+  local sum = 0
+  for _, counter in ipairs(counters) do sum = sum + tonumber(counts[counter] or 0) end
+  return sum
+end
+
+local function add(line, number, source, count)
+  line.count = line.count + count
+  line.of_source[source] = (line.of_source[source] or 0) + count
+  line.at[#line.at + 1] = { line = number > 0 and number or nil, source = known(source), count = count }
+end
+
+-- The source file of a function: the one that it has most in; the others are of what was copied into it.
+local function home_of(of_source)
+  local home
+  for source, count in pairs(of_source) do
+    local is_more = not home or count > of_source[home] or count == of_source[home] and source < home
+    if known(source) and is_more then home = source end
+  end
+  return home
+end
+
+local function take(lines, file, counters)
+  local sum = 0
+  for _, found in ipairs(out_file.lines(file)) do
+    local count = not found.inclusive and sum_of(counters, found.counts) or 0
+    if count > 0 then
+      add(line_for(lines, found), found.line, found.file, count)
+      sum = sum + count
+    end
+  end
+  return sum
+end
+
+--- The profile of an event in a run of a command.
+---@param files pmclua.OutFile[] all that Valgrind wrote of the run
+---@param event pmclua.Event with `simulated`, the counters that it is the sum of
+---@return table
+function M.new(files, event)
+  local lines, total, placed = {}, 0, 0
+  for _, file in ipairs(files) do
+    total = total + sum_of(event.simulated, file.summary)
+    placed = placed + take(lines, file, event.simulated)
+  end
+  local list = {}
+  for i, line in ipairs(lines) do
+    line.source, line.of_source = home_of(line.of_source), nil
+    list[i] = line
+  end
+  local rest = total ~= placed and { ["at no line"] = total - placed } or {}
+  return { event = event.name, period = 1, total = total, unit = event.unit or "", lines = list, rest = rest,
+    exact = true, source = "valgrind" }
+end
+
+return M
