@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
--- Which events are there, what do they count, and do they count here?
+-- Which events are there, what do they count, and which count here?
 --
 -- method: lists generic events from a table, events of PMUs from sysfs, tracepoints from tracefs, vendors'
---   events and metrics from the installed perf and from --vendor, and the rest from libpfm4. --available and --explain try each event by opening it.
+--   events and metrics from the installed perf and from --vendor, and the rest from libpfm4. --available and
+--   --explain try each event by opening it.
 -- usage: pmclua events [OPTIONS] [WORD]...
 -- example:
 --   pmclua events branch miss

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does walking a matrix by columns cost, and starting a program?
+-- What does walking a matrix by columns cost, and a program's start?
 --
 -- method: two kernels add up the same matrix, by rows and by columns; the command `true` starts a
 --   program. They run interleaved in random order. Kernels are counted per walk, the command from exec to

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- How many instructions does a command or a kernel take, on any machine?
+-- How many instructions does a command take, on any machine?
 --
 -- method: runs it under Valgrind, which counts what it executes in user space. What surrounds it
 --   (environment, signals, streams, caches) is the same on every machine, so that the count is, too. Two

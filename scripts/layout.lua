@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- How much does a program's time depend on where its stack and its code lie?
+-- How much does time depend on where a program's stack and code lie?
 --
 -- method: runs the same command with environments of several sizes, which move its stack (Mytkowicz et
 --   al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). With --kernel, the

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does walking a matrix by columns cost, and from which size on?
+-- What does walking a matrix by columns cost, from which size on?
 --
 -- method: does the same additions along the rows and down the columns of an n × n matrix of doubles, for
 --   several n, interleaved. Rows are the baseline. The extra column is the cost of one element.

@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What does a store cost by its memory order, from relaxed to seq_cst?
+-- What does a store cost by its memory order, relaxed to seq_cst?
 --
 -- method: one thread stores to one place with each order, and adds to it atomically; the relaxed store is
 --   the baseline. Nobody else looks, so this is the least that each costs.

@@ -247,19 +247,30 @@ static int make_fifo(const char *folder, int is_open)
     if (mkfifo(path, 0600) < 0)
         return -errno;
     int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && is_open)
-        fchmod(fd, 0622);
-    return fd < 0 ? -errno : fd;
+    if (fd >= 0 && (!is_open || fchmod(fd, 0622) == 0))
+        return fd;
+    int error = errno;
+    pmclua_close(fd);
+    remove(path);
+    return -error;
 }
 
 int pmclua_make_scratch(char *path, int32_t is_open)
 {
     if (strlen(path) > PMCLUA_PATH_BYTES - 16)
         return -ENAMETOOLONG;
-    if (!mkdtemp(path) || (is_open && chmod(path, 0711) < 0))
+    if (!mkdtemp(path))
         return -errno;
-    int result = make_inner(path, is_open);
-    return result < 0 ? result : make_fifo(path, is_open);
+    size_t outer = strlen(path);
+    int result = is_open && chmod(path, 0711) < 0 ? -errno : make_inner(path, is_open);
+    if (result == 0)
+        result = make_fifo(path, is_open);
+    if (result < 0) {
+        remove(path);
+        path[outer] = '\0';
+        remove(path);
+    }
+    return result;
 }
 
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size)

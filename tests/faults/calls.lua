@@ -30,7 +30,8 @@ M.WAYS = {
   lseek = "EIO", ftruncate = "EIO EINTR", flock = "EAGAIN EINTR ENOSYS", fstat = "EIO ENOMEM",
   stat = "EACCES ENOENT EIO", lstat = "EACCES ENOENT EIO", access = "EACCES EIO",
   rename = "EACCES ENOSPC EROFS", remove = "EACCES EROFS", mkdir = "EACCES ENOSPC EROFS EEXIST",
-  mkostemp = "EACCES ENOSPC EMFILE", realpath = "EACCES ENOENT EIO",
+  mkostemp = "EACCES ENOSPC EMFILE", mkdtemp = "EACCES ENOSPC EROFS", mkfifo = "EACCES ENOSPC EROFS",
+  chmod = "EPERM EIO", fchmod = "EPERM EIO", realpath = "EACCES ENOENT EIO",
   opendir = "EACCES EMFILE ENOENT", readdir = "EIO ZERO",
   -- streams
   fopen = "EACCES EMFILE ENOENT ENOMEM", freopen = "EACCES EMFILE",
@@ -72,7 +73,7 @@ M.LEFT = {
   isatty = "no is an answer", sysconf = "a number that this libc knows or does not",
   clock_gettime = "a clock that every Linux has", clock = "a clock that every Linux has",
   time = "a clock that every Linux has",
-  getauxval = "a number that every process has",
+  getauxval = "a number that every process has", pthread_getcpuclockid = "a clock that every thread has",
   geteuid = "cannot fail", getpid = "cannot fail", gettid = "cannot fail",
   dlsym = "looks in what is loaded", dladdr = "looks in what is loaded", dlclose = "gives back",
   dlerror = "words",

@@ -181,7 +181,8 @@ end
 --- Files where none may be; of the cache all that is no source, object or list of what was read.
 local function left_files(result)
   return support.output_of(([[
-    cd '%s'; find tmp home -type f ! -name history ! -path 'home/.local/state/pmclua/results/*.jsonl'
+    cd '%s'; find tmp home -type f ! -name history ! -path 'home/.local/state/pmclua/results/*.jsonl' \
+      ! -path 'home/.cache/pmclua/vendor/*'
     find cache ! -type d ! -name '*.so' ! -name '*.c' ! -name '*.reads' 2>/dev/null]]):format(result.place))
 end
 

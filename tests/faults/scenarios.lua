@@ -12,6 +12,7 @@ local HERE = support.root .. "/tests/faults/scenarios"
 ---@field env? fun(place: string, shared: string): table<string, string> beside what all have
 ---@field programs? string[] whose calls fail: pmclua and its runner where not said
 ---@field needs_root? boolean and tracefs
+---@field needs? string a program
 ---@field child? string calls that its held children make, in words
 ---@field report string file of `place` with what it says; "out": its standard output
 ---@field truth "cells"|"lines"|"calls"|"same"|"kinds" how its report is judged: judge.lua
@@ -50,7 +51,7 @@ local ATTACHED = [[
 local SERVED = 100 * PAGES
 
 M.NAMES = { "stat", "stored", "kernel", "attached", "system", "marks", "functions", "events", "doctor",
-  "report" }
+  "report", "simulated" }
 
 ---@type table<string, faults.Scenario>
 M.SCENARIOS = {
@@ -106,13 +107,20 @@ M.SCENARIOS = {
     words = function() return pmclua("doctor", "--json") end },
   report = { report = "out", truth = "same", programs = { "pmclua" },
     words = function(_, shared) return pmclua("report", shared .. "/stored.jsonl", "--format", "json") end },
+  simulated = { report = "report", truth = "cells", repetitions = 2, programs = { "pmclua" },
+    needs = "valgrind", bounds = { ["valgrind::instructions"] = { 20000, 1e6 } },
+    words = function(place)
+      return pmclua("stat", "-e", "valgrind::instructions", "-r", "2", "-j", "-o", place .. "/report", "true")
+    end },
 }
 
 --- Whether this user can run a scenario here.
 ---@param name string
 ---@return boolean
 function M.can_run(name)
-  return not M.SCENARIOS[name].needs_root or support.have_root() and support.have_tracefs()
+  local scenario = M.SCENARIOS[name]
+  if scenario.needs and not support.have(scenario.needs) then return false end
+  return not scenario.needs_root or support.have_root() and support.have_tracefs()
 end
 
 local function run(words, env)

@@ -44,7 +44,8 @@
 
 #define CALLS(X) X(perf_event_open) X(perf_read) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(close) \
     X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(rename) X(remove) X(mkdir) \
-    X(mkostemp) X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
+    X(mkostemp) X(mkdtemp) X(mkfifo) X(chmod) X(fchmod) \
+    X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
     X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
     X(pipe2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
@@ -177,6 +178,9 @@ FAILS(int, flock, (int fd, int how), (fd, how))
 FAILS(int, fstat, (int fd, struct stat *facts), (fd, facts))
 FAILS(int, rename, (const char *from, const char *to), (from, to))
 FAILS(int, mkdir, (const char *path, mode_t mode), (path, mode))
+FAILS(int, mkfifo, (const char *path, mode_t mode), (path, mode))
+FAILS(int, chmod, (const char *path, mode_t mode), (path, mode))
+FAILS(int, fchmod, (int fd, mode_t mode), (fd, mode))
 FAILS(int, mkostemp, (char *path, int flags), (path, flags))
 FAILS(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus))
 FAILS(int, setitimer, (__itimer_which_t which, const struct itimerval *now, struct itimerval *old), (which, now, old))
@@ -214,6 +218,7 @@ POINTS(void *, mmap, (void *at, size_t bytes, int rights, int flags, int fd, off
 POINTS(DIR *, opendir, (const char *path), (path), NULL)
 POINTS(struct dirent *, readdir, (DIR *folder), (folder), NULL)
 POINTS_AS(readdir, struct dirent64 *, readdir64, (DIR *folder), (folder), NULL)
+POINTS(char *, mkdtemp, (char *path), (path), NULL)
 POINTS(char *, realpath, (const char *path, char *to), (path, to), NULL)
 POINTS(void *, dlopen, (const char *path, int flags), (path, flags), NULL)
 POINTS(FILE *, fopen, (const char *path, const char *how), (path, how), NULL)
