@@ -120,7 +120,7 @@ $(BUILD)/core/calls/call_names.o: ALL_CFLAGS += -I$(BUILD)
 $(BUILD)/core/calls/call_names.o: $(BUILD)/call_names.inc
 $(BUILD)/call_names.inc: Makefile
 	@mkdir -p $(@D)
-	$(call say,GEN,$@)echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) -E -dM - | grep -v -w -e __NR_syscalls \
+	$(call say,GEN,$@)echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E -dM - | grep -v -w -e __NR_syscalls \
 	  -e __NR_arch_specific_syscall | sed -n 's/^#define __NR_\([a-z][a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' \
 	  > $@.new && mv $@.new $@
 
