@@ -132,12 +132,19 @@ function M.description(event)
   return "the sum of " .. counters
 end
 
---- What is to be said of one that stands in for another.
----@param event pmclua.Event
----@return string?
-function M.note(event)
+-- What is to be said of one that stands in for another.
+local function note(event)
   if not event.instead_of then return nil end
   return ("in place of %s: %s"):format(event.instead_of, event.refusal)
+end
+
+--- What trying one comes to: Valgrind has to be there.
+---@param event pmclua.Event
+---@return pmclua.event.Trial
+function M.try(event)
+  if require("pmclua.host.tools").find "valgrind" then return { status = "counted", note = note(event) } end
+  return { status = "unsupported", note = note(event),
+    why = "Valgrind is not installed: apt-get install valgrind" }
 end
 
 --- What Valgrind has to simulate for some events.
