@@ -53,7 +53,8 @@ static void check(const struct pmclua_calls_setup *setup, const uint64_t *words,
     struct pmclua_regions header;
     memcpy(&header, words, sizeof header);
     uint64_t spreads = 2 * (setup->values + 1);
-    uint64_t stride = (sizeof(struct pmclua_region) + spreads * sizeof(struct pmclua_spread)) / 8 + 2 * spreads;
+    uint64_t stride = (sizeof(struct pmclua_region) + spreads * sizeof(struct pmclua_spread)) / 8
+                      + 3 * (setup->values + 1);
     HOLD(header.regions == setup->regions && header.kept <= setup->keep);
     HOLD(count >= sizeof header / 8 + stride * header.regions);
     for (uint64_t i = 0; i < header.regions; i++) {

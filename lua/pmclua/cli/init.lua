@@ -233,18 +233,13 @@ function show.version()
   io.write(("pmclua %s (%s)\n"):format(require("pmclua.core").version, jit.version))
 end
 
-local LIST_COLUMNS = 80
-
 function show.list()
   local help, script = require "pmclua.cli.help", require "pmclua.cli.script"
-  local text = require "pmclua.base.text"
   local list, longest = script.all(), 0
   for _, entry in ipairs(list) do longest = math.max(longest, #entry.name) end
   for _, entry in ipairs(list) do
-    local lines = text.wrap(script.header(entry.path).question, LIST_COLUMNS - longest - 2)
-    for i, line in ipairs(#lines > 0 and lines or { "" }) do
-      help.write(text.pad(i == 1 and entry.name or "", longest + 2) .. line .. "\n")
-    end
+    local name = require("pmclua.base.text").pad(entry.name, longest + 2)
+    help.write(name .. script.header(entry.path).question .. "\n")
   end
 end
 
