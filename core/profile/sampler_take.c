@@ -206,7 +206,8 @@ static int take_all_news(struct pmclua_sampler *sampler, uint64_t known_ns)
         free((void *)sampler->news[taken].record);
     }
     sampler->news_count -= taken;
-    memmove(sampler->news, sampler->news + taken, sampler->news_count * sizeof *sampler->news);
+    if (taken > 0)
+        memmove(sampler->news, sampler->news + taken, sampler->news_count * sizeof *sampler->news);
     return result;
 }
 

@@ -220,6 +220,7 @@ end
 -- The file of the program or kernel, as Linux names it where it is mapped.
 local function program_of(self, step)
   local workload, cell = step.cell.workload, step.cell
+  if workload.in_process or self.target then return nil end
   if workload.per == "iteration" then return workload:object(self.session, cell.levels, step.code) end
   local path = workload:program(require("pmclua.experiment.placing").levels(self.declaration, cell,
     step.code))
