@@ -40,7 +40,7 @@ local function blind(row)
 end
 
 -- The cause without what needed what.
-local function cause(reason) return words.brief((reason:gsub("^needs [^:]+: ", ""))) end
+local function cause(reason) return words.brief((reason:gsub("^needs .-: ", ""))) end
 
 --- What a row says after its limit and cell.
 ---@param row pmclua.GateRow

@@ -117,8 +117,10 @@ function M.status(status) return STATUS[status] or "<" .. status .. ">" end
 ---@param why string?
 ---@return string
 function M.brief(why)
-  local brief = text.safe(why or ""):gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
-  return (brief:match "^(.-)[;:(]" or brief):gsub("%s+$", "")
+  -- The colons in an event's name ("valgrind::instructions") end nothing.
+  local said = text.safe(why or ""):gsub("::", "\1")
+  local brief = said:gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
+  return ((brief:match "^(.-)[;:(]" or brief):gsub("%s+$", ""):gsub("\1", "::"))
 end
 
 --- Why there is no number, on one line: "<not supported>: this virtual machine has no PMU".
