@@ -181,18 +181,16 @@ describe("the warnings of several cells", function()
   end)
 
   it("says that a command waited for CPUs more than the margin", function()
-    local function waiting(share, count)
-      local walls = sequence(10, function() return 1e7 end)
-      local waits = sequence(10, function(i) return i <= count and share * 1e7 or 0 end)
-      return { waited = { walls = walls, waits = waits } }
+    local function waiting(share, over)
+      return { waited = { count = 10, over = over, wait_ns = share * 1e8, wall_ns = 1e8 } }
     end
-    local _, found = of({}, waiting(0.2, 5))
+    local _, found = of({}, waiting(0.1, 5))
     assert.equal("noise: it waited for a CPU for 10 % of its time (more than 1 % in 5 of 10 repetitions)",
       found.waited.message)
     -- One wait is an outlier, and what any wake-up takes is no noise.
-    assert.is_nil(select(2, of({}, waiting(0.9, 1))).waited)
+    assert.is_nil(select(2, of({}, waiting(0.09, 1))).waited)
     assert.is_nil(select(2, of({}, waiting(0.009, 10))).waited)
-    local short = { walls = { 1e5, 1e5, 1e5 }, waits = { 2e4, 2e4, 2e4 } }
-    assert.is_nil(select(2, of({}, { waited = short })).waited)
+    assert.is_false(warning.has_waited(2e4, 1e5, 0.01))
+    assert.is_true(warning.has_waited(2e5, 1e6, 0.01))
   end)
 end)

@@ -61,6 +61,18 @@ describe("a ledger of two commands", function()
     assert.is_true(math.abs(sum - difference) < 1e-6 * math.abs(found.ledger.total.b))
   end)
 
+  it("is of a result whose functions can still be asked for", function()
+    need()
+    assert.equal("cpu-clock", found.result:where().event)
+  end)
+
+  it("says in its plan which pass is for what", function()
+    need()
+    local plan = pmc.experiment { workloads = { "true" }, events = "page-faults", sample = "cpu-clock",
+      system_calls = true }:plan()
+    assert.matches("cpu%-clock, sampled\n.*system calls, each timed\n", plan)
+  end)
+
   it("knows how often each system call was made", function()
     need()
     for _, row in ipairs(found.ledger.lines) do

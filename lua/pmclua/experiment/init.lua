@@ -234,14 +234,14 @@ local function run_plan(declaration, plan, session, into, options)
   core.catch_interrupts(caught)
   progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
-    waits = run.waits.of,
+    waits = run.waits:list(),
     cut_off = run.cut_off, resumed = plan.remark }
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
 local function conclude(declaration, into, ended)
   local result, file = into.result, into.file
-  file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted")
+  file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted", ended.waits)
   if not ended.ok then error(ended.status, 0) end
   into.spill:finish()
   result.status, result.problem, result.path = ended.status, ended.problem or file.problem, file.path

@@ -73,8 +73,9 @@ function ResultFile:tick() attempt(self, "tick", core.now_ns()) end
 function ResultFile:flush() attempt(self, "flush") end
 
 ---@param status "complete"|"interrupted"
-function ResultFile:finish(status)
-  attempt(self, "finish", status)
+---@param waits table[] of Waits:list
+function ResultFile:finish(status, waits)
+  attempt(self, "finish", status, waits)
   attempt(self, "close")
   self.writer = nil
 end

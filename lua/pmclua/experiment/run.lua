@@ -216,6 +216,9 @@ local function add_once(list, item)
 end
 
 local function note_drop(self, result, workload)
+  if result.untraced then
+    add_once(self.drops, "system calls could not be timed in some repetitions: " .. result.untraced)
+  end
   if result.unseen and not self.unseen[workload.name] then
     self.unseen[workload.name] = true
     table.insert(self.drops, require("pmclua.explain.dropped").unseen(result.unseen, workload.name))

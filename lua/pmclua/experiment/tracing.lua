@@ -53,9 +53,8 @@ local function add(profile, name, count, calls)
     { file = "[system calls]", fn = name, count = count, samples = calls, at = {} })
 end
 
-local function new_profile(event, lost)
-  return { event = event, unit = "ns", period = 1, total = 0, lines = {}, rest = { lost = lost },
-    source = "trace" }
+local function new_profile(event)
+  return { event = event, unit = "ns", period = 1, total = 0, lines = {}, rest = {}, source = "trace" }
 end
 
 -- What of blocked time was waiting for a CPU already, because the thread could go on: as a share. Linux has
@@ -77,9 +76,9 @@ local function own_ns(row, calls, late)
 end
 
 --- The names of the profiles: time in calls of the first thread (blocked in them or not); of it blocked;
---- time on CPUs in calls of the other threads; how long a page fault takes.
-M.TIME, M.BLOCKED, M.OTHERS, M.FAULT = "system-call-time", "system-call-blocked", "system-call-others",
-  "page-fault-time"
+--- time on CPUs in calls of the other threads; how long a page fault takes; how many records were lost.
+M.TIME, M.BLOCKED, M.OTHERS = "system-call-time", "system-call-blocked", "system-call-others"
+M.FAULT, M.LOST = "page-fault-time", "system-call-lost"
 
 --- What a traced repetition found, as profiles.
 ---@param calls pmclua.SystemCalls of the runner's result
@@ -87,8 +86,8 @@ M.TIME, M.BLOCKED, M.OTHERS, M.FAULT = "system-call-time", "system-call-blocked"
 ---@return pmclua.Profile[]
 function M.profiles(calls, wait_ns)
   local late = late_share(calls, wait_ns)
-  local time, blocked = new_profile(M.TIME, 0), new_profile(M.BLOCKED, 0)
-  local others, fault = new_profile(M.OTHERS, 0), new_profile(M.FAULT, 0)
+  local time, blocked = new_profile(M.TIME), new_profile(M.BLOCKED)
+  local others, fault = new_profile(M.OTHERS), new_profile(M.FAULT)
   for _, row in ipairs(calls.rows) do
     local own = math.floor(own_ns(row, calls, row.is_first and late or 0))
     if row.is_first then
@@ -99,7 +98,11 @@ function M.profiles(calls, wait_ns)
     end
   end
   add(fault, "page fault", calls.fault_ns, 1)
-  return { time, blocked, others, fault }
+  if calls.lost == 0 then return { time, blocked, others, fault } end
+  local lost = new_profile(M.LOST)
+  lost.unit = ""
+  add(lost, "records without room", calls.lost, calls.lost)
+  return { time, blocked, others, fault, lost }
 end
 
 return M

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local tool = require "pmclua.event.tool"
+local warning = require("pmclua.base.lazy").module "pmclua.verdict.warning"
 
 local M = {}
 
@@ -13,19 +14,24 @@ local LONG_NS, ONE_IN = 3e6, 8
 
 ---@class pmclua.Waits
 ---@field of table<integer, pmclua.Waited> by cell
+---@field margin number
 local Waits = {}
 Waits.__index = Waits
 
 ---@class pmclua.Waited repetitions of a cell that were looked at, warm-ups left out
----@field waits number[] ns
----@field walls number[] ns
+---@field cell integer
+---@field count integer
+---@field over integer that waited for more than the margin
+---@field wait_ns number of all
+---@field wall_ns number of all
 
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Waits
 function M.new(declaration)
   local accounts = tool.accounts_of(declaration.events)
   local looks = not declaration.target and not declaration.regions
-  return setmetatable({ accounts = accounts, looks = looks, runs = {}, wall = {}, of = {} }, Waits)
+  return setmetatable({ accounts = accounts, looks = looks, runs = {}, wall = {}, of = {},
+    margin = declaration.margin.default }, Waits)
 end
 
 --- What the next run of a cell takes from Linux's accounts, as core.take has it; nil: nothing.
@@ -49,10 +55,21 @@ function Waits:note(step, result)
   local index = step.cell.index
   self.wall[index] = tonumber(result.wall_ns)
   if not result.wait_ns or step.warmup or step.cell.workload.kind ~= "command" then return end
-  local waited = self.of[index] or { waits = {}, walls = {} }
+  local waited = self.of[index] or { cell = index, count = 0, over = 0, wait_ns = 0, wall_ns = 0 }
   self.of[index] = waited
-  table.insert(waited.waits, tonumber(result.wait_ns))
-  table.insert(waited.walls, tonumber(result.wall_ns))
+  local wait_ns, wall_ns = tonumber(result.wait_ns), tonumber(result.wall_ns)
+  waited.count = waited.count + 1
+  waited.wait_ns, waited.wall_ns = waited.wait_ns + wait_ns, waited.wall_ns + wall_ns
+  if warning.has_waited(wait_ns, wall_ns, self.margin) then waited.over = waited.over + 1 end
+end
+
+--- What was found out, by cell; nil: nothing.
+---@return pmclua.Waited[]?
+function Waits:list()
+  local list = {}
+  for _, waited in pairs(self.of) do list[#list + 1] = waited end
+  table.sort(list, function(x, y) return x.cell < y.cell end)
+  return #list > 0 and list or nil
 end
 
 return M

@@ -22,7 +22,7 @@ local function load_one(path)
   local stored = store.open(path)
   local result = new_result(stored.header, path)
   stored.each(function(record) result:add(record) end, true)
-  result.status, result.problems = stored.status, stored.problems
+  result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.path = not stored.is_stream and path or nil
   return result
 end

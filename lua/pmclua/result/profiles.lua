@@ -27,18 +27,22 @@ function M.of(result, cell, record)
   end
 end
 
---- The names of the events that were sampled, in their order.
+--- The names of the events that were sampled, in their order; last those whose profiles are traced times.
 ---@param result pmclua.Result
 ---@return string[]
 function M.events(result)
-  local seen, list = {}, {}
+  local seen, list, traced = {}, {}, {}
   for number in ipairs(result.header.cells) do
     for _, kept in ipairs(result.profiled[number] or {}) do
       for _, profile in ipairs(kept.profiles) do
-        if not seen[profile.event] then seen[profile.event], list[#list + 1] = true, profile.event end
+        if not seen[profile.event] then
+          table.insert(profile.source == "trace" and traced or list, profile.event)
+          seen[profile.event] = true
+        end
       end
     end
   end
+  for _, event in ipairs(traced) do list[#list + 1] = event end
   return list
 end
 

@@ -148,7 +148,8 @@ function M.write(result, path)
   local function take(record) writer:add(record) end
   local ok, why = pcall(function()
     if is_whole then from_file(result.path, numbers, take) else from_memory(result, numbers, take) end
-    writer:finish(result.status == "complete" and "complete" or "interrupted")
+    writer:finish(result.status == "complete" and "complete" or "interrupted",
+      not result.is_chosen and result.waits or nil)
   end)
   if ok then return end
   writer:close()

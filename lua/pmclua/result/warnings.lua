@@ -121,12 +121,21 @@ local function waited_of(result, cell)
   local event = result.event_by_field.wait_time
   local _, block = next(cell.columns.passes)
   local counts = event and block and block.counts[event.index]
-  if not counts then return (result.waits or {})[cell.number] end
-  local waited = { waits = {}, walls = {} }
+  if not counts then
+    for _, waited in ipairs(result.waits or {}) do
+      if waited.cell == cell.number then return waited end
+    end
+    return nil
+  end
+  local margin = names.margin(result, "default") or 0.01
+  local waited = { count = 0, over = 0, wait_ns = 0, wall_ns = 0 }
   for i = 1, block.n do
-    if counts[i] and block.wall[i] then
-      table.insert(waited.waits, tonumber(counts[i]))
-      table.insert(waited.walls, tonumber(block.wall[i]))
+    local wait, wall = counts[i], block.wall[i]
+    if wait and wall then
+      wait, wall = tonumber(wait), tonumber(wall)
+      waited.count = waited.count + 1
+      waited.wait_ns, waited.wall_ns = waited.wait_ns + wait, waited.wall_ns + wall
+      if warning.has_waited(wait, wall, margin) then waited.over = waited.over + 1 end
     end
   end
   return waited

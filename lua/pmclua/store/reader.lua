@@ -54,10 +54,20 @@ local SCAN = {
 
 local AFTER_END = "it comes after the end"
 
+-- Only what is whole: nobody needs it.
+local function waits_of(list)
+  for _, one in ipairs(type(list) == "table" and list or {}) do
+    for _, name in ipairs { "cell", "count", "over", "wait_ns", "wall_ns" } do
+      if type(one) ~= "table" or type(one[name]) ~= "number" then return nil end
+    end
+  end
+  return type(list) == "table" and list or nil
+end
+
 local function read_end(reader, first, last)
   local entry = require("dkjson").decode(reader.block:sub(first, last))
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
-  reader.stored.status, reader.ended = entry.status, true
+  reader.stored.status, reader.ended, reader.stored.waits = entry.status, true, waits_of(entry.waits)
 end
 
 local function read_resume(reader)

@@ -149,15 +149,18 @@ function Writer:flush()
   write_out(self)
 end
 
+local END = { order = { "kind", "status", "waits", "cell", "count", "over", "wait_ns", "wall_ns" } }
+
 --- Writes all, an end line, and closes.
 ---@param status "complete"|"interrupted"
-function Writer:finish(status)
+---@param waits? table[] store/README.md, "Last line"
+function Writer:finish(status, waits)
   if not self.lines then return end
   if status ~= "complete" and status ~= "interrupted" then
     error("a run ends \"complete\" or \"interrupted\", not " .. tostring(status), 2)
   end
   encode_pending(self)
-  put(self, json.encode({ kind = "end", status = status }, { order = { "kind" } }) .. "\n")
+  put(self, json.encode({ kind = "end", status = status, waits = waits }, END) .. "\n")
   write_out(self)
   self:close()
 end

@@ -49,8 +49,8 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field iteration_ns? number median wall time of an iteration of a kernel
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
----@field waited? { waits: number[], walls: number[] } of a command's repetitions: ns that it was runnable and waited
----   for a CPU, and ns that it took
+---@field waited? { count: integer, over: integer, wait_ns: number, wall_ns: number } of a command's repetitions:
+---   how many, how many of them waited for a CPU for more than the margin; ns that all waited, and took
 ---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
 ---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
@@ -261,18 +261,21 @@ function checks.kept_off(cell)
     "stop that (another perf, an NMI watchdog), or count fewer events at once"
 end
 
+--- Whether a repetition waited for a CPU for more than the margin; what any wake-up takes is none.
+---@param wait_ns number
+---@param wall_ns number
+---@param margin number
+---@return boolean
+function M.has_waited(wait_ns, wall_ns, margin) return wait_ns > margin * wall_ns and wait_ns > WAIT_NS end
+
 -- Of all time together: one long wait is noise as well as many short ones.
 function checks.waited(cell)
   local waited, margin = cell.waited, cell.margin or 0.01
-  if not waited or #waited.waits < FEW_WAITS then return end
-  local wait_ns, wall_ns, over = 0, 0, 0
-  for i, wait in ipairs(waited.waits) do
-    wait_ns, wall_ns = wait_ns + wait, wall_ns + waited.walls[i]
-    if wait > margin * waited.walls[i] and wait > WAIT_NS then over = over + 1 end
-  end
+  if not waited or waited.count < FEW_WAITS then return end
+  local wait_ns, wall_ns, over = waited.wait_ns, waited.wall_ns, waited.over
   if over < 2 or wait_ns <= margin * wall_ns then return end
   return ("noise: it waited for a CPU for %s of its time (more than %s in %d of %s)"):format(
-    text.percent(wait_ns / wall_ns), text.percent(margin), over, text.plural(#waited.waits, "repetition")),
+    text.percent(wait_ns / wall_ns), text.percent(margin), over, text.plural(waited.count, "repetition")),
     "something else had the CPUs, or its own threads and children: quiet the machine, pin it to an idle "
     .. "CPU, or compare CPU time (task-clock)"
 end

@@ -203,7 +203,23 @@ end
 
 local function why_no_calls(self)
   local said = self.result.header.system_calls
-  return type(said) == "string" and said or "system calls were not timed (system_calls = true)"
+  if type(said) == "string" then return said end
+  return said and "none of the repetitions of both sides has them"
+    or "system calls were not timed (system_calls = true)"
+end
+
+-- Calls whose records found no room are missing in their lines.
+local function note_lost(self)
+  local lost = 0
+  for _, cell in ipairs { self.a, self.b } do
+    for _, found in pairs(sides.profiles(cell)) do
+      local profile = found[require("pmclua.experiment.tracing").LOST]
+      lost = lost + (profile and profile.total or 0)
+    end
+  end
+  if lost > 0 then
+    note_absent(self, "some system calls", ("%d of their records found no room in the rings"):format(lost))
+  end
 end
 
 -- ---- the whole ----
@@ -247,6 +263,7 @@ function M.of(result, options)
   local reasons = options.reasons or {}
   if not own.sampled then note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_no_functions(self)) end
   if not own.is_traced then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
+  note_lost(self)
   if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end
   self.suspects = suspects.of(self)
   self.sentence = require("pmclua.why.sentence").of(self)
