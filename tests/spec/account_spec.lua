@@ -140,6 +140,11 @@ describe("time on a CPU, waiting for one and off CPU", function()
   it("are known of an attached process", function()
     local events = "duration_time,wait_time,off_cpu_time,read_calls"
     beside("sleep 50", function(pid)
+      local tasks = require "pmclua.host.tasks"
+      support.await(function()
+        local child = tasks.child_of(pid)
+        return child and tasks.name(child) == "sleep" and tasks.state(pid) == "S"
+      end, "that the target sleeps")
       local _, result = records("sleep 0.01", events, { target = pmc.pid(pid) })
       for _, off in ipairs(values_of(result, "off_cpu_time")) do assert.is_true(off >= 9e6, off) end
       assert.same({ 0, 0, 0, 0 }, values_of(result, "read_calls"))
