@@ -61,7 +61,8 @@ void call_times_free(struct call_times *times)
 
 static struct thread *slot_of(struct thread *thread, size_t room, int32_t tid)
 {
-    size_t at = (uint32_t)tid * 2654435761u & (room - 1);
+    uint32_t hash = (uint32_t)tid * 2654435761u;
+    size_t at = hash & (room - 1);
     while (thread[at].tid && thread[at].tid != tid)
         at = (at + 1) & (room - 1);
     return &thread[at];

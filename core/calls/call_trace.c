@@ -310,7 +310,7 @@ static uint64_t time_of_faults(void)
     madvise((void *)pages, bytes, MADV_NOHUGEPAGE);
     uint64_t start = pmclua_now_ns();
     for (int i = 0; i < PAGES; i++)
-        pages[i * PAGE_BYTES] = 1;
+        pages[(size_t)i * PAGE_BYTES] = 1;
     uint64_t took = pmclua_now_ns() - start;
     munmap((void *)pages, bytes);
     return took;
@@ -331,16 +331,17 @@ static uint64_t least_of(uint64_t (*time_of)(void))
 static uint64_t traced_call_ns(const struct pmclua_call_points *points)
 {
     struct pmclua_call_points own = { points->enter, points->leave, 0, 0 };
-    uint64_t least = UINT64_MAX, *block;
+    uint64_t least = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
         struct pmclua_call_trace *trace;
+        uint64_t *block = NULL;
         uint32_t count;
         if (pmclua_call_trace_open(&trace, &own) < 0)
             return 0;
         switch_all(trace, "ENABLE");
         time_of_calls();
         switch_all(trace, "DISABLE");
-        if (pmclua_call_trace_end(trace, &block, &count) == 0) {
+        if (pmclua_call_trace_end(trace, &block, &count) == 0 && block) {
             const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;
             const struct pmclua_system_call *row = (const struct pmclua_system_call *)(head + 1);
             for (uint64_t k = 0; k < head->rows; k++)
