@@ -2,9 +2,9 @@
 -- Why is B slower than A: what does the difference consist of?
 --
 -- method: runs A and B interleaved, in passes: one for times, one in which functions are sampled, one in
---   which system calls are timed, and one under Valgrind for simulated counts, as far as they can be had and
---   fit into the budget. Every line of the ledger is in time: a function's samples, a system call's own
---   duration, page faults at what one costs here, waiting for a CPU.
+--   which system calls are timed, some for the vendor's top-down tree, and one under Valgrind for simulated
+--   counts, as far as they can be had and fit into the budget. Every line of the ledger is in time: a
+--   function's samples, a system call's own duration, page faults at what one costs here, waiting for a CPU.
 -- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
 --        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]
 --        pmclua why [OPTIONS] A.jsonl B.jsonl [WORKLOAD]
@@ -13,10 +13,10 @@
 -- reading: a line says MORE or LESS where its difference cannot be chance, at 99 % for all lines together.
 --   `share` is of the whole difference. What comes with more time on CPUs, on a machine that others use
 --   too, is not counted as a cause. Suspects are whatever else was counted and differs: they come with the
---   difference, and may be its cause, its effect or neither. The sentence at the end follows from the
---   ledger.
--- caveats: system calls are timed with root's rights only. Fewer than 10 pairs name nothing. Commands are
---   split into words without a shell; --shell runs them with /bin/sh.
+--   difference, and may be its cause, its effect or neither. With a PMU a ledger of cycles has the difference
+--   by node of the vendor's tree. The sentence at the end follows from the ledgers.
+-- caveats: system calls are timed with root's rights only; cycles by node need a PMU. Fewer than 10
+--   pairs name nothing. Commands are split into words without a shell; --shell runs them with /bin/sh.
 
 local pmc = require "pmclua"
 

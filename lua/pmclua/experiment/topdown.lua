@@ -59,12 +59,6 @@ local function first_names(options, metrics)
   return { name, unpack(tree.children(metrics, name)) }
 end
 
--- A vendor's metric as its text: pmclua may have one of that name.
-local function metric_of(name, metrics)
-  local vendors = metrics.of_vendor(name)
-  return vendors and vendors.source or name
-end
-
 -- What thresholds need of which no round before this one has a count: mostly nothing, as it is of nodes above.
 local function threshold_events(names, metrics, found)
   local list, seen = {}, {}
@@ -83,7 +77,7 @@ end
 
 local function declaration_of(workloads, options, names, metrics, found)
   local list, events = {}, { unpack(ANCHORS) }
-  for i, name in ipairs(names) do list[i] = metric_of(name, metrics) end
+  for i, name in ipairs(names) do list[i] = tree.source(metrics, name) end
   for _, spec in ipairs(threshold_events(names, metrics, found)) do events[#events + 1] = spec end
   local spec = { name = "topdown", workloads = workloads, events = events, metrics = list }
   for key, value in pairs(options) do

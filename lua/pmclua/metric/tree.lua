@@ -66,6 +66,15 @@ end
 ---@return pmclua.Metric?
 function M.metric(metrics, name) return metrics.of_vendor(name) or metrics.named(name) end
 
+--- A node as an experiment takes it: a vendor's metric as its text, since pmclua may have one of that name.
+---@param metrics table
+---@param name string
+---@return string
+function M.source(metrics, name)
+  local vendors = metrics.of_vendor(name)
+  return vendors and vendors.source or name
+end
+
 -- The kind of core of a metric of the first level; nil: the CPU has one kind.
 local function first_kind(metrics)
   for _, group in ipairs(FIRST) do

@@ -103,11 +103,9 @@ local NOTE = "means, which add up; their intervals do not. 99 % together, Holm's
 
 local BY_SIGNS = "* by the signs of the pairs: outliers widen the interval of the mean"
 
-local function ledger_table(why, all)
-  local rows, hidden, small = rows_of(why.ledger, all)
-  rows[#rows][1] = why.others and "duration and the CPU time of others" or "duration"
+local function ledger_notes(ledger, hidden, small)
   local notes = { NOTE }
-  for _, row in ipairs(why.ledger.lines) do
+  for _, row in ipairs(ledger.lines) do
     if row.by_signs and #notes == 1 then notes[2] = BY_SIGNS end
   end
   if hidden > 0 then
@@ -118,8 +116,24 @@ local function ledger_table(why, all)
     notes[#notes + 1] = ("%s less than %s of it each"):format(small == 1 and "1 line explains"
       or small .. " lines explain", number.percent(LEAST_SHARE))
   end
+  return notes
+end
+
+local function ledger_table(why, all)
+  local rows, hidden, small = rows_of(why.ledger, all)
+  rows[#rows][1] = why.others and "duration and the CPU time of others" or "duration"
   return { title = { "what the time consists of" }, columns = columns(why, "line"), rows = rows,
-    notes = notes }
+    notes = ledger_notes(why.ledger, hidden, small) }
+end
+
+local function cycles_table(why, all)
+  local found = why.cycles
+  if not found then return nil end
+  local rows, hidden, small = rows_of(found, all)
+  rows[#rows][1] = found.of
+  return { title = { found.of .. " by node of the vendor's tree", text.plural(found.n, why.paired and "pair"
+      or "repetition") }, columns = columns(why, "node"), rows = rows,
+    notes = ledger_notes(found, hidden, small) }
 end
 
 local MOST_SUSPECTS = 8
@@ -159,6 +173,7 @@ local function report_of(why, all)
   if why.time then
     report.tables = { time_table(why), ledger_table(why, all) }
   end
+  report.tables[#report.tables + 1] = cycles_table(why, all)
   report.tables[#report.tables + 1] = suspects_table(why, all)
   return report
 end
@@ -187,8 +202,8 @@ local function plain_ledger(ledger)
   if not ledger then return json.null end
   local whole = plain_row(ledger.total)
   whole.kind = nil
-  return json.object { unit = ledger.unit, lines = list_of(ledger.lines), rest = list_of(ledger.rest),
-    total = whole, conclusion = ledger.conclusion.kind }
+  return json.object { unit = ledger.unit, of = ledger.of, lines = list_of(ledger.lines),
+    rest = list_of(ledger.rest), total = whole, conclusion = ledger.conclusion.kind }
 end
 
 local function plain_suspect(one)
@@ -196,8 +211,9 @@ local function plain_suspect(one)
     false_discovery_rate = one.adjusted, exact = one.exact or false }
 end
 
-local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "others_ns",
-  "suspects", "absent", "unit", "lines", "rest", "total", "conclusion", "name", "what", "why" }
+local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "cycles",
+  "others_ns",
+  "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what", "why" }
 
 local function to_json(why)
   local suspects, absent = {}, {}
@@ -213,7 +229,8 @@ local function to_json(why)
   return json.encode(json.object { format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
     paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
     time = plain_ledger(why.time),
-    ledger = plain_ledger(why.ledger), others_ns = why.others and json.object(why.others) or json.null,
+    ledger = plain_ledger(why.ledger), cycles = plain_ledger(why.cycles),
+    others_ns = why.others and json.object(why.others) or json.null,
     suspects = array(suspects), absent = array(absent) }, { order = order }) .. "\n"
 end
 

@@ -267,8 +267,8 @@ local function take_off(list, others)
   for i = 1, #list do list[i] = list[i] - others[i] end
 end
 
--- What the children of a node leave of it.
-local function add_rest(node, rows, lists)
+-- What the children of a node that were counted leave of it, and whether it has any.
+local function left_of(node, lists)
   local whole, has = lists[node], false
   local left = { a = { unpack(whole.a) }, b = { unpack(whole.b) }, paired = whole.paired }
   for _, child in ipairs(node.children) do
@@ -278,6 +278,11 @@ local function add_rest(node, rows, lists)
       take_off(left.b, lists[child].b)
     end
   end
+  return left, has
+end
+
+local function add_rest(node, rows, lists)
+  local left, has = left_of(node, lists)
   if has then rows[#rows + 1] = difference_of({ node = node, rest = true }, left) end
 end
 
@@ -328,14 +333,20 @@ local function top_of(nodes)
   return list
 end
 
-local function compare_pair(topdown, pair)
-  local whole, rows = { name = topdown.total.name, children = top_of(topdown.nodes) }, {}
+-- The whole, which nodes are shares of, and what each of them has on both sides.
+local function measured(topdown, pair)
+  local whole = { name = topdown.total.name, children = top_of(topdown.nodes) }
   local shares = { whole }
   for _, node in ipairs(topdown.nodes) do
     if tree.is_share(node.metric) then shares[#shares + 1] = node end
   end
   local sides = sides_of(pair, shares, topdown.total)
-  local lists, n = lists_of(pair, sides)
+  return whole, sides, lists_of(pair, sides)
+end
+
+local function compare_pair(topdown, pair)
+  local whole, sides, lists, n = measured(topdown, pair)
+  local rows = {}
   add_rows(whole, rows, lists, sides)
   local total = table.remove(rows, 1)
   local comparisons = conclude(rows, n)
@@ -345,6 +356,52 @@ local function compare_pair(topdown, pair)
   end
   return { cell = pair.cell, baseline = pair.baseline, paired = pair.paired, total = total, rows = rows,
     comparisons = comparisons, n = n }
+end
+
+local ROUNDING = 1e-9                   -- of the total: shares are quotients
+
+local function is_nothing(left, total)
+  for _, side in ipairs { "a", "b" } do
+    for i, value in ipairs(left[side]) do
+      if math.abs(value) > ROUNDING * math.abs(total[side][i]) then return false end
+    end
+  end
+  return true
+end
+
+local function add_parts(parts, node, lists, sides)
+  for _, child in ipairs(node.children) do
+    if lists[child] then
+      local left, has_children = left_of(child, lists)
+      add_parts(parts, child, lists, sides)
+      if not has_children or not is_nothing(left, parts.total) then
+        table.insert(parts.list, { node = child, rest = has_children, a = left.a, b = left.b })
+      end
+    elseif sides[child] then
+      table.insert(parts.missing, { node = child,
+        why = sides[child].why or "not counted in the same repetitions" })
+    end
+  end
+end
+
+---@class pmclua.TopdownParts
+---@field total { a: number[], b: number[] } in each repetition of both sides
+---@field list { node: pmclua.TopdownNode, rest: boolean, a: number[], b: number[] }[] the lowest nodes that were
+---  counted, and (rest) what the children of others leave of them
+---@field missing { node: pmclua.TopdownNode, why: string }[] the nodes without a number
+
+--- The total of a cell and its baseline as parts that do not overlap. Nil and why where there is none.
+---@param pair { baseline: pmclua.Cell, cell: pmclua.Cell, paired: boolean }
+---@return pmclua.TopdownParts?
+---@return string? why
+function Topdown:parts(pair)
+  if not self.total then return nil, "neither cycles nor slots were counted" end
+  local whole, sides, lists = measured(self, pair)
+  if not lists[whole] then return nil, sides[whole].why or "no repetition of both sides has all of it" end
+  local parts = { total = lists[whole], list = {}, missing = {} }
+  add_parts(parts, whole, lists, sides)
+  if #parts.list == 0 then return nil, parts.missing[1] and parts.missing[1].why or "it has no shares" end
+  return parts
 end
 
 --- Each cell against its baseline, by node. Nil and why where there is nothing to compare.

@@ -1,10 +1,11 @@
 --- collect.lua: measures two workloads for their ledgers: what is measured, in which passes, how often.
 --
 -- One run of each tells how long they take. Within the budget the time comes first, then samples of
--- functions, then system calls, then what Valgrind counts; and at least as many pairs as it takes to name
--- anything.
+-- functions, then the first level of the vendor's tree, system calls, the tree's second level, and what
+-- Valgrind counts; and at least as many pairs as it takes to name anything.
 
 local checking = require "pmclua.base.arguments"
+local cycles = require "pmclua.why.cycles"
 local explain = require "pmclua.explain"
 local event = require "pmclua.event"
 local ledger = require "pmclua.ledger"
@@ -75,12 +76,17 @@ end
 ---@field sample boolean
 ---@field trace boolean
 ---@field simulate boolean
+---@field tree boolean cycles by node of the first level of the vendor's tree
+---@field below boolean and of the second
+---@field counted table<integer, integer> passes that count, with so many levels of the tree
 ---@field seconds number that it will take, about
 ---@field left_out table<string, string> what was left out, and why
 
+local function levels_of(plan) return plan.tree and (plan.below and 2 or 1) or 0 end
+
 local function cost(plan, block_s)
   local each = block_s + 2 * RUN_S
-  local passes = 1 + (plan.sample and SAMPLED or 0) + (plan.trace and TRACED or 0)
+  local passes = plan.counted[levels_of(plan)] + (plan.sample and SAMPLED or 0) + (plan.trace and TRACED or 0)
   local simulated = plan.simulate and SIMULATED_RUNS * (SIMULATED_TIMES * block_s + 2) or 0
   return each * passes * (plan.pairs + 2) + simulated
 end
@@ -96,7 +102,7 @@ local function fit(plan, block_s, budget_s)
     while not fits() and plan.pairs > least do plan.pairs = plan.pairs - 1 end
   end
   fewer(math.min(plan.pairs, 2 * few))
-  for _, pass in ipairs { "simulate", "trace", "sample" } do
+  for _, pass in ipairs { "simulate", "below", "trace", "tree", "sample" } do
     if pass == "trace" then fewer(math.min(plan.pairs, few)) end
     if not fits() and plan[pass] then
       plan[pass], plan.left_out[pass] = false, LEFT_OUT:format(text.duration(budget_s))
@@ -107,14 +113,15 @@ local function fit(plan, block_s, budget_s)
 end
 
 --- What is measured of two workloads that take `block_s` seconds together.
----@param can { sample: boolean, trace: boolean, simulate: boolean }
+---@param can { sample: boolean, trace: boolean, simulate: boolean, tree?: boolean, counted?: table } counted:
+---  passes that count with 0, 1 and 2 levels of the tree
 ---@param block_s number
 ---@param budget_s number
 ---@param wanted? integer pairs
 ---@return pmclua.WhyPlan
 function M.plan(can, block_s, budget_s, wanted)
   local plan = { pairs = wanted or PAIRS, sample = can.sample, trace = can.trace, simulate = can.simulate,
-    left_out = {} }
+    tree = can.tree or false, below = can.tree or false, counted = can.counted or { [0] = 1 }, left_out = {} }
   return fit(plan, block_s, budget_s)
 end
 
@@ -136,22 +143,42 @@ local function as_list(value)
   return type(value) == "table" and value or { value }
 end
 
-local function experiment_of(workloads, plan, options)
+local function counted_events(options)
   local events = append(append(append({ unpack(TIMES) }, SOFTWARE), ACCOUNTS), available(HARDWARE))
-  append(events, as_list(options.events))
+  return append(events, as_list(options.events))
+end
+
+local function experiment_of(workloads, plan, options)
+  local events = counted_events(options)
   if plan.simulate then append(events, SIMULATED) end
   return { name = "why", workloads = workloads, events = events, baseline = workloads[1].name,
+    metrics = cycles.metrics(levels_of(plan)),
     repetitions = plan.pairs, warmup = options.warmup or 1, seed = options.seed, pin = options.pin,
     timeout = options.timeout, on_failure = options.on_failure, layout = options.layout,
     notes = options.notes, sample = plan.sample and STAMP or nil, system_calls = plan.trace or nil }
 end
 
-local ABSENT = { sample = "functions", trace = "system calls and page faults", simulate = "simulated counts" }
+local ABSENT = { sample = "functions", trace = "system calls and page faults", simulate = "simulated counts",
+  tree = "cycles by node", below = "the second level of the tree" }
 
 local function reasons_of(plan, why_not)
   local reasons = {}
   for pass, what in pairs(ABSENT) do reasons[what] = plan.left_out[pass] or why_not[pass] end
   return reasons
+end
+
+-- Whether the vendor's tree can be counted, if not why; how many passes there are with so many of its levels.
+local function can_count_tree(workloads, options)
+  local declare, passes = require("pmclua.experiment").declare, {}
+  local asked = declare { workloads = workloads, events = { "cycles" }, metrics = cycles.metrics(1) }
+  asked:planned()
+  local can, why = cycles.is_countable(asked)
+  if not can then return false, why end
+  for levels = 0, cycles.LEVELS do
+    passes[levels] = #declare({ workloads = workloads, events = counted_events(options),
+      metrics = cycles.metrics(levels) }):planned().passes
+  end
+  return true, nil, passes
 end
 
 local function what_can_be(workloads, options)
@@ -160,6 +187,7 @@ local function what_can_be(workloads, options)
   if not can.sample then
     why_not.sample = commands and STAMP .. " cannot be sampled here" or "only commands are sampled"
   end
+  can.tree, why_not.tree, can.counted = can_count_tree(workloads, options)
   if not commands then why_not.trace = "only the system calls of commands are timed" end
   if options.simulate == false then
     can.simulate, why_not.simulate = false, "not asked for"

@@ -3,6 +3,7 @@
 -- Invariant: everything follows from the records of the result. What was not measured costs its ledger,
 -- with a line of reason, and none of the others.
 
+local cycles = require "pmclua.why.cycles"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local sides = require "pmclua.why.sides"
@@ -18,6 +19,7 @@ local M = {}
 ---@field n integer pairs, or repetitions of each where they are not paired
 ---@field time? pmclua.Ledger the first thread's time: on CPUs, waiting for one, off CPU
 ---@field ledger? pmclua.Ledger what takes the time
+---@field cycles? pmclua.Ledger cycles, or slots (`of` says which), by node of the vendor's tree
 ---@field others? { a: number, b: number } mean ns of CPU time of other threads and of children, in the
 ---  ledger's total
 ---@field suspects pmclua.Suspect[] what else differs
@@ -193,6 +195,7 @@ end
 -- ---- what is not there ----
 
 local FUNCTIONS, CALLS, SIMULATED = "functions", "system calls and page faults", "simulated counts"
+local CYCLES = "cycles by node"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
 
@@ -220,6 +223,13 @@ local function note_lost(self)
   if lost > 0 then
     note_absent(self, "some system calls", ("%d of their records found no room in the rings"):format(lost))
   end
+end
+
+local function add_cycles(self, reason)
+  local absent
+  self.cycles, absent = cycles.of(self)
+  if not self.cycles then note_absent(self, CYCLES, reason or absent)
+  elseif absent then note_absent(self, absent.what, absent.why) end
 end
 
 -- ---- the whole ----
@@ -264,6 +274,7 @@ function M.of(result, options)
   if not own.sampled then note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_no_functions(self)) end
   if not own.is_traced then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
   note_lost(self)
+  add_cycles(self, reasons[CYCLES])
   if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end
   self.suspects = suspects.of(self)
   self.sentence = require("pmclua.why.sentence").of(self)

@@ -2,11 +2,13 @@
 --- difference, and may be its cause, its effect, or neither.
 --
 -- Which of them differ is decided together: of those that are listed at most 5 % are expected to be chance
--- (Benjamini and Hochberg 1995). Times are not among them: the ledgers have those.
+-- (Benjamini and Hochberg 1995). Times and nodes of a tree are not among them: the ledgers
+-- have those.
 
 local mean = require "pmclua.stats.mean"
 local multiple = require "pmclua.stats.multiple"
 local sides = require "pmclua.why.sides"
+local tree = require("pmclua.base.lazy").module "pmclua.metric.tree"
 
 local M = {}
 
@@ -70,7 +72,8 @@ local function candidates(why)
     if not is_time(event) then list[#list + 1] = candidate(why, event, event.field) end
   end
   for _, metric in ipairs(result.metrics) do
-    if not is_time(metric) then list[#list + 1] = candidate(why, metric, metric.name) end
+    local is_elsewhere = is_time(metric) or tree.level(metric)
+    if not is_elsewhere then list[#list + 1] = candidate(why, metric, metric.name) end
   end
   return list
 end

@@ -1,0 +1,108 @@
+--- cycles.lua: the difference in cycles (or slots) by node of the vendor's top-down tree, as a ledger; and what is
+-- counted for it.
+--
+-- Invariant: the lines are the lowest nodes that were counted, and what the children of a node leave of it; they and
+-- what is in no node are the total, in every repetition.
+
+local lazy = require "pmclua.base.lazy"
+local ledger = require "pmclua.ledger"
+local signs = require "pmclua.why.signs"
+local text = require "pmclua.base.text"
+local topdown = require "pmclua.result.topdown"
+local tree = lazy.module "pmclua.metric.tree"
+
+local M = {}
+
+--- The two levels of the tree that are planned; below them it pays to look only at some nodes (pmc.topdown).
+M.LEVELS = 2
+
+-- ---- what is counted ----
+
+--- The tree's metrics down to a level, as an experiment takes them.
+---@param levels integer 0: none
+---@return string[]
+function M.metrics(levels)
+  local metrics, list = tree.of_kind(require "pmclua.metric", nil), {}
+  local names = levels > 0 and tree.roots(metrics) or {}
+  for level = 1, levels do
+    local below = {}
+    for _, name in ipairs(names) do
+      list[#list + 1] = tree.source(metrics, name)
+      for _, child in ipairs(level < levels and tree.children(metrics, name) or {}) do
+        below[#below + 1] = child
+      end
+    end
+    names = below
+  end
+  return list
+end
+
+-- A reason without its beginning and its advice.
+local function brief(why) return (why:gsub("^cannot open '.-': ", ""):match "^[^;]*") end
+
+-- Nil, or why a metric cannot be counted; events are those of a plan, which tried them.
+local function missing_of(metric, events)
+  for _, name in ipairs(metric.needs) do
+    local event = events[name]
+    if event and event.status then return event.why or event.status end
+  end
+end
+
+--- Whether the tree can be counted here; if not, why.
+---@param experiment pmclua.Experiment one with the events `cycles` and metrics of the tree, planned
+---@return boolean
+---@return string? why
+function M.is_countable(experiment)
+  local declaration, by_field = experiment.declaration, {}
+  for _, event in ipairs(declaration.events) do by_field[event.field] = event end
+  local why = by_field.cycles and by_field.cycles.status and by_field.cycles.why
+  for _, metric in ipairs(declaration.metrics) do
+    local missing = tree.level(metric) and missing_of(metric, by_field)
+    if missing == nil then return true end
+    why = why or missing or nil
+  end
+  return false, brief(why or "this machine has no top-down tree")
+end
+
+-- ---- the ledger ----
+
+local function short(node) return (node.name:gsub("^tma_", "")) end
+
+local function line_of(part)
+  local name = short(part.node) .. (part.rest and " (rest)" or "")
+  return { kind = "node", key = name, label = name, name = name, a = part.a, b = part.b }
+end
+
+local MOST_NAMES = 3
+
+-- What of the tree is not there, in one line.
+local function absent_of(missing)
+  if #missing == 0 then return nil end
+  local names = {}
+  for i, one in ipairs(missing) do names[i] = one.node.name end
+  local said = #names <= MOST_NAMES and "the tree's " .. text.list(names)
+    or ("%d nodes of the tree"):format(#names)
+  return { what = said, why = missing[1].why }
+end
+
+local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"TopdownL1\")"
+
+--- The ledger of two cells of a result.
+---@param why pmclua.Why
+---@return pmclua.Ledger? found nil: there is none
+---@return string|{ what: string, why: string }|nil absent without a ledger why; else what of the tree is not in it
+function M.of(why)
+  local found = topdown.of(why.result)
+  if not found then return nil, NO_NODE end
+  local parts, none = found:parts { baseline = why.a, cell = why.b, paired = why.paired }
+  if not parts then return nil, none end
+  local lines = {}
+  for i, part in ipairs(parts.list) do lines[i] = line_of(part) end
+  local about = found.total
+  local made = signs.name(ledger.new { unit = about.unit or "", paired = why.paired, lines = lines,
+    a = parts.total.a, b = parts.total.b, exact = true, is_rounded = true })
+  made.of = about.name
+  return made, absent_of(parts.missing)
+end
+
+return M
