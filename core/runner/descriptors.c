@@ -40,6 +40,18 @@ int descriptors_inherited(const int **list)
     return inherited_count;
 }
 
+/* Makes room for one more: 0, or -1 without memory. */
+static int grow_inherited(void)
+{
+    if (inherited_count & (inherited_count - 1))         /* it has room up to the next power of two */
+        return 0;
+    size_t room = inherited_count ? 2 * (size_t)inherited_count : 1;
+    int *longer = realloc(inherited, room * sizeof *longer);
+    if (longer)
+        inherited = longer;
+    return longer ? 0 : -1;
+}
+
 static void keep_inherited(int channel)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -48,10 +60,8 @@ static void keep_inherited(int channel)
         int fd = atoi(entry->d_name);
         if (fd <= 2 || fd == channel || fd == dirfd(folder))
             continue;
-        int *longer = realloc(inherited, ((size_t)inherited_count + 1) * sizeof *longer);
-        if (!longer)
+        if (grow_inherited() < 0)
             break;
-        inherited = longer;
         inherited[inherited_count++] = fd;
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     }

@@ -66,6 +66,7 @@ local function said(words, count)
   support.need_unwatched "a watcher allocates, too"
   support.need(folder, "no C compiler")
   local all = {}
+  collectgarbage()                   -- files that are still open would be inherited, and each is an allocation
   for refused = 1, count do
     local run = support.pmclua(words, { env = { PMCLUA_RUNNER = runner, REFUSED = tostring(refused) } })
     all[#all + 1] = run.out .. run.err
