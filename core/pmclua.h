@@ -197,6 +197,7 @@ enum pmclua_field {
     PMCLUA_F_FILTER,           /* text: what the OS kernel filters the attr before it by */
     PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
     PMCLUA_F_PERIOD,           /* u64: the set is one event, which is sampled: what came of it follows the result */
+    PMCLUA_F_CHAINS,           /* u64 1: with call chains */
     PMCLUA_F_SAMPLES_BYTES,    /* u64 of each CPU's ring of samples, a power of two; absent: by the number of CPUs */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */
@@ -613,8 +614,8 @@ uint64_t pmclua_bucket_low(uint64_t bucket);
 /* ---- profiles: where an event was counted, by samples ------------------------------------------- */
 
 /* Beside the options of groups: threads and children to come are left out; what is sampled runs already, so what it
- * has mapped is taken from /proc. */
-enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64 };
+ * has mapped is taken from /proc; call chains of user space are taken with each sample, by frame pointer. */
+enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128 };
 
 /* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
  * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
@@ -626,7 +627,7 @@ struct pmclua_sampling {
     const int32_t *cpus, *tasks;    /* needed while it is opened, only */
     int32_t cpu_count, task_count;
     int32_t pid;                    /* where there are no tasks */
-    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING */
+    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING, PMCLUA_CHAINS */
 };
 
 struct pmclua_sampler;
@@ -645,7 +646,7 @@ void pmclua_sampler_free_block(uint64_t *block);
 void pmclua_sampler_close(struct pmclua_sampler *sampler);
 
 /* The block: this; `files` struct pmclua_profile_file, each with its path behind it (path_bytes, at least one NUL, and
- * filled up to whole words); `hits` struct pmclua_profile_hit. */
+ * filled up to whole words); `hits` struct pmclua_profile_hit; `frames` struct pmclua_profile_frame. */
 struct pmclua_profile {
     uint64_t total;                 /* read(2), of all events together */
     uint64_t enabled_ns, running_ns;
@@ -661,7 +662,10 @@ struct pmclua_profile {
     char     drop[16];              /* the first of them */
     uint64_t places;                /* events that a task is enabled on at once: one for each CPU; 1 of a CPU's own */
     uint64_t program;               /* the file that was executed first, counted from 1; 0: none was */
-    uint64_t ring_bytes, files, hits;
+    uint64_t chains_lost;           /* samples whose call chain found no room among `frames_max` frames */
+    uint64_t thread_file;           /* what threads start from, counted from 1; 0: not known; or no chains */
+    uint64_t thread_offset;         /* in that file: what a thread's function returns to */
+    uint64_t ring_bytes, files, hits, frames, frames_max;
 };
 
 struct pmclua_profile_file {
@@ -673,6 +677,10 @@ struct pmclua_profile_file {
 
 /* File 0 is Linux: offsets are addresses. */
 struct pmclua_profile_hit { uint64_t file, offset, count; };
+
+/* A place in code that was called from frame `parent`, an earlier one, counted from 1 (0: from nowhere known), and the
+ * samples that were taken there with these callers. Of a caller it is the last byte of the call. */
+struct pmclua_profile_frame { uint64_t parent, file, offset, count; };
 
 /* FFI-BEGIN symbols */
 

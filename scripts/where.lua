@@ -9,6 +9,7 @@
 -- usage: pmclua where [-e EVENT] [-r N] -- COMMAND [ARGS]
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
+--        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -23,7 +24,9 @@
 --   total differs, but no line that could be named.
 -- caveats: threads, children and the programs that they execute are included. A command is run once more than
 --   asked, to count. Of one command, its own output is left alone and the table goes to standard error; of
---   two, their output goes to /dev/null. Nothing is stored without --store.
+--   two, their output goes to /dev/null. Nothing is stored without --store. Call chains need programs that keep
+--   frame pointers (-fno-omit-frame-pointer); Debian's do not. What reaches neither `main` nor a thread's start
+--   is under [caller unknown], and a function without a frame of its own hides its caller.
 
 local pmc = require "pmclua"
 
@@ -37,6 +40,7 @@ local opt = pmc.options(pmc.targets.options {
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "call-graph", false, short = "g", help = "call chains by frame pointer, for folded and speedscope" },
   { "lines", false, help = "source lines instead of functions" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
@@ -71,7 +75,7 @@ local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl
 local function options()
   local timeout = opt.timeout and pmc.targets.milliseconds(opt.timeout, "--timeout")
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
-    seed = opt.seed,
+    seed = opt.seed, call_chains = opt.call_graph or nil,
     pin = opt.pin, store = opt.store, target = target }
 end
 

@@ -104,3 +104,27 @@ int sampler_take_running(struct pmclua_sampler *sampler)
     }
     return result;
 }
+
+/* What a thread of ours returns to, a thread of a program with the same C library returns to as well. */
+int sampler_find_thread_start(struct pmclua_sampler *sampler)
+{
+    char *line = NULL;
+    size_t room = 0;
+    int64_t number = -1;
+    FILE *file = fopen("/proc/self/maps", "re");
+    while (file && number == -1 && getline(&line, &room, file) > 0) {
+        unsigned long long from, to, offset, inode;
+        int path = 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "%llx-%llx %*s %llx %*s %llu %n", &from, &to, &offset, &inode, &path) < 4 || path == 0
+            || sampler->thread_return - from >= to - from)
+            continue;
+        number = hits_file(&sampler->hits, &(struct hit_file){ .path = line + path, .inode = inode });
+        sampler->facts.thread_file = (uint64_t)number + 1;
+        sampler->facts.thread_offset = sampler->thread_return - 1 - from + offset;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return number == -ENOMEM ? -ENOMEM : 0;
+}

@@ -36,6 +36,7 @@ static void *read_rings(void *argument)
 {
     struct pmclua_sampler *sampler = argument;
     uint32_t count = 2 * sampler->rings;
+    sampler->thread_return = (uint64_t)(uintptr_t)__builtin_return_address(0);
     while (!hears(sampler))
         ;
     /* The word that it is over may have come together with the first. */
@@ -179,6 +180,8 @@ int pmclua_sampler_end(struct pmclua_sampler *sampler)
 {
     end_thread(sampler);
     int result = sampler->errnum ? -sampler->errnum : sampler_take(sampler, 1);
+    if (result == 0 && (sampler->asked.options & PMCLUA_CHAINS))
+        result = sampler_find_thread_start(sampler);
     uint64_t told = sampler->facts.lost;
     sampler->facts.lost = 0;
     if (result == 0)
@@ -205,6 +208,7 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler)
         free((void *)sampler->news[i].record);
     maps_free(&sampler->maps);
     hits_free(&sampler->hits);
+    chains_free(&sampler->chains);
     free(sampler->news);
     free(sampler->ready);
     free(sampler->event);

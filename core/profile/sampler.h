@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "calls/ring.h"
+#include "chains.h"
 #include "hits.h"
 #include "maps.h"
 #include "pmclua.h"
@@ -42,6 +43,8 @@ struct pmclua_sampler {
 
     struct maps maps;
     struct hits hits;
+    struct chains chains;
+    uint64_t thread_return;        /* where our own thread returns to: its start, in the C library */
     struct news *news;             /* not taken yet: another ring may still have earlier ones */
     size_t news_count, news_room;
     struct pmclua_profile facts;
@@ -57,5 +60,7 @@ int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *fr
                 const char *path);
 /* Takes in what the processes that are sampled have mapped by now. */
 int sampler_take_running(struct pmclua_sampler *sampler);
+/* Notes which place of which file threads start from. -ENOMEM. */
+int sampler_find_thread_start(struct pmclua_sampler *sampler);
 
 #endif

@@ -17,18 +17,27 @@ static uint64_t *put_file(uint64_t *place, const struct hit_file *file)
     return (uint64_t *)(out + 1) + out->path_bytes / 8 + 1;
 }
 
-static size_t u64s_of(const struct hits *hits)
+static size_t u64s_of(const struct hits *hits, const struct chains *chains)
 {
-    size_t count = sizeof(struct pmclua_profile) / 8 + hits->used * sizeof(struct pmclua_profile_hit) / 8;
+    size_t count = sizeof(struct pmclua_profile) / 8 + hits->used * sizeof(struct pmclua_profile_hit) / 8
+        + chains->used * sizeof(struct pmclua_profile_frame) / 8;
     for (uint32_t i = 0; i < hits->files; i++)
         count += sizeof(struct pmclua_profile_file) / 8 + strlen(hits->file[i].path) / 8 + 1;
     return count;
 }
 
+static void put_frames(struct pmclua_profile_frame *out, const struct chains *chains)
+{
+    for (uint32_t i = 0; i < chains->used; i++) {
+        const struct chain_frame *frame = &chains->frame[i];
+        out[i] = (struct pmclua_profile_frame){ frame->parent, frame->file, frame->offset, frame->count };
+    }
+}
+
 int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count)
 {
     const struct hits *hits = &sampler->hits;
-    size_t u64s = u64s_of(hits);
+    size_t u64s = u64s_of(hits, &sampler->chains);
     uint64_t *out = u64s < UINT32_MAX ? calloc(u64s, sizeof *out) : NULL, *place = out;
     if (!out)
         return -ENOMEM;
@@ -40,6 +49,8 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     facts->knows_lost = (sampler->read_format & PERF_FORMAT_LOST) != 0;
     facts->files = hits->files;
     facts->hits = hits->used;
+    facts->frames = sampler->chains.used;
+    facts->frames_max = CHAIN_FRAMES_MAX;
     place = (uint64_t *)(facts + 1);
     for (uint32_t i = 0; i < hits->files; i++)
         place = put_file(place, &hits->file[i]);
@@ -47,6 +58,7 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     for (uint64_t i = 0; i < hits->slots; i++)
         if (hits->table[i].is_used)
             *hit++ = (struct pmclua_profile_hit){ hits->table[i].file, hits->table[i].offset, hits->table[i].count };
+    put_frames((struct pmclua_profile_frame *)hit, &sampler->chains);
     *block = out;
     *count = (uint32_t)u64s;
     return 0;

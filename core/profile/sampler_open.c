@@ -44,6 +44,10 @@ static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
     native.disabled = 1;
     native.enable_on_exec = (sampler->asked.options & PMCLUA_ON_EXEC) != 0;
     native.wakeup_watermark = 0;
+    if (sampler->asked.options & PMCLUA_CHAINS) {
+        native.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        native.exclude_callchain_kernel = 1;       /* else an ordinary user may not */
+    }
     return attr_of(&native);
 }
 

@@ -213,18 +213,80 @@ static int take_all_news(struct pmclua_sampler *sampler, uint64_t known_ns)
 
 /* ---- samples ---- */
 
+/* The return addresses of a sample's callers in user space, the innermost first; of one in Linux the first is where
+ * user space was left. */
+struct callers { const uint64_t *address; uint64_t count; int is_in_linux; };
+
+static struct callers callers_of(const struct perf_event_header *header, int is_in_linux)
+{
+    const uint64_t *word = (const void *)((const struct sample_record *)(const void *)(header + 1) + 1);
+    const uint64_t *end = (const void *)((const uint8_t *)header + header->size);
+    if (word >= end || *word > (uint64_t)(end - word - 1))
+        return (struct callers){ 0 };
+    struct callers callers = { word + 1, *word, is_in_linux };
+    for (; callers.count > 0 && *callers.address >= PERF_CONTEXT_MAX; callers.count--)
+        callers.address++;
+    if (!is_in_linux && callers.count > 0) {       /* the sample's own instruction */
+        callers.address++;
+        callers.count--;
+    }
+    return callers;
+}
+
+/* Where a caller is: in its call, and not after it, where another function may begin. NULL: in no known code. */
+static const struct mapping *find_caller(struct pmclua_sampler *sampler, const struct sample_record *sample,
+                                         const struct callers *callers, uint64_t index, uint64_t *offset)
+{
+    uint64_t address = callers->address[index] - (index > 0 || !callers->is_in_linux);
+    const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, address, sample->time);
+    if (mapping)
+        *offset = address - mapping->start + mapping->offset;
+    return mapping;
+}
+
+/* Notes the call chain of a sample. What a word outside of known code would return to is no caller. */
+static int take_chain(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,
+                      uint64_t offset)
+{
+    const struct sample_record *sample = (const void *)(header + 1);
+    struct callers callers = callers_of(header, file == LINUX_FILE);
+    uint64_t known = 0, place = 0;
+    int64_t frame = 0;
+    while (known < callers.count && find_caller(sampler, sample, &callers, known, &place))
+        known++;
+    while (frame >= 0 && known-- > 0) {
+        const struct mapping *mapping = find_caller(sampler, sample, &callers, known, &place);
+        frame = mapping ? chains_frame(&sampler->chains, (uint32_t)frame, mapping->file, place) : frame;
+    }
+    if (frame >= 0)
+        frame = chains_frame(&sampler->chains, (uint32_t)frame, file, offset);
+    if (frame > 0)
+        sampler->chains.frame[frame - 1].count++;
+    sampler->facts.chains_lost += frame == -ENOSPC;
+    return frame == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int add_sample(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,
+                      uint64_t offset)
+{
+    int result = hits_add(&sampler->hits, file, offset);
+    if (result == 0 && (sampler->asked.options & PMCLUA_CHAINS))
+        result = take_chain(sampler, header, file, offset);
+    return result;
+}
+
 static int take_sample(struct pmclua_sampler *sampler, const struct perf_event_header *header)
 {
     const struct sample_record *sample = (const void *)(header + 1);
     int level = header->misc & PERF_RECORD_MISC_CPUMODE_MASK;
     sampler->facts.samples++;
     if (level == PERF_RECORD_MISC_KERNEL)
-        return hits_add(&sampler->hits, LINUX_FILE, sample->ip);
+        return add_sample(sampler, header, LINUX_FILE, sample->ip);
     const struct mapping *mapping = NULL;
     if (level == PERF_RECORD_MISC_USER)
         mapping = maps_find(&sampler->maps, sample->pid, sample->ip, sample->time);
     if (mapping)
-        return hits_add(&sampler->hits, mapping->file, sample->ip - mapping->start + mapping->offset);
+        return add_sample(sampler, header, mapping->file, sample->ip - mapping->start + mapping->offset);
     sampler->facts.unmapped++;
     return 0;
 }

@@ -88,6 +88,7 @@ static int add_field(struct event_set *set, const struct message_field *field)
     case PMCLUA_F_FILTER:  return add_text(set, field);
     case PMCLUA_F_OPTIONS: return add_options(set, field);
     case PMCLUA_F_PERIOD:  return field_u64(field, &set->period);
+    case PMCLUA_F_CHAINS:  return field_u64(field, &set->has_chains);
     case PMCLUA_F_SAMPLES_BYTES: return field_u64(field, &set->samples_bytes);
     default:               return -EPROTO;
     }

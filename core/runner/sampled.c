@@ -76,7 +76,7 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
     struct pmclua_sampling asked = {
         .attr = set->group[0].attrs[0], .filter = set->group[0].filters[0], .period = set->period, .ring_bytes = set->samples_bytes,
         .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
-        .options = options | (inherit ? 0 : PMCLUA_ALONE),
+        .options = options | (inherit ? 0 : PMCLUA_ALONE) | (set->has_chains ? PMCLUA_CHAINS : 0),
     };
     if (pid != 0)
         return pmclua_sampler_open(sampler, &asked, failure);

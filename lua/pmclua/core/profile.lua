@@ -24,7 +24,8 @@ local Samples = {}
 Samples.__index = Samples
 
 local FACTS = { "total", "enabled_ns", "running_ns", "period", "samples", "lost", "unmapped", "begun",
-  "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes" }
+  "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes", "chains_lost",
+  "frames_max", "thread_offset" }
 
 local function hexadecimal(bytes, count)
   local text = {}
@@ -54,6 +55,10 @@ function M.read(block)
   local count = tonumber(raw.hits)
   found.hits = ffi.new("struct pmclua_profile_hit[?]", count)
   ffi.copy(found.hits, place, ffi.sizeof(found.hits))
+  local frames = tonumber(raw.frames)
+  found.frames, found.frame_count = ffi.new("struct pmclua_profile_frame[?]", frames), frames
+  ffi.copy(found.frames, place + count * ffi.sizeof "struct pmclua_profile_hit" / 8, ffi.sizeof(found.frames))
+  found.thread_file = raw.thread_file > 0 and found.files[tonumber(raw.thread_file)] or nil
   found.count, found.program = count, raw.program > 0 and found.files[tonumber(raw.program)].path or nil
   return setmetatable(found, Samples)
 end
@@ -78,6 +83,19 @@ function Samples:each()
   end
 end
 
+--- The frames of call chains from number 1 on: the number of the caller's frame (0: none is known), of its file, its
+--- offset there, and how many samples were taken in it with these callers. A frame comes after its caller's.
+---@return fun(): integer?, integer?, integer?, number?, number?
+function Samples:each_frame()
+  local i = -1
+  return function()
+    i = i + 1
+    if i >= self.frame_count then return nil end
+    local frame = self.frames[i]
+    return i + 1, tonumber(frame.parent), tonumber(frame.file) + 1, exact(frame.offset), tonumber(frame.count)
+  end
+end
+
 ---@class pmclua.core.Sampler an event that this process samples
 local Sampler = {}
 Sampler.__index = Sampler
@@ -89,8 +107,9 @@ end
 
 --- Opens a sampler on what runs already, stopped. Returns it, or nil and a failure table.
 ---@param asked { attr: table, period: number, cpus: integer[], tasks: integer[]?, directory: integer?,
----   is_alone: boolean?, ring_bytes: integer? } tasks: thread ids; without them all of the CPUs, or what a cgroup,
----   whose folder's descriptor is `directory`, runs there; is_alone: without threads and children to come
+---   is_alone: boolean?, ring_bytes: integer?, call_chains: boolean? } tasks: thread ids; without them all of the CPUs,
+---   or what a cgroup, whose folder's descriptor is `directory`, runs there; is_alone: without threads and children
+---   to come
 ---@return pmclua.core.Sampler?
 ---@return table? failure
 function M.open(asked)
@@ -102,7 +121,7 @@ function M.open(asked)
   raw.cpus, raw.tasks, raw.pid = cpus, tasks, asked.directory or -1
   raw.period, raw.ring_bytes, raw.filter = asked.period, asked.ring_bytes or 0, asked.attr.filter
   raw.options = C.PMCLUA_RUNNING + (asked.directory and C.PMCLUA_CGROUP or 0)
-    + (asked.is_alone and C.PMCLUA_ALONE or 0)
+    + (asked.is_alone and C.PMCLUA_ALONE or 0) + (asked.call_chains and C.PMCLUA_CHAINS or 0)
   local handle = ffi.new "struct pmclua_sampler *[1]"
   if C.pmclua_sampler_open(handle, raw, failure) < 0 then
     local facts = core.private_failure_table(failure)

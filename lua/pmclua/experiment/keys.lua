@@ -341,12 +341,13 @@ end
 
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)
-  local ring_bytes
+  local ring_bytes, call_chains
   if type(value) == "table" then
-    ring_bytes, value = value.ring_bytes, { unpack(value) }
+    ring_bytes, call_chains, value = value.ring_bytes, value.call_chains, { unpack(value) }
     local is_size = ring_bytes == nil or type(ring_bytes) == "number" and ring_bytes >= 4096
       and math.log(ring_bytes) / math.log(2) % 1 == 0
     if not is_size then wrong "sample.ring_bytes must be a power of two from 4096 on" end
+    if type(call_chains or false) ~= "boolean" then wrong "sample.call_chains must be true or false" end
   end
   local sampled = require("pmclua.counting.asked").events(value, function(form, ...)
     wrong("sample: " .. form, ...)
@@ -357,7 +358,10 @@ function check.sample(value, wrong)
     if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
     fields[i] = event.field
   end
-  fields.events, fields.ring_bytes = sampled, ring_bytes
+  for _, event in ipairs(call_chains and sampled or {}) do
+    if event.simulated then wrong("sample: %s has no call chains: Valgrind counts it by line", event.name) end
+  end
+  fields.events, fields.ring_bytes, fields.call_chains = sampled, ring_bytes, call_chains or nil
   return fields
 end
 

@@ -82,7 +82,7 @@ function M.new(declaration, plan, session)
   return setmetatable({ declaration = declaration, events = declaration.events, passes = plan.passes,
     session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
-    ring_bytes = declaration.sample.ring_bytes,
+    ring_bytes = declaration.sample.ring_bytes, call_chains = declaration.sample.call_chains,
     periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
     attribution = require("pmclua.profile.attribute").new() }, Sampling)
 end
@@ -108,7 +108,8 @@ end
 local NEVER = 2 ^ 52
 
 local function set_of(self, pass, events_between)
-  return self.session:events(pass.sampled_groups, { period = events_between, ring_bytes = self.ring_bytes })
+  return self.session:events(pass.sampled_groups, { period = events_between,
+    ring_bytes = self.ring_bytes, call_chains = self.call_chains })
 end
 
 -- What the event counts in one iteration; `run(set)` runs the workload once, where that is not known yet.
@@ -186,7 +187,7 @@ function Sampling:around(step, fn)
   -- As of one second: of a target nobody knows how long it will be sampled.
   local drawn = period.draw(period.mean(event, rate, 1), self.periods)
   local found, result = target_sampler.around(self.target, event,
-    { period = drawn, ring_bytes = self.ring_bytes }, fn)
+    { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains }, fn)
   result.profile = found
   return with_drop(result)
 end
@@ -205,6 +206,10 @@ local function remark_on(self, found, event)
   if found.lost > 0 then
     remark(self, "%s: samples were lost, as their rings were full: they are a line of the rest; "
       .. "larger ones: sample.ring_bytes (%d here)", event.name, found.ring_bytes)
+  end
+  if found.chains_lost > 0 then
+    remark(self, "%s: some call chains found no room among the %d frames of all chains of a run: they are "
+      .. "under [caller unknown]", event.name, found.frames_max)
   end
   local share = found:share_of_time()
   if share < LEAST_SHARE and not passes.takes_no_counter(event) then
@@ -238,7 +243,7 @@ local function profile_of(self, step, result)
   end
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
-    self.attribution)
+    self.attribution, self.call_chains)
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)
   for _, said in ipairs(self.attribution.remarks) do remark(self, "%s", said) end

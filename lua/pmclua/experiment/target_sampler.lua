@@ -29,14 +29,14 @@ end
 
 local function descriptors(where) return 2 * #where.cpus * math.max(1, #where.tasks) end
 
-local function open(target, event, period, ring_bytes)
+local function open(target, event, options)
   local places, release = target:places()
   local where = where_of(places)
   local count = descriptors(where)
   budget.take(count, "samples of " .. target.name)
-  local sampler, failure = profile.open { attr = event.opened, period = period, cpus = where.cpus,
+  local sampler, failure = profile.open { attr = event.opened, period = options.period, cpus = where.cpus,
     tasks = where.tasks, directory = where.directory, is_alone = not target.inherits,
-    ring_bytes = ring_bytes }
+    ring_bytes = options.ring_bytes, call_chains = options.call_chains }
   release()
   if sampler then return sampler, count end
   budget.give_back(count)
@@ -47,12 +47,12 @@ end
 --- Samples a target while `fn` runs.
 ---@param target pmclua.Target
 ---@param event pmclua.Event with the attr that opens
----@param options { period: number, ring_bytes: integer? }
+---@param options { period: number, ring_bytes: integer?, call_chains: boolean? }
 ---@param fn fun(): table result as a runner gives it
 ---@return pmclua.core.Samples found
 ---@return table result of `fn`
 function M.around(target, event, options, fn)
-  local sampler, count = open(target, event, options.period, options.ring_bytes)
+  local sampler, count = open(target, event, options)
   sampler:start()
   local ok, result = pcall(fn)
   local found, code = sampler:finish()

@@ -14,7 +14,7 @@ function M.default_event()
 end
 
 local OPTIONS = { event = true, repetitions = true, warmup = true, seed = true, timeout = true, pin = true,
-  store = true, quiet = true, layout = true, target = true, duration = true }
+  store = true, quiet = true, layout = true, target = true, duration = true, call_chains = true }
 
 local function check_options(options)
   for key in pairs(options) do
@@ -55,13 +55,22 @@ local function split(...)
   return workloads, are_options and table.remove(workloads) or {}
 end
 
+-- The key sample: the events, and what is wanted of each sample.
+local function sampled(options)
+  local event = options.event or M.default_event()
+  if options.call_chains == nil then return event end
+  local key = type(event) == "table" and { unpack(event) } or { event }
+  key.call_chains = options.call_chains
+  return key
+end
+
 local function declaration_of(workloads, options)
   local first = workloads[1] ~= nil and require("pmclua.workload").from(workloads[1]) or nil
   if first then workloads[1] = first end
   local is_pair = #workloads == 2
   if #workloads == 0 then workloads = waiting(options.target, options.duration) end
   return { name = "where", workloads = workloads, baseline = is_pair and first and first.name or nil,
-    sample = options.event or M.default_event(),
+    sample = sampled(options),
     repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,
     seed = options.seed, timeout = options.timeout, pin = options.pin,
     layout = options.layout, target = options.target, on_failure = "keep" }
@@ -72,7 +81,8 @@ end
 --- pmc.where { target = pmc.pid(1), duration = "1s" }.
 ---@param ... any one or two command strings or commands, then options if any: { event?: string|string[],
 ---   repetitions?: integer, warmup?: integer, seed?: integer, timeout?: number|string, pin?: string,
----   layout?: string|table, target?: pmclua.Target, duration?: number|string, store?: string, quiet?: boolean }
+---   layout?: string|table, call_chains?: boolean, target?: pmclua.Target, duration?: number|string,
+---   store?: string, quiet?: boolean }
 ---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
 function M.where(...)
   local workloads, options = split(...)

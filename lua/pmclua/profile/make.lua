@@ -3,6 +3,8 @@
 -- Invariant: lines and rest add up to the total, exactly. Nothing is spread: what no sample tells of has a line of the
 -- rest, by what is known of its cause.
 
+local chains = require "pmclua.profile.chains"
+
 local M = {}
 
 ---@class pmclua.ProfileAt what one instruction took
@@ -33,6 +35,8 @@ local M = {}
 ---@field rest table<string, number> in the event's unit
 ---@field program? string path of the program that was executed
 ---@field iterations? integer of a kernel, which its counts are of
+---@field chains? table<string, number> call chains from the outermost function on, "main;f;g": those that do not
+---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field exact? true every single event was recorded
 ---@field source "samples"|"valgrind"
 
@@ -107,14 +111,15 @@ end
 ---@param found pmclua.core.Samples
 ---@param event pmclua.Event with the attr that was opened
 ---@param attribution pmclua.Attribution
+---@param with_chains? boolean
 ---@return pmclua.Profile
-function M.new(found, event, attribution)
+function M.new(found, event, attribution, with_chains)
   local total = tonumber(found.total)
   local rest = rest_of(found, event, total)
   local is_exact = found.period == 1 and next(rest) == nil
   return { event = event.name, period = found.period, total = total, unit = event.unit,
     lines = lines_of(found, attribution), rest = rest, exact = is_exact or nil, source = "samples",
-    program = found.program }
+    program = found.program, chains = with_chains and chains.of(found, attribution) or nil }
 end
 
 return M

@@ -82,7 +82,7 @@ end
 
 --- Defines an event set; returns its id.
 ---@param groups { pinned?: boolean, read?: string, attrs: table[] }[]
----@param sampled? { period: number, ring_bytes?: integer } the one event is sampled
+---@param sampled? { period: number, ring_bytes?: integer, call_chains?: boolean } the one event is sampled
 function Session:events(groups, sampled)
   return remember(self, function(id)
     local message = core.message("events", id)
@@ -91,6 +91,7 @@ function Session:events(groups, sampled)
       for _, attr in ipairs(group.attrs) do message:attr(attr) end
     end
     if sampled then message:number("period", sampled.period) end
+    if sampled and sampled.call_chains then message:number("chains", 1) end
     if sampled and sampled.ring_bytes then message:number("samples_bytes", sampled.ring_bytes) end
     return message
   end)

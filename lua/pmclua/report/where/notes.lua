@@ -1,5 +1,6 @@
 --- notes.lua: what a code ledger concludes, how to read it, and what is missing from it.
 
+local chains = require "pmclua.profile.chains"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -78,6 +79,17 @@ local function add_nameless(list, ledger)
   end
 end
 
+-- How far call chains lead, where they were taken.
+local function add_chains(list, code)
+  local complete, whole = chains.complete(code.profiles)
+  if not complete then return end
+  local share = complete / math.max(1, whole)
+  local rest = share == 1 and "" or ("; the rest is under %s: compile with -fno-omit-frame-pointer"):format(
+    chains.UNKNOWN)
+  list[#list + 1] = ("call chains (formats folded, speedscope): %s complete, from the start of program or "
+    .. "thread%s"):format(text.percent(share), rest)
+end
+
 --- On the whole: the conclusion last.
 ---@param code pmclua.CodeResult
 ---@param ledger pmclua.Ledger
@@ -87,6 +99,7 @@ function M.of_code(code, ledger, fewest)
   local list = {}
   add_nameless(list, ledger)
   add_rest(list, ledger)
+  add_chains(list, code)
   if code.missing > 0 then
     list[#list + 1] = ("left out: %s without a partner in its block"):format(text.plural(code.missing,
       "repetition"))

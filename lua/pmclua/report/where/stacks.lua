@@ -4,6 +4,7 @@
 -- over all repetitions; what is not attributed is a stack of its own, so that the stacks add up to the
 -- total.
 
+local chains = require "pmclua.profile.chains"
 local json = require "pmclua.base.json"
 local profiles = require "pmclua.ledger.profiles"
 
@@ -38,7 +39,7 @@ local function add_profile(stacks, profile, side)
     add(stacks, frame(base_name(line.file)) .. ";" .. frame(line.fn), side, line.count)
     left = left - line.count
   end
-  add(stacks, "[caller unknown]", side, left)
+  add(stacks, chains.UNKNOWN, side, left)
   for name, count in pairs(profile.rest) do add(stacks, "[" .. (REASON[name] or name) .. "]", side, count) end
 end
 

@@ -1,0 +1,85 @@
+--- chains.lua: call chains by function: "main;f;g" and its count.
+--
+-- Frame pointers lead from a function to its caller, as far as all of them keep one. So a chain is complete where it
+-- reaches `main`, or what another start calls: then what lies outside is left out. The others begin with a frame that
+-- says that their caller is unknown.
+
+local M = {}
+
+--- The outermost frame of chains that are not complete.
+M.UNKNOWN = "[caller unknown]"
+
+-- Functions that programs and threads begin with, as C libraries call them.
+local STARTS = { main = true, _start = true, start_thread = true }
+
+local function frame_name(fn) return (fn:gsub("[;%c]", ":")) end
+
+-- Whether a frame is where threads start: the C library may have no names.
+local function thread_start(found, attribution)
+  local file = found.thread_file
+  if not file then return function() return false end end
+  local own = attribution:place(file, found.thread_offset).fn
+  return function(its, fn) return its.path == file.path and fn == own end
+end
+
+-- Names and callers of all frames by their numbers, and which of them are a start.
+local function tree_of(found, attribution)
+  local is_thread_start = thread_start(found, attribution)
+  local tree = { names = {}, parents = {}, starts = {} }
+  for number, parent, file, offset in found:each_frame() do
+    local its = found.files[file]
+    local fn = attribution:place(its, offset).fn
+    tree.names[number], tree.parents[number] = frame_name(fn), parent
+    tree.starts[number] = STARTS[fn] and "own" or is_thread_start(its, fn) and "thread" or nil
+  end
+  return tree
+end
+
+-- From the outermost function on. What threads start from is called what glibc calls it, where it has no name.
+local function text_of(tree, number)
+  local names, first = {}, nil
+  while number > 0 do
+    names[#names + 1] = tree.names[number]
+    if tree.starts[number] then
+      first = #names
+      if tree.starts[number] == "thread" then names[first] = "start_thread" end
+    end
+    number = tree.parents[number]
+  end
+  local list = { not first and M.UNKNOWN or nil }
+  for i = first or #names, 1, -1 do list[#list + 1] = names[i] end
+  return table.concat(list, ";")
+end
+
+--- The call chains of a profile, and the count of each.
+---@param found pmclua.core.Samples
+---@param attribution pmclua.Attribution
+---@return table<string, number>
+function M.of(found, attribution)
+  local tree, chains = tree_of(found, attribution), {}
+  for number, _, _, _, samples in found:each_frame() do
+    if samples > 0 then
+      local text = text_of(tree, number)
+      chains[text] = (chains[text] or 0) + samples * found.period
+    end
+  end
+  return chains
+end
+
+--- How much of some profiles has a chain that reaches its start, and all that has a line; nil: no chains were taken.
+---@param profiles pmclua.Profile[]
+---@return number? complete
+---@return number? whole
+function M.complete(profiles)
+  local complete, whole, has_any = 0, 0, false
+  for _, profile in ipairs(profiles) do
+    for _, line in ipairs(profile.chains and profile.lines or {}) do whole = whole + line.count end
+    for chain, count in pairs(profile.chains or {}) do
+      if chain:sub(1, #M.UNKNOWN) ~= M.UNKNOWN then complete = complete + count end
+    end
+    has_any = has_any or profile.chains ~= nil
+  end
+  if has_any then return complete, whole end
+end
+
+return M
