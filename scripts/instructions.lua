@@ -53,6 +53,7 @@ end
 
 -- A source is named from the working directory, as a command is.
 local function kernel()
+  if #opt.command > 0 then pmc.fail("--kernel or a command, not both", 2) end
   local file, symbol = opt.kernel:match "^(.+):([%w_]+)$"
   if not file then pmc.fail("--kernel takes FILE:FUNCTION", 2) end
   if file:sub(1, 1) ~= "/" then file = require("lfs").currentdir() .. "/" .. file end

@@ -164,6 +164,22 @@ _start: mov $60, %eax
     assert.matches("does not know an instruction at 0x", cell.first_failure.why)
   end)
 
+  it("makes `instructions` exit 77 where no run could be counted, as with a setuid program", function()
+    need()
+    local path = support.folder() .. "/gains"
+    assert(os.execute(("cp /bin/true %s && chmod u+s %s"):format(path, path)))
+    local result = support.pmclua { "instructions", "--no-store", "--", path }
+    assert.matches("setuid", result.out)
+    assert.matches("none of the events could be counted here", result.err)
+    assert.equal(77, result.status)
+  end)
+
+  it("is not both a kernel and a command: `instructions` takes one of them", function()
+    local result = support.pmclua { "instructions", "--kernel", "k.c:k", "--", "true" }
+    assert.equal(2, result.status)
+    assert.matches("%-%-kernel or a command, not both", result.err)
+  end)
+
   it("for want of Valgrind is refused with the package to install", function()
     local folder = support.folder()
     for _, name in ipairs { "env", "timeout" } do

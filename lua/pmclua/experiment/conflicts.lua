@@ -110,7 +110,9 @@ local function check_simulated(declaration, wrong)
     if problem then wrong("simulated events: %s", problem) end
   end
   for _, key in ipairs { "target", "delay" } do
-    if declaration[key] then wrong("simulated events and %s cannot be combined", key) end
+    if declaration[key] then
+      wrong("simulated events and %s cannot be combined: Valgrind counts whole runs that it starts", key)
+    end
   end
   if declaration.regions and declaration.regions.entries then
     wrong "simulated events have sums over a region's calls or entries only: leave regions.entries out"
