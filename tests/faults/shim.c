@@ -391,16 +391,21 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 
-/* libgcc, which LuaJIT tells of the code that it compiles, writes to what malloc gives it unseen. */
-static int is_of_libgcc(const void *caller)
+static int is_of(const char *library, const void *caller)
 {
     Dl_info place;
-    return dladdr(caller, &place) && place.dli_fname && strstr(place.dli_fname, "libgcc_s");
+    return dladdr(caller, &place) && place.dli_fname && strstr(place.dli_fname, library);
 }
 
+/* libgcc, which LuaJIT tells of the code that it compiles, writes to what malloc gives it unseen; so does Capstone,
+ * with its tables, to what calloc gives. */
 void *malloc(size_t bytes)
 {
-    return meet(CALL_malloc) && !is_of_libgcc(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+    return meet(CALL_malloc) && !is_of("libgcc_s", __builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
-void *calloc(size_t count, size_t bytes) { return meet(CALL_calloc) ? NULL : __libc_calloc(count, bytes); }
+void *calloc(size_t count, size_t bytes)
+{
+    return meet(CALL_calloc) && !is_of("libcapstone", __builtin_return_address(0)) ? NULL
+                                                                                   : __libc_calloc(count, bytes);
+}
 void *realloc(void *memory, size_t bytes) { return meet(CALL_realloc) ? NULL : __libc_realloc(memory, bytes); }
