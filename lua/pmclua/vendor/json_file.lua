@@ -80,7 +80,8 @@ function M.read_text(text)
   local value, why = decode(text)
   if value ~= nil then return value end
   local list, broken = salvage(text)
-  local lost = broken == 0 and "" or ("; %d of its entries are lost"):format(broken)
+  local lost = broken == 0 and "" or broken == 1 and "; one of its entries is lost"
+    or ("; %d of its entries are lost"):format(broken)
   return list, ("no valid JSON (%s)%s"):format(require("pmclua.base.text").safe(why or "empty"), lost)
 end
 
