@@ -7,10 +7,12 @@ local M = {}
 
 -- ---- what may follow ----
 
---- The generic events, which are the same on all machines.
+--- The generic events and Valgrind's, which are the same on all machines.
 local function event_names()
   local names = {}
   for _, name in ipairs(require("pmclua.event.names").all()) do names[#names + 1] = name end
+  local simulated = require "pmclua.event.simulated"
+  for _, name in ipairs(simulated.names()) do names[#names + 1] = simulated.PMU .. "::" .. name end
   table.sort(names)
   return names
 end

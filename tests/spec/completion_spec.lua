@@ -61,6 +61,13 @@ describe("completion in bash", function()
     assert.same({}, bash("-e", ""))
   end)
 
+  it("knows Valgrind's events, though it splits words at colons", function()
+    assert.same({ "instructions" }, bash("stat", "-e", "valgrind", "::", "instr"))
+    assert.same({ "instructions" }, bash("stat", "-e", "cycles,valgrind", "::", "instr"))
+    assert.is_true(has(bash("stat", "-e", "valgrind", "::", "instructions", "--", "tru"), "true"))
+    assert.same({ "--repeat" }, bash("stat", "-e", "cycles", ":", "u", "--rep"))
+  end)
+
   it("knows scripts by name, and those at a path", function()
     assert.same({ "matrix" }, bash "matr")
     assert.same({ "own.lua" }, bash "ow")

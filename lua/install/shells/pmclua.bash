@@ -36,16 +36,40 @@ _pmclua_first() {    # WORD: options, scripts by name, scripts by path
   _pmclua_add < <(compgen -d -- "$1")
 }
 
+# Bash splits words at ":", too: an event has some. What stands beside one is one word.
+_pmclua_join() {
+  local word
+  words=()
+  for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+    if ((${#words[@]})) && [[ $word == :* || ${words[-1]} == *: ]]; then words[-1]+=$word; else words+=("$word"); fi
+  done
+}
+
+# What is before the last ":" stands there already.
+_pmclua_split() {    # WORD
+  [[ $1 == *:* && $COMP_WORDBREAKS == *:* ]] || return 0
+  local before=${1%"${1##*:}"} i
+  for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=${COMPREPLY[i]#"$before"}; done
+}
+
 _pmclua() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i script='' at=0 kind
+  local words
+  _pmclua_join
+  _pmclua_complete $((${#words[@]} - 1))
+  _pmclua_split "${words[-1]}"
+}
+
+_pmclua_complete() { # INDEX of the last of `words`
+  local last=$1
+  local cur=${words[last]} prev=${words[last-1]} i script='' at=0 kind
   COMPREPLY=()
   [[ $cur == = ]] && cur=
-  [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
+  [[ $prev == = ]] && prev=${words[last-2]}
+  for ((i = 1; i < last; i++)); do
+    case ${words[i]} in
       -e | -l) ((i++)) ;;
       -*) ;;
-      *) script=${COMP_WORDS[i]} at=$i; break ;;
+      *) script=${words[i]} at=$i; break ;;
     esac
   done
   if [[ -z $script ]]; then
@@ -53,15 +77,15 @@ _pmclua() {
     return
   fi
   # The first word that is no option, nor an option's value, is the script's argument.
-  for ((i = at + 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
+  for ((i = at + 1; i < last; i++)); do
+    case ${words[i]} in
       --) ((i++)); break ;;
-      -*) [[ -n $(_pmclua_kind "$script" "${COMP_WORDS[i]}") ]] && ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;
+      -*) [[ -n $(_pmclua_kind "$script" "${words[i]}") ]] && ((i++)); [[ ${words[i]} == = ]] && ((i++)) ;;
       =) ;;
       *) break ;;
     esac
   done
-  if ((i < COMP_CWORD)) && [[ $(_pmclua_kind "$script" rest) == commands ]]; then
+  if ((i < last)) && [[ $(_pmclua_kind "$script" rest) == commands ]]; then
     _pmclua_files "$cur"
     return
   fi
