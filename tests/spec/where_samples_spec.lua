@@ -59,15 +59,18 @@ describe("a profile by samples", function()
 
   it("tells of samples that found no room in a ring, each of them", function()
     local command = { where.program("faults.c", "-ldl", "-lpthread"), "children", "children", "children" }
-    local lost = 0
+    local lost, problem = 0, nil
     for _ = 1, 5 do
-      local profile = where.profiles(command, "page-faults", { ring_bytes = 4096 })[1]
-      assert.equal(profile.total, where.sum(profile))
-      lost = lost + (profile.rest.lost or 0)
-      assert.equal(profile.rest.lost and true or nil, not profile.exact or nil)
+      local profiles, result = where.profiles(command, "page-faults", { ring_bytes = 4096 })
+      for _, profile in ipairs(profiles) do           -- none where Linux could not count it
+        assert.equal(profile.total, where.sum(profile))
+        lost = lost + (profile.rest.lost or 0)
+        assert.equal(profile.rest.lost and true or nil, not profile.exact or nil)
+      end
+      problem = problem or result.problem
       if lost > 0 then break end
     end
-    assert.is_true(lost > 0, "nothing was lost in a ring of one page")
+    assert.is_true(lost > 0, "nothing was lost in a ring of one page: " .. tostring(problem))
   end)
 
   it("is one of user space where its user may see no more, and says what is missing", function()
