@@ -16,12 +16,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/clocks.h"
 #include "host/descendants.h"
-#include "message/message.h"
 #include "host/padding.h"
+#include "message/message.h"
 
 struct pmclua_runner {
     pid_t pid;
@@ -194,21 +194,23 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
     return message_send(runner->fd, message->bytes, message->used);
 }
 
-/* 1 when there is something to read, 0 at the time limit. A runner that has ended and left nothing to
- * read is -EPIPE, even while a child of its kernel holds the other end. */
-static int wait_readable(const struct pmclua_runner *runner, int64_t timeout_ns)
+#define NEVER UINT64_MAX
+
+static uint64_t left_ns(uint64_t deadline)
 {
-    uint64_t deadline = timeout_ns < 0 ? 0 : pmclua_now_ns() + (uint64_t)timeout_ns;
+    uint64_t now = pmclua_now_ns();
+    return now < deadline ? deadline - now : 0;
+}
+
+/* 1 when there is something to read, 0 at the deadline. A runner that has ended and left nothing to
+ * read is -EPIPE, even while a child of its kernel holds the other end. */
+static int wait_readable(const struct pmclua_runner *runner, uint64_t deadline)
+{
     uint32_t interrupts = pmclua_interrupts();
     for (;;) {
-        struct timespec left = { 0, 0 };
-        if (timeout_ns >= 0) {
-            uint64_t now = pmclua_now_ns();
-            uint64_t rest = now < deadline ? deadline - now : 0;
-            left = (struct timespec){ (time_t)(rest / 1000000000u), (long)(rest % 1000000000u) };
-        }
+        struct timespec left = timespec_of(left_ns(deadline));
         struct pollfd ready[2] = { { .fd = runner->fd, .events = POLLIN }, { .fd = runner->ended, .events = POLLIN } };
-        int result = ppoll(ready, 2, timeout_ns < 0 ? NULL : &left, NULL);
+        int result = ppoll(ready, 2, deadline == NEVER ? NULL : &left, NULL);
         if (result > 0)
             return ready[0].revents ? 1 : -EPIPE;
         if (result == 0)
@@ -222,7 +224,7 @@ static int wait_readable(const struct pmclua_runner *runner, int64_t timeout_ns)
 
 int pmclua_pause(uint64_t ns)
 {
-    struct timespec left = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+    struct timespec left = timespec_of(ns);
     uint32_t interrupts = pmclua_interrupts();
     while (nanosleep(&left, &left) < 0)
         if (errno != EINTR || pmclua_interrupts() != interrupts)
@@ -240,14 +242,13 @@ static int is_sound(const struct message_header *header)
 /* Never waits within an answer: a kernel may have written anything to the connection, and hang since. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
 {
-    uint64_t deadline = timeout_ns < 0 ? UINT64_MAX : pmclua_now_ns() + (uint64_t)timeout_ns;
+    uint64_t deadline = timeout_ns < 0 ? NEVER : pmclua_now_ns() + (uint64_t)timeout_ns;
     int result = 0;
     if (runner->is_whole)
         runner->answer.used = 0;
     runner->is_whole = 0;
     while (result == 0) {
-        uint64_t now = pmclua_now_ns();
-        result = wait_readable(runner, timeout_ns < 0 ? -1 : now < deadline ? (int64_t)(deadline - now) : 0);
+        result = wait_readable(runner, deadline);
         if (result <= 0)
             return result;
         result = message_receive_part(runner->fd, &runner->answer);
@@ -297,12 +298,11 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
         pid_t got = waitpid(runner->pid, status, WNOHANG);
         if (got == runner->pid || (got < 0 && errno != EINTR))
             return 1;
-        uint64_t now = pmclua_now_ns();
-        if (now >= deadline)
+        uint64_t wait = left_ns(deadline);
+        if (wait == 0)
             return 0;
         /* Where there is no descriptor that tells, it is looked for every 0.2 ms. */
-        uint64_t wait = runner->ended >= 0 ? deadline - now : 200000;
-        struct timespec left = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
+        struct timespec left = timespec_of(runner->ended >= 0 ? wait : 200000);
         ppoll(&(struct pollfd){ .fd = runner->ended, .events = POLLIN }, 1, &left, NULL);
     }
 }

@@ -19,6 +19,7 @@
 
 #include "call_trace.h"
 #include "counters/attr.h"
+#include "host/lists.h"
 #include "ring.h"
 
 enum { RING_BYTES = 4 << 20, RINGS_BYTES = 64 << 20, LATE_NS = 2000000, LOOK_MS = 20 };
@@ -80,17 +81,8 @@ static size_t ring_bytes_of(long cpus)
 
 static struct call_record *new_record(struct pmclua_call_trace *trace)
 {
-    if (trace->count == trace->room) {
-        size_t room = trace->room ? 2 * trace->room : 4096;
-        struct call_record *more = realloc(trace->record, room * sizeof *more);
-        if (!more) {
-            trace->errnum = ENOMEM;
-            return NULL;
-        }
-        trace->record = more;
-        trace->room = room;
-    }
-    return &trace->record[trace->count++];
+    trace->errnum = -list_grow(&trace->record, trace->count, &trace->room, sizeof *trace->record);
+    return trace->errnum ? NULL : &trace->record[trace->count++];
 }
 
 /* Samples: header, pid, tid, time, and of those that leave u32 size and the tracepoint's fields: 8 bytes that all have,

@@ -56,7 +56,8 @@ struct pmclua_calls {
     uint32_t table_size, frame_count;
     uint32_t losses;               /* times that records were lost */
     struct row *rows;
-    uint32_t row_count, row_size;
+    size_t row_room;
+    uint32_t row_count;
     uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
     uint64_t kept_count, keep;
     uint64_t *scratch;             /* 2 * call_u64s */

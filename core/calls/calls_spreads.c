@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "calls.h"
+#include "host/lists.h"
 
 /* ---- buckets ---- */
 
@@ -56,19 +57,6 @@ static struct row *find_row(struct pmclua_calls *calls, uint32_t region, uint32_
     return NULL;
 }
 
-static int grow_rows(struct pmclua_calls *calls)
-{
-    if (calls->row_count < calls->row_size)
-        return 0;
-    uint32_t size = calls->row_size ? 2 * calls->row_size : 16;
-    struct row *rows = realloc(calls->rows, size * sizeof *rows);
-    if (!rows)
-        return -ENOMEM;
-    calls->rows = rows;
-    calls->row_size = size;
-    return 0;
-}
-
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t index, const char *name)
 {
     struct row *row = &calls->rows[index];
@@ -96,7 +84,7 @@ int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, u
     struct row *shared = is_shared ? find_row(calls, region, 0) : NULL;
     if (shared)
         return (int32_t)(shared - calls->rows);
-    if (grow_rows(calls) < 0)
+    if (list_grow(&calls->rows, calls->row_count, &calls->row_room, sizeof *calls->rows) < 0)
         return -ENOMEM;
     struct row row = { .region = region, .pid = is_shared ? 0 : pid, .tid = is_shared ? 0 : tid };
     if (!is_shared)

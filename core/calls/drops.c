@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "counters/attr.h"
+#include "host/lists.h"
 #include "ring.h"
 
 /* All rings together; each no larger than RING_MAX and no smaller than RING_LEAST. */
@@ -189,17 +190,10 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 
 static void add_step(struct steps *steps, const struct step *step)
 {
-    if (steps->count == steps->room) {
-        size_t room = steps->room ? 2 * steps->room : 256;
-        struct step *more = realloc(steps->step, room * sizeof *more);
-        if (!more) {
-            steps->is_short = 1;
-            return;
-        }
-        steps->step = more;
-        steps->room = room;
-    }
-    steps->step[steps->count++] = *step;
+    if (list_grow(&steps->step, steps->count, &steps->room, sizeof *step) < 0)
+        steps->is_short = 1;
+    else
+        steps->step[steps->count++] = *step;
 }
 
 /* A record's pid is its first word, a COMM's name its third; the time is the last of all. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "host/lists.h"
 #include "symbols.h"
 
 /* A function, or a copy of one in another; `depth` counts from the unit. */
@@ -51,18 +52,6 @@ void units_free(struct units *units)
     free(units);
 }
 
-/* Room for one more; NULL: no memory. */
-static void *more(void *list, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room)
-        return list;
-    size_t larger = *room ? 2 * *room : 16;
-    void *out = realloc(list, larger * bytes);
-    if (out)
-        *room = larger;
-    return out;
-}
-
 /* ---- units ---- */
 
 static int by_start(const void *a, const void *b)
@@ -73,22 +62,18 @@ static int by_start(const void *a, const void *b)
 
 static int add_range(struct units *units, uint64_t start, uint64_t end)
 {
-    struct unit_range *list = more(units->range, units->ranges, &units->range_room, sizeof *list);
-    if (!list)
+    if (list_grow(&units->range, units->ranges, &units->range_room, sizeof *units->range) < 0)
         return -ENOMEM;
-    units->range = list;
-    list[units->ranges++] = (struct unit_range){ start, end, (uint32_t)units->units };
+    units->range[units->ranges++] = (struct unit_range){ start, end, (uint32_t)units->units };
     return 0;
 }
 
 static int add_unit(struct units *units, Dwarf_Die *die)
 {
     const struct elfutils *dw = elfutils();
-    struct unit *list = more(units->unit, units->units, &units->unit_room, sizeof *list);
-    if (!list)
+    if (list_grow(&units->unit, units->units, &units->unit_room, sizeof *units->unit) < 0)
         return -ENOMEM;
-    units->unit = list;
-    list[units->units] = (struct unit){ .die = *die };
+    units->unit[units->units] = (struct unit){ .die = *die };
     Dwarf_Addr base, start, end;
     int result = 0;
     for (ptrdiff_t next = 0; result == 0 && (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;)
@@ -133,13 +118,11 @@ static struct unit *unit_at(const struct units *units, uint64_t address)
 
 static const char *keep(struct units *units, char *name)
 {
-    char **list = name ? more(units->name, units->names, &units->name_room, sizeof *list) : NULL;
-    if (!list) {
+    if (!name || list_grow(&units->name, units->names, &units->name_room, sizeof name) < 0) {
         free(name);
         return NULL;
     }
-    units->name = list;
-    return list[units->names++] = name;
+    return units->name[units->names++] = name;
 }
 
 /* "ns::parse" of a function of C++, whose own name is only "parse". */
@@ -179,10 +162,8 @@ static int add_scope(struct units *units, struct unit *unit, Dwarf_Die *die, uin
     for (ptrdiff_t next = 0; (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
         if (end <= start)
             continue;
-        struct scope *list = more(unit->scope, unit->scopes, &unit->room, sizeof *list);
-        if (!list)
+        if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof scope) < 0)
             return -ENOMEM;
-        unit->scope = list;
         if (!scope.name) {
             scope.name = name_of(units, die);
             scope.declared = dw->dwarf_decl_file(die);
@@ -191,7 +172,7 @@ static int add_scope(struct units *units, struct unit *unit, Dwarf_Die *die, uin
         }
         scope.start = start;
         scope.end = end;
-        list[unit->scopes++] = scope;
+        unit->scope[unit->scopes++] = scope;
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/lists.h"
 #include "symbols.h"
 
 struct import { uint64_t entry; char *name; };     /* entry: its address in the table */
@@ -33,16 +34,9 @@ static int by_entry(const void *a, const void *b)
 
 static int add_import(struct stubs *stubs, uint64_t entry, const char *name)
 {
-    if (stubs->count == stubs->room) {
-        size_t room = stubs->room ? 2 * stubs->room : 64;
-        struct import *more = realloc(stubs->import, room * sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        stubs->import = more;
-        stubs->room = room;
-    }
     char *text = NULL;
-    if (asprintf(&text, "%.*s@plt", (int)strcspn(name, "@"), name) < 0)
+    if (list_grow(&stubs->import, stubs->count, &stubs->room, sizeof *stubs->import) < 0
+        || asprintf(&text, "%.*s@plt", (int)strcspn(name, "@"), name) < 0)
         return -ENOMEM;
     stubs->import[stubs->count++] = (struct import){ entry, text };
     return 0;

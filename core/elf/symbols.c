@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "demangle.h"
+#include "host/lists.h"
 #include "symbols.h"
 
 /* ---- opening ---- */
@@ -120,13 +121,11 @@ static void guess_sizes(struct pmclua_symbols *symbols)
 
 static int add_section(struct pmclua_symbols *symbols, const GElf_Shdr *header, const char *name)
 {
-    struct section *more = realloc(symbols->section, (size_t)(symbols->sections + 1) * sizeof *more);
-    if (!more)
+    if (list_extend(&symbols->section, (size_t)symbols->sections, sizeof *symbols->section) < 0)
         return -ENOMEM;
-    symbols->section = more;
     int is_plt = name && strncmp(name, ".plt", 4) == 0;
-    more[symbols->sections++] = (struct section){ header->sh_addr, header->sh_addr + header->sh_size,
-                                                  (uint32_t)header->sh_entsize, is_plt };
+    symbols->section[symbols->sections++] = (struct section){ header->sh_addr, header->sh_addr + header->sh_size,
+                                                              (uint32_t)header->sh_entsize, is_plt };
     return 0;
 }
 

@@ -3,21 +3,22 @@
  *
  * What outlives its parent is no descendant any more, unless the process is a subreaper, as runners are.
  */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "descendants.h"
+#include "proc.h"
 
 enum { DEPTH_MAX = 64 };
 
 static int signal_all(int pid, int number, int depth);
 
-static int signal_children(int pid, const char *tid, int number, int depth)
+static int signal_children(int pid, int tid, int number, int depth)
 {
-    char path[320];
+    char path[64];
     int child, count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%s/children", pid, tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
     FILE *list = fopen(path, "re");
     while (list && fscanf(list, "%d", &child) == 1) {
         count += kill(child, number) == 0;
@@ -31,16 +32,11 @@ static int signal_children(int pid, const char *tid, int number, int depth)
 /* Each thread has children of its own. */
 static int signal_all(int pid, int number, int depth)
 {
-    char path[64];
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *folder = depth < DEPTH_MAX ? opendir(path) : NULL;
-    const struct dirent *entry;
-    while (folder && (entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            count += signal_children(pid, entry->d_name, number, depth);
-    if (folder)
-        closedir(folder);
+    int32_t *tids = NULL;
+    int count = 0, tasks = depth < DEPTH_MAX ? proc_tasks(pid, &tids) : 0;
+    for (int i = 0; i < tasks; i++)
+        count += signal_children(pid, tids[i], number, depth);
+    free(tids);
     return count;
 }
 

@@ -15,11 +15,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "pmclua.h"
+#include "clocks.h"
 #include "cpulist.h"
+#include "pmclua.h"
+#include "proc.h"
 
 #ifndef PMCLUA_VERSION
 #define PMCLUA_VERSION "0"
@@ -58,12 +59,7 @@ int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_
 
 int pmclua_close_file(int fd) { return close(fd) < 0 ? -errno : 0; }
 
-uint64_t pmclua_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+uint64_t pmclua_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 int pmclua_folder(char *folder, size_t bytes)
 {
@@ -208,18 +204,7 @@ int pmclua_check_cpus(const char *cpus, int32_t *cpu)
     return result;
 }
 
-uint64_t pmclua_capabilities(void)
-{
-    FILE *status = fopen("/proc/self/status", "re");
-    unsigned long long effective = 0;
-    char line[256];
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "CapEff: %llx", &effective) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return effective;
-}
+uint64_t pmclua_capabilities(void) { return proc_number(0, "CapEff:", 16, 0); }
 
 /* ---- files ---- */
 
@@ -295,7 +280,7 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
     *uid = facts.st_uid;
     *mode = facts.st_mode;
     *bytes = (uint64_t)facts.st_size;
-    *mtime_ns = (uint64_t)facts.st_mtim.tv_sec * 1000000000u + (uint64_t)facts.st_mtim.tv_nsec;
+    *mtime_ns = ns_of(facts.st_mtim);
     return 0;
 }
 

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "clocks.h"
 #include "pmclua.h"
-
-static uint64_t ns_of(struct timespec time) { return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec; }
 
 int pmclua_signature(const char *path, char signature[PMCLUA_SIGNATURE_BYTES], uint32_t *mode, uint64_t *mtime_ns)
 {

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "hits.h"
+#include "host/lists.h"
 
-enum { FIRST_SLOTS = 4096, FIRST_FILES = 16 };
+enum { FIRST_SLOTS = 4096 };
 
 int hits_new(struct hits *hits)
 {
@@ -41,17 +42,11 @@ int64_t hits_file(struct hits *hits, const struct hit_file *file)
     for (uint32_t i = hits->files; i-- > 0;)
         if (is_same(&hits->file[i], file))
             return i;
-    if (hits->files == hits->file_room) {
-        uint32_t room = hits->file_room ? 2 * hits->file_room : FIRST_FILES;
-        struct hit_file *more = realloc(hits->file, room * sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        hits->file = more;
-        hits->file_room = room;
-    }
     char *path = strdup(file->path);
-    if (!path)
+    if (!path || list_grow(&hits->file, hits->files, &hits->file_room, sizeof *file) < 0) {
+        free(path);
         return -ENOMEM;
+    }
     hits->file[hits->files] = *file;
     hits->file[hits->files].path = path;
     return hits->files++;

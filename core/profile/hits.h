@@ -22,7 +22,8 @@ struct hit { uint64_t offset; uint32_t file, is_used; uint64_t count; };
 /* Memory grows with the instructions that were hit, never with samples. */
 struct hits {
     struct hit_file *file;
-    uint32_t files, file_room;
+    uint32_t files;
+    size_t file_room;
     struct hit *table;             /* open addressing; a power of two */
     uint64_t slots, used;
 };

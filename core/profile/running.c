@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/proc.h"
 #include "sampler.h"
 
 /* One line of /proc/PID/maps: of code alone. */
@@ -24,20 +25,6 @@ static int take_line(struct pmclua_sampler *sampler, uint32_t pid, char *line)
         || path == 0 || rights[2] != 'x' || strcmp(line + path, "[vsyscall]") == 0)
         return 0;
     return sampler_map(sampler, pid, (uint64_t[]){ from, to, offset }, inode, line + path);
-}
-
-/* How many threads it has: it has ended when they have. */
-static uint32_t threads_of(uint32_t pid)
-{
-    char path[64];
-    uint32_t count = 0;
-    snprintf(path, sizeof path, "/proc/%u/task", pid);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        count += isdigit((unsigned char)entry->d_name[0]) != 0;
-    if (folder)
-        closedir(folder);
-    return count;
 }
 
 /* A process that has ended, or may not be looked into, has none. */
@@ -54,7 +41,7 @@ static int take_process(struct pmclua_sampler *sampler, uint32_t pid)
     if (!space)
         result = -ENOMEM;
     else
-        space->threads = threads_of(pid);
+        space->threads = (uint32_t)proc_tasks((int)pid, NULL);     /* it has ended when they have */
     while (result == 0 && getline(&line, &room, file) > 0)
         result = take_line(sampler, pid, line);
     free(line);
@@ -74,21 +61,6 @@ static int take_all(struct pmclua_sampler *sampler)
     return result;
 }
 
-/* The process that a task is a thread of; 0: it has ended. */
-static uint32_t process_of(int32_t task)
-{
-    char path[64], line[256];
-    uint32_t pid = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", task);
-    FILE *file = fopen(path, "re");
-    while (file && pid == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "Tgid: %u", &pid) != 1)
-            pid = 0;
-    if (file)
-        fclose(file);
-    return pid;
-}
-
 int sampler_take_running(struct pmclua_sampler *sampler)
 {
     const struct pmclua_sampling *asked = &sampler->asked;
@@ -97,8 +69,8 @@ int sampler_take_running(struct pmclua_sampler *sampler)
         return take_all(sampler);
     uint32_t last = 0;
     for (int32_t i = 0; result == 0 && i < asked->task_count; i++) {
-        uint32_t pid = process_of(asked->tasks[i]);
-        if (pid != 0 && pid != last)       /* threads of a process follow each other */
+        uint32_t pid = (uint32_t)proc_number(asked->tasks[i], "Tgid:", 10, 0);
+        if (pid != 0 && pid != last)       /* it has not ended; threads of a process follow each other */
             result = take_process(sampler, pid);
         last = pid;
     }

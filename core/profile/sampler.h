@@ -34,7 +34,8 @@ struct pmclua_sampler {
     struct cpu_rings *ring;
     uint32_t rings;
     struct event_fd *event;
-    uint32_t events, event_room;
+    uint32_t events;
+    size_t event_room;
     pthread_t thread;
     int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
     int has_thread, is_over;

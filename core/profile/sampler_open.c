@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "counters/attr.h"
+#include "host/lists.h"
 #include "sampler.h"
 
 /* All rings of samples together; each at most, of root and of other users, who may lock 516 KB for each CPU in all that
@@ -75,15 +76,9 @@ static int refused(struct pmclua_failure *failure, int result, int pid, int cpu,
 
 static int remember(struct pmclua_sampler *sampler, int fd, uint32_t ring, int is_sampling)
 {
-    if (sampler->events == sampler->event_room) {
-        uint32_t room = sampler->event_room ? 2 * sampler->event_room : 8;
-        struct event_fd *more = realloc(sampler->event, room * sizeof *more);
-        if (!more) {
-            pmclua_close(fd);
-            return -ENOMEM;
-        }
-        sampler->event = more;
-        sampler->event_room = room;
+    if (list_grow(&sampler->event, sampler->events, &sampler->event_room, sizeof *sampler->event) < 0) {
+        pmclua_close(fd);
+        return -ENOMEM;
     }
     sampler->event[sampler->events++] = (struct event_fd){ fd, ring, is_sampling };
     return 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/lists.h"
 #include "sampler.h"
 
 /* The layouts of records, after the header. The last three words of those that are no samples are pid, tid, time. */
@@ -142,17 +143,11 @@ static int take_news(struct pmclua_sampler *sampler, const struct news *news)
 
 static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_header *record)
 {
-    if (sampler->news_count == sampler->news_room) {
-        size_t room = sampler->news_room ? 2 * sampler->news_room : 256;
-        struct news *more = realloc(sampler->news, room * sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        sampler->news = more;
-        sampler->news_room = room;
-    }
     struct perf_event_header *copy = malloc(record->size);
-    if (!copy)
+    if (!copy || list_grow(&sampler->news, sampler->news_count, &sampler->news_room, sizeof *sampler->news) < 0) {
+        free(copy);
         return -ENOMEM;
+    }
     memcpy(copy, record, record->size);
     uint64_t time_ns;
     memcpy(&time_ns, (const uint8_t *)record + record->size - sizeof time_ns, sizeof time_ns);

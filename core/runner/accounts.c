@@ -4,34 +4,20 @@
  * Invariant: on CPU, waiting and off CPU add up to the time between the two readings, to the nanosecond: what is
  * neither of the first two is the third.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "host/clocks.h"
+#include "host/proc.h"
 #include "accounts.h"
 
 enum { TEXT_BYTES = 512 };
-
-/* How many bytes of a small file; 0: it cannot be read. */
-static size_t read_text(const char *path, char text[TEXT_BYTES])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, TEXT_BYTES - 1);
-    if (fd >= 0)
-        close(fd);
-    text[got > 0 ? got : 0] = 0;
-    return got > 0 ? (size_t)got : 0;
-}
 
 /* "run_ns wait_ns slices" */
 static void read_times(const char *path, struct account *account)
 {
     char text[TEXT_BYTES], *end;
-    if (!read_text(path, text))
+    if (read_text(path, text, sizeof text) <= 0)
         return;
     account->on_cpu_ns = strtoull(text, &end, 10);
     account->wait_ns = strtoull(end, &end, 10);
@@ -44,7 +30,7 @@ static void read_io(const char *path, struct account *account)
     char text[TEXT_BYTES];
     struct pmclua_io *io = &account->io;
     unsigned long long read_chars, write_chars, read_calls, write_calls, read_bytes, write_bytes;
-    if (!read_text(path, text)
+    if (read_text(path, text, sizeof text) <= 0
         || sscanf(text, "rchar: %llu\nwchar: %llu\nsyscr: %llu\nsyscw: %llu\nread_bytes: %llu\nwrite_bytes: %llu",
                   &read_chars, &write_chars, &read_calls, &write_calls, &read_bytes, &write_bytes) != 6)
         return;
@@ -77,9 +63,8 @@ void account_of_self(uint64_t what, struct account *account)
 
 void account_stamp(uint64_t what, struct account *account)
 {
-    struct timespec used;
-    if ((what & PMCLUA_TAKE_TIMES) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
-        account->on_cpu_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    if (what & PMCLUA_TAKE_TIMES)
+        account->on_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }

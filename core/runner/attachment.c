@@ -6,17 +6,14 @@
  * since the beginning. Off means closed: a probe that is only disabled still stops its target. The cost of a
  * sample was measured beforehand on an empty function.
  */
-#define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/proc.h"
 #include "attachment.h"
 #include "channel.h"
 #include "child.h"
@@ -95,31 +92,10 @@ int attachment_new(struct attachment **out, const struct pmclua_message *message
 
 /* ---- the target ---- */
 
-/* Its threads at this moment: how many, and a list to be freed. */
-static int list_threads(int pid, int **tids)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-    int count = 0;
-    *tids = NULL;
-    while (folder && (entry = readdir(folder))) {
-        int *more = entry->d_name[0] == '.' ? NULL : realloc(*tids, ((size_t)count + 1) * sizeof *more);
-        if (!more)
-            continue;
-        *tids = more;
-        more[count++] = atoi(entry->d_name);
-    }
-    if (folder)
-        closedir(folder);
-    return count;
-}
-
 /* Threads and children that start later inherit it. */
 static void watch_programs(struct attached *attached)
 {
-    int *tids, count = list_threads((int)attached->attachment->pid, &tids);
+    int *tids, count = proc_tasks((int)attached->attachment->pid, &tids);
     if (attached->attachment->regions->one_thread)
         count = count > 0;                 /* the first, which /proc lists first */
     int failed = count > WATCHED_MAX ? -E2BIG : 0;
@@ -237,7 +213,7 @@ static int follow_open(struct attached *attached, struct probes *probes, struct 
 /* Probes on, until something ends it. */
 static int window(struct attached *attached, struct answer *answer, enum pmclua_stage *stage)
 {
-    int *tids, first = (int)attached->attachment->pid, count = list_threads(first, &tids);
+    int *tids, first = (int)attached->attachment->pid, count = proc_tasks(first, &tids);
     struct probe_target target = { tids, count, 0 };
     if (count > 0 && attached->attachment->regions->one_thread)
         target = (struct probe_target){ &first, 1, 0 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/lists.h"
 #include "descriptors.h"
 
 enum { STANDARD_COPY = 10 };
@@ -33,23 +34,12 @@ static int keep_standard(void)
  * foreground, which stands for one that was started without us. */
 static int *inherited;
 static int inherited_count;
+static size_t inherited_room;
 
 int descriptors_inherited(const int **list)
 {
     *list = inherited;
     return inherited_count;
-}
-
-/* Makes room for one more: 0, or -1 without memory. */
-static int grow_inherited(void)
-{
-    if (inherited_count & (inherited_count - 1))         /* it has room up to the next power of two */
-        return 0;
-    size_t room = inherited_count ? 2 * (size_t)inherited_count : 1;
-    int *longer = realloc(inherited, room * sizeof *longer);
-    if (longer)
-        inherited = longer;
-    return longer ? 0 : -1;
 }
 
 static void keep_inherited(int channel)
@@ -60,7 +50,7 @@ static void keep_inherited(int channel)
         int fd = atoi(entry->d_name);
         if (fd <= 2 || fd == channel || fd == dirfd(folder))
             continue;
-        if (grow_inherited() < 0)
+        if (list_grow(&inherited, (size_t)inherited_count, &inherited_room, sizeof *inherited) < 0)
             break;
         inherited[inherited_count++] = fd;
         fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -87,4 +77,5 @@ void descriptors_close(void)
         close(inherited[--inherited_count]);
     free(inherited);
     inherited = NULL;
+    inherited_room = 0;
 }

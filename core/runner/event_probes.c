@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "event_set.h"
+#include "host/lists.h"
 #include "probe_attrs.h"
 
 /* What an attr of a PMU of probes says. */
@@ -90,14 +91,12 @@ static void to_tracepoint(struct pmclua_attr *attr, uint64_t id)
 /* Room for one more probe; NULL: no memory. */
 static struct tracefs_probes *room_for_probe(struct event_set *set)
 {
-    struct tracefs_probes *probes = realloc(set->probes, (size_t)(set->probe_count + 1) * sizeof *probes);
-    if (!probes)
+    if (list_extend(&set->probes, (size_t)set->probe_count, sizeof *set->probes) < 0)
         return NULL;
-    set->probes = probes;
     if (set->probe_count == 0)
         tracefs_clean();
-    probes[set->probe_count] = (struct tracefs_probes){ 0 };
-    return &probes[set->probe_count];
+    set->probes[set->probe_count] = (struct tracefs_probes){ 0 };
+    return &set->probes[set->probe_count];
 }
 
 /* With an inherited event of the uprobe or kprobe PMU the target's fork would fail: Linux looks for the text that

@@ -12,16 +12,15 @@
 #include <unistd.h>
 
 #include "event_set.h"
+#include "host/lists.h"
 
-static struct set_group *add_group(struct event_set *set)
+static int add_group(struct event_set *set)
 {
-    struct set_group *groups = realloc(set->group, (size_t)(set->groups + 1) * sizeof *groups);
-    if (!groups)
-        return NULL;
-    set->group = groups;
+    if (list_extend(&set->group, (size_t)set->groups, sizeof *set->group) < 0)
+        return -ENOMEM;
     set->reading_u64s += 2;
-    groups[set->groups] = (struct set_group){ 0 };
-    return &groups[set->groups++];
+    set->group[set->groups++] = (struct set_group){ 0 };
+    return 0;
 }
 
 static int add_attr(struct event_set *set, const struct message_field *field)
@@ -29,16 +28,11 @@ static int add_attr(struct event_set *set, const struct message_field *field)
     if (set->groups == 0 || field->bytes != sizeof(struct pmclua_attr))
         return -EPROTO;
     struct set_group *group = &set->group[set->groups - 1];
-    struct pmclua_attr *attrs = realloc(group->attrs, (size_t)(group->count + 1) * sizeof *attrs);
-    if (!attrs)
+    if (list_extend(&group->attrs, (size_t)group->count, sizeof *group->attrs) < 0
+        || list_extend(&group->filters, (size_t)group->count, sizeof *group->filters) < 0)
         return -ENOMEM;
-    group->attrs = attrs;
-    const char **filters = realloc(group->filters, (size_t)(group->count + 1) * sizeof *filters);
-    if (!filters)
-        return -ENOMEM;
-    group->filters = filters;
-    filters[group->count] = NULL;
-    memcpy(&attrs[group->count++], field->data, sizeof *attrs);
+    group->filters[group->count] = NULL;
+    memcpy(&group->attrs[group->count++], field->data, field->bytes);
     set->reading_u64s++;
     return 0;
 }
@@ -46,12 +40,8 @@ static int add_attr(struct event_set *set, const struct message_field *field)
 /* A copy of a text, kept for as long as the set; NULL: no memory. */
 static const char *keep_text(struct event_set *set, const char *text)
 {
-    char **texts = realloc(set->texts, (size_t)(set->text_count + 1) * sizeof *texts);
-    if (!texts)
-        return NULL;
-    set->texts = texts;
-    texts[set->text_count] = strdup(text);
-    return texts[set->text_count] ? texts[set->text_count++] : NULL;
+    char *copy = list_extend(&set->texts, (size_t)set->text_count, sizeof copy) < 0 ? NULL : strdup(text);
+    return copy ? set->texts[set->text_count++] = copy : NULL;
 }
 
 /* A text of the attr before it: what it points to, or its filter. */
@@ -82,7 +72,7 @@ static int add_options(struct event_set *set, const struct message_field *field)
 static int add_field(struct event_set *set, const struct message_field *field)
 {
     switch (field->kind) {
-    case PMCLUA_F_GROUP:   return add_group(set) ? 0 : -ENOMEM;
+    case PMCLUA_F_GROUP:   return add_group(set);
     case PMCLUA_F_ATTR:    return add_attr(set, field);
     case PMCLUA_F_ATTR_TEXT:
     case PMCLUA_F_FILTER:  return add_text(set, field);
@@ -105,10 +95,8 @@ static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *coun
     pmclua_attr_get(counted, "config", &config);
     if (type != PERF_TYPE_TRACEPOINT)
         return 0;
-    int *held = realloc(set->held, (size_t)(set->held_count + 1) * sizeof *held);
-    if (!held)
+    if (list_extend(&set->held, (size_t)set->held_count, sizeof *set->held) < 0)
         return -ENOMEM;
-    set->held = held;
     struct pmclua_attr attr = { { 0 } };
     pmclua_attr_set(&attr, "type", type);
     pmclua_attr_set(&attr, "config", config);
@@ -116,7 +104,7 @@ static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *coun
     pmclua_attr_set(&attr, "exclude_kernel", 1);      /* what an ordinary user may open */
     int fd = pmclua_open(&attr, 0, -1, -1, 0);
     if (fd >= 0)
-        held[set->held_count++] = fd;
+        set->held[set->held_count++] = fd;
     return 0;               /* without it counting is as right, and slower */
 }
 

@@ -12,13 +12,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "calls/samples.h"
+#include "host/proc.h"
 #include "follower.h"
 #include "probe_counts.h"
 
@@ -357,15 +357,9 @@ int follower_new(struct follower **out, const struct region_set *regions, const 
 
 void follower_name(struct follower *follower, int pid, int tid)
 {
-    char path[64], name[17];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(name, sizeof name, file)) {
-        name[strcspn(name, "\n")] = '\0';
+    char name[16];
+    if (proc_name(pid, tid, name))
         pmclua_calls_name(follower->calls, (uint32_t)pid, (uint32_t)tid, name, 0);
-    }
-    if (file)
-        fclose(file);
 }
 
 int follower_finish(struct follower *follower, uint64_t **block, uint32_t *count)

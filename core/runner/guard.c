@@ -6,8 +6,8 @@
  * What it has counted is the time for which it was enabled, and that is no shorter than the CPU time in between.
  */
 #include <errno.h>
-#include <time.h>
 
+#include "host/clocks.h"
 #include "guard.h"
 
 /* A reset leaves the time for which an event was enabled as it is. Read in one go, what was counted is the
@@ -23,12 +23,7 @@ static int look(const struct thread_starts *clock, uint64_t *enabled_ns)
     return now.value + RESET_NS < now.enabled ? -EUCLEAN : 0;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+static uint64_t cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 void guard_begin(struct guard *guard, const struct thread_starts *clock)
 {

@@ -15,9 +15,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/clocks.h"
 #include "launch.h"
 #include "counters/rawcall.h"
 #include "valgrind_request.h"
@@ -242,10 +242,7 @@ void launch_release(struct held *held)
     kill(held->pid, SIGKILL);
 }
 
-uint64_t launch_used_ns(const struct held *held)
-{
-    return (uint64_t)held->shared->used.tv_sec * 1000000000u + (uint64_t)held->shared->used.tv_nsec;
-}
+uint64_t launch_used_ns(const struct held *held) { return ns_of(held->shared->used); }
 
 struct rusage launch_counts_before(const struct held *held)
 {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/proc.h"
 #include "child.h"
 #include "left.h"
 
@@ -46,17 +47,6 @@ static int was_there(int pid)
     return 0;
 }
 
-static void take_name(struct pmclua_drop *process)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)process->pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(process->name, sizeof process->name, file))
-        process->name[strcspn(process->name, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
 void left_take(struct pmclua_result *result)
 {
     int pids[PIDS_MAX], count = list_children(pids);
@@ -65,7 +55,7 @@ void left_take(struct pmclua_result *result)
             continue;
         if (result->left++ == 0) {
             result->first_left.pid = pids[i];
-            take_name(&result->first_left);
+            proc_name(pids[i], pids[i], result->first_left.name);
         }
     }
 }

@@ -4,12 +4,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/mempolicy.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/proc.h"
 #include "memory.h"
 
 enum { NODES = 1024, LINE_BYTES = 64 };
@@ -58,20 +58,6 @@ int memory_cool(uint64_t bytes)
     return 0;
 }
 
-/* Ours, of all the time that we have run; UINT64_MAX: not known. */
-static uint64_t own_peak_kb(void)
-{
-    FILE *status = fopen("/proc/self/status", "re");
-    unsigned long long peak = UINT64_MAX;
-    char line[256];
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "VmHWM: %llu kB", &peak) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return peak;
-}
-
 /* A held child shares our memory, and when it executes its peak goes on from ours. What getrusage says of us
  * is never below our peak (it goes on from pmclua's), and quick to ask for; our own never falls, so it is read
  * again only where a child is above what it was. */
@@ -83,6 +69,6 @@ uint64_t memory_peak(const struct rusage *usage)
     if (getrusage(RUSAGE_SELF, &own) == 0 && usage->ru_maxrss > own.ru_maxrss)
         return peak_kb * 1024;
     if (peak_kb > own_kb)
-        own_kb = own_peak_kb();
+        own_kb = proc_number(0, "VmHWM:", 10, UINT64_MAX);
     return peak_kb > own_kb ? peak_kb * 1024 : 0;
 }

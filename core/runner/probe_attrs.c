@@ -4,15 +4,14 @@
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "calls/samples.h"
 #include "counters/attr.h"
+#include "host/proc.h"
 #include "probe_attrs.h"
 
 #if defined __x86_64__ || defined __i386__
@@ -71,25 +70,14 @@ static void set_sampling(struct pmclua_attr *attr, uint64_t sample_type)
         pmclua_attr_set(attr, "sample_regs_user", 1ull << STACK_POINTER);
 }
 
-/* A number in a file of sysfs; -1. */
-static long long read_number(const char *path)
-{
-    char text[32];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (got <= 0)
-        return -1;
-    text[got] = '\0';
-    return strtoll(text + strcspn(text, "0123456789"), NULL, 10);
-}
-
+/* The number in a file of a PMU; -1. */
 static long long number_of_pmu(const char *pmu, const char *file)
 {
-    char path[128];
+    char path[128], text[32];
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/%s", pmu, file);
-    return read_number(path);
+    if (read_text(path, text, sizeof text) <= 0)
+        return -1;
+    return strtoll(text + strcspn(text, "0123456789"), NULL, 10);
 }
 
 long long uprobe_type(void) { return number_of_pmu("uprobe", "type"); }

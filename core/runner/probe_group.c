@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "host/lists.h"
 #include "probe_attrs.h"
 #include "probe_group.h"
 
@@ -22,11 +23,9 @@ int refuse_probes(const struct refusal *refusal, enum pmclua_stage stage, int re
 static int add_member(const struct probes *probes, struct probe_group *group, const struct pmclua_attr *attr,
                       enum member_role role, int point)
 {
-    struct member *members = realloc(group->member, ((size_t)group->members + 1) * sizeof *members);
-    if (!members)
+    if (list_extend(&group->member, (size_t)group->members, sizeof *group->member) < 0)
         return -ENOMEM;
-    group->member = members;
-    int leader = group->members > 0 ? members[0].fd : -1;
+    int leader = group->members > 0 ? group->member[0].fd : -1;
     struct member member = { .point = point, .role = role };
     member.fd = pmclua_open(attr, probes->target.tids[group->source], group->cpu, leader, 0);
     if (member.fd < 0)
@@ -35,8 +34,8 @@ static int add_member(const struct probes *probes, struct probe_group *group, co
     pmclua_attr_get(attr, "sample_period", &period);
     if (period > 0)
         pmclua_attr_get(attr, "sample_type", &member.sample_type);
-    members[group->members++] = member;
-    return pmclua_ioctl(member.fd, "ID", 0, &members[group->members - 1].id);
+    group->member[group->members++] = member;
+    return pmclua_ioctl(member.fd, "ID", 0, &group->member[group->members - 1].id);
 }
 
 void probe_group_close(struct probe_group *group)

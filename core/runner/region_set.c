@@ -11,53 +11,40 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/lists.h"
 #include "child.h"
 #include "probe_attrs.h"
 #include "region_set.h"
 
 enum { KEEP_DEFAULT = 100000 };
 
-static void *one_more(void *list, int count, size_t bytes)
+static int add_text(char ***texts, int *count, const struct message_field *field)
 {
-    return realloc(list, ((size_t)count + 1) * bytes);
+    if (list_extend(texts, (size_t)*count, sizeof **texts) < 0)
+        return -ENOMEM;
+    int result = field_copy(field, &(*texts)[*count]);
+    *count += result == 0;
+    return result;
 }
 
-static int add_text(char ***texts, int *count, const char *text)
+static int add_region(struct region_set *set, const struct message_field *name)
 {
-    char **more = text ? one_more(*texts, *count, sizeof *more) : NULL;
-    if (!more)
-        return text ? -ENOMEM : -EPROTO;
-    *texts = more;
-    if (!(more[*count] = strdup(text)))
+    size_t count = (size_t)set->regions;
+    if (list_extend(&set->flags, count, sizeof *set->flags) < 0
+        || list_extend(&set->costs, count, sizeof *set->costs) < 0)
         return -ENOMEM;
-    ++*count;
-    return 0;
-}
-
-static int add_region(struct region_set *set, const char *name)
-{
-    uint64_t *flags = one_more(set->flags, set->regions, sizeof *flags);
-    if (!flags)
-        return -ENOMEM;
-    set->flags = flags;
-    flags[set->regions] = 0;
-    struct message_field *costs = one_more(set->costs, set->regions, sizeof *costs);
-    if (!costs)
-        return -ENOMEM;
-    set->costs = costs;
-    costs[set->regions] = (struct message_field){ 0 };
+    set->flags[count] = 0;
+    set->costs[count] = (struct message_field){ 0 };
     return add_text(&set->names, &set->regions, name);
 }
 
 static int add_point(struct region_set *set, uint64_t kind, int file, uint64_t offset)
 {
-    struct point *points = one_more(set->point, set->points, sizeof *points);
-    if (!points)
+    if (list_extend(&set->point, (size_t)set->points, sizeof *set->point) < 0)
         return -ENOMEM;
-    set->point = points;
     if (set->regions == 0)
         return -EPROTO;
-    points[set->points++] = (struct point){
+    set->point[set->points++] = (struct point){
         .region = (uint32_t)set->regions - 1, .kind = kind, .file = file, .offset = offset };
     return 0;
 }
@@ -106,20 +93,21 @@ static int set_costs(struct region_set *set, const struct message_field *field)
 }
 
 /* One file is named once for all its points, as far as they follow each other. */
-static int add_file(struct region_set *set, const char *path)
+static int add_file(struct region_set *set, const struct message_field *field)
 {
+    const char *path = field_text(field);
     if (path && set->files > 0 && strcmp(set->paths[set->files - 1], path) == 0)
         return 0;
-    return add_text(&set->paths, &set->files, path);
+    return add_text(&set->paths, &set->files, field);
 }
 
 static int take(struct region_set *set, const struct message_field *field)
 {
     switch (field->kind) {
-    case PMCLUA_F_REGION:       return add_region(set, field_text(field));
+    case PMCLUA_F_REGION:       return add_region(set, field);
     case PMCLUA_F_REGION_FLAGS: return set_flags(set, field);
     case PMCLUA_F_REGION_COSTS: return set_costs(set, field);
-    case PMCLUA_F_FILE:         return add_file(set, field_text(field));
+    case PMCLUA_F_FILE:         return add_file(set, field);
     case PMCLUA_F_POINT:        return add_place(set, field);
     case PMCLUA_F_POINT_EVENT:  return add_event(set, field);
     case PMCLUA_F_ATTR:         return set_attr(set, field);

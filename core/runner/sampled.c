@@ -2,29 +2,25 @@
  * sampled.c: event sets whose one event is sampled.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/cpulist.h"
+#include "host/proc.h"
 #include "sampled.h"
 
 /* The CPUs that are online, as sysfs has them: how many, or -errno. */
 static int online_cpus(int32_t *cpus)
 {
-    char text[4096] = "";
+    char text[4096];
     cpu_set_t set;
-    FILE *file = fopen("/sys/devices/system/cpu/online", "re");
-    if (!file)
-        return -errno;
-    char *line = fgets(text, sizeof text, file);
-    fclose(file);
+    long got = read_text("/sys/devices/system/cpu/online", text, sizeof text);
+    if (got < 0)
+        return (int)got;
     text[strcspn(text, "\n")] = '\0';
-    if (!line || cpulist_parse(text, &set) < 0)
+    if (cpulist_parse(text, &set) < 0)
         return -EPROTO;
     int count = 0;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
@@ -37,25 +33,6 @@ static int refuse(struct pmclua_failure *failure, int result)
 {
     *failure = (struct pmclua_failure){ .errnum = -result, .index = -1 };
     return result;
-}
-
-/* All threads of this process; freed by the caller; NULL: no memory. */
-static int32_t *own_tasks(int32_t *count)
-{
-    int32_t *tasks = NULL;
-    DIR *folder = opendir("/proc/self/task");
-    *count = 0;
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        int32_t *more = isdigit((unsigned char)entry->d_name[0])
-                            ? realloc(tasks, (size_t)(*count + 1) * sizeof *tasks) : NULL;
-        if (!more)
-            continue;
-        tasks = more;
-        tasks[(*count)++] = atoi(entry->d_name);
-    }
-    if (folder)
-        closedir(folder);
-    return tasks;
 }
 
 int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, int pid, uint32_t options,
@@ -80,7 +57,8 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
     };
     if (pid != 0)
         return pmclua_sampler_open(sampler, &asked, failure);
-    int32_t *tasks = own_tasks(&asked.task_count);
+    int32_t *tasks;
+    asked.task_count = proc_tasks(0, &tasks);
     asked.tasks = tasks;
     asked.options |= PMCLUA_RUNNING;
     int result = tasks ? pmclua_sampler_open(sampler, &asked, failure) : refuse(failure, -ENOMEM);

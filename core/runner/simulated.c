@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/clocks.h"
 #include "host/descendants.h"
 #include "simulated.h"
 #include "valgrind_request.h"
@@ -116,13 +116,6 @@ int simulated_call(const struct run *run, void (*fn)(void *, uint64_t), void *st
     long before = reaped_faults();
     simulated_bracket(fn, state, run->iterations, run->inherit ? of_process : of_thread, run->stack_offset & ~15ull);
     return reaped_faults() != before || descendants_signal(getpid(), 0) > 0 ? -ECHILD : 0;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec time = { 0, 0 };
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 /* Those that are no more have left the process their CPU time. It is asked for first, so that it is never more than

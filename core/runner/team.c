@@ -5,7 +5,6 @@
  * for the PMU. Counters are opened by each thread on itself.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/cpulist.h"
+#include "host/proc.h"
 #include "crash.h"
 #include "team.h"
 
@@ -208,13 +208,7 @@ int team_has_started(struct team *team)
 
 int team_other_threads(void)
 {
-    int threads = 0;
-    DIR *folder = opendir("/proc/self/task");
-    while (folder && readdir(folder))
-        threads++;
-    if (folder)
-        closedir(folder);
-    return threads - 2 - 1 - members;      /* "." and "..", and our first */
+    return proc_tasks(0, NULL) - 1 - members;      /* our first, and those of teams */
 }
 
 void team_free(struct team *team)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/proc.h"
 #include "tracefs.h"
 
 #ifdef SYS_fsopen
@@ -177,11 +178,7 @@ static void read_file(const struct tracefs_probes *probes, const char *event, co
 {
     char path[384];
     snprintf(path, sizeof path, "%s/events/%s/%s/%s", root(), probes->group, event, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, bytes - 1);
-    text[got > 0 ? got : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
+    read_text(path, text, bytes);
 }
 
 static int learn(const struct tracefs_probes *probes, const char *name, struct tracefs_event *event)

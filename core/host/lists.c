@@ -1,0 +1,34 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lists.h"
+
+enum { FIRST_ROOM = 16 };
+
+static int resize(void *list, size_t count, size_t bytes)
+{
+    void *members;
+    memcpy(&members, list, sizeof members);
+    members = realloc(members, count * bytes);
+    if (!members)
+        return -ENOMEM;
+    memcpy(list, &members, sizeof members);
+    return 0;
+}
+
+int list_grow(void *list, size_t count, size_t *room, size_t bytes)
+{
+    size_t larger = *room ? 2 * *room : FIRST_ROOM;
+    if (count < *room)
+        return 0;
+    int result = resize(list, larger, bytes);
+    if (result == 0)
+        *room = larger;
+    return result;
+}
+
+int list_extend(void *list, size_t count, size_t bytes)
+{
+    return resize(list, count + 1, bytes);
+}

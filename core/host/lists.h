@@ -1,0 +1,15 @@
+/*
+ * lists.h: lists that grow. `list` is the address of a list's pointer, which is NULL as long as it is empty.
+ */
+#ifndef PMCLUA_LISTS_H
+#define PMCLUA_LISTS_H
+
+#include <stddef.h>
+
+/* Makes room for one more in a list of `count` members of `bytes` each, which has room for *room: 0; -ENOMEM, and it
+ * is as it was. */
+int list_grow(void *list, size_t count, size_t *room, size_t bytes);
+/* The same for a list that is seldom added to, and has room for no more than it holds. */
+int list_extend(void *list, size_t count, size_t bytes);
+
+#endif

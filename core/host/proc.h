@@ -1,0 +1,20 @@
+/*
+ * proc.h: what /proc and sysfs say of processes.
+ */
+#ifndef PMCLUA_PROC_H
+#define PMCLUA_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads a small file in one go, cut to `bytes` with the NUL: how many it has read; -errno, and the text is empty. */
+long read_text(const char *path, char *text, size_t bytes);
+/* The number in the line of /proc/PID/status that begins with `name` ("Tgid:"), or `otherwise`. `pid` 0: our own. */
+uint64_t proc_number(int pid, const char *name, int base, uint64_t otherwise);
+/* What ps calls a thread: its length; 0, and "": it is no more. */
+size_t proc_name(int pid, int tid, char name[16]);
+/* How many threads a process has at this moment; 0: it has ended. `pid` 0: ours. Where `tids` is not NULL it gets a
+ * list of them, freed by the caller; what there is no memory for is left out. */
+int proc_tasks(int pid, int32_t **tids);
+
+#endif
