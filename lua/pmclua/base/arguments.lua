@@ -89,6 +89,17 @@ function check.numbered(mixed)
   return list
 end
 
+--- The entries of a table that have names: the options in it, where it is a list, too.
+---@param mixed table
+---@return table
+function check.named(mixed)
+  local map = {}
+  for key, value in pairs(mixed) do
+    if type(key) ~= "number" then map[key] = value end
+  end
+  return map
+end
+
 --- Raises at the caller's caller for what would be lost of a list.
 ---@param what string
 ---@param list any a list; what is no table is not looked at

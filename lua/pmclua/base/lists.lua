@@ -1,6 +1,6 @@
 --- lists.lua: lists made of lists.
 --
--- Invariant: what is given is not changed, and what is made shares no table with it but its items.
+-- Invariant: what is given is not changed (`append` apart), and what is made shares no table with it but its items.
 
 local M = {}
 
@@ -57,14 +57,37 @@ function M.any(list, f)
   return false
 end
 
+--- Whether `f` is true of every item.
+---@param list table
+---@param f fun(item: any): any
+---@return boolean
+function M.all(list, f)
+  return not M.any(list, function(item) return not f(item) end)
+end
+
+--- Whether an item is in a list.
+---@param list table
+---@param item any
+---@return boolean
+function M.contains(list, item)
+  return M.any(list, function(other) return other == item end)
+end
+
+--- Puts the items of another list behind those of `list`.
+---@param list table changed
+---@param more table
+---@return table list the same
+function M.append(list, more)
+  for _, item in ipairs(more) do list[#list + 1] = item end
+  return list
+end
+
 --- The items of several lists, one list after the other.
 ---@param several table[]
 ---@return table
 function M.joined(several)
   local out = {}
-  for _, list in ipairs(several) do
-    for _, item in ipairs(list) do out[#out + 1] = item end
-  end
+  for _, list in ipairs(several) do M.append(out, list) end
   return out
 end
 
@@ -105,6 +128,16 @@ function M.set(list)
   return set
 end
 
+--- The items by one of their fields.
+---@param list table
+---@param field any
+---@return table<any, any>
+function M.by(list, field)
+  local map = {}
+  for _, item in ipairs(list) do map[item[field]] = item end
+  return map
+end
+
 --- The keys of a map, which are of one type, in order.
 ---@param map table
 ---@return table
@@ -132,6 +165,16 @@ end
 function M.copy(original)
   local copy = {}
   for key, value in pairs(original) do copy[key] = value end
+  return copy
+end
+
+--- The same without one of them.
+---@param original table
+---@param key any
+---@return table
+function M.without(original, key)
+  local copy = M.copy(original)
+  copy[key] = nil
   return copy
 end
 

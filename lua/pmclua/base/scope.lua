@@ -7,14 +7,8 @@
 local M = {}
 
 local function names_of(scope)
-  local names = {}
-  for _, globals in ipairs { scope, _G } do
-    for name in pairs(globals) do
-      if type(name) == "string" then names[#names + 1] = name end
-    end
-  end
-  table.sort(names)
-  return names
+  local keys = require("pmclua.base.arguments").keys
+  return require("pmclua.base.lists").joined { keys(scope), keys(_G) }
 end
 
 -- What there is under another name: pmc's own, and how one leaves.

@@ -5,6 +5,7 @@
 
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local metric = require("pmclua.base.lazy").module "pmclua.metric"
 local spelled = checking.spelled
 
@@ -83,9 +84,7 @@ end
 -- The metrics of a vendor's group, "TopdownL1"; nil where it is none.
 local function of_group(formula)
   local name = type(formula) == "string" and formula:match "^%s*([%a_][%w_]*)%s*$"
-  local names = name and metric.group(name)
-  local list = {}
-  for i, member in ipairs(names or {}) do list[i] = metric.of_vendor(member) end
+  local list = lists.map(name and metric.group(name) or {}, metric.of_vendor)
   return #list > 0 and list or nil
 end
 

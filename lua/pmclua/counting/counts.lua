@@ -6,6 +6,7 @@
 local core = require "pmclua.core"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local text = require "pmclua.base.text"
 
@@ -47,9 +48,7 @@ end
 local function elsewhere_of(counts, slot)
   local group = rawget(counts, GROUP)
   if slot.elsewhere == nil then
-    local events = {}
-    for i, other in ipairs(group.list) do events[i] = other.event end
-    slot.elsewhere = reading.elsewhere(slot.event, events, function(i, its_counts)
+    slot.elsewhere = reading.elsewhere(slot.event, lists.column(group.list, "event"), function(i, its_counts)
       return raw_of(its_counts, group.list[i])
     end) or false
   end

@@ -9,6 +9,7 @@ local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local counting = require "pmclua.counting.counts"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 
 local Counts, new_counts = counting.Counts, counting.new
 local EIO = 5
@@ -57,13 +58,11 @@ group.OPTIONS = KEYS
 local READS = { "auto", "syscall", "user", "toggle" }
 
 local function check_read(spec)
-  for _, read in ipairs(READS) do
-    if spec.read == nil or spec.read == read then
-      if spec.read ~= "user" or not spec.target then return end
-      explain.misuse("only a group of this thread can be read in user space, not one with a target", 5)
-    end
+  if spec.read ~= nil and not lists.contains(READS, spec.read) then
+    explain.misuse(("read must be one of %s"):format(table.concat(READS, ", ")), 5)
+  elseif spec.read == "user" and spec.target then
+    explain.misuse("only a group of this thread can be read in user space, not one with a target", 5)
   end
-  explain.misuse(("read must be one of %s"):format(table.concat(READS, ", ")), 5)
 end
 
 local function check_spec(spec)
@@ -134,9 +133,8 @@ function group.new(spec)
   return self
 end
 
-local function check(ok, code, errnum, operation)
+local function check(operation, ok, _, errnum)
   if not ok then error(explain.system(errnum, operation, "a group"), 0) end
-  return code
 end
 
 local function assert_open(self)
@@ -157,10 +155,7 @@ function Group:start()
   if self.read_asked == "toggle" then
     explain.misuse("a toggled group counts only during calls of count", 2)
   end
-  if self.handle then
-    local ok, code, errnum = self.handle:start()
-    check(ok, code, errnum, "start")
-  end
+  if self.handle then check("start", self.handle:start()) end
   self.started, self.was_started = true, true
   if self.read_asked == "user" and self:method() ~= "user" then refuse_user_space(self) end
   return self
@@ -169,25 +164,19 @@ end
 --- Stops counting; what was counted stays. Returns the group.
 function Group:stop()
   assert_open(self)
-  if self.handle then
-    local ok, code, errnum = self.handle:stop()
-    check(ok, code, errnum, "stop")
-  end
+  if self.handle then check("stop", self.handle:stop()) end
   self.started = false
   return self
 end
 
--- Stands for the reading of a group in which nothing could be opened.
-local function empty_buffer(self)
-  self.empty_buffer = self.empty_buffer or require("pmclua.core").empty_buffer()
-  return self.empty_buffer
-end
-
 local function snapshot(self)
-  if not self.handle then return empty_buffer(self) end
+  if not self.handle then
+    -- Stands for the reading of a group in which nothing could be opened.
+    self.empty_buffer = self.empty_buffer or core.empty_buffer()
+    return self.empty_buffer
+  end
   local buffer = self.handle:buffer()
-  local ok, code, errnum = self.handle:read_into(buffer)
-  check(ok, code, errnum, "read")
+  check("read", self.handle:read_into(buffer))
   return buffer
 end
 

@@ -5,7 +5,9 @@
 -- named (a label) keeps its name. Formulae, limits and margins follow. Named metrics get a name of their own, sim_….
 
 local event = require "pmclua.event"
+local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
+local needed = require "pmclua.counting.needed"
 local simulated = require "pmclua.event.simulated"
 
 local M = {}
@@ -48,8 +50,7 @@ end
 
 -- The list with what stands in, and the names that changed.
 local function replaced(events)
-  local list, names, have, is_gone = {}, {}, {}, {}
-  for _, one in ipairs(events) do have[one.field] = true end
+  local list, names, have, is_gone = {}, {}, lists.set(lists.column(events, "field")), {}
   for index, one in ipairs(events) do
     local why = refusal(one)
     local other = why and stand_in(one, why)
@@ -69,16 +70,9 @@ end
 -- A named metric of other events is another metric.
 local function rename_metrics(metrics, names)
   for _, one in ipairs(metrics) do
-    local is_changed = false
-    for _, name in ipairs(one.needs) do is_changed = is_changed or names[name] ~= nil end
+    local is_changed = lists.any(one.needs, function(name) return names[name] end)
     if is_changed and one.events then names[one.name] = "sim_" .. one.name end
   end
-end
-
-local function parts_of(names)
-  local parts = {}
-  for name, other in pairs(names) do parts[name] = { other } end
-  return parts
 end
 
 local function plain(formula) return (formula:gsub("[()%s]", "")) end
@@ -92,17 +86,10 @@ local function renamed(one, name)
 end
 
 local function bind(declaration, names)
-  local parts = parts_of(names)
-  for i, one in ipairs(declaration.metrics) do
-    declaration.metrics[i] = renamed(metric.with_sums(one, parts), names[one.name])
-  end
-  for key, kind in pairs { expect = "comparison", gate = "limit" } do
-    for i, formula in ipairs(declaration[key] or {}) do
-      declaration[key][i] = metric.with_sums(formula, parts, kind)
-    end
-  end
-  local condition = declaration.reject_if
-  declaration.reject_if = condition and metric.with_sums(condition, parts, "condition")
+  local parts = {}
+  for name, other in pairs(names) do parts[name] = { other } end
+  needed.bind(declaration, parts)
+  for i, one in ipairs(declaration.metrics) do declaration.metrics[i] = renamed(one, names[one.name]) end
 end
 
 local function rename_margins(declaration, names)

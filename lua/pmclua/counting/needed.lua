@@ -6,26 +6,19 @@
 
 local checking = require "pmclua.base.arguments"
 local event = require "pmclua.event"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
 -- ---- named metrics --------------------------------------------------------------------------------------
 
-local function opens_all(metric)
-  for _, spec in ipairs(metric.events) do
-    if not event.available(spec) then return false end
-  end
-  return true
-end
-
 --- Of a named metric the first variant whose events this machine has.
 ---@param metric pmclua.Metric
 ---@return pmclua.Metric
 function M.variant(metric)
-  for _, variant in ipairs(metric.variants and #metric.variants > 1 and metric.variants or {}) do
-    if opens_all(variant) then return variant end
-  end
-  return metric
+  local variants = metric.variants and #metric.variants > 1 and metric.variants or {}
+  local function opens(variant) return lists.all(variant.events, event.available) end
+  return lists.find(variants, opens) or metric
 end
 
 -- ---- adding events --------------------------------------------------------------------------------------
@@ -144,16 +137,10 @@ local function add_for_own(declaration, have, item, wrong)
   end
 end
 
--- What is over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
--- cores) is over their sum.
-local function bind_sums(declaration)
-  local parts = {}
-  for _, one in ipairs(declaration.events) do
-    if one.part_of then
-      parts[one.part_of] = parts[one.part_of] or {}
-      table.insert(parts[one.part_of], one.field)
-    end
-  end
+--- Has formulae name the sum of several events where they have one word.
+---@param declaration pmclua.Declaration changed
+---@param parts table<string, string[]> fields of events by the word
+function M.bind(declaration, parts)
   if next(parts) == nil then return end
   local with_sums = require("pmclua.metric").with_sums
   for i, metric in ipairs(declaration.metrics) do declaration.metrics[i] = with_sums(metric, parts) end
@@ -164,6 +151,16 @@ local function bind_sums(declaration)
   end
   local condition = declaration.reject_if
   declaration.reject_if = condition and with_sums(condition, parts, "condition")
+end
+
+-- What is over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
+-- cores) is over their sum.
+local function bind_sums(declaration)
+  local parts = {}
+  for _, group in ipairs(lists.groups(declaration.events, function(one) return one.part_of end)) do
+    parts[group.key] = lists.column(group, "field")
+  end
+  M.bind(declaration, parts)
 end
 
 --- Adds cycles and instructions, which show that passes did the same work, where they can be counted and nothing is

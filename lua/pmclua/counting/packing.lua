@@ -8,19 +8,8 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
---- Whether a list has an item.
-function M.contains(list, item)
-  return lists.any(list, function(other) return other == item end)
-end
-
 --- A list with the items that it lacks.
-function M.append(list, items)
-  local longer = { unpack(list) }
-  for _, item in ipairs(items) do
-    if not M.contains(longer, item) then longer[#longer + 1] = item end
-  end
-  return longer
-end
+function M.append(list, items) return lists.unique(lists.joined { list, items }) end
 
 ---@class pmclua.Packer
 ---@field fits fun(indices: integer[]): boolean
@@ -87,7 +76,7 @@ end
 ---@param index integer
 ---@return boolean
 function Packer:has(index)
-  return lists.any(self.passes, function(pass) return M.contains(pass, index) end)
+  return lists.any(self.passes, function(pass) return lists.contains(pass, index) end)
 end
 
 return M

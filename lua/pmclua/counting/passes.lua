@@ -119,7 +119,7 @@ local function chunks(events, indices, most)
     if #chunk > 0 and #chunk + #item > most then
       all[#all + 1], chunk = chunk, {}
     end
-    for _, index in ipairs(item) do chunk[#chunk + 1] = index end
+    lists.append(chunk, item)
   end
   all[#all + 1] = #chunk > 0 and chunk or nil
   return all
@@ -206,28 +206,21 @@ end
 
 -- The items that the events of a bundle are in.
 local function items_of_bundle(items, bundle)
-  local list = {}
-  for _, item in ipairs(items) do
-    for _, index in ipairs(item) do
-      if packing.contains(bundle, index) then
-        list[#list + 1] = item
-        break
-      end
-    end
-  end
-  return list
+  local is_in = lists.set(bundle)
+  return lists.where(items, function(item)
+    return lists.any(item, function(index) return is_in[index] end)
+  end)
 end
 
 -- An item that is in no pass yet; the anchors are in each.
 local function place_missing(events, packer, item)
-  local is_anchor = #item == 1 and packing.contains(packer.anchors, item[1])
+  local is_anchor = #item == 1 and lists.contains(packer.anchors, item[1])
   if not is_anchor and not packer:has(item[#item]) then place_item(events, packer, item) end
 end
 
 -- Where a bundle does not fit one pass, its items go into as few as they find.
 local function place_bundle(events, packer, list)
-  local whole = {}
-  for _, item in ipairs(list) do whole = packing.append(whole, item) end
+  local whole = lists.unique(lists.joined(list))
   if #whole > 1 and packer:place(whole) then return end
   for _, item in ipairs(list) do place_missing(events, packer, item) end
 end
@@ -271,10 +264,7 @@ end
 
 -- Those that are taken from Linux's accounts come last: in every pass, as others that need no counter.
 local function list_events(pass, events)
-  pass.events = {}
-  for _, group in ipairs(pass.groups) do
-    for _, index in ipairs(group.events) do pass.events[#pass.events + 1] = index end
-  end
+  pass.events = lists.joined(lists.column(pass.groups, "events"))
   for index, event in ipairs(events) do
     if event.take then pass.events[#pass.events + 1] = index end
   end
@@ -348,11 +338,6 @@ local function simulated_pass(events)
   return { groups = {}, events = indices, simulated = require("pmclua.event.simulated").needs(own) }
 end
 
--- Whether a run without counters says anything of what was asked for.
-local function has_facts(events)
-  return lists.any(events, function(event) return event.tool end)
-end
-
 --- Plans the passes of a list of events, whose statuses it fills in.
 ---@param events pmclua.Event[]
 ---@param mode "rerun"|"multiplex"
@@ -390,7 +375,9 @@ function passes.plan(events, mode, target, options)
     if options.inherit == false then leave_children_out(pass.groups) end
   end
   local simulated = simulated_pass(events)
-  if simulated and #usable == 0 and not has_facts(events) then list = {} end
+  -- A run without counters may say nothing of what was asked for.
+  local has_facts = lists.any(events, function(event) return event.tool end)
+  if simulated and #usable == 0 and not has_facts then list = {} end
   list[#list + 1] = simulated
   return list, anchors
 end

@@ -29,6 +29,21 @@ function machine.text(path)
   return text, broken
 end
 
+--- The names in a folder, in order, without those that begin with a dot; none where it cannot be read. For /proc and
+--- /sys, whose folders may go away while they are read.
+---@param folder string
+---@return string[]
+function machine.entries(folder)
+  local names = {}
+  pcall(function()
+    for name in require("lfs").dir(folder) do
+      if name:sub(1, 1) ~= "." then names[#names + 1] = name end
+    end
+  end)
+  table.sort(names)
+  return names
+end
+
 local INITIAL_USER_NAMESPACE = 0xEFFFFFFD       -- PROC_USER_INIT_INO of linux/proc_ns.h
 
 --- Whether this process is in a user namespace of its own, as in `unshare -r` and rootless containers: its
@@ -57,21 +72,6 @@ local function cpu_facts()
   return model or "unknown", found.microcode, count, is_virtual or nil
 end
 
-local function pmus()
-  local root = (os.getenv "SYSFS_PATH" or "/sys") .. "/bus/event_source/devices"
-  local ok, lfs = pcall(require, "lfs")
-  local list = {}
-  local may_read, entries, folder
-  if ok then may_read, entries, folder = pcall(lfs.dir, root) end      -- it raises where it may not
-  while may_read do
-    local name = entries(folder)
-    if not name then break end
-    if name:sub(1, 1) ~= "." then list[#list + 1] = name end
-  end
-  table.sort(list)
-  return list
-end
-
 -- Whether the clock may go beyond its rated frequency: intel_pstate's switch turns it off, others' on.
 local function turbo()
   local off, on = line "/sys/devices/system/cpu/intel_pstate/no_turbo",
@@ -91,7 +91,8 @@ function machine.facts()
     smt = line "/sys/devices/system/cpu/smt/active", turbo = turbo(), virtual = is_virtual,
     load = tonumber((line "/proc/loadavg" or ""):match "^%S+"),
     paranoid = tonumber(line "/proc/sys/kernel/perf_event_paranoid" or ""),
-    pmus = pmus(), uid = core.uid(), tick_ns = core.tick_ns(),
+    pmus = machine.entries((os.getenv "SYSFS_PATH" or "/sys") .. "/bus/event_source/devices"),
+    uid = core.uid(), tick_ns = core.tick_ns(),
   }
 end
 

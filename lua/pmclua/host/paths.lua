@@ -2,6 +2,7 @@
 
 local bit = require "bit"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 
 local paths = {}
 
@@ -10,12 +11,6 @@ local paths = {}
 paths.script_folder = nil
 
 local function exists(path) return core.stat(path) ~= nil end
-
-local function first_existing(candidates)
-  for _, path in ipairs(candidates) do
-    if exists(path) then return path end
-  end
-end
 
 -- The folder of the core. Raises a problem if it cannot be found.
 local function core_folder()
@@ -42,15 +37,16 @@ end
 
 --- The first of these files that exists under the prefix that pmclua was built in or installed to.
 local function installed(names)
-  local candidates, start = {}, prefix()
-  for i, name in ipairs(names) do candidates[i] = start .. "/" .. name end
-  return first_existing(candidates) or candidates[1]
+  local start = prefix()
+  local candidates = lists.map(names, function(name) return start .. "/" .. name end)
+  return lists.find(candidates, exists) or candidates[1]
 end
 
 --- The runner's executable: PMCLUA_RUNNER, beside pmclua, or PREFIX/libexec/pmclua.
 ---@return string
 function paths.runner()
-  return os.getenv "PMCLUA_RUNNER" or first_existing { core_folder() .. "/pmclua-runner" }
+  local named, beside = os.getenv "PMCLUA_RUNNER", core_folder() .. "/pmclua-runner"
+  return named or exists(beside) and beside
     or installed { "libexec/pmclua/pmclua-runner", "bin/pmclua-runner" }
 end
 

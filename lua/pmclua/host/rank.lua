@@ -47,8 +47,7 @@ end
 ---@return table
 function M.options(options)
   if not M.number() then return options end
-  local own = {}
-  for key, value in pairs(options) do own[key] = value end
+  local own = require("pmclua.base.lists").copy(options)
   if own.store == "-" then
     require("pmclua.base.problem").misuse("store: ranks cannot share standard output; name a file", 2)
   end

@@ -1,24 +1,25 @@
 --- tasks.lua: processes and threads as /proc has them.
 
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local line = machine.line
 
 local M = {}
 
---- The threads of a process, ascending; empty where there is no such process.
----@param pid integer
----@return integer[]
-function M.threads(pid)
-  local list, lfs = {}, require "lfs"
-  local ok, iterate, state = pcall(lfs.dir, ("/proc/%d/task"):format(pid))
-  if not ok then return list end
-  -- The folder may go away while it is read.
-  pcall(function()
-    for name in iterate, state do list[#list + 1] = tonumber(name) end
-  end)
+local function ids_in(folder)
+  local list = lists.map(machine.entries(folder), tonumber)
   table.sort(list)
   return list
 end
+
+--- The threads of a process, ascending; empty where there is no such process.
+---@param pid integer
+---@return integer[]
+function M.threads(pid) return ids_in(("/proc/%d/task"):format(pid)) end
+
+--- The processes that this one sees, ascending.
+---@return integer[]
+function M.processes() return ids_in "/proc" end
 
 --- The process that a thread belongs to; nil where there is no such thread.
 ---@param tid integer
@@ -46,11 +47,10 @@ function M.state(tid) return (stat(tid)) end
 ---@param pid integer
 ---@return integer?
 function M.child_of(pid)
-  for name in require("lfs").dir "/proc" do
-    local candidate = tonumber(name)
-    local _, parent = stat(candidate or 0)
-    if candidate and tonumber(parent) == pid then return candidate end
-  end
+  return lists.find(M.processes(), function(candidate)
+    local _, parent = stat(candidate)
+    return tonumber(parent) == pid
+  end)
 end
 
 --- Whether it is there and can still run: a zombie is not.
@@ -67,10 +67,7 @@ end
 ---@param pid integer
 ---@return integer?
 function M.living(pid)
-  if M.is_alive(pid) then return pid end
-  for _, tid in ipairs(M.threads(pid)) do
-    if M.is_alive(tid) then return tid end
-  end
+  return M.is_alive(pid) and pid or lists.find(M.threads(pid), M.is_alive)
 end
 
 return M

@@ -5,6 +5,8 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
+local machine = require "pmclua.host.machine"
 
 local M = {}
 
@@ -44,34 +46,21 @@ function Scratch:log()
   return table.concat(self.said)
 end
 
-local function entries(folder)
-  local lfs, list = require "lfs", {}
-  local ok, iterate, state = pcall(lfs.dir, folder)
-  while ok do
-    local name = iterate(state)
-    if not name then break end
-    if name ~= "." and name ~= ".." and name ~= "log" then list[#list + 1] = name end
-  end
-  table.sort(list)
-  return list
-end
-
 --- The paths of the files that a run left.
 ---@return string[]
 function Scratch:files()
-  local list = entries(self.path)
-  for i, name in ipairs(list) do list[i] = self.path .. "/" .. name end
-  return list
+  return lists.map(machine.entries(self.path), function(name)
+    return name ~= "log" and self.path .. "/" .. name or nil
+  end)
 end
 
 --- Whether a process under Valgrind still writes here, by its arguments.
 ---@return boolean
 function Scratch:is_in_use()
-  for name in require("lfs").dir "/proc" do
-    local words = name:find "^%d+$" and require("pmclua.host.machine").text(("/proc/%s/cmdline"):format(name))
-    if words and words:find(self.path .. "/log", 1, true) then return true end
-  end
-  return false
+  return lists.any(require("pmclua.host.tasks").processes(), function(pid)
+    local words = machine.text(("/proc/%d/cmdline"):format(pid)) or ""
+    return words:find(self.path .. "/log", 1, true)
+  end)
 end
 
 --- Forgets the last run.

@@ -3,6 +3,7 @@
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
+local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local shellwords = require "pmclua.workload.shellwords"
 
@@ -128,11 +129,6 @@ local function buffer_code(buffers)
   return table.concat(allocations), table.concat(fills)
 end
 
--- A string passed for a number is an error even if the compiler only warns.
-local function flags_of(cflags)
-  return { "-Werror=int-conversion", unpack(shellwords.list(cflags)) }
-end
-
 local function library_text(library)
   if not library then return "NULL" end
   local path = library:find("/", 1, true) and paths.from(paths.script_folder or ".", library) or library
@@ -155,8 +151,7 @@ function call.new(spec)
   local allocations, fills = buffer_code(buffers)
   local is_void = result:match "^%s*void%s*$"
   local invocation = ("function(%s)"):format(table.concat(args, ", "))
-  local includes = {}
-  for i, header in ipairs(spec.headers or {}) do includes[i] = "#include " .. header end
+  local includes = lists.map(spec.headers or {}, function(header) return "#include " .. header end)
   local code = TEMPLATE:gsub("%$(%a+)", {
     declaration = declaration, symbol = symbol, buffers = tostring(#buffers),
     library = library_text(spec.library),
@@ -164,8 +159,10 @@ function call.new(spec)
     statement = is_void and invocation .. ";"
       or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
   })
+  -- A string passed for a number is an error even if the compiler only warns.
+  local cflags = { "-Werror=int-conversion", unpack(shellwords.list(spec.cflags)) }
   return kernel.new { name = spec.name or symbol, code = code, symbol = "call",
-    cflags = flags_of(spec.cflags), libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
+    cflags = cflags, libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
 end
 
 return call

@@ -4,6 +4,7 @@
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Command
@@ -25,11 +26,10 @@ Command.__tostring = function(self) return "command: " .. self.name end
 
 local command = { Command = Command }
 
-local OPTIONS = {
+command.OPTIONS = {
   name = "string", cwd = "string", env = "table", stdin = "string", stdout = "string", stderr = "string",
   shell = "boolean", foreground = "boolean",
 }
-command.OPTIONS = OPTIONS
 
 --- One string is split as a shell would split it; a list is taken as it is.
 local function argv_of(list, shell)
@@ -59,22 +59,18 @@ function command.new(spec)
   if type(spec) ~= "table" then
     explain.misuse(("pmc.command takes a command string or a list of words, not a %s"):format(type(spec)), 3)
   end
-  local list, named = {}, {}
-  for key, value in pairs(spec) do
-    if type(key) ~= "number" then named[key] = value end
-  end
+  local list, named = {}, check.named(spec)
   for i, word in ipairs(spec) do
     if type(word) ~= "string" and type(word) ~= "number" then
       explain.misuse(("pmc.command: word %d is a %s"):format(i, type(word)), 3)
     end
     list[i] = tostring(word)
   end
-  check.options("pmc.command", named, OPTIONS)
+  check.options("pmc.command", named, command.OPTIONS)
   check.list("the command", check.numbered(spec))
   check.map("pmc.command: env", named.env, '{ NAME = "value" }')
   if not list[1] or list[1] == "" then explain.misuse("a command needs at least one word", 3) end
-  local self = {}
-  for key in pairs(OPTIONS) do self[key] = named[key] end
+  local self = lists.copy(named)
   self.argv = argv_of(list, named.shell)
   for _, stream in ipairs { "stdout", "stderr" } do
     if self[stream] and not core.OUTPUT[self[stream]] then
@@ -88,10 +84,8 @@ end
 
 -- ---- finding the program before anything runs ----
 
--- Whether it is executable is left to Linux.
-local function exists(path) return core.stat(path) ~= nil end
-
---- The path of the program that is executed; nil where there is none of that name.
+--- The path of the program that is executed; nil where there is none of that name. Whether it is executable is left to
+--- Linux.
 ---@param levels? table
 ---@return string?
 function Command:program(levels)
@@ -99,12 +93,12 @@ function Command:program(levels)
   local folder = self.cwd and shellwords.fill(self.cwd, levels or {})
   if name:find("/", 1, true) then
     local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
-    return exists(path) and path or nil
+    return core.stat(path) and path or nil
   end
   local path = self.env and self.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
   for part in (path .. ":"):gmatch "([^:]*):" do
     local candidate = (part == "" and "." or part) .. "/" .. name
-    if exists(candidate) then return candidate end
+    if core.stat(candidate) then return candidate end
   end
 end
 
@@ -138,10 +132,11 @@ function Command:define(message, levels, options)
   if options and options.pin then message:text("cpus", options.pin) end
 end
 
--- What the runner could not do, by its stage.
+-- What the runner could not do, by its stage; and the stages at which it says on what.
 local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs",
   start = "start", wait = "learn the end of", node = "take memory from that NUMA node for",
   definition = "define" }
+local NAMED = { enter = true, read = true, pin = true, start = true }
 
 local DROPPED = "Linux dropped its counters when it was executed: it is executable but not readable, or it "
   .. "gains privileges; make it readable, or run as root"
@@ -151,22 +146,18 @@ local DROPPED = "Linux dropped its counters when it was executed: it is executab
 ---@return string?
 function Command:complaint(result)
   if result.lost then return result.lost end
-  if result.outcome == "done" and result.errnum ~= 0 then return DROPPED end
   if result.outcome == "done" then
+    if result.errnum ~= 0 then return DROPPED end
     return result.exit ~= 0 and ("exit status %d"):format(result.exit) or nil
   elseif result.outcome == "signalled" then return "killed by " .. core.signal_name(result.signal)
   elseif result.outcome == "timed-out" then return "killed at its time limit"
-  elseif result.outcome == "not-started" then
-    return tostring(self:refusal(result))
-  end
+  elseif result.outcome == "not-started" then return tostring(self:refusal(result)) end
 end
 
 --- Why a result says that the command was not started: an error object.
 function Command:refusal(result)
-  local is_named = result.stage == "enter" or result.stage == "read" or result.stage == "pin"
-    or result.stage == "start"
   return explain.system(result.errnum, OPERATIONS[result.stage] or "execute",
-    is_named and result.output or self.argv[1])
+    NAMED[result.stage] and result.output or self.argv[1])
 end
 
 return command

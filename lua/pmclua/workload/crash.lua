@@ -11,14 +11,12 @@ local known = {}
 
 -- The function at an offset of a file, and how far in it; nil where the file does not say.
 local function find_function(file, offset)
-  local symbols = require("pmclua.core.symbols").open(file)
-  local found, at = nil, 1
-  local symbol = symbols and symbols:at(at)
-  while symbol do
-    local is_in = not symbol.imported and offset >= symbol.offset and offset < symbol.offset + symbol.bytes
+  local symbols, found = require("pmclua.core.symbols").open(file), nil
+  for index = 1, symbols and symbols.count or 0 do
+    local symbol = symbols:at(index)
+    local is_in = symbol and not symbol.imported and offset >= symbol.offset
+      and offset < symbol.offset + symbol.bytes
     if is_in then found = symbol end
-    at = at + 1
-    symbol = symbols:at(at)
   end
   if symbols then symbols:close() end
   return found and ("%s+0x%x"):format(text.safe(found.shown), offset - found.offset)
@@ -37,19 +35,14 @@ function M.place(crash)
   return ("%s of %s"):format(known[key], text.safe(crash.file:match "[^/]+$" or crash.file))
 end
 
--- Of an address that is none at all (not canonical) Linux does not tell which it was.
-local function address_of(crash)
-  if not crash.address then return "" end
-  return (" at address 0x%s"):format(bit.tohex(0ULL + crash.address):gsub("^0+(%x)", "%1"))
-end
-
 --- What is to be said of a crash after the signal's name.
 ---@param crash { file: string, offset: number|ffi.cdata*, address?: number|ffi.cdata* }
 ---@return string
 function M.words(crash)
-  local place = ", in " .. (M.place(crash) or "no file's code")
-  return ("%s%s; to stop there in gdb, put %s='gdb -q -ex run --args' before the command"):format(
-    address_of(crash), place, M.VARIABLE)
+  -- Of an address that is none at all (not canonical) Linux does not tell which it was.
+  local digits = crash.address and bit.tohex(0ULL + crash.address):gsub("^0+(%x)", "%1")
+  return ("%s, in %s; to stop there in gdb, put %s='gdb -q -ex run --args' before the command"):format(
+    digits and " at address 0x" .. digits or "", M.place(crash) or "no file's code", M.VARIABLE)
 end
 
 --- The words that a kernel's runner is started by; nil: none.

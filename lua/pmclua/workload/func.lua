@@ -33,11 +33,7 @@ end
 -- function starts are counted unless the script says not.
 local function attrs_of(group)
   if group.read ~= "user" then return group.attrs end
-  return lists.map(group.attrs, function(fields)
-    local mine = lists.copy(fields)
-    mine.inherit = nil
-    return mine
-  end)
+  return lists.map(group.attrs, function(attr) return lists.without(attr, "inherit") end)
 end
 
 --- Opens the groups of an event set on this thread. Raises the failure table.
@@ -46,7 +42,7 @@ function Function.open_groups(_, groups)
   for i, group in ipairs(groups) do
     local handle, failure = core.group(attrs_of(group), { pinned = group.pinned, read = group.read })
     if not handle then
-      for _, other in ipairs(open) do other.handle:close() end
+      Function.close_groups(nil, open)
       return nil, failure
     end
     open[i] = { handle = handle, before = handle:buffer(), after = handle:buffer(), out = handle:buffer() }

@@ -7,6 +7,7 @@
 
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
+local lists = require "pmclua.base.lists"
 local named = require "pmclua.event.functions"
 local signature = require "pmclua.event.signature"
 local text = require "pmclua.base.text"
@@ -19,8 +20,7 @@ local PROBE_HINT = "return probes are possible (returns = \"probe\", --return-pr
 -- ---- points --------------------------------------------------------------------------------------------
 
 local function exit_points(symbol, exits, path, region)
-  local has_return = false
-  for _, exit in ipairs(exits) do has_return = has_return or not exit.tail end
+  local has_return = lists.any(exits, function(exit) return not exit.tail end)
   for _, exit in ipairs(exits) do
     local kind = exit.tail and has_return and "tail" or "return"
     if exit.offset == symbol.offset then

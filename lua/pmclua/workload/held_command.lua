@@ -7,6 +7,7 @@ local binding = require "pmclua.core.target"
 local command = require "pmclua.workload.command"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local session = require("pmclua.base.lazy").module "pmclua.workload.session"
 local tasks = require "pmclua.host.tasks"
@@ -24,8 +25,7 @@ local M = {}
 local STOP_THEN_EXEC = 'kill -STOP $$; exec "$@"'
 
 local function behind_shell(inner)
-  local argv = { "/bin/sh", "-c", STOP_THEN_EXEC, "sh" }
-  for _, word in ipairs(inner.argv) do argv[#argv + 1] = word end
+  local argv = lists.append({ "/bin/sh", "-c", STOP_THEN_EXEC, "sh" }, inner.argv)
   for _, key in ipairs { "cwd", "env", "stdin", "stdout", "stderr", "foreground" } do
     argv[key] = inner[key]
   end
@@ -42,10 +42,8 @@ local function wait_for_stop(self)
     pid = pid or tasks.child_of(self.runner:pid())
     if pid and tasks.state(pid) == "T" then return pid end
     local result = self.runner:receive(POLL_NS)
-    if result then
-      self.result = result
-      return nil
-    end
+    self.result = result
+    if result then return nil end
   end
 end
 

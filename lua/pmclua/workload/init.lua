@@ -7,6 +7,7 @@
 -- and for what runs in this process (in_process): open_groups, measure, close_groups.
 
 local command = require "pmclua.workload.command"
+local lists = require "pmclua.base.lists"
 
 local workload = {}
 
@@ -20,8 +21,7 @@ end
 ---@param name string
 ---@return table
 function workload.renamed(original, name)
-  local copy = {}
-  for key, value in pairs(original) do copy[key] = value end
+  local copy = lists.copy(original)
   copy.name = name
   return setmetatable(copy, getmetatable(original))
 end

@@ -24,19 +24,18 @@ Kernel.__tostring = function(self) return "kernel: " .. self.name end
 
 local kernel = { Kernel = Kernel }
 
-local OPTIONS = {
+kernel.OPTIONS = {
   name = "string", source = "string", code = "string", library = "string", symbol = "string",
   params = "table",
   cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
   stdout = "string", stderr = "string",
 }
-kernel.OPTIONS = OPTIONS
 
 --- A kernel.
 ---@param spec table source= | code= | library=, symbol=, params=, cc=, cflags=, libs=, threads=, cpus=, name=
 ---@return pmclua.Kernel
 function kernel.new(spec)
-  check.options("pmc.kernel", spec, OPTIONS)
+  check.options("pmc.kernel", spec, kernel.OPTIONS)
   for _, name in ipairs { "cflags", "libs" } do check.list("pmc.kernel: " .. name, spec[name]) end
   check.map("pmc.kernel: params", spec.params, "{ n = 1024 }")
   local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
@@ -50,8 +49,7 @@ function kernel.new(spec)
     end
   end
   if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
-  local self = {}
-  for key in pairs(OPTIONS) do self[key] = spec[key] end
+  local self = lists.copy(spec)
   self.name = spec.name or spec.symbol
   self.cflags, self.libs = shellwords.list(spec.cflags), shellwords.list(spec.libs)
   self.folder, self.has_script = paths.script_folder or ".", paths.script_folder ~= nil
@@ -181,13 +179,12 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", self:object(options.session, levels, options.code)):text("symbol",
-    shellwords.fill(self.symbol,
-    levels))
+  message:text("library", self:object(options.session, levels, options.code))
+  message:text("symbol", shellwords.fill(self.symbol, levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
-  message:number("output", core.OUTPUT[self.stdout or "null"]):number("errors", core.OUTPUT[self.stderr
-    or "null"])
+  message:number("output", core.OUTPUT[self.stdout or "null"])
+  message:number("errors", core.OUTPUT[self.stderr or "null"])
   local cpus = self.cpus or options.pin
   if cpus then message:text("cpus", shellwords.fill(cpus, levels)) end
 end

@@ -156,25 +156,18 @@ local function say(list, form, ...) list[#list + 1] = form:format(...) end
 
 local function remarks_on(mark, list)
   local name = text.safe(mark.name)
-  local stray, deep, uncounted = sum_of(mark, "stray"), sum_of(mark, "too_deep"), sum_of(mark, "uncounted")
-  local open = sum_of(mark, "begun") - mark.ended - deep
+  local function say_of(count, said)
+    if count > 0 then say(list, "mark '%s': %s", name, said:format(text.count(count))) end
+  end
+  local deep = sum_of(mark, "too_deep")
   if M.has_moved(mark) then
     say(list, "mark '%s' ended on other threads than it began on: its begins and ends cannot be matched, "
       .. "so it has no numbers", name)
   end
-  if open > 0 then
-    say(list, "mark '%s': %s begun but never ended: not counted", name, text.count(open))
-  end
-  if stray > 0 then
-    say(list, "mark '%s': %s ended without a begin: not counted", name, text.count(stray))
-  end
-  if deep > 0 then
-    say(list, "mark '%s': %s nested in more than 128 others: not counted", name, text.count(deep))
-  end
-  if uncounted > 0 then
-    say(list, "mark '%s': of %s entries, %s could not be counted", name, text.count(mark.ended),
-      text.count(uncounted))
-  end
+  say_of(sum_of(mark, "begun") - mark.ended - deep, "%s begun but never ended: not counted")
+  say_of(sum_of(mark, "stray"), "%s ended without a begin: not counted")
+  say_of(deep, "%s nested in more than 128 others: not counted")
+  say_of(sum_of(mark, "uncounted"), ("of %s entries, %%s could not be counted"):format(text.count(mark.ended)))
 end
 
 --- What is to be said of a run's marks: what is missing, and why.

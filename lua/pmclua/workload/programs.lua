@@ -1,5 +1,6 @@
 --- programs.lua: the programs that an experiment starts, for events that name a symbol of theirs.
 
+local lists = require "pmclua.base.lists"
 local workload = require "pmclua.workload"
 
 local M = {}
@@ -22,14 +23,13 @@ end
 function M.of(declared)
   return function()
     local is_list = type(declared) == "table" and not getmetatable(declared)
-    local paths, seen = {}, {}
+    local paths = {}
     for _, item in pairs(is_list and declared or { declared }) do
       local path, why = program_of(item)
       if not path then return nil, why end
-      if not seen[path] then paths[#paths + 1] = path end
-      seen[path] = true
+      paths[#paths + 1] = path
     end
-    return paths
+    return lists.unique(paths)
   end
 end
 

@@ -10,6 +10,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local functions = require "pmclua.workload.functions"
+local lists = require "pmclua.base.lists"
 local named = require "pmclua.event.functions"
 local regions = require "pmclua.core.regions"
 local text = require "pmclua.base.text"
@@ -109,11 +110,9 @@ local function is_tracepoint(spec)
 end
 
 local function returns_of(list, symbol, path, kind)
-  local points = {}
-  for i, exit in ipairs((named.returns(list, symbol))) do
-    points[i] = { kind = kind, file = path, offset = exit.offset }
-  end
-  return points
+  return lists.map(named.returns(list, symbol), function(exit)
+    return { kind = kind, file = path, offset = exit.offset }
+  end)
 end
 
 --- The points that one end of a region means. Raises a problem.
@@ -145,7 +144,7 @@ local function pair_of(item, image)
   local region = { name = item.name or item.from .. " … " .. item.to, notes = {}, points = {},
     switches = functions.switches_stacks(image.program) }
   for _, kind in ipairs { "from", "to" } do
-    for _, point in ipairs(ends(item[kind], kind, image)) do table.insert(region.points, point) end
+    lists.append(region.points, ends(item[kind], kind, image))
   end
   return region
 end
@@ -161,7 +160,7 @@ function M.find(spec, image)
     if item.pattern then
       found, skipped = functions.find(item.pattern, image, { returns = item.returns or spec.returns })
     end
-    for _, problem_of_one in ipairs(skipped or {}) do table.insert(list.skipped, problem_of_one) end
+    lists.append(list.skipped, skipped or {})
     for i, region in ipairs(found) do
       if item.name and item.pattern then
         region.name = #found > 1 and ("%s (%d)"):format(item.name, i) or item.name

@@ -97,8 +97,7 @@ function M.environment(changes, levels)
     local name = entry:match "^([^=]*)="
     if not name or changes[name] == nil then list[#list + 1] = entry end
   end
-  local names = lists.keys(changes)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(lists.keys(changes)) do
     if changes[name] then list[#list + 1] = name .. "=" .. M.fill(tostring(changes[name]), levels) end
   end
   return list

@@ -5,6 +5,7 @@
 
 local binding = require "pmclua.core.target"
 local explain = require "pmclua.explain"
+local machine = require "pmclua.host.machine"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -12,14 +13,6 @@ local M = {}
 local SPARE, LEAST_SPARE = 64, 16       -- for files, pipes and the runner, opened meanwhile
 local found                             -- the soft limit before it was raised; nil: it was not
 local taken = 0                         -- by all targets that are open
-
-local function open_now()
-  local count, lfs = 0, require "lfs"
-  local ok, iterate, state = pcall(lfs.dir, "/proc/self/fd")
-  if not ok then return SPARE end
-  for _ in iterate, state do count = count + 1 end
-  return count
-end
 
 local function too_many(count, needed, hard, what)
   return explain.problem { code = "EMFILE", operation = "open",
@@ -35,7 +28,8 @@ end
 ---@param what string for the message: "5 events on 400 threads"
 function M.take(count, what)
   local soft, hard = binding.descriptor_limits()
-  local open = open_now()
+  local open = #machine.entries "/proc/self/fd"
+  if open == 0 then open = SPARE end                    -- nobody says how many there are
   local least, wanted = open + count + LEAST_SPARE, math.min(hard, open + count + SPARE)
   if least > hard then error(too_many(count, least, hard, what), 0) end
   if wanted > soft then

@@ -2,6 +2,8 @@
 --- the one hierarchy of version 2, where perf_event is always.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
+local machine = require "pmclua.host.machine"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -16,12 +18,7 @@ end
 ---@return integer? version 1 or 2
 function M.mount(mounts)
   local version_2
-  if not mounts then
-    local file = io.open "/proc/self/mounts"
-    mounts = file and file:read "*a" or ""
-    if file then file:close() end
-  end
-  for entry in mounts:gmatch "[^\n]+" do
+  for entry in (mounts or machine.text "/proc/self/mounts" or ""):gmatch "[^\n]+" do
     local folder, kind, options = entry:match "^%S+ (%S+) (%S+) (%S+)"
     local has_perf = kind == "cgroup" and ("," .. options .. ","):find(",perf_event,", 1, true)
     if has_perf then return octal(folder), 1 end
@@ -33,14 +30,7 @@ end
 local function is_folder(path) return require("lfs").attributes(path, "mode") == "directory" end
 
 local function folders_in(path)
-  local lfs, list = require "lfs", {}
-  local ok, iterate, state = pcall(lfs.dir, path)
-  if not ok then return list end
-  for name in iterate, state do
-    if name:sub(1, 1) ~= "." and is_folder(path .. "/" .. name) then list[#list + 1] = name end
-  end
-  table.sort(list)
-  return list
+  return lists.where(machine.entries(path), function(name) return is_folder(path .. "/" .. name) end)
 end
 
 -- The first part of `name` that is not there: what there is instead.
@@ -60,10 +50,11 @@ local function identity(path)
   return facts and ("%s:%s"):format(facts.dev, facts.ino)
 end
 
-local function device(path) return require("lfs").attributes(path, "dev") end
-
 -- Whether a path is a folder of the hierarchy mounted at `mount`, through whatever mount or link.
-local function is_within(path, mount) return is_folder(path) and device(path) == device(mount) end
+local function is_within(path, mount)
+  local attributes = require("lfs").attributes
+  return is_folder(path) and attributes(path, "dev") == attributes(mount, "dev")
+end
 
 --- The folder of a cgroup. Raises a problem where there is none.
 ---@param name string "a.slice", "/a.slice/b", or a folder below where cgroups are mounted; "/": the root

@@ -3,6 +3,7 @@
 -- Whose child an orphan was is not known any more; what is known: its parent is now an ancestor of the process
 -- (the first process, or a reaper), it was started since the process was counted, and it is in the same cgroup.
 
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local tasks = require "pmclua.host.tasks"
 local text = require "pmclua.base.text"
@@ -52,18 +53,8 @@ end
 
 local function is_heir(self, pid)
   local parent, start = facts(pid)
-  return parent and self.reapers[parent] and start >= self.since and tasks.is_alive(pid)
+  return pid ~= self.pid and parent and self.reapers[parent] and start >= self.since and tasks.is_alive(pid)
     and cgroup_of(pid) == self.cgroup
-end
-
-local function list_heirs(self)
-  local list = {}
-  for name in require("lfs").dir "/proc" do
-    local pid = tonumber(name)
-    if pid and pid ~= self.pid and is_heir(self, pid) then list[#list + 1] = pid end
-  end
-  table.sort(list)
-  return list
 end
 
 local MOST = 3
@@ -72,7 +63,7 @@ local MOST = 3
 ---@return string?
 function Heirs:remark()
   if not self.since or tasks.living(self.pid) then return nil end
-  local list, names = list_heirs(self), {}
+  local list, names = lists.where(tasks.processes(), function(pid) return is_heir(self, pid) end), {}
   for i = 1, math.min(#list, MOST) do
     names[i] = ("%s (process %d)"):format(text.safe(tasks.name(list[i])), list[i])
   end

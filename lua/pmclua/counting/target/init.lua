@@ -45,11 +45,7 @@ end
 
 local function check_arguments(what, given, known)
   check.list(what, check.numbered(given), 4)
-  local named = {}
-  for key, value in pairs(given) do
-    if type(key) ~= "number" then named[key] = value end
-  end
-  check.options(what, named, known, 4)
+  check.options(what, check.named(given), known, 4)
 end
 
 local function check_per(what, per, kinds)
@@ -75,11 +71,6 @@ local function ids_of(what, given)
   return lists.unique(list)
 end
 
--- The id of any thread stands for its process.
-local function processes_of(ids)
-  return lists.unique(lists.map(ids, function(id) return tasks.process_of(id) or id end))
-end
-
 local function cpus_of(what, given)
   if given == nil then return nil end
   local list, why = topology.parse(tostring(given))
@@ -103,7 +94,9 @@ end
 function M.pid(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.pid", given, { per = "string" })
-  local ids = processes_of(ids_of("pmc.pid", given))
+  local ids = lists.unique(lists.map(ids_of("pmc.pid", given), function(id)
+    return tasks.process_of(id) or id
+  end))
   return new { kind = "process", ids = ids, inherits = true, by_cpu = false,
     per = check_per("pmc.pid", given.per, { "thread", "process" }), part_field = "thread",
     name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
@@ -379,11 +372,6 @@ function Target:wait(seconds)
   if process then process:close() end
   return what, signal
 end
-
---- Opens groups at all its places, stopped. Returns the watch, or nil and a failure table.
----@param groups { attrs: table[], cpus?: integer[], pinned?: boolean }[]
----@return pmclua.Watch?, table?
-function Target:open(groups) return require("pmclua.counting.target.watch").open(self, groups) end
 
 --- The CPUs on which alone an event can be opened for all tasks; nil: any.
 ---@param event pmclua.Event

@@ -34,8 +34,7 @@ local M = {}
 -- ---- opening ------------------------------------------------------------------------------------------
 
 local function is_allowed(group, place)
-  if not group.cpus or place.cpu < 0 then return true end
-  return lists.any(group.cpus, function(cpu) return cpu == place.cpu end)
+  return not group.cpus or place.cpu < 0 or lists.contains(group.cpus, place.cpu)
 end
 
 -- Attrs as this target needs them: a CPU's and a cgroup's events are not inherited, nor a lone thread's.
@@ -71,7 +70,7 @@ local function open_place(self, place, members)
         reading = handle:buffer() }
     end
   end
-  for _, member in ipairs(opened) do members[#members + 1] = member end
+  lists.append(members, opened)
   return true
 end
 
@@ -161,13 +160,7 @@ end
 
 local function watch_over_cpus(self)
   if not self.target.by_cpu then return end
-  local cpus = lists.map(self.members, function(member) return member.place.cpu end)
-  self.hotplug = hotplug.new(self.target, cpus)
-end
-
--- The places where something is open, each once.
-local function places_of(members)
-  return lists.unique(lists.column(members, "place"))
+  self.hotplug = hotplug.new(self.target, lists.column(lists.column(self.members, "place"), "cpu"))
 end
 
 --- Opens groups at every place of a target, stopped. Returns the watch, or nil and a failure table with
@@ -187,11 +180,10 @@ function M.open(target, groups)
   self.members = members
   find_parts(self)
   watch_over_cpus(self)
-  self.dropped = require("pmclua.counting.target.dropped").watch(target, places_of(members))
-  self.heirs = {}
-  for i, pid in ipairs(target.kind == "process" and target.ids or {}) do
-    self.heirs[i] = require("pmclua.counting.target.heirs").of(pid)
-  end
+  local places = lists.unique(lists.column(members, "place"))
+  self.dropped = require("pmclua.counting.target.dropped").watch(target, places)
+  self.heirs = lists.map(target.kind == "process" and target.ids or {},
+    require("pmclua.counting.target.heirs").of)
   return self
 end
 
@@ -353,7 +345,7 @@ end
 function Watch:remarks()
   local list = { unpack(self.notes) }
   self:offline()
-  for _, remark in ipairs(self.hotplug and self.hotplug:remarks() or {}) do list[#list + 1] = remark end
+  lists.append(list, self.hotplug and self.hotplug:remarks() or {})
   for _, heirs in ipairs(self.heirs) do list[#list + 1] = heirs:remark() end
   local name, unseen = self.dropped.name, self.dropped.unseen
   local dropped = (name or unseen) and require "pmclua.explain.dropped"
@@ -411,7 +403,7 @@ end
 function M.open_planned(target, groups, events)
   local problem = nothing_to_count(target, events)
   if problem then error(problem, 0) end
-  local opened, failure = target:open(groups)
+  local opened, failure = M.open(target, groups)
   if not opened then error(M.explain(failure, groups, events), 0) end
   return opened
 end
