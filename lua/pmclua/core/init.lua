@@ -62,6 +62,15 @@ function core.exact(value)
 end
 local exact = core.exact
 
+--- The exact sum of two exact values, of which either may be absent.
+---@param a number|ffi.cdata*|nil
+---@param b number|ffi.cdata*|nil
+---@return number|ffi.cdata*|nil
+function core.sum(a, b)
+  if a == nil or b == nil then return a or b end
+  return exact((0ULL + a) + b)
+end
+
 --- An unsigned number in text, decimal or 0x…; nil when it is none or above 2^64-1.
 ---@param text string
 ---@return number|ffi.cdata*|nil

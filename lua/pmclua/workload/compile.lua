@@ -7,6 +7,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local read_file = require("pmclua.host.machine").text
 local paths = require "pmclua.host.paths"
 local tool = require "pmclua.host.tools"
@@ -113,6 +114,8 @@ end
 
 -- ---- compiling ----
 
+local function extension_of(unit) return unit.extension or "c" end
+
 -- The file name that the compiler shows for a unit's declaration.
 local DECLARED_IN = "pmclua"
 
@@ -124,11 +127,9 @@ end
 
 -- The compiler's messages, each line once: copies of a snippet repeat the same mistake.
 local function complaints(errors)
-  local lines, seen = {}, {}
-  for line in errors:gmatch "[^\n]+" do
-    if not seen[line] then lines[#lines + 1], seen[line] = line, true end
-  end
-  return table.concat(lines, "\n")
+  local lines = {}
+  for line in errors:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return table.concat(lists.unique(lines), "\n")
 end
 
 local function failed(unit, result, cc)
@@ -147,34 +148,29 @@ local function failed(unit, result, cc)
   }
 end
 
+-- What the compiler is run in.
+local function environment() return shellwords.environment(tool.changes(), {}) end
+
 -- Runs a command; its result.
 local function run_command(session, argv)
-  local id = session:workload(function(message)
+  return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
-    local environment = shellwords.environment(tool.changes(), {})
-    for _, entry in ipairs(environment) do message:text("environment", entry) end
+    for _, entry in ipairs(environment()) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
-  end)
-  local result = session:run { workload = id, timeout_ns = 300e9 }
-  session:forget(id)
-  return result
+  end, { timeout_ns = 300e9 })
 end
 
-local function run_compiler(session, argv, unit)
-  local result = run_command(session, argv)
-  if result.outcome ~= "done" or result.exit ~= 0 then error(failed(unit, result, argv[1]), 0) end
-  return result
-end
+local function is_well(result) return result.outcome == "done" and result.exit == 0 end
 
 -- Runs the compiler and lists the files that it looks for. Where that is impossible, as under a debugger, it runs
 -- without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    local result = run_command(session, dependencies.traced(list, argv))
-    if result.outcome == "done" and result.exit == 0 then return result end
+    if is_well(run_command(session, dependencies.traced(list, argv))) then return end
     os.remove(list)
   end
-  return run_compiler(session, argv, unit)
+  local result = run_command(session, argv)
+  if not is_well(result) then error(failed(unit, result, argv[1]), 0) end
 end
 
 ---@class pmclua.Unit
@@ -193,7 +189,7 @@ local function flags_of(unit)
   local flags = { "-O2", "-g", "-Wall", "-fPIC", "-shared", "-I" .. paths.include() }
   if unit.quoted_only then flags[#flags + 1], flags[#flags + 2] = "-iquote", unit.folder
   elseif unit.folder then flags[#flags + 1] = "-I" .. unit.folder end
-  for _, flag in ipairs(unit.cflags or {}) do flags[#flags + 1] = flag end
+  lists.append(flags, unit.cflags or {})
   if unit.script then flags[#flags + 1] = "-ffunction-sections" end
   return flags
 end
@@ -212,11 +208,7 @@ end
 ---@param unit table as compile.build takes it
 ---@return string[]
 function compile.argv(unit)
-  local list = {}
-  for _, part in ipairs { compile.compiler(unit), flags_of(unit), unit.libs or {} } do
-    for _, word in ipairs(part) do list[#list + 1] = word end
-  end
-  return list
+  return lists.joined { compile.compiler(unit), flags_of(unit), unit.libs or {} }
 end
 
 local versions = {}
@@ -241,19 +233,24 @@ end
 ---@return string said its messages
 function compile.ask(session, unit, more)
   local stem = temporary_for(cache_folder() .. "/question")
-  local source, answer, argv = stem .. "." .. (unit.extension or "c"), stem .. ".out", {}
+  local source, answer = stem .. "." .. extension_of(unit), stem .. ".out"
   local function ask()
     write_private(source, text_of(unit))
-    for _, part in ipairs { compile.compiler(unit), flags_of(unit), more, { "-o", answer, source } } do
-      for _, word in ipairs(part) do argv[#argv + 1] = word end
-    end
-    return run_command(session, argv)
+    return run_command(session, lists.joined { compile.compiler(unit), flags_of(unit), more,
+      { "-o", answer, source } })
   end
   local ok, result = pcall(ask)
   local written = read_file(answer) or ""
   for _, path in ipairs { stem, source, answer } do os.remove(path) end
   if not ok then error(result, 0) end
   return written, result.errors
+end
+
+-- What decides on the object of a unit, hashed.
+local function key_of(unit)
+  return core.hash(table.concat({ table.concat(compile.compiler(unit), " "),
+    table.concat(flags_of(unit), "\0"), table.concat(unit.libs or {}, "\0"), extension_of(unit), unit.label,
+    unit.declaration or "", unit.text, dependencies.surroundings(environment()), unit.script }, "\1"))
 end
 
 -- What tells the linker where functions go; nothing where they stay.
@@ -263,43 +260,37 @@ local function linker_script(unit, source)
   return { "-Wl,-T," .. script_of(source) }
 end
 
+-- Compiles a source to an object; the listing of what that depended on.
+local function compile_to(object, source, session, unit)
+  local list, needed = object .. ".list", object .. ".d"
+  local ok, listing = pcall(function()
+    run_listed(session, list, lists.joined { compile.compiler(unit), flags_of(unit),
+      linker_script(unit, source), { "-MMD", "-MF", needed, "-o", object, source }, unit.libs or {} }, unit)
+    return list_reads(unit, source, object, list)
+  end)
+  os.remove(needed)
+  os.remove(list)
+  if ok then return listing end
+  os.remove(object)
+  error(listing, 0)
+end
+
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
 ---@param unit pmclua.Unit
 ---@return string path
 function compile.build(session, unit)
-  local cc = compile.compiler(unit)
-  local flags = flags_of(unit)
-  local libs = unit.libs or {}
-  local extension = unit.extension or "c"
-  local environment = shellwords.environment(tool.changes(), {})
-  local key = core.hash(table.concat({ table.concat(cc, " "), table.concat(flags, "\0"),
-    table.concat(libs, "\0"), extension, unit.label, unit.declaration or "", unit.text,
-    dependencies.surroundings(environment), unit.script }, "\1"))
-  local stem = cache_folder() .. "/" .. key
+  local stem = cache_folder() .. "/" .. key_of(unit)
   local known = find_entry(stem)
   if known then return known end
 
   -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
   -- make the object differ from the key.
-  local source = stem .. "." .. extension
+  local source = stem .. "." .. extension_of(unit)
   write_private(source, text_of(unit))
   local object = temporary_for(stem .. ".so")
-  local list, argv = object .. ".list", {}
-  local placed = linker_script(unit, source)
-  for _, part in ipairs { cc, flags, placed, { "-MMD", "-MF", object .. ".d", "-o", object, source },
-    libs } do
-    for _, word in ipairs(part) do argv[#argv + 1] = word end
-  end
-  local ok, listing = pcall(run_listed, session, list, argv, unit)
-  if ok then ok, listing = pcall(list_reads, unit, source, object, list) end
-  os.remove(object .. ".d")
-  os.remove(list)
-  if not ok then
-    os.remove(object)
-    error(listing, 0)
-  end
+  local listing = compile_to(object, source, session, unit)
   local ending = ending_of(listing, object)
   local path = object_of(stem, ending)
   move_to(object, path)

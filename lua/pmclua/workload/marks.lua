@@ -167,7 +167,8 @@ local function remarks_on(mark, list)
   say_of(sum_of(mark, "begun") - mark.ended - deep, "%s begun but never ended: not counted")
   say_of(sum_of(mark, "stray"), "%s ended without a begin: not counted")
   say_of(deep, "%s nested in more than 128 others: not counted")
-  say_of(sum_of(mark, "uncounted"), ("of %s entries, %%s could not be counted"):format(text.count(mark.ended)))
+  say_of(sum_of(mark, "uncounted"),
+    ("of %s entries, %%s could not be counted"):format(text.count(mark.ended)))
 end
 
 --- What is to be said of a run's marks: what is missing, and why.

@@ -349,6 +349,35 @@ function Session:run(job)
   return result
 end
 
+--- Runs a workload once that nobody else runs, and drops it: its result.
+---@param build fun(message: pmclua.core.Message) as of Session:workload
+---@param job? table as of Session:run, without `workload`
+---@return table
+function Session:run_only(build, job)
+  job = job or {}
+  job.workload = self:workload(build)
+  local ok, result = pcall(self.run, self, job)
+  self:forget(job.workload)
+  if not ok then error(result, 0) end
+  return result
+end
+
+--- Calls `f(...)`, and `look` whenever a result is waited for meanwhile.
+---@param look fun()
+---@param f function
+---@return any first of what `f` returns
+function Session:looking(look, f, ...)
+  local idle = self.idle
+  self.idle = function()
+    look()
+    idle()
+  end
+  local ok, result = pcall(f, ...)
+  self.idle = idle
+  if not ok then error(result, 0) end
+  return result
+end
+
 --- Whether the threads of a kernel must be counted too, as it was found to start some.
 ---@param workload integer
 ---@return boolean
