@@ -5,6 +5,7 @@
 -- before its first repetition, and never while something is measured.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -27,18 +28,10 @@ end
 ---@param declaration pmclua.Declaration
 ---@return boolean
 function M.names_seed(declaration)
-  for _, workload in ipairs(declaration.workloads) do
-    for _, word in ipairs(workload.kind == "command" and workload.argv or {}) do
-      if word:find("{seed}", 1, true) then return true end
-    end
-  end
-  return false
-end
-
-local function copy(map)
-  local out = {}
-  for name, value in pairs(map) do out[name] = value end
-  return out
+  return lists.any(declaration.workloads, function(workload)
+    return workload.kind == "command"
+      and lists.any(workload.argv, function(word) return word:find("{seed}", 1, true) end)
+  end)
 end
 
 --- The levels of a cell; where commands are built for a layout, with its `seed`.
@@ -48,7 +41,7 @@ end
 ---@return table
 function M.levels(declaration, cell, code)
   if not declaration.build then return cell.levels end
-  local levels = copy(cell.levels)
+  local levels = lists.copy(cell.levels)
   levels.seed = code or 0
   return levels
 end
@@ -60,10 +53,6 @@ local function failed(build, line, result)
     hint = "the command must build by itself, for any number in place of {seed}" }
 end
 
-local function fails(build, result)
-  return result.outcome ~= "done" or result.exit ~= 0 or build:complaint(result) ~= nil
-end
-
 -- Runs the script's build command for a place, once.
 local function build_once(self, cell, code)
   if not self.declaration.build then return end
@@ -71,12 +60,11 @@ local function build_once(self, cell, code)
   local key = require("pmclua.workload.shellwords").fill(build.name, levels)
   if self.built[key] then return end
   if self.in_place then self.built = {} end
-  local id = self.session:workload(function(message)
+  local result = self.session:run_only(function(message)
     build:define(message, levels, { session = self.session })
   end)
-  local result = self.session:run { workload = id }
-  self.session:forget(id)
-  if fails(build, result) then error(failed(build, key, result), 0) end
+  local is_built = result.outcome == "done" and result.exit == 0 and not build:complaint(result)
+  if not is_built then error(failed(build, key, result), 0) end
   self.built[key] = true
 end
 

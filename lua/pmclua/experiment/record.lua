@@ -1,5 +1,7 @@
 --- record.lua: turns what a runner (or this process) measured into the record that is stored.
 
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local reading = require("pmclua.base.lazy").module "pmclua.counting.reading"
 
 local M = {}
@@ -22,25 +24,15 @@ local function thread_counts(readings, at, pass)
   return { counts = counts, enabled = enabled, running = running }, at
 end
 
---- The exact sum of two exact values, of which either may be absent.
-local function sum(a, b)
-  if a == nil or b == nil then return a or b end
-  return require("pmclua.core").exact((0ULL + a) + b)
-end
-
--- A sum with a reading that is lost is lost (core/pmclua.h: pmclua_reading_add).
-local function lose(total, index)
-  total.counts[index], total.enabled[index], total.running[index] = nil, 1, 0
-end
-
 local function add_thread(total, thread, pass)
   for _, index in ipairs(pass.events) do
     local is_lost = reading.is_lost(total.enabled[index], total.running[index])
       or reading.is_lost(thread.enabled[index], thread.running[index])
     for _, part in ipairs { "counts", "enabled", "running" } do
-      total[part][index] = sum(total[part][index], thread[part][index])
+      total[part][index] = core.sum(total[part][index], thread[part][index])
     end
-    if is_lost then lose(total, index) end
+    -- A sum with a reading that is lost is lost (core/pmclua.h: pmclua_reading_add).
+    if is_lost then total.counts[index], total.enabled[index], total.running[index] = nil, 1, 0 end
   end
 end
 
@@ -127,12 +119,6 @@ function M.entry_key(cell, pass, is_warmup, region)
   return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
 end
 
-local function indices_of(events)
-  local index_of = {}
-  for index, event in ipairs(events) do index_of[event.field] = index end
-  return index_of
-end
-
 -- What needs no descriptor is a field of the record, and in a stored one only that.
 local function reading_of(record, events, index)
   return record.counts[index] or record[events[index].tool], record.enabled[index], record.running[index]
@@ -153,8 +139,8 @@ end
 ---@param is_whole boolean counts are those of the whole repetition
 ---@return pmclua.Lookup
 function M.lookup(record, declaration, is_whole)
-  local index_of, metrics, depth = indices_of(declaration.events), {}, 0
-  for _, metric in ipairs(declaration.metrics or {}) do metrics[metric.name] = metric end
+  local index_of, metrics, depth = {}, lists.by(declaration.metrics or {}, "name"), 0
+  for index, event in ipairs(declaration.events) do index_of[event.field] = index end
   local lookup
   local function evaluate(metric)
     if depth > #declaration.metrics then return nil, metric.name .. " is defined by itself" end

@@ -66,15 +66,10 @@ end
 -- Runs a workload once, with the events of a pass: what the runner answered.
 local function run_once(self, workload, pass, limits)
   local session = self.session
-  local id = session:workload(function(message)
+  local result = session:run_only(function(message)
     workload:define(message, {}, { session = session, pin = limits.pin })
-  end)
-  local ok, result = pcall(function()
-    local set = #pass.groups > 0 and session:events(pass.groups) or nil
-    return session:run { workload = id, events = set, timeout_ns = limits.timeout_ns }
-  end)
-  session:forget(id)
-  local why = not ok and result or failure(result, pass, self.events, workload)
+  end, { events = #pass.groups > 0 and session:events(pass.groups) or nil, timeout_ns = limits.timeout_ns })
+  local why = failure(result, pass, self.events, workload)
   if why then error(why, 0) end
   return result
 end
@@ -137,28 +132,17 @@ end
 -- Has the run of a process end at the first interrupt: nothing else would.
 local function run_until_interrupt(self)
   local session, asked = self.session, false
-  local idle = session.idle
-  session.idle = function()
+  return session:looking(function()
     if core.interrupts() > 0 and not asked then
       asked = true
       session:stop()
     end
-    return idle()
-  end
-  local ok, runs = pcall(run_passes, self)
-  session.idle = idle
-  if not ok then error(runs, 0) end
-  return runs
+  end, run_passes, self)
 end
 
 -- A tracepoint costs next to nothing beside a probe of the code.
 local function has_probes(regions)
-  for _, region in ipairs(regions) do
-    for _, point in ipairs(region.points) do
-      if point.file then return true end
-    end
-  end
-  return false
+  return lists.any(lists.joined(lists.column(regions, "points")), function(point) return point.file end)
 end
 
 local function run_all(self)

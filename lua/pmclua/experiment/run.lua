@@ -85,11 +85,9 @@ local function run_hook(self, hook, cell, what)
     if not ok then error(why, 0) end
     return
   end
-  local id = self.session:workload(function(message)
+  local result = self.session:run_only(function(message)
     hook:define(message, cell.levels, { session = self.session })
-  end)
-  local result = self.session:run { workload = id, in_runner = hook.in_runner }
-  self.session:forget(id)
+  end, { in_runner = hook.in_runner })
   local complaint = hook:complaint(result)
   if (complaint or result.outcome == "interrupted") and core.interrupts() > interrupts then
     error(INTERRUPTED, 0)

@@ -51,11 +51,9 @@ local function add_counts(into, events, line)
   next_number()
   for _, event in ipairs(events) do
     local digits = next_number()
-    if digits then into[event] = core.exact((0ULL + (into[event] or 0)) + core.u64(digits)) end
+    if digits then into[event] = core.sum(into[event], core.u64(digits)) end
   end
 end
-
-local function is_again(name) return name:find "'%d+$" ~= nil end
 
 --- What the outermost calls of some functions cost.
 ---@param file pmclua.OutFile written with M.OPTIONS
@@ -79,7 +77,8 @@ function M.sum(file, wanted)
     elseif line:find "^cfn=" then called_name = line:sub(5)
     elseif line:find "^calls=" then
       local calls, address = line:match "^calls=(%d+) (0x%x+)"
-      local index = address and not is_again(called_name) and region_of(address)
+      local is_again = called_name:find "'%d+$"
+      local index = address and not is_again and region_of(address)
       current = true
       if index then
         found[index] = found[index] or { calls = 0, counts = {} }

@@ -62,33 +62,22 @@ local function program_of(self, environment)
   return path
 end
 
-local function append(list, ...)
-  for _, more in ipairs { ... } do
-    for _, item in ipairs(more) do list[#list + 1] = item end
-  end
-  return list
-end
-
--- What it is run under, and what is asked of that: "calls" is callgrind for the calls of functions, "marks" for what
--- lies between marks.
-local TOOLS = { cachegrind = { "cachegrind", function() return {} end },
-  callgrind = { "callgrind", function() return recount.dumps() end },
-  calls = { "callgrind", function() return called.OPTIONS end },
-  marks = { "callgrind", function() return {} end } }
+-- What it is run under is "cachegrind" or, of callgrind, "callgrind", "calls" (of functions) or "marks" (for what lies
+-- between them); and what more is asked of that.
+local MORE = { callgrind = function() return recount.dumps() end,
+  calls = function() return called.OPTIONS end }
 
 local function argv_of(self, tool, simulated, environment)
-  local where, program, more = self.scratch.option, unpack(TOOLS[tool])
-  local argv = append({ self.valgrind }, ALWAYS, { "--tool=" .. program, ("--log-file=%s/log"):format(where),
-    ("--%s-out-file=%s/%s.%%p"):format(program, where, tool) },
-    surroundings.simulation_options(self.context.surroundings, simulated), more())
-  append(argv, { "--", program_of(self, environment) }, { unpack(self.workload.argv, 2) })
-  return argv
+  local where, program = self.scratch.option, tool == "cachegrind" and "cachegrind" or "callgrind"
+  return lists.joined { { self.valgrind }, ALWAYS, { "--tool=" .. program,
+    ("--log-file=%s/log"):format(where), ("--%s-out-file=%s/%s.%%p"):format(program, where, tool) },
+    surroundings.simulation_options(self.context.surroundings, simulated), MORE[tool] and MORE[tool]() or {},
+    { "--", program_of(self, environment), unpack(self.workload.argv, 2) } }
 end
 
 -- The command as it is run under one of Valgrind's tools.
 local function under_valgrind(self, tool, simulated)
-  local mine, around = {}, self.context.surroundings
-  for key, value in pairs(self.workload) do mine[key] = value end
+  local mine, around = lists.copy(self.workload), self.context.surroundings
   mine.environment = surroundings.environment(around, self.workload.env, self.levels)
   if tool == "marks" then
     table.insert(mine.environment, ("%s=%s"):format(require("pmclua.workload.marks").VARIABLE, marked.TABLE))
@@ -116,27 +105,17 @@ local function defined(self, tool, simulated)
   return self.ids[key]
 end
 
--- Runs it under a tool while its log is read; `look` is called meanwhile.
+-- Runs it under a tool; `look` is called meanwhile.
 local function run_under(self, tool, simulated, look)
-  local one, session = defined(self, tool, simulated), self.context.session
-  local idle = session.idle
+  local one = defined(self, tool, simulated)
   self.scratch:clear()
-  session.idle = function()
-    self.scratch:drain()
-    if look then look() end
-    idle()
-  end
-  local ok, result = pcall(session.run, session, { workload = one.id, iterations = 1,
-    timeout_ns = self.context.declaration.timeout_ns, capture_limit = MOST_OUTPUT })
-  session.idle = idle
-  if not ok then error(result, 0) end
-  return result, one.workload
+  return self.scratch:run(self.context.session, { workload = one.id, iterations = 1,
+    timeout_ns = self.context.declaration.timeout_ns, capture_limit = MOST_OUTPUT }, look), one.workload
 end
 
 -- What a terminal would have got goes there once it is whole.
 local function pass_on(self, result, under)
-  local is_output = under.stdout == "capture" and self.workload.stdout == "inherit"
-  if is_output then
+  if under.stdout == "capture" and self.workload.stdout == "inherit" then
     io.stdout:write(result.output)
     io.stdout:flush()
   end
@@ -157,10 +136,6 @@ local function refusal_of(result)
   return said and text.safe(said) or ("it ended with status %d"):format(result.exit)
 end
 
-local function killed_text(process)
-  return text.safe(process.starts[#process.starts] or ("process %d"):format(process.pid))
-end
-
 -- Why a run has no counts that could be true; nil where it has.
 local function check_run(self, result, found)
   local program = self.workload.argv[1]
@@ -176,9 +151,10 @@ local function check_run(self, result, found)
   if result.outcome == "timed-out" then
     return lost(result, "its time limit ended it under Valgrind, where it takes 25 to 130 times as long")
   end
-  if #found.killed > 0 then
+  local killed = found.killed[1]
+  if killed then
     return lost(result, "%s ended without writing its counts: killed by SIGKILL, or still running",
-      killed_text(found.killed[1]))
+      text.safe(killed.starts[#killed.starts] or ("process %d"):format(killed.pid)))
   end
 end
 
@@ -235,13 +211,9 @@ end
 
 -- The files of processes that executed something: each of its last program, whole.
 local function of_programs(found, files)
-  local list = {}
-  for _, process in ipairs(found.processes) do
-    if #process.starts > 0 then
-      for _, file in ipairs(recount.of_process(files, process.pid)) do list[#list + 1] = file end
-    end
-  end
-  return list
+  return lists.joined(lists.map(found.processes, function(process)
+    return #process.starts > 0 and recount.of_process(files, process.pid) or nil
+  end))
 end
 
 local function same_processes(one, other)
@@ -277,8 +249,7 @@ local function run_again(self, tool, simulated, first, look)
   local found = log.parse(self.scratch:log())
   if check_run(self, again, found) then return nil, again.lost end
   local is_same = again.outcome == first.outcome and again.exit == first.exit and again.signal == first.signal
-  if not is_same then return nil, OTHERWISE end
-  return found
+  return is_same and found or nil, OTHERWISE
 end
 
 -- Counts once more by callgrind what cachegrind cannot tell apart. The files, or nil and why.
@@ -298,22 +269,16 @@ end
 local function by_event(self, pass, sums)
   local counts = {}
   for _, index in ipairs(pass.events) do
-    local total = 0
+    counts[index] = 0
     for _, counter in ipairs(self.context.declaration.events[index].simulated) do
-      total = core.exact((0ULL + total) + (sums[counter] or 0))
+      counts[index] = core.sum(counts[index], sums[counter])
     end
-    counts[index] = total
   end
   return counts
 end
 
 local REMARK = "%s runs %s: what forked children do until they execute a program, and programs that another "
   .. "one replaces, are counted by callgrind, to within about 10 instructions for each"
-
-local function remark_on(self, found)
-  self.context.remark(REMARK:format(text.safe(self.workload.name),
-    text.plural(#found.processes, "process", "processes")))
-end
 
 -- The counts of a run that ended well, or why they cannot be known.
 local function count(self, pass, result, found)
@@ -327,8 +292,11 @@ local function count(self, pass, result, found)
     local others, whole = count_again(self, pass.simulated, result, found)
     if not others then return lost(result, "%s", whole) end
     if not recount.did_same(list, whole) then return lost(result, "%s", ANOTHER) end
-    append(list, others)
-    if #others > 0 then remark_on(self, found) end
+    lists.append(list, others)
+    if #others > 0 then
+      self.context.remark(REMARK:format(text.safe(self.workload.name),
+        text.plural(#found.processes, "process", "processes")))
+    end
   end
   local sums = out_file.sum(list)
   result.simulated, result.instructions = by_event(self, pass, sums), sums.Ir
@@ -345,10 +313,11 @@ local function files_again(self, tool, simulated, result)
   local found, not_again = run_again(self, tool, simulated, result)
   if not found then return nil, not_again end
   local files, why = read_files(self)
+  if not files then return nil, why end
   local is_one = #found.processes == 1 and #found.processes[1].starts == 1
-  if files and not is_one then return nil, ONE_PROGRAM end
-  if files and not recount.did_as_much(result.instructions, files) then return nil, ANOTHER end
-  return files, why
+  if not is_one then return nil, ONE_PROGRAM end
+  if not recount.did_as_much(result.instructions, files) then return nil, ANOTHER end
+  return files
 end
 
 -- The same result with the parts of its regions, or why these cannot be known.
@@ -376,12 +345,9 @@ function Simulated:run(pass)
   pass_on(self, result, under)
   if result.outcome == "interrupted" or result.outcome == "quit" then return result end
   result.iterations = 1
-  if is_any_left(self, result) then
-    return lost(result, "%s", STILL_RUNNING)
-  end
+  if is_any_left(self, result) then return lost(result, "%s", STILL_RUNNING) end
   local found = log.parse(self.scratch:log())
-  local problem = check_run(self, result, found)
-  if problem then return problem end
+  if check_run(self, result, found) then return result end
   return add_regions(self, pass, count(self, pass, result, found))
 end
 

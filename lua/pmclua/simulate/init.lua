@@ -3,6 +3,8 @@
 -- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept. A
 -- program of one thread that starts no other gives one count: three repetitions that agree are enough.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 ---@class pmclua.SimulationContext
@@ -94,9 +96,14 @@ local FAILURES = 2                     -- of Valgrind's, which would come again
 local function key_of(cell, pass, choice) return ("%d/%d/%d"):format(cell, pass, choice or 1) end
 
 local function signature(counts, pass)
-  local parts = {}
-  for i, index in ipairs(pass.events) do parts[i] = tostring(counts[index]) end
-  return table.concat(parts, " ")
+  return table.concat(lists.map(pass.events, function(index) return tostring(counts[index]) end), " ")
+end
+
+-- What was seen of repetitions that are alike.
+local function seen_of(self, cell, pass, choice)
+  local key = key_of(cell, pass, choice)
+  self.seen[key] = self.seen[key] or { same = 0, lost = 0 }
+  return self.seen[key]
 end
 
 --- Notes a record of a simulated pass.
@@ -104,9 +111,7 @@ end
 ---@param choice integer? which of several iteration counts it had
 ---@param is_certain boolean nothing that varies was seen in it
 function Simulation:note(record, choice, is_certain)
-  local key = key_of(record.cell, record.pass, choice)
-  local seen = self.seen[key] or { same = 0, lost = 0 }
-  self.seen[key] = seen
+  local seen = seen_of(self, record.cell, record.pass, choice)
   if record.outcome ~= "done" then
     seen.lost = seen.lost + 1
     return
@@ -133,8 +138,8 @@ function Simulation:resume(done)
 end
 
 local function is_settled(self, cell, pass, choice)
-  local seen = self.seen[key_of(cell, pass, choice)]
-  return seen ~= nil and (seen.same >= ENOUGH or seen.lost >= FAILURES)
+  local seen = seen_of(self, cell, pass, choice)
+  return seen.same >= ENOUGH or seen.lost >= FAILURES
 end
 
 --- Whether a step need not be run: warm-ups, and what is known already. Cells that are compared go on together.
@@ -143,20 +148,17 @@ end
 function Simulation:has_enough(step)
   if not self.plan.passes[step.pass].simulated then return false end
   if step.warmup then return true end
-  if not self.compares then return is_settled(self, step.cell.index, step.pass, step.choice) end
-  for _, cell in ipairs(self.plan.cells) do
-    if not is_settled(self, cell.index, step.pass, step.choice) then return false end
-  end
-  return true
+  return lists.all(self.compares and self.plan.cells or { step.cell }, function(cell)
+    return is_settled(self, cell.index, step.pass, step.choice)
+  end)
 end
 
 -- How many more repetitions of a cell are to be expected.
 local function left_of(self, cell, pass, choices, repetitions)
   local left = 0
   for choice = 1, choices do
-    local seen = self.seen[key_of(cell, pass, choice)] or { same = 0, lost = 0 }
-    local is_certain = seen.same >= 0
-    left = left + (is_certain and math.max(0, ENOUGH - seen.same) or repetitions - ENOUGH)
+    local same = seen_of(self, cell, pass, choice).same
+    left = left + (same >= 0 and math.max(0, ENOUGH - same) or repetitions - ENOUGH)
   end
   return left
 end

@@ -3,6 +3,7 @@
 -- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/simulated.c).
 -- What the call itself adds is measured on the runner's empty kernel in the same process, and subtracted exactly.
 
+local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
 local out_file = require "pmclua.simulate.out_file"
 local scratch = require "pmclua.simulate.scratch"
@@ -36,21 +37,17 @@ end
 
 -- ---- the runner ------------------------------------------------------------------------------------------
 
-local function append(list, more)
-  for _, item in ipairs(more) do list[#list + 1] = item end
-  return list
-end
-
 -- The words that start a runner under callgrind. Threads of a kernel are counted only where the instrumentation of
 -- the process is switched, instead of the collection of one thread.
 local function words_of(self, simulated, is_switched, layout)
   local around, where = self.context.surroundings, self.scratch.option
-  local list = append({ tools.find "env" or "/usr/bin/env", "-i" }, surroundings.environment(around, nil, {}))
-  if (layout.padding or 0) > 0 then list[#list + 1] = "PMCLUA_PADDING=" .. ("x"):rep(layout.padding) end
-  append(list, { self.valgrind, "--command-line-only=yes", "--tool=callgrind", "--vgdb=no",
-    "--vex-guest-chase=no", is_switched and "--instr-atstart=no" or "--collect-atstart=no",
-    ("--log-file=%s/log"):format(where), ("--callgrind-out-file=%s/kernel.%%p"):format(where) })
-  return append(list, surroundings.simulation_options(around, simulated))
+  local padding = (layout.padding or 0) > 0 and { "PMCLUA_PADDING=" .. ("x"):rep(layout.padding) } or {}
+  return lists.joined { { tools.find "env" or "/usr/bin/env", "-i" },
+    surroundings.environment(around, nil, {}), padding,
+    { self.valgrind, "--command-line-only=yes", "--tool=callgrind", "--vgdb=no",
+      "--vex-guest-chase=no", is_switched and "--instr-atstart=no" or "--collect-atstart=no",
+      ("--log-file=%s/log"):format(where), ("--callgrind-out-file=%s/kernel.%%p"):format(where) },
+    surroundings.simulation_options(around, simulated) }
 end
 
 local function job_of(self, pass, iterations, layout)
@@ -73,17 +70,10 @@ local function take_dump(self, sequence)
   return found.trigger == "Client Request: pmclua " .. sequence and found.summary or nil
 end
 
--- Runs a job once: the result, and callgrind's counts of it. Valgrind waits where its log is full.
+-- Runs a job once: the result, and callgrind's counts of it.
 local function run_once(self, job)
   local session = self.context.session
-  local idle = session.idle
-  session.idle = function()
-    self.scratch:drain()
-    idle()
-  end
-  local ok, result = pcall(session.run, session, job)
-  session.idle = idle
-  if not ok then error(result, 0) end
+  local result = self.scratch:run(session, job)
   local pid = session:runner_of(self.id)
   if pid ~= self.pid then self.pid, self.dumps = pid, 0 end
   local counts = take_dump(self, result.sequence)

@@ -5,6 +5,8 @@
 -- a beginning is a forked child, two beginnings of one process an exec, and a beginning without an end a process that
 -- was killed. A forked child that is killed leaves nothing here.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 ---@class pmclua.ValgrindProcess
@@ -23,13 +25,6 @@ local M = {}
 -- The sums that a tool prints when a process ends; the rest of its report is not in every version.
 local ENDS = { "^I%s+refs:", "^Collected :", "^Events    :" }
 
-local function is_end(said)
-  for _, pattern in ipairs(ENDS) do
-    if said:find(pattern) then return true end
-  end
-  return false
-end
-
 local function process_of(log, by_pid, pid)
   local process = by_pid[pid]
   if not process then
@@ -38,8 +33,6 @@ local function process_of(log, by_pid, pid)
   end
   return process
 end
-
-local function unescaped(command) return (command:gsub("\\(.)", "%1")) end
 
 -- What Valgrind says where it cannot go on, and that in our words.
 local FATAL = { { "^valgrind: the 'impossible' happened:?%s*(.*)$", "Valgrind itself failed: %s" },
@@ -53,8 +46,8 @@ local function take(log, by_pid, pid, said)
   local command = said:match "^Command: (.*)$"
   if command then
     local process = process_of(log, by_pid, pid)
-    process.starts[#process.starts + 1], process.has_ended = unescaped(command), false
-  elseif is_end(said) then
+    process.starts[#process.starts + 1], process.has_ended = command:gsub("\\(.)", "%1"), false
+  elseif lists.any(ENDS, function(pattern) return said:find(pattern) end) then
     process_of(log, by_pid, pid).has_ended = true
   end
   log.version = log.version or said:match "^Using Valgrind%-(%S+)"

@@ -3,7 +3,7 @@
 -- Each mark writes two: "cut", when it is reached, and "+NAME" or "-NAME", when it is done. So what ends in a cut is the
 -- program's, and what ends in a name is the mark's own and counts nowhere.
 
-local core = require "pmclua.core"
+local out_file = require "pmclua.simulate.out_file"
 
 local M = {}
 
@@ -14,10 +14,6 @@ M.TABLE = ":valgrind"
 ---@field name string
 ---@field entries integer that are complete
 ---@field counts table<string, number|ffi.cdata*> sums over entries, of a mark within itself the outermost alone
-
-local function add(into, counts)
-  for name, count in pairs(counts) do into[name] = core.exact((0ULL + (into[name] or 0)) + count) end
-end
 
 local function part_of(file) return tonumber(file.text:match "\npart: (%d+)") or math.huge end
 
@@ -37,13 +33,13 @@ local function leave(mark)
     return
   end
   mark.entries = mark.entries + 1
-  if #mark.open == 0 then add(mark.counts, ended) end
+  if #mark.open == 0 then out_file.add(mark.counts, ended) end
 end
 
 -- What was counted belongs to every entry that is open; of a mark within itself the outermost has it.
 local function cut(found, counts)
   for _, mark in ipairs(found) do
-    if mark.open[1] then add(mark.open[1], counts) end
+    if mark.open[1] then out_file.add(mark.open[1], counts) end
   end
 end
 

@@ -5,6 +5,8 @@
 -- dump is a part), and what a file leaves out at the end of a line is 0.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local machine = require "pmclua.host.machine"
 
 local M = {}
 
@@ -15,13 +17,11 @@ local M = {}
 ---@field trigger string? why callgrind wrote it: "--dump-before=fork", "Program termination", …
 ---@field text string the whole file
 
-local function count_of(digits) return core.exact(assert(core.u64(digits))) end
-
 local function counts_of(events, said)
   local counts, i = {}, 0
   for digits in said:gmatch "%d+" do
     i = i + 1
-    if events[i] then counts[events[i]] = count_of(digits) end
+    if events[i] then counts[events[i]] = core.exact(assert(core.u64(digits))) end
   end
   for k = i + 1, #events do counts[events[k]] = 0 end
   return counts
@@ -52,11 +52,9 @@ end
 ---@return pmclua.OutFile?
 ---@return string? why
 function M.read(path)
-  local file, why = io.open(path, "rb")
-  if not file then return nil, why end
-  local text = file:read "*a"
-  file:close()
-  if not text or text == "" then return nil, "it is empty" end
+  local text, why = machine.text(path)
+  if text == "" then return nil, "it is empty" end
+  if not text then return nil, why end
   return M.parse(text)
 end
 
@@ -89,11 +87,6 @@ local PATHS = { fl = "file", fi = "file", fe = "file", ob = "object", fn = "fn" 
 local Reader = {}
 Reader.__index = Reader
 
-local function add(lines, line, is_inclusive, counts)
-  lines[#lines + 1] = { file = line.file, object = line.object, fn = line.fn, line = line.at,
-    inclusive = is_inclusive or nil, counts = counts }
-end
-
 -- "fn=(3) main": where what follows is.
 function Reader:set(key, said)
   local names = self.names[PATHS[key]]
@@ -103,10 +96,11 @@ end
 
 -- A line of counts; after "calls=" it is what the called function cost with all that it called.
 function Reader:count(said)
-  local words = words_of(said)
-  self.at.at = position(self.at.at or 0, words[self.positions] or "0")
-  local counts = counts_of(self.file.events, table.concat(words, " ", self.positions + 1))
-  add(self.lines, self.at, self.is_call, counts)
+  local words, at = words_of(said), self.at
+  at.at = position(at.at or 0, words[self.positions] or "0")
+  self.lines[#self.lines + 1] = { file = at.file, object = at.object, fn = at.fn, line = at.at,
+    inclusive = self.is_call or nil,
+    counts = counts_of(self.file.events, table.concat(words, " ", self.positions + 1)) }
   self.is_call = false
 end
 
@@ -132,18 +126,22 @@ function M.lines(file)
   return reader.lines
 end
 
-local function escaped(name) return (name:gsub("%p", "%%%0")) end
-
 --- Whether one of some functions was executed, by the names that symbols give it.
 ---@param file pmclua.OutFile
 ---@param functions string[]
 ---@return boolean
 function M.has_function(file, functions)
-  for _, name in ipairs(functions) do
-    local pattern = "\nfn=[^\n]-%f[%w_]" .. escaped(name) .. "%f[^%w_]"
-    if file.text:find(name, 1, true) and file.text:find(pattern) then return true end
-  end
-  return false
+  return lists.any(functions, function(name)
+    local pattern = "\nfn=[^\n]-%f[%w_]" .. name:gsub("%p", "%%%0") .. "%f[^%w_]"
+    return file.text:find(name, 1, true) and file.text:find(pattern)
+  end)
+end
+
+--- Adds counts to others, exactly.
+---@param total table<string, number|ffi.cdata*> changed
+---@param counts table<string, number|ffi.cdata*>
+function M.add(total, counts)
+  for event, count in pairs(counts) do total[event] = core.sum(total[event], count) end
 end
 
 --- The sums of several files.
@@ -151,11 +149,7 @@ end
 ---@return table<string, number|ffi.cdata*>
 function M.sum(list)
   local total = {}
-  for _, file in ipairs(list) do
-    for event, count in pairs(file.summary) do
-      total[event] = core.exact((0ULL + (total[event] or 0)) + count)
-    end
-  end
+  for _, file in ipairs(list) do M.add(total, file.summary) end
   return total
 end
 

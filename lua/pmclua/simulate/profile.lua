@@ -3,6 +3,7 @@
 -- Invariant: lines and rest are the count, to the last one. Its files do not say which program or library a function
 -- is in, so functions of one name are one.
 
+local lists = require "pmclua.base.lists"
 local out_file = require "pmclua.simulate.out_file"
 
 local M = {}
@@ -66,13 +67,10 @@ function M.new(files, event)
     total = total + sum_of(event.simulated, file.summary)
     placed = placed + take(lines, file, event.simulated)
   end
-  local list = {}
-  for i, line in ipairs(lines) do
-    line.source, line.of_source = home_of(line.of_source), nil
-    list[i] = line
-  end
+  for _, line in ipairs(lines) do line.source, line.of_source = home_of(line.of_source), nil end
   local rest = total ~= placed and { ["at no line"] = total - placed } or {}
-  return { event = event.name, period = 1, total = total, unit = event.unit or "", lines = list, rest = rest,
+  return { event = event.name, period = 1, total = total, unit = event.unit or "", rest = rest,
+    lines = lists.append({}, lines),
     exact = true, source = "valgrind" }
 end
 

@@ -15,18 +15,16 @@ local FAMILIES = { { "fork", "_Fork", "__fork", "__libc_fork" }, { "vfork", "__v
 -- Threads and the insides of posix_spawn.
 local CLONES = { "clone", "__clone" }
 --- Functions that fork.
-M.FORKS = { "fork", "_Fork", "__fork", "__libc_fork", "vfork", "__vfork", "posix_spawn", "posix_spawnp" }
+M.FORKS = lists.joined(FAMILIES)
 local EXECS = { "execve", "__execve", "execveat", "fexecve" }
 
 --- The options that have callgrind write before each fork and exec.
 ---@return string[]
 function M.dumps()
   local list = {}
-  for _, functions in ipairs { M.FORKS, CLONES, EXECS } do
-    for _, name in ipairs(functions) do
-      list[#list + 1] = "--dump-before=" .. name
-      list[#list + 1] = "--dump-before=" .. name .. "@*"
-    end
+  for _, name in ipairs(lists.joined { M.FORKS, CLONES, EXECS }) do
+    list[#list + 1] = "--dump-before=" .. name
+    list[#list + 1] = "--dump-before=" .. name .. "@*"
   end
   return list
 end

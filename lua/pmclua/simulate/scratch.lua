@@ -18,16 +18,11 @@ local M = {}
 local Scratch = {}
 Scratch.__index = Scratch
 
-local function folders()
-  local temporary = os.getenv "TMPDIR"
-  return { temporary and temporary:sub(1, 1) == "/" and temporary or "/tmp", "/tmp", "/var/tmp" }
-end
-
 --- Makes it. Raises an error object.
 ---@return pmclua.Scratch
 function M.new()
-  local errnum
-  for _, folder in ipairs(folders()) do
+  local temporary, errnum = os.getenv "TMPDIR" or "", nil
+  for _, folder in ipairs { temporary:sub(1, 1) == "/" and temporary or "/tmp", "/tmp", "/var/tmp" } do
     local path, fd, number = core.make_scratch(folder .. "/pmclua-simulate-XXXXXX", core.uid() == 0)
     local self = path and { path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }
     if self then return setmetatable(self, Scratch) end
@@ -38,6 +33,18 @@ end
 
 --- Takes in what Valgrind has written so far: it waits where the log is full.
 function Scratch:drain() self.said[#self.said + 1] = core.read_some(self.fd) end
+
+--- Runs a job while the log is read: Valgrind waits where it is full.
+---@param session pmclua.Session
+---@param job table of Session:run
+---@param look? fun() called meanwhile, too
+---@return table result of Session:run
+function Scratch:run(session, job, look)
+  return session:looking(function()
+    self:drain()
+    if look then look() end
+  end, session.run, session, job)
+end
 
 --- The log of the run so far.
 ---@return string

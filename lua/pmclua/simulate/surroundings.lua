@@ -5,6 +5,7 @@
 
 local bit = require "bit"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local shellwords = require "pmclua.workload.shellwords"
 
@@ -91,21 +92,17 @@ end
 
 -- A list of "NAME=value" with the script's own changes: in their place, or at the end by name.
 local function changed(list, changes, levels)
-  local out, names, seen = {}, {}, {}
+  local out, left = {}, lists.copy(changes)
+  local function add(name)
+    local value = left[name]
+    if value then out[#out + 1] = ("%s=%s"):format(name, shellwords.fill(tostring(value), levels)) end
+    left[name] = nil
+  end
   for _, entry in ipairs(list) do
     local name = entry:match "^([^=]*)="
-    local value = changes[name]
-    seen[name] = true
-    if value == nil then out[#out + 1] = entry
-    elseif value then out[#out + 1] = ("%s=%s"):format(name, shellwords.fill(tostring(value), levels)) end
+    if changes[name] == nil then out[#out + 1] = entry else add(name) end
   end
-  for name, value in pairs(changes) do
-    if value and not seen[name] then names[#names + 1] = name end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    out[#out + 1] = ("%s=%s"):format(name, shellwords.fill(tostring(changes[name]), levels))
-  end
+  for _, name in ipairs(lists.keys(left)) do add(name) end
   return out
 end
 
@@ -119,27 +116,13 @@ function M.environment(surroundings, env, levels)
   return changed(M.ENVIRONMENT, env or {}, levels)
 end
 
--- The first CPU that this process may run on.
-local function first_cpu()
-  local status = machine.text "/proc/self/status" or ""
-  return status:match "Cpus_allowed_list:%s*(%d+)"
-end
-
---- The CPUs that a simulated command runs on; nil: any.
+--- The CPUs that a simulated command runs on: the script's own, or the first that this process may run on; nil: any.
 ---@param surroundings pmclua.Surroundings
 ---@param pin? string the script's own
 ---@return string?
 function M.cpus(surroundings, pin)
-  return pin or surroundings.cpu == "pinned" and first_cpu() or nil
-end
-
---- Valgrind's options for its caches.
----@param surroundings pmclua.Surroundings
----@return string[]
-function M.cache_options(surroundings)
-  local list = {}
-  for i, name in ipairs { "I1", "D1", "LL" } do list[i] = ("--%s=%s"):format(name, surroundings[name]) end
-  return list
+  local status = machine.text "/proc/self/status" or ""
+  return pin or surroundings.cpu == "pinned" and status:match "Cpus_allowed_list:%s*(%d+)" or nil
 end
 
 local function yes(value) return value and "yes" or "no" end
@@ -150,7 +133,9 @@ local function yes(value) return value and "yes" or "no" end
 ---@return string[]
 function M.simulation_options(surroundings, simulated)
   -- Callgrind takes a cache's size as a wish to simulate caches: what is said last decides.
-  local list = simulated.cache and M.cache_options(surroundings) or {}
+  local list = lists.map(simulated.cache and { "I1", "D1", "LL" } or {}, function(name)
+    return ("--%s=%s"):format(name, surroundings[name])
+  end)
   list[#list + 1] = "--cache-sim=" .. yes(simulated.cache)
   list[#list + 1] = "--branch-sim=" .. yes(simulated.branch)
   return list
@@ -189,10 +174,8 @@ local CLASSES = { "avx2", "avx", "ssse3" }
 local function cpu_class()
   local flags = (machine.text "/proc/cpuinfo" or ""):match "\nflags%s*:([^\n]*)"
   if not flags then return nil end
-  for _, flag in ipairs(CLASSES) do
-    if (flags .. " "):find(" " .. flag .. " ", 1, true) then return flag end
-  end
-  return "sse2"
+  local function has(flag) return (flags .. " "):find(" " .. flag .. " ", 1, true) end
+  return lists.find(CLASSES, has) or "sse2"
 end
 
 -- The C library that this process has mapped, which commands have too unless they bring their own.
@@ -215,8 +198,7 @@ function M.facts(surroundings)
   for _, name in ipairs { "environment", "signals", "streams", "cpu", "I1", "D1", "LL" } do
     facts[name] = surroundings[name]
   end
-  local list = table.concat(M.environment(surroundings, {}, {}), "\n")
-  facts.environment_hash = core.hash(list)
+  facts.environment_hash = core.hash(table.concat(M.environment(surroundings, {}, {}), "\n"))
   return facts
 end
 
