@@ -4,6 +4,7 @@
 -- Invariant: a line is never forced through the origin, where the overhead would leak into the slope;
 -- and points that lie on a line exactly give exactly that line, without rounding.
 
+local average = require("pmclua.stats.mean").average
 local order = require "pmclua.stats.order"
 local pairs_of = require "pmclua.stats.pairs"
 local rank = require "pmclua.stats.rank"
@@ -30,10 +31,8 @@ local RESAMPLES, DEFAULT_LEVEL = 2000, 0.95
 
 local function check(x, y)
   if #x ~= #y then return nil, ("%d x values against %d y values"):format(#x, #y) end
-  local sorted, reason = order.sorted(x)
+  local sorted, reason = order.both(x, y)
   if not sorted then return nil, reason end
-  local sorted_y, why = order.sorted(y)
-  if not sorted_y then return nil, why end
   if sorted[1] == sorted[#sorted] then return nil, "a line needs two different x" end
   return true
 end
@@ -53,15 +52,9 @@ local function exact_line(x, y)
   return a, b
 end
 
-local function mean(list)
-  local sum = 0
-  for i = 1, #list do sum = sum + list[i] end
-  return sum / #list
-end
-
 -- b = Sxy/Sxx about the means, in two passes: one pass of sums of squares cancels.
 local function least_squares(x, y)
-  local mx, my, xx, xy = mean(x), mean(y), 0, 0
+  local mx, my, xx, xy = average(x), average(y), 0, 0
   for i = 1, #x do
     local dx = x[i] - mx
     xx, xy = xx + dx * dx, xy + dx * (y[i] - my)

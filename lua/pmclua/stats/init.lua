@@ -31,33 +31,26 @@ function M.quantile(values, p)
   return order.quantile_of(sorted, p)
 end
 
----@param values number[]
----@return number? median nil where there is no value
----@return string? reason
-function M.median(values)
-  local sorted, reason = order.sorted(values)
-  if not sorted then return nil, reason end
-  return order.median_of(sorted)
+-- A function of values that are in order as one of values as measured.
+local function of_any_order(f)
+  return function(values)
+    local sorted, reason = order.sorted(values)
+    if not sorted then return nil, reason end
+    return f(sorted, values)
+  end
 end
 
---- Median absolute deviation from the median, unscaled.
----@param values number[]
----@return number? mad nil where there is no value
----@return number|string median, or the reason
-function M.mad(values)
-  local sorted, reason = order.sorted(values)
-  if not sorted then return nil, reason end
-  return order.mad_of(sorted)
-end
+--- The median; nil and the reason where there is no value.
+---@type fun(values: number[]): number?, string?
+M.median = of_any_order(order.median_of)
 
---- Indices of outliers by the modified z-score of Iglewicz and Hoaglin. None where the MAD is 0.
----@param values number[]
----@return integer[]? indices nil where there is no value
----@return string? reason
-function M.outliers(values)
-  local sorted, reason = order.sorted(values)
-  if not sorted then return nil, reason end
-  return order.outliers(values, order.mad_of(sorted))
-end
+--- Median absolute deviation from the median, unscaled, and the median; nil and the reason where there is no value.
+---@type fun(values: number[]): number?, number|string
+M.mad = of_any_order(order.mad_of)
+
+--- Indices of outliers by the modified z-score of Iglewicz and Hoaglin, none where the MAD is 0; nil and the reason
+--- where there is no value.
+---@type fun(values: number[]): integer[]?, string?
+M.outliers = of_any_order(function(sorted, values) return order.outliers(values, order.mad_of(sorted)) end)
 
 return M

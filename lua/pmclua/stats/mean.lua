@@ -13,21 +13,28 @@ local M = {}
 ---@field error? number standard error; nil: a single value does not tell
 ---@field df? integer degrees of freedom
 
-local function sum_of(values)
+---@param values number[]
+---@return number
+function M.sum(values)
   local sum = 0
   for i = 1, #values do sum = sum + values[i] end
   return sum
 end
 
+--- The arithmetic mean.
+---@param values number[] at least one
+---@return number
+function M.average(values) return M.sum(values) / #values end
+
 -- The mean and the variance of the mean, in two passes.
 local function moments(values)
   local n = #values
-  local mean, squares = sum_of(values) / n, 0
+  local mean, squares = M.average(values), 0
   for i = 1, n do squares = squares + (values[i] - mean) ^ 2 end
   return mean, n > 1 and squares / (n - 1) / n or nil
 end
 
---- The mean of some values.
+--- The mean of some values, as an estimate.
 ---@param values number[] at least one
 ---@return pmclua.MeanEstimate
 function M.of(values)

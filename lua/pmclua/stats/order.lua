@@ -73,6 +73,30 @@ function M.sorted(values)
   return sort(copy, n)
 end
 
+--- Copies of two lists in ascending order.
+---@param x number[]
+---@param y number[]
+---@param order? fun(values: number[]): number[]?, string? default: sorted
+---@return number[]? x nil where `order` refuses one of them
+---@return number[]|string y, or the reason
+function M.both(x, y, order)
+  order = order or M.sorted
+  local of_x, why = order(x)
+  if not of_x then return nil, why end
+  local of_y, why_not = order(y)
+  return of_y and of_x, of_y or why_not
+end
+
+--- Whether all values are one value.
+---@param values number[]
+---@return boolean
+function M.are_equal(values)
+  for i = 2, #values do
+    if values[i] ~= values[1] then return false end
+  end
+  return true
+end
+
 --- Quantile by linear interpolation between order statistics (type 7 of Hyndman, Fan: "Sample
 --- Quantiles in Statistical Packages", The American Statistician 50, 1996; the default of R and NumPy).
 ---@param sorted number[] ascending, not empty

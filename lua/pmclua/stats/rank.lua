@@ -19,10 +19,8 @@ local EXACT_UP_TO = 50      -- sizes to which the distribution of U is counted o
 function M.spearman(x, y)
   if #x ~= #y then return nil, ("%d values against %d"):format(#x, #y) end
   if #x < 3 then return nil, "a rank correlation needs 3 pairs" end
-  local rx, why = order.ranks(x)
-  if not rx then return nil, why end
-  local ry, why_not = order.ranks(y)
-  if not ry then return nil, why_not end
+  local rx, ry = order.both(x, y, order.ranks)
+  if not rx then return nil, ry end
   local mean, xx, yy, xy = (#x + 1) / 2, 0, 0, 0
   for i = 1, #rx do
     local dx, dy = rx[i] - mean, ry[i] - mean
@@ -68,14 +66,6 @@ local function exact_cdf(n1, n2)
   return cumulative[key]
 end
 
-local function sort_both(x, y)
-  local sx, why = order.sorted(x)
-  if not sx then return nil, why end
-  local sy, why_not = order.sorted(y)
-  if not sy then return nil, why_not end
-  return sx, sy
-end
-
 -- For how many pairs x > y, equal pairs counting half.
 local function statistic(sx, sy)
   local u, below, upto, m = 0, 0, 0, #sy
@@ -113,7 +103,7 @@ end
 ---@return pmclua.MannWhitney? result
 ---@return string? reason
 function M.mann_whitney(x, y)
-  local sx, sy = sort_both(x, y)
+  local sx, sy = order.both(x, y)
   if not sx then return nil, sy end
   local n1, n2 = #sx, #sy
   local u, ties = statistic(sx, sy), pooled_ties(sx, sy)
@@ -201,7 +191,7 @@ end
 ---@return string? reason
 function M.hodges_lehmann(x, y, level)
   level = level or 0.95
-  local sx, sy = sort_both(x, y)
+  local sx, sy = order.both(x, y)
   if not sx then return nil, sy end
   local k, coverage = shift_rank(#sx, #sy, level)
   local result = { shift = median_difference(sx, sy), level = level }
