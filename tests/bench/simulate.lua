@@ -6,6 +6,7 @@ local layouts = require "pmclua.result.layouts"
 local stats = require "pmclua.stats"
 local metric = require "pmclua.metric"
 local runs = require "pmclua.verdict.runs"
+local check = require "pmclua.verdict.check"
 local verdict = require "pmclua.verdict"
 
 local M = {}
@@ -239,7 +240,7 @@ function M.gates(options, experiments, seed)
   local shares = { pass = 0, undecided = 0, fail = 0 }
   for _ = 1, experiments do
     local found = judged(options, random)
-    local state = verdict.judge(limit, found, found.ratio, 1).state
+    local state = check.judge(limit, found, found.ratio, 1).state
     shares[state] = shares[state] + 1 / experiments
   end
   return shares

@@ -3,6 +3,7 @@
 -- Invariant: a metric of one pass divides counts of the same runs. One across passes pairs runs of different
 -- passes by their repetition, and is as true as the passes did the same work, which the anchors show.
 
+local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local values = require "pmclua.result.values"
 
@@ -14,18 +15,10 @@ local M = {}
 ---@param metric { needs: string[] }
 ---@return integer?
 function M.passes(result, metric)
-  local events, has, first, count = values.events_needed(result, metric), {}, {}, 0
-  for _, event in ipairs(events) do
-    if #event.passes == 0 then return nil end
-    for _, pass in ipairs(event.passes) do has[pass] = (has[pass] or 0) + 1 end
-  end
-  for _, events_there in pairs(has) do
-    if events_there == #events then return 1 end
-  end
-  for _, event in ipairs(events) do
-    if not first[event.passes[1]] then first[event.passes[1]], count = true, count + 1 end
-  end
-  return count > 0 and count or 1
+  local events = values.events_needed(result, metric)
+  if lists.any(events, function(event) return #event.passes == 0 end) then return nil end
+  if #events == 0 or #values.common_passes(events) > 0 then return 1 end
+  return #lists.unique(lists.map(events, function(event) return event.passes[1] end))
 end
 
 -- How far the medians of an event in different passes of a cell are apart, as a share of the least.

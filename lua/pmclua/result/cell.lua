@@ -92,9 +92,7 @@ function Cell:values(name) return self:found(name).list end
 ---@param name string of an event or metric
 ---@return table<integer, number>
 function Cell:values_by_block(name)
-  local found, by_block = self:found(name), {}
-  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
-  return by_block
+  return values.by_block(self:found(name))
 end
 
 --- What the slope of an event or metric of a fitted cell is computed from.

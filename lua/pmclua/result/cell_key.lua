@@ -12,10 +12,25 @@ M.PARTS = { "region", "thread", "cpu", "interval" }
 ---@param one table that may have region, thread, cpu, interval
 ---@return boolean
 function M.is_part(one)
-  for _, name in ipairs(M.PARTS) do
-    if one[name] ~= nil then return true end
-  end
-  return false
+  return lists.any(M.PARTS, function(name) return one[name] ~= nil end)
+end
+
+--- The level of a factor in a cell: of "workload" its workload's name.
+---@param cell pmclua.Cell
+---@param name string
+---@return any
+function M.level(cell, name)
+  if name == "workload" then return cell.workload end
+  return cell.levels[name]
+end
+
+--- Whether two cells of a result ran in the same blocks: those of different files did not.
+---@param a pmclua.Cell
+---@param b pmclua.Cell
+---@return boolean
+function M.share_blocks(a, b)
+  local factor = a.result.header.unpaired
+  return not factor or a.levels[factor] == b.levels[factor]
 end
 
 -- A level as text; doubles with all their digits, and -0 as the 0 that it equals.

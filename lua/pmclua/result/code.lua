@@ -8,9 +8,12 @@ local cell_key = require "pmclua.result.cell_key"
 local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
 local layouts = require "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local profile_lines = require("pmclua.ledger.profiles").lines_of
 local profiles = require "pmclua.result.profiles"
+local select_cells = require "pmclua.result.select"
 local text = require "pmclua.base.text"
+local verdict = require "pmclua.verdict"
 
 local M = {}
 
@@ -36,30 +39,17 @@ local function event_of(result, asked)
       hint = 'give sample = "cpu-clock" to the experiment' }, 0)
   end
   if not asked then return events[1] end
-  for _, event in ipairs(events) do
-    if event == asked or event:gsub("-", "_") == asked then return event end
-  end
+  local found = lists.find(events, function(event)
+    return event == asked or event:gsub("-", "_") == asked
+  end)
+  if found then return found end
   explain.misuse(("'%s' was not sampled, only %s"):format(text.safe(asked), text.list(events)), 4)
 end
 
 local function sampled_cells(result, event)
-  local list = {}
-  for cell in result:cells() do
-    local is_sampled = not cell_key.is_part(cell) and next(profiles.by_index(result, cell.number, event))
-    if is_sampled then list[#list + 1] = cell end
-  end
-  return list
-end
-
-local function is_baseline(result, cell)
-  local baseline = result.header.baseline
-  if type(baseline) == "string" then baseline = { workload = baseline } end
-  for name, wanted in pairs(baseline or {}) do
-    local level
-    if name == "workload" then level = cell.workload else level = cell.levels[name] end
-    if level ~= wanted then return false end
-  end
-  return baseline ~= nil
+  return lists.where(result:list(), function(cell)
+    return not cell_key.is_part(cell) and next(profiles.by_index(result, cell.number, event))
+  end)
 end
 
 -- A and B of at most two cells: the baseline, or the first.
@@ -67,59 +57,30 @@ local function sides(result, cells)
   if #cells > 2 then
     explain.misuse(("%d cells were sampled: choose two, as in r:where { n = 512 }:where()"):format(#cells), 4)
   end
-  if #cells == 2 and is_baseline(result, cells[2]) then return cells[2], cells[1] end
-  return cells[1], cells[2]
+  return select_cells.sides(result, cells)
 end
 
-local function indices_of(by_index)
-  local list = {}
-  for index in pairs(by_index) do list[#list + 1] = index end
-  table.sort(list)
-  return list
-end
-
-local function in_order(by_index, indices)
-  local list = {}
-  for i, index in ipairs(indices) do list[i] = by_index[index] end
-  return list
-end
-
--- What ran in one block, and how much has no partner.
-local function common(ours, theirs)
-  local indices, left = {}, 0
-  for _, index in ipairs(indices_of(ours)) do
-    if theirs[index] then indices[#indices + 1] = index else left = left + 1 end
-  end
-  for index in pairs(theirs) do
-    if not ours[index] then left = left + 1 end
-  end
-  return indices, left
-end
-
--- Cells of different files did not run in one block.
-local function are_paired(result, a, b)
-  local factor = result.header.unpaired
-  return not factor or a.levels[factor] == b.levels[factor]
+local function in_order(by_index)
+  return lists.map(lists.keys(by_index), function(index) return by_index[index] end)
 end
 
 local function layout_groups(result, indices)
-  if result.header.layout ~= "randomise" then return nil end
-  local groups = {}
-  for i, index in ipairs(indices) do groups[i] = math.ceil(index / layouts.REPETITIONS_OF_ONE) end
-  return groups
+  return result.header.layout == "randomise" and lists.map(indices, layouts.of_block) or nil
 end
 
-local function put_sides(self, result, event, a, b)
-  local ours = profiles.by_index(result, a.number, event)
-  local indices = indices_of(ours)
-  self.paired, self.missing = true, 0
+local function put_sides(self, a, b)
+  local ours, indices = profiles.by_index(self.result, a.number, self.event), nil
+  self.a, self.paired, self.missing = in_order(ours), not b or cell_key.share_blocks(a, b), 0
   if b then
-    local theirs = profiles.by_index(result, b.number, event)
-    self.paired = are_paired(result, a, b)
-    if self.paired then indices, self.missing = common(ours, theirs) end
-    self.b = in_order(theirs, self.paired and indices or indices_of(theirs))
+    local theirs = profiles.by_index(self.result, b.number, self.event)
+    self.b = in_order(theirs)
+    if self.paired then
+      local whole = #self.a + #self.b
+      self.a, self.b, indices = verdict.pair(ours, theirs)
+      self.missing = whole - 2 * #indices
+    end
   end
-  self.a, self.groups = in_order(ours, indices), self.paired and layout_groups(result, indices) or nil
+  self.groups = self.paired and layout_groups(self.result, indices or lists.keys(ours)) or nil
 end
 
 --- Where the counts of a sampled event are.
@@ -131,9 +92,8 @@ function M.new(result, asked)
   local a, b = sides(result, sampled_cells(result, event))
   local self = setmetatable({ result = result, event = event, ledgers = {} }, CodeResult)
   self.baseline, self.cell = b and a, b or a
-  put_sides(self, result, event, a, b)
-  self.profiles = { unpack(self.a) }
-  for _, profile in ipairs(self.b or {}) do self.profiles[#self.profiles + 1] = profile end
+  put_sides(self, a, b)
+  self.profiles = lists.joined { self.a, self.b }
   if #self.a == 0 then
     error(explain.problem { code = "EPROFILE", operation = "where",
       message = "no block has a sampled repetition of both sides" }, 0)
@@ -155,30 +115,18 @@ end
 
 -- The names that a row of the ledger answers to.
 local function names_of(row)
-  local list = { row.label }
-  for _, place in pairs { row.line.place or false, row.line.other or false } do
-    if place then list[#list + 1] = place.fn end
-  end
-  return list
-end
-
-local function is_called(row, name)
-  for _, own in ipairs(names_of(row)) do
-    if own == name then return true end
-  end
-  return false
+  local ours, theirs = row.line.place, row.line.other
+  return { row.label, ours and ours.fn or theirs and theirs.fn, ours and theirs and theirs.fn }
 end
 
 --- The row of a function; of several of one name the one that explains most. Raises where there is none.
 ---@param name string "parse", "memcpy [libc.so.6]"
 ---@return pmclua.LedgerRow
 function CodeResult:row(name)
-  local names = {}
-  for _, row in ipairs(self:ledger().lines) do
-    if is_called(row, name) then return row end
-    if row.line.place or row.line.other then names[#names + 1] = names_of(row)[2] end
-  end
-  local nearest = text.nearest(name, names)
+  local rows = self:ledger().lines
+  local found = lists.find(rows, function(row) return lists.set(names_of(row))[name] end)
+  if found then return found end
+  local nearest = text.nearest(name, lists.map(rows, function(row) return names_of(row)[2] end))
   explain.misuse(("no function '%s' has a line of its own%s"):format(text.safe(name),
     nearest and (", did you mean '%s'?"):format(text.safe(nearest)) or ""), 3)
 end

@@ -52,34 +52,27 @@ end
 
 local function block_of(columns, record)
   local blocks = record.warmup and columns.warmups or columns.passes
-  local block = blocks[record.pass]
-  if not block then
-    block = new_block(columns.with_resources)
-    blocks[record.pass] = block
-  end
-  return block
+  blocks[record.pass] = blocks[record.pass] or new_block(columns.with_resources)
+  return blocks[record.pass]
+end
+
+-- The column of an event, made where there is none yet.
+local function column_of(columns, event)
+  local column = columns[event] or {}
+  columns[event] = column
+  return column
 end
 
 -- Notes an event's times where it did not run throughout. Returns whether it ran at all.
 local function note_times(block, event, i, enabled, running)
   if reading.is_throughout(enabled, running) then return true end
-  local partial = block.partial[event]
-  if not partial then
-    partial = {}
-    block.partial[event] = partial
-  end
-  partial[i] = { enabled, running }
+  column_of(block.partial, event)[i] = { enabled, running }
   return running > 0
 end
 
 local function add_count(block, event, i, value, enabled, running)
-  local column = block.counts[event]
-  if not column then
-    column = {}
-    block.counts[event] = column
-  end
   local ran = note_times(block, event, i, enabled, running)
-  column[i] = ran and value ~= nil and value or false
+  column_of(block.counts, event)[i] = ran and value ~= nil and value or false
 end
 
 -- How long a command's events were enabled: the longest of its groups, without those that lost their place on

@@ -7,6 +7,7 @@
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local verdict = require "pmclua.verdict"
 local names = require "pmclua.result.names"
@@ -59,11 +60,7 @@ local function refuse(what, wanted, known)
 end
 
 local function known_levels(result, name)
-  if name == "workload" then
-    local list = {}
-    for i, workload in ipairs(result.header.workloads) do list[i] = workload.name end
-    return list
-  end
+  if name == "workload" then return lists.column(result.header.workloads, "name") end
   local factor = result.factor_by_name[name]
   return factor and factor[2]
 end
@@ -73,13 +70,12 @@ end
 ---@param baseline table<string, any>
 function M.check_baseline(result, baseline)
   for name, wanted in pairs(baseline) do
-    local levels, found, known = known_levels(result, name), false, {}
+    local levels = known_levels(result, name)
     if not levels then
-      for _, factor in ipairs(result.header.factors) do known[#known + 1] = factor[1] end
-      refuse("factor is called", name, { "workload", unpack(known) })
+      refuse("factor is called", name, lists.append({ "workload" }, lists.column(result.header.factors, 1)))
     end
-    for i, level in ipairs(levels) do found, known[i] = found or level == wanted, tostring(level) end
-    if not found then refuse(("%s is"):format(name), wanted, known) end
+    local is_there = lists.any(levels, function(level) return level == wanted end)
+    if not is_there then refuse(("%s is"):format(name), wanted, lists.map(levels, tostring)) end
   end
 end
 
@@ -101,18 +97,16 @@ local function key_of_baseline(cell, baseline)
 end
 
 local function find_pairs(result, baseline)
-  local found, unpaired, regions = {}, result.header.unpaired, result.header.regions
+  local regions = result.header.regions
   local cells, controls = cell_key.index(result)
-  for cell in result:cells() do
+  return lists.map(result:list(), function(cell)
     local key = key_of_baseline(cell, baseline)
     local other = cells[key]
-    if other and other ~= cell then
-      local are_entries = cell.region and regions and regions.entries
-      found[#found + 1] = { cell = cell, baseline = other, control = controls[key], rows = {}, pairs = 0,
-        paired = not are_entries and (not unpaired or cell.levels[unpaired] == other.levels[unpaired]) }
-    end
-  end
-  return found
+    if not other or other == cell then return nil end
+    local are_entries = cell.region and regions and regions.entries
+    return { cell = cell, baseline = other, control = controls[key], rows = {}, pairs = 0,
+      paired = not are_entries and cell_key.share_blocks(cell, other) }
+  end)
 end
 
 --- The cells of a result with those that they are compared with.
@@ -124,33 +118,22 @@ function M.pairs(result, baseline) return find_pairs(result, partial_cell(result
 -- ---- what is compared --------------------------------------------------------------------------------
 
 local function chosen_names(result, asked)
-  if asked then
-    local list = {}
-    check.list("compare: names", asked, 4)
-    for i, name in ipairs(type(asked) == "string" and { asked } or asked) do
-      list[i] = name:gsub("-", "_")
-      names.check(result, list[i])
-    end
-    return list
-  end
-  local list = {}
-  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
-  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
-  return list
+  if not asked then return names.quantities(result) end
+  check.list("compare: names", asked, 4)
+  return lists.map(type(asked) == "string" and { asked } or asked, function(name)
+    local field = name:gsub("-", "_")
+    names.check(result, field)
+    return field
+  end)
 end
 
 -- Of these names, the ones that some pair has on both sides: others make no comparison to correct for.
 local function comparable(found, list)
-  local names_there = {}
-  for _, name in ipairs(list) do
-    for _, pair in ipairs(found) do
-      if pair.cell:summary(name).n > 0 and pair.baseline:summary(name).n > 0 then
-        names_there[#names_there + 1] = name
-        break
-      end
-    end
-  end
-  return names_there
+  return lists.where(list, function(name)
+    return lists.any(found, function(pair)
+      return pair.cell:summary(name).n > 0 and pair.baseline:summary(name).n > 0
+    end)
+  end)
 end
 
 local function margins_of(result, spec)
@@ -159,12 +142,6 @@ local function margins_of(result, spec)
     if name ~= "default" then names.check(result, name) end
   end
   return function(name) return margins[name] or margins.default or names.margin(result, name) end
-end
-
-local function why_absent(pair)
-  for _, side in ipairs { pair.cell, pair.baseline } do
-    if side.n == 0 then return side.why end
-  end
 end
 
 local function unpaired_values(pair, name, is_drawn)
@@ -189,8 +166,7 @@ local function exact_from(pair, name)
   local least
   for _, cell in ipairs { pair.cell, pair.baseline } do
     local needed = values.events_needed(cell.result, { needs = { name } })
-    local found = cell:found(name)
-    least = settled.exact_from(cell, needed, found)
+    least = settled.exact_from(cell, needed, cell:found(name))
     if not least then return nil end
   end
   return least
@@ -219,13 +195,10 @@ end
 
 -- Why the two sides of a pair are not of one thing; nil where they are. Within a file they are.
 local function why_unlike(pair, name)
-  local result = pair.cell.result
-  local factor = result.header.unpaired
-  if not factor or pair.cell.levels[factor] == pair.baseline.levels[factor] then return nil end
-  local metric = result.metric_by_name[name] or { needs = { name } }
-  for _, event in ipairs(values.events_needed(result, metric)) do
-    if event.unlike then return "counted differently, " .. event.unlike end
-  end
+  if cell_key.share_blocks(pair.cell, pair.baseline) then return nil end
+  local needed = values.events_needed(pair.cell.result, { needs = { name } })
+  local unlike = lists.find(needed, function(event) return event.unlike end)
+  return unlike and "counted differently, " .. unlike.unlike
 end
 
 -- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
@@ -233,12 +206,9 @@ local function compare_one(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
     primary = name == options.primary }
-  if a.n == 0 or b.n == 0 then
-    row.why = why_absent { cell = a, baseline = b }
-    return row
-  end
-  row.why = why_unlike(pair, name)
-  if row.why then return row end
+  local absent = a.n == 0 and a or b.n == 0 and b
+  row.why = absent and absent.why or why_unlike(pair, name)
+  if absent or row.why then return row end
   row.verdict, row.why = compare_values(pair, name, { kind = a.kind, margin = options.margin(name),
     level = options.levels[name], floor = options.floor or noise_floor(pair, name, options),
     paired = pair.paired })

@@ -5,6 +5,7 @@
 -- never through the origin. A metric of slopes is its formula over them; intervals of what is made of
 -- several slopes come from taking whole repetitions anew, so that what they share stays shared.
 
+local lists = require "pmclua.base.lists"
 local slope = require("pmclua.base.lazy").module "pmclua.stats.slope"
 local verdict = require "pmclua.verdict"
 
@@ -106,19 +107,6 @@ end
 ---@field lines pmclua.Fitted[] of each
 ---@field compute fun(slopes: number[]): number?, string?
 
-local function slopes_of(lines)
-  local list = {}
-  for i, line in ipairs(lines) do list[i] = line.slope end
-  return list
-end
-
-local function all_exact(lines)
-  for _, line in ipairs(lines) do
-    if not line.exact then return false end
-  end
-  return true
-end
-
 -- Points of the blocks that all series of a list have, in one order.
 local function aligned(list)
   local count, out = {}, {}
@@ -155,9 +143,10 @@ end
 ---@return pmclua.Fitted? value nil where the formula has none
 ---@return string? reason
 function M.value(estimate)
-  local value, why = estimate.compute(slopes_of(estimate.lines))
+  local value, why = estimate.compute(lists.column(estimate.lines, "slope"))
   if not value then return nil, why end
-  local result = { slope = value, exact = all_exact(estimate.lines), n = 0 }
+  local are_exact = lists.all(estimate.lines, function(line) return line.exact end)
+  local result = { slope = value, exact = are_exact, n = 0 }
   for _, points in ipairs(estimate.points) do result.n = math.max(result.n, #points.x) end
   if result.exact then
     result.low, result.high = value, value
@@ -170,25 +159,13 @@ end
 
 -- ---- comparisons -----------------------------------------------------------------------------------------
 
-local function slice(list, first, last)
-  return { unpack(list, first, last) }
-end
-
 -- The series of both sides; paired: of blocks that both have, taken together.
 local function joined(a, b, paired)
-  local list = {}
-  if paired then
-    for _, points in ipairs(a.points) do list[#list + 1] = points end
-    for _, points in ipairs(b.points) do list[#list + 1] = points end
-    return aligned(list)
-  end
-  for group, estimate in ipairs { a, b } do
-    for _, points in ipairs(aligned(estimate.points)) do
-      points.group = group
-      list[#list + 1] = points
-    end
-  end
-  return list
+  if paired then return aligned(lists.joined { a.points, b.points }) end
+  local ours, theirs = aligned(a.points), aligned(b.points)
+  for _, points in ipairs(ours) do points.group = 1 end
+  for _, points in ipairs(theirs) do points.group = 2 end
+  return lists.joined { ours, theirs }
 end
 
 local function ratio(x, y) return y ~= 0 and x / y or nil end
@@ -198,8 +175,7 @@ local function difference(x, y) return x - y end
 local function compared_interval(a, b, combine, options)
   local count = #a.points
   local function compute(slopes)
-    local x = a.compute(slice(slopes, 1, count))
-    local y = b.compute(slice(slopes, count + 1, #slopes))
+    local x, y = a.compute { unpack(slopes, 1, count) }, b.compute { unpack(slopes, count + 1) }
     return x and y and combine(x, y)
   end
   return slope.bootstrap(joined(a, b, options.paired), compute, { level = options.level })

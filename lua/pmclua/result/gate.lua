@@ -11,6 +11,7 @@ local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
 local interval = require "pmclua.stats.interval"
 local limits_of_cells = require "pmclua.result.limits"
+local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
@@ -67,24 +68,16 @@ end
 
 -- A name of a limit may be a metric that the result was not made with.
 local function with_metrics(result, limits)
-  local wanted = {}
-  for _, limit in ipairs(limits) do
-    for _, name in ipairs(limit.needs) do
-      local known = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
-      if not known and metric.named(name) then wanted[#wanted + 1] = name end
-    end
-  end
+  local wanted = lists.where(lists.joined(lists.column(limits, "needs")), function(name)
+    return not names.is_known(result, name) and metric.named(name)
+  end)
   return #wanted > 0 and result:with { metrics = wanted } or result
 end
 
 local function check_names(result, limits)
-  local known = { iterations = true, wall_ns = true }
-  for _, name in ipairs(names.all(result)) do known[name] = true end
-  for _, factor in ipairs(result.header.factors) do known[factor[1]] = true end
   for _, limit in ipairs(limits) do
-    for _, name in ipairs(limit.needs) do
-      if not known[name] then names.unknown(result, name) end
-    end
+    local missing = names.missing(result, limit)
+    if missing then names.unknown(result, missing) end
   end
 end
 
@@ -157,45 +150,30 @@ end
 local function runs_of(baseline, result)
   local factor = baseline.header.unpaired
   if factor and result.factor_by_name[factor] then factor = nil end
-  local runs, by_level = {}, {}
-  for cell in baseline:cells() do
-    local level = factor and cell.levels[factor] or 1
-    local run = by_level[level]
-    if not run then
-      run = { keys = {}, cells = {} }
-      runs[#runs + 1], by_level[level] = run, run
+  local levels = lists.groups(baseline:list(), function(cell) return factor and cell.levels[factor] or 1 end)
+  return lists.map(levels, function(cells)
+    local run = { keys = {}, cells = {} }
+    for i, cell in ipairs(cells) do
+      run.keys[i] = key_in_run(cell, factor)
+      run.cells[run.keys[i]] = cell
     end
-    local key = key_in_run(cell, factor)
-    run.keys[#run.keys + 1], run.cells[key] = key, cell
-  end
-  return runs
-end
-
-local function all_runs(baselines, result)
-  local all = {}
-  for _, baseline in ipairs(baselines) do
-    for _, run in ipairs(runs_of(baseline, result)) do all[#all + 1] = run end
-  end
-  return all
+    return run
+  end)
 end
 
 local function against_stored(result, runs)
-  local list = {}
-  for cell in result:cells() do
-    local key, befores = cell_key.of(cell.workload, cell.levels, cell), {}
-    for i, run in ipairs(runs) do befores[i] = run.cells[key] or false end
-    list[#list + 1] = { cell = cell, befores = befores, paired = false }
-  end
-  return list
+  return lists.map(result:list(), function(cell)
+    local key = cell_key.of(cell.workload, cell.levels, cell)
+    local befores = lists.map(runs, function(run) return run.cells[key] or false end)
+    return { cell = cell, befores = befores, paired = false }
+  end)
 end
 
 -- Cells of this run with those that they are compared with, which ran in the same blocks.
 local function against_own(result, against)
-  local list = {}
-  for _, pair in ipairs(require("pmclua.result.compare").pairs(result, against)) do
-    list[#list + 1] = { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
-  end
-  return list
+  return lists.map(require("pmclua.result.compare").pairs(result, against), function(pair)
+    return { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
+  end)
 end
 
 -- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
@@ -239,22 +217,9 @@ end
 
 -- ---- all limits in all cells -----------------------------------------------------------------------------
 
-local function count_relative(gated, limits)
-  local count = 0
-  for _, limit in ipairs(limits) do count = count + (limit.relative and #gated or 0) end
-  return count
-end
-
 local function unit_of(result, limit)
   local event = #limit.needs == 1 and result.event_by_field[limit.needs[1]]
   return event and event.unit or ""
-end
-
-local function first_unfinished(baselines)
-  for _, baseline in ipairs(baselines) do
-    local why = why_unfinished(baseline, "the baseline")
-    if why then return why end
-  end
 end
 
 local function run_spread(asked)
@@ -265,8 +230,10 @@ end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, base = {}, result.header.level or 0.95
-  local level = interval.bonferroni(base, count_relative(gated, limits))
-  local why, why_before = why_unfinished(result, "the run"), first_unfinished(baselines)
+  local relative = lists.where(limits, function(limit) return limit.relative end)
+  local level = interval.bonferroni(base, #relative * #gated)
+  local why = why_unfinished(result, "the run")
+  local why_before = lists.map(baselines, function(one) return why_unfinished(one, "the baseline") end)[1]
   for _, limit in ipairs(limits) do
     for _, one in ipairs(gated) do
       local row = limits_of_cells.check(limit, one.cell, one.befores,
@@ -285,10 +252,7 @@ end
 
 local function is_simulated(result, limit)
   local events = values.events_needed(result, limit)
-  for _, event in ipairs(events) do
-    if not event.simulated then return false end
-  end
-  return #events > 0
+  return #events > 0 and lists.all(events, function(event) return event.simulated end)
 end
 
 --- Whether all limits are on simulated counts: these do not depend on the host's CPU.
@@ -296,10 +260,7 @@ end
 ---@param limits table[]
 ---@return boolean
 function M.are_simulated(result, limits)
-  for _, limit in ipairs(limits) do
-    if not is_simulated(result, limit) then return false end
-  end
-  return #limits > 0
+  return #limits > 0 and lists.all(limits, function(limit) return is_simulated(result, limit) end)
 end
 
 local DIFFERS = "simulated counts of this baseline can differ by more than the program: %s"
@@ -325,24 +286,20 @@ end
 ---@field any_cpu? boolean compare results of other CPUs too
 ---@field run_spread? string standard deviation between runs, as "5%", where there is one baseline
 
-local function check_options(options)
-  if options.baseline and options.against then
-    explain.misuse("gate takes a baseline, or a cell of the run itself as `against`, not both", 4)
-  end
-end
-
 --- Checks a result against limits.
 ---@param result pmclua.Result
 ---@param options pmclua.GateOptions
 ---@return pmclua.Gate
 function M.check(result, options)
-  check_options(options)
+  if options.baseline and options.against then
+    explain.misuse("gate takes a baseline, or a cell of the run itself as `against`, not both", 3)
+  end
   local limits = parsed_limits(options.limits or result.header.gate or {})
   result = with_metrics(result, limits)
   check_names(result, limits)
   local baselines = baselines_of(options.baseline, limits)
   local remarks = check_hosts(result, baselines, limits, options)
-  local runs = all_runs(baselines, result)
+  local runs = lists.joined(lists.map(baselines, function(baseline) return runs_of(baseline, result) end))
   local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
   local rows = rows_of(result, baselines, runs, gated, limits, options)
   return setmetatable({ state = check.gravest(rows), results = rows, result = result,

@@ -8,6 +8,7 @@
 local check = require "pmclua.base.arguments"
 local check_options = check.options
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local columns = require "pmclua.result.columns"
 local cells = require "pmclua.result.cell"
 local names = require "pmclua.result.names"
@@ -101,42 +102,26 @@ end
 ---@param with_controls? boolean those of the A/A control too
 ---@return fun(): pmclua.Cell?
 function Result:cells(with_controls)
-  self.cell_list = self.cell_list or make_cells(self)
-  local list, i = self.cell_list, 0
+  local list, i = self:list(with_controls), 0
   return function()
-    repeat i = i + 1 until not list[i] or with_controls or not list[i].control
+    i = i + 1
     return list[i]
   end
 end
 
--- Cells that are chosen, and the controls, which no choice leaves out.
-local function with_controls_of(result, list)
-  local all, is_there = {}, {}
-  for i, cell in ipairs(list) do all[i], is_there[cell] = cell, true end
-  for cell in result:cells(true) do
-    if cell.control and not is_there[cell] then all[#all + 1] = cell end
-  end
-  return all
+--- The cells in the order of the plan, as a list.
+---@param with_controls? boolean those of the A/A control too
+---@return pmclua.Cell[]
+function Result:list(with_controls)
+  self.cell_list = self.cell_list or make_cells(self)
+  return lists.where(self.cell_list, function(cell) return with_controls or not cell.control end)
 end
 
--- The same data seen otherwise.
-local function view(result)
-  local copy = setmetatable({}, Result)
-  for name, value in pairs(result) do copy[name] = value end
-  copy.cell_list = nil
+-- The same data seen otherwise: of these cells.
+local function view(result, list)
+  local copy = setmetatable(lists.copy(result), Result)
+  copy.cell_list = lists.map(list, function(cell) return cells.adopt(cell, copy) end)
   return copy
-end
-
-local function copy_list(list)
-  local copy = {}
-  for key, value in pairs(list) do copy[key] = value end
-  return copy
-end
-
-local function adopt(result, list)
-  local mine = {}
-  for i, cell in ipairs(list) do mine[i] = cells.adopt(cell, result) end
-  return mine
 end
 
 local function chosen(result, conditions)
@@ -156,13 +141,15 @@ function Result:where(conditions)
   if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.text_of(conditions), 2) end
-  local result = view(self)
-  result.cell_list, result.is_chosen = adopt(result, with_controls_of(self, list)), true
+  -- No choice leaves out the controls.
+  local controls = lists.where(self:list(true), function(cell) return cell.control end)
+  local result = view(self, lists.append(list, controls))
+  result.is_chosen = true
   return result
 end
 
 local function add_metrics(result, metrics)
-  result.metrics, result.metric_by_name = copy_list(result.metrics), copy_list(result.metric_by_name)
+  result.metrics, result.metric_by_name = lists.copy(result.metrics), lists.copy(result.metric_by_name)
   check.list("with: metrics", metrics, 3, check.spelled.labelled)
   for _, source in ipairs(type(metrics) == "string" and { metrics } or metrics) do
     local ok, problem = pcall(names.add_metric, result, source)
@@ -187,7 +174,7 @@ function Result:with(changes)
       explain.misuse(("with takes metrics, baseline and primary, not '%s'"):format(tostring(key)), 2)
     end
   end
-  local result, baseline = view(self), changes.baseline
+  local result, baseline = view(self, self:list(true)), changes.baseline
   if changes.metrics then add_metrics(result, changes.metrics) end
   if type(baseline) == "string" then baseline = select_cells.cell(baseline) end
   if baseline then
@@ -199,9 +186,6 @@ function Result:with(changes)
     names.check(result, name)
     change_header(result, "primary", name)
   end
-  local list = {}
-  for cell in self:cells(true) do list[#list + 1] = cell end
-  result.cell_list = adopt(result, list)
   return result
 end
 

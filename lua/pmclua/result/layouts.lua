@@ -4,81 +4,57 @@
 -- of layouts: of all repetitions, where layouts differ by more than runs do, it would hold the truth in 87 of
 -- 100 (tests/bench/honesty.lua).
 
+local average = require("pmclua.stats.mean").average
+local lists = require "pmclua.base.lists"
+local order = require "pmclua.stats.order"
+
 local M = {}
 
 M.REPETITIONS_OF_ONE = 2            -- that each drawn layout is kept for
+
+--- The layout that a repetition ran in.
+---@param block integer
+---@return integer from 1
+function M.of_block(block) return math.ceil(block / M.REPETITIONS_OF_ONE) end
+
+-- Values by the layout of the block that each was measured in.
+local function grouped(values, blocks)
+  local groups, by_layout = {}, {}
+  for i, value in ipairs(values) do
+    local layout = M.of_block(blocks[i])
+    if not by_layout[layout] then
+      by_layout[layout] = {}
+      groups[#groups + 1] = by_layout[layout]
+    end
+    table.insert(by_layout[layout], value)
+  end
+  return groups
+end
 
 --- Values by layout, in the order of their first.
 ---@param found pmclua.Values
 ---@return number[][]
 function M.groups(found)
-  local groups, by_layout = {}, {}
-  for k, row in ipairs(found.rows) do
-    local layout = math.ceil(found.block.index[row] / M.REPETITIONS_OF_ONE)
-    if not by_layout[layout] then
-      groups[#groups + 1] = {}
-      by_layout[layout] = groups[#groups]
-    end
-    table.insert(by_layout[layout], found.list[k])
-  end
-  return groups
-end
-
-local function mean(list)
-  local sum = 0
-  for i = 1, #list do sum = sum + list[i] end
-  return sum / #list
-end
-
-local function are_equal(list)
-  for i = 2, #list do
-    if list[i] ~= list[1] then return false end
-  end
-  return true
+  return grouped(found.list, lists.map(found.rows, function(row) return found.block.index[row] end))
 end
 
 -- Of one value several times it is that value, without rounding.
 local function geometric_mean(list)
-  if are_equal(list) then return list[1] end
-  local logarithms = {}
-  for i = 1, #list do logarithms[i] = math.log(list[i]) end
-  return math.exp(mean(logarithms))
-end
-
-local function all_positive(list)
-  for i = 1, #list do
-    if list[i] <= 0 then return false end
-  end
-  return true
+  return order.are_equal(list) and list[1] or math.exp(average(lists.map(list, math.log)))
 end
 
 -- Geometric where all values are above 0: the median of arithmetic means of skewed values is not theirs.
 local function fitting_mean(...)
-  for _, list in ipairs { ... } do
-    if not all_positive(list) then return mean end
-  end
-  return geometric_mean
+  local are_positive = lists.all({ ... }, function(list)
+    return lists.all(list, function(value) return value > 0 end)
+  end)
+  return are_positive and geometric_mean or average
 end
 
 --- The mean of each layout.
 ---@param found pmclua.Values
 ---@return number[]
-function M.means(found)
-  local means, of = M.groups(found), fitting_mean(found.list)
-  for i, group in ipairs(means) do means[i] = of(group) end
-  return means
-end
-
--- Appends a value to the group of its layout.
-local function put(groups, block, value)
-  local layout = math.ceil(block / M.REPETITIONS_OF_ONE)
-  local last = groups[#groups]
-  if not last or last.layout ~= layout then
-    last = { layout = layout }
-    groups[#groups + 1] = last
-  end
-  last[#last + 1] = value
-end
+function M.means(found) return lists.map(M.groups(found), fitting_mean(found.list)) end
 
 --- Values of blocks, in their order, as one pair for each layout.
 ---@param blocks integer[] ascending
@@ -87,13 +63,8 @@ end
 ---@return number[] ours
 ---@return number[] theirs
 function M.pairs(blocks, ours, theirs)
-  local a, b, of = {}, {}, fitting_mean(ours, theirs)
-  for i, block in ipairs(blocks) do
-    put(a, block, ours[i])
-    put(b, block, theirs[i])
-  end
-  for i = 1, #a do a[i], b[i] = of(a[i]), of(b[i]) end
-  return a, b
+  local mean = fitting_mean(ours, theirs)
+  return lists.map(grouped(ours, blocks), mean), lists.map(grouped(theirs, blocks), mean)
 end
 
 --- What is said of too few values, said of layouts.

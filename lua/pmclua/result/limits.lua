@@ -3,11 +3,14 @@
 -- Invariant: nothing passes for want of values. What was not counted, was counted otherwise, or lacks the
 -- repetitions that would decide is uncountable, with the reason.
 
+local average = require("pmclua.stats.mean").average
 local comparable = require "pmclua.result.comparable"
 local check = require "pmclua.verdict.check"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
+local names = require "pmclua.result.names"
 local runs = require "pmclua.verdict.runs"
 local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
@@ -21,10 +24,6 @@ local M = {}
 local function side(limit, evaluate)
   return { name = limit.formula, needs = limit.needs, uses_iterations = limit.uses_iterations,
     evaluate = evaluate }
-end
-
-local function uncountable(limit, reason)
-  return { state = "uncountable", text = limit.formula, reason = reason }
 end
 
 local function why_absent(found) return found.why or found.status end
@@ -48,47 +47,36 @@ end
 
 -- ---- absolute ----------------------------------------------------------------------------------------------
 
-local function rows_of(left, right)
-  local by_index, rows = {}, {}
-  for k, row in ipairs(right.rows) do by_index[right.block.index[row]] = right.list[k] end
-  for k, row in ipairs(left.rows) do
-    rows[k] = { left = left.list[k], right = by_index[left.block.index[row]] }
-  end
-  return rows
-end
-
--- A limit over rows that were evaluated already.
-local function plain(limit)
-  return setmetatable({ left = function(row) return row.left end,
-    right = function(row) return row.right end }, { __index = limit })
+-- What is allowed in the repetitions of the values that were observed.
+local function allowed_for(observed, allowed)
+  local by_block = values.by_block(allowed)
+  return lists.map(observed.rows, function(row) return by_block[observed.block.index[row]] end)
 end
 
 -- Whether the limit would hold, too, if every repetition without a value were beyond it.
-local function holds_at_worst(limit, rows, count)
+local function holds_at_worst(limit, list, allowed, count)
   local worst = limit.operator:sub(1, 1) == ">" and -math.huge or math.huge
-  local all = {}
-  for i, row in ipairs(rows) do all[i] = row end
-  for _ = 1, count do all[#all + 1] = { left = worst, right = rows[1].right } end
-  table.sort(all, function(a, b) return a.left < b.left end)
-  local n = #all
-  local low, high = all[math.ceil(n / 2)].left, all[math.floor(n / 2) + 1].left
+  local all = lists.copy(list)
+  for _ = 1, count do all[#all + 1] = worst end
+  table.sort(all)
+  local low, high = all[math.ceil(#all / 2)], all[math.floor(#all / 2) + 1]
   local middle = low == high and low or (low + high) / 2
-  return metric.holds(limit.operator, middle, rows[1].right)
-end
-
-local function of_rows(limit, cell, observed, rows)
-  local found, count = check.gate(plain(limit), rows), lost(cell, observed)
-  local is_needed = found.state == "pass" and count > 0 and not holds_at_worst(limit, rows, count)
-  if not is_needed then return found end
-  return uncountable(limit, said_lost(cell, observed) .. ", and it would fail if they were beyond the limit")
+  return metric.holds(limit.operator, middle, allowed)
 end
 
 local function absolute(limit, cell, observed)
   local allowed = values.of_metric(cell, side(limit, limit.right))
-  if #allowed.list == 0 then return uncountable(limit, why_absent(allowed)) end
-  if not observed.fit then return of_rows(limit, cell, observed, rows_of(observed, allowed)) end
-  local most = allowed.fit and allowed.fit.slope or allowed.list[1]
-  return check.gate(plain(limit), { { left = observed.fit.slope, right = most } })
+  if #allowed.list == 0 then return check.uncountable(limit, why_absent(allowed)) end
+  if observed.fit then
+    local most = allowed.fit and allowed.fit.slope or allowed.list[1]
+    return check.absolute(limit, { observed.fit.slope }, { most })
+  end
+  local most, count = allowed_for(observed, allowed), lost(cell, observed)
+  local found = check.absolute(limit, observed.list, most)
+  local is_safe = found.state ~= "pass" or count == 0 or holds_at_worst(limit, observed.list, most[1], count)
+  if is_safe then return found end
+  return check.uncountable(limit, said_lost(cell, observed)
+    .. ", and it would fail if they were beyond the limit")
 end
 
 -- ---- relative: new against old, each a cell and what was found in it -----------------------------------------
@@ -98,14 +86,8 @@ local function independent(one)
   return one.cell.result.header.layouts and layouts.means(one.found) or one.found.list
 end
 
-local function by_block(found)
-  local list = {}
-  for k, row in ipairs(found.rows) do list[found.block.index[row]] = found.list[k] end
-  return list
-end
-
 local function compare_paired(new, old, level, exact_from)
-  local a, b, blocks = verdict.pair(by_block(new.found), by_block(old.found))
+  local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
   if not exact_from and new.cell.result.header.layouts then a, b = layouts.pairs(blocks, a, b) end
   return verdict.compare(a, b, { paired = true, level = level, exact_from = exact_from })
 end
@@ -154,18 +136,10 @@ local function why_few(one, where)
   return where .. said_lost(one.cell, one.found)
 end
 
--- A name of a limit that a result has nothing for; nil where it has all.
-local function missing_name(result, limit)
-  for _, name in ipairs(limit.needs) do
-    local is_there = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
-    if not is_there and name ~= "iterations" and name ~= "wall_ns" then return name end
-  end
-end
-
 -- The cell of a baseline and what was found in it; nil and why where it cannot be compared with.
 local function old_of(limit, new, before)
   if not before then return nil, "the baseline has no such cell" end
-  local missing = missing_name(before.result, limit)
+  local missing = names.missing(before.result, limit)
   if missing then return nil, "the baseline did not count " .. missing end
   local unlike = why_unlike(limit, new.cell, before)
   if unlike then return nil, unlike end
@@ -176,19 +150,10 @@ local function old_of(limit, new, before)
   return old
 end
 
---- Whether a quantity is a time, or computed from one: what a machine changes from run to run.
----@param result pmclua.Result
----@param limit table
----@return boolean
-function M.is_timed(result, limit)
-  for _, name in ipairs(limit.needs) do
-    local other = result.metric_by_name[name]
-    if name == "wall_ns" or other and values.needs(result, other, "wall_ns") then return true end
-  end
-  for _, event in ipairs(values.events_needed(result, limit)) do
-    if event.unit == "ns" then return true end
-  end
-  return false
+-- Whether a quantity is a time, or computed from one: what a machine changes from run to run.
+local function is_timed(result, limit)
+  local function is_time(event) return event.unit == "ns" end
+  return values.needs(result, limit, "wall_ns") or lists.any(values.events_needed(result, limit), is_time)
 end
 
 -- What is known of new against all old runs; nil and why.
@@ -200,7 +165,7 @@ local function estimate(limit, new, olds, options)
     list[i] = found
   end
   if #list > 1 then return runs.several(list, options.level) end
-  local spread = options.spread or M.is_timed(new.cell.result, limit) and runs.ASSUMED_SPREAD or 0
+  local spread = options.spread or is_timed(new.cell.result, limit) and runs.ASSUMED_SPREAD or 0
   if options.paired or list[1].method == "exact" then return list[1] end
   return runs.single(list[1], spread, options.level)
 end
@@ -210,25 +175,20 @@ local function value_of(found)
   return (require("pmclua.stats").median(found.list))
 end
 
-local function mean_of(olds)
-  local sum = 0
-  for _, old in ipairs(olds) do sum = sum + value_of(old.found) end
-  return sum / #olds
-end
-
 local function relative(limit, new, befores, options)
   local olds = {}
-  if #befores == 0 then return uncountable(limit, "it is relative, and there is no baseline") end
+  if #befores == 0 then return check.uncountable(limit, "it is relative, and there is no baseline") end
   for i, before in ipairs(befores) do
     local old, why = old_of(limit, new, before)
-    if not old then return uncountable(limit, why) end
+    if not old then return check.uncountable(limit, why) end
     olds[i] = old
   end
   local few = why_few(new, "")
-  if few then return uncountable(limit, few) end
+  if few then return check.uncountable(limit, few) end
   local found, why = estimate(limit, new, olds, options)
-  if not found then return uncountable(limit, why) end
-  local result = check.judge(limit, found, value_of(new.found), mean_of(olds))
+  if not found then return check.uncountable(limit, why) end
+  local before = average(lists.map(olds, function(old) return value_of(old.found) end))
+  local result = check.judge(limit, found, value_of(new.found), before)
   result.runs, result.spread, result.is_assumed = #olds, found.spread, found.is_assumed
   result.paired = options.paired or nil
   return result
@@ -249,7 +209,7 @@ end
 ---@return pmclua.GateResult
 function M.check(limit, cell, befores, options)
   local observed = values.of_metric(cell, side(limit, limit.left))
-  if #observed.list == 0 then return uncountable(limit, why_absent(observed)) end
+  if #observed.list == 0 then return check.uncountable(limit, why_absent(observed)) end
   local new = { cell = cell, found = observed }
   local found = limit.relative and relative(limit, new, befores, options) or absolute(limit, cell, observed)
   found.missing = lost(cell, observed)

@@ -3,20 +3,18 @@
 -- Invariant: every metric of a result is known to need only what the result has.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local metrics = require("pmclua.base.lazy").module "pmclua.metric"
 local text = require "pmclua.base.text"
 
 local M = {}
 
 -- What a cell has besides its levels, events and metrics.
-local cell_fields = {}
-for _, name in ipairs { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
+local cell_fields = lists.set { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
   "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected", "exits",
   "result", "columns",
   "summaries", "summary", "fitted", "control", "components",
-  "lines", "estimate", "values", "values_by_block", "found", "label" } do
-  cell_fields[name] = true
-end
+  "lines", "estimate", "values", "values_by_block", "found", "label" }
 
 --- Why nothing in an experiment may have this name; nil where it may.
 ---@param name string
@@ -35,9 +33,9 @@ end
 local function passes_of(header, index, tool)
   local passes = {}
   for pass, events in ipairs(header.pass_events) do
-    local there = tool ~= nil and not M.is_simulated(header, pass)
-    for _, event in ipairs(events) do there = there or event == index end
-    if there then passes[#passes + 1] = pass end
+    local has_record = tool ~= nil and not M.is_simulated(header, pass)
+    local is_there = lists.any(events, function(event) return event == index end)
+    if has_record or is_there then passes[#passes + 1] = pass end
   end
   return passes
 end
@@ -53,35 +51,34 @@ end
 -- Events of a pass: those that it counts, and those that are read from the record itself.
 local function read_passes(result)
   for pass, planned in ipairs(result.header.pass_events) do
-    local events, seen = {}, {}
-    for _, index in ipairs(planned) do
-      events[#events + 1] = index
-      seen[index] = true
-    end
-    for index in pairs(M.is_simulated(result.header, pass) and {} or result.tools) do
-      if not seen[index] then events[#events + 1] = index end
-    end
-    result.pass_events[pass] = events
+    local tools = M.is_simulated(result.header, pass) and {} or result.tools
+    result.pass_events[pass] = lists.unique(lists.joined { planned, lists.keys(tools) })
   end
 end
 
-local function is_known(result, metric)
-  for _, name in ipairs(metric.needs) do
-    local known = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
-      or name == "iterations" or name == "wall_ns"
-    if not known then return false, name end
-  end
-  return true
+--- Whether a formula may have this name.
+---@param result pmclua.Result
+---@param name string
+---@return boolean
+function M.is_known(result, name)
+  local named = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
+  return named ~= nil or name == "iterations" or name == "wall_ns"
+end
+
+--- The first name that a metric or limit needs and the result has nothing for; nil where it has all.
+---@param result pmclua.Result
+---@param metric { needs: string[] }
+---@return string?
+function M.missing(result, metric)
+  return lists.find(metric.needs, function(name) return not M.is_known(result, name) end)
 end
 
 -- A named metric has a unit and a meaning that its formula does not say, and variants for machines.
 local function variant_for(result, parsed)
   local named = metrics.own(parsed.name)
-  for _, variant in ipairs(named and named.variants or {}) do
-    local is_it = parsed.variants and is_known(result, variant) or parsed.formula == variant.formula
-    if is_it then return variant end
-  end
-  return parsed
+  return lists.find(named and named.variants or {}, function(variant)
+    return parsed.variants and not M.missing(result, variant) or parsed.formula == variant.formula
+  end) or parsed
 end
 
 --- Adds a metric, or replaces the one of its name. Raises a text where it cannot be computed.
@@ -91,8 +88,8 @@ function M.add_metric(result, source)
   local parsed, problem = metrics.parse(source)
   if not parsed then error(("metric '%s': %s"):format(tostring(source), problem.message), 0) end
   local metric = variant_for(result, parsed)
-  local known, missing = is_known(result, metric)
-  if not known then
+  local missing = M.missing(result, metric)
+  if missing then
     error(("metric '%s' needs '%s', which was not counted%s"):format(metric.name, missing,
       text.meant(missing, M.all(result), ": ")), 0)
   end
@@ -110,7 +107,7 @@ local function add_per(result)
     for _, event in ipairs(result.events) do
       local name = ("%s_per_%s"):format(event.field, element)
       local metric = metrics.parse(("%s = %s / (%s)"):format(name, event.field, formula))
-      if metric and is_known(result, metric) and not result.metric_by_name[name] then
+      if metric and not M.missing(result, metric) and not result.metric_by_name[name] then
         metric.unit, metric.event, metric.element = event.unit or "", event, element
         metric.title = ("%s/%s"):format(event.name, element)
         result.per_metrics[#result.per_metrics + 1] = metric
@@ -121,15 +118,18 @@ local function add_per(result)
   end
 end
 
---- All names of events and metrics.
+--- The names of a result's events and of its metrics, as they are shown.
+---@param result pmclua.Result
+---@return string[]
+function M.quantities(result)
+  return lists.append(lists.column(result.events, "field"), lists.column(result.metrics, "name"))
+end
+
+--- All names of events and metrics, the cost of one element for each event among them.
 ---@param result pmclua.Result
 ---@return string[]
 function M.all(result)
-  local list = {}
-  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
-  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
-  for _, metric in ipairs(result.per_metrics) do list[#list + 1] = metric.name end
-  return list
+  return lists.append(M.quantities(result), lists.column(result.per_metrics, "name"))
 end
 
 --- The margin within which values of a name are the same, as a share.
@@ -146,8 +146,7 @@ end
 ---@param result pmclua.Result
 ---@param name any
 function M.unknown(result, name)
-  local list = M.all(result)
-  for _, factor in ipairs(result.header.factors) do list[#list + 1] = factor[1] end
+  local list = lists.append(M.all(result), lists.column(result.header.factors, 1))
   explain.misuse(("nothing here is called '%s': %s"):format(tostring(name), text.meant_or_all(name, list)), 3)
 end
 

@@ -3,6 +3,8 @@
 -- Invariant: a profile is of a whole run: of no warm-up, of none that a signal or a limit ended, and of one that
 -- ended with a status but 0 only where the experiment keeps these.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 --- Keeps the profiles of a record.
@@ -22,9 +24,10 @@ end
 ---@param record table
 ---@return table[]?
 function M.of(result, cell, record)
-  for _, kept in ipairs(not record.warmup and result.profiled[cell] or {}) do
-    if kept.pass == record.pass and kept.index == record.index then return kept.profiles end
-  end
+  local found = lists.find(not record.warmup and result.profiled[cell] or {}, function(kept)
+    return kept.pass == record.pass and kept.index == record.index
+  end)
+  return found and found.profiles
 end
 
 --- The names of the events that were sampled, in their order; last those whose profiles are traced times.
@@ -42,8 +45,7 @@ function M.events(result)
       end
     end
   end
-  for _, event in ipairs(traced) do list[#list + 1] = event end
-  return list
+  return lists.append(list, traced)
 end
 
 --- The profiles of an event in a cell, by the number of the repetition.

@@ -5,6 +5,7 @@
 -- absent in the file, never made up, and `lacks` in its header names it.
 
 local cell_key = require "pmclua.result.cell_key"
+local lists = require "pmclua.base.lists"
 local store = require "pmclua.store"
 
 local M = {}
@@ -37,8 +38,7 @@ end
 
 local function header_of(result, cells)
   local header = flat(require("pmclua.base.lazy").complete(result.header))
-  header.cells, header.metrics = cells, {}
-  for i, metric in ipairs(result.metrics) do header.metrics[i] = metric.source end
+  header.cells, header.metrics = cells, lists.column(result.metrics, "source")
   return header
 end
 

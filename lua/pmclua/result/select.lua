@@ -1,5 +1,6 @@
 --- select.lua: which cells a script means: { workload = "rows", n = ">=512" }.
 
+local cell_key = require "pmclua.result.cell_key"
 local check = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -40,19 +41,25 @@ local function test_of(wanted)
   return type(wanted) == "string" and comparison(wanted) or function(level) return level == wanted end
 end
 
-local function names_of(result)
-  local names = { "workload" }
-  for _, factor in ipairs(result.header.factors) do names[#names + 1] = factor[1] end
-  return names
-end
-
 local function check_names(result, conditions)
-  local known, names = {}, names_of(result)
-  for _, name in ipairs(names) do known[name] = true end
+  local names = lists.append({ "workload" }, lists.column(result.header.factors, 1))
+  local known = lists.set(names)
   for name in pairs(conditions) do
     if not known[name] then
       error(("no factor is called '%s': %s"):format(tostring(name), text.meant_or_all(name, names)), 0)
     end
+  end
+end
+
+-- The test of a cell: whether all conditions hold for it.
+local function meets(conditions)
+  local tests = {}
+  for name, wanted in pairs(conditions) do tests[name] = test_of(wanted) end
+  return function(cell)
+    for name, test in pairs(tests) do
+      if not test(cell_key.level(cell, name)) then return false end
+    end
+    return true
   end
 end
 
@@ -63,29 +70,29 @@ end
 ---@return pmclua.Cell[] may be empty
 function M.cells(result, conditions)
   check_names(result, conditions)
-  local tests, chosen = {}, {}
   for name, wanted in pairs(conditions) do
     local stray = type(wanted) == "table" and check.stray("where: " .. tostring(name), wanted)
     if stray then error(stray, 0) end
-    tests[name] = test_of(wanted)
   end
-  for cell in result:cells() do
-    local fits = true
-    for name, test in pairs(tests) do
-      local level
-      if name == "workload" then level = cell.workload else level = cell.levels[name] end
-      fits = fits and test(level)
-    end
-    if fits then chosen[#chosen + 1] = cell end
-  end
-  return chosen
+  return lists.where(result:list(), meets(conditions))
+end
+
+--- Two cells as A and B: the baseline is A, else the first.
+---@param result pmclua.Result
+---@param cells pmclua.Cell[] one or two
+---@return pmclua.Cell a
+---@return pmclua.Cell? b
+function M.sides(result, cells)
+  local baseline = result.header.baseline
+  if type(baseline) == "string" then baseline = { workload = baseline } end
+  local first = baseline and lists.find(cells, meets(baseline))
+  if first and first == cells[2] then return cells[2], cells[1] end
+  return cells[1], cells[2]
 end
 
 local function said(wanted)
   if type(wanted) == "function" then return "what a function says" end
-  if type(wanted) ~= "table" then return tostring(wanted) end
-  local texts = lists.map(wanted, tostring)
-  return text.list(texts, "or")
+  return type(wanted) == "table" and text.list(lists.map(wanted, tostring), "or") or tostring(wanted)
 end
 
 --- The conditions in words: "workload = rows, n = >=512".

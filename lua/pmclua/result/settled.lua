@@ -3,18 +3,13 @@
 -- Invariant: only what Valgrind counted can be settled, and only where the run ended that pass early because its counts
 -- agreed (simulate/init.lua). Then the count is that of every repetition, and two of them make it exact.
 
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.result.names"
+local order = require "pmclua.stats.order"
 
 local M = {}
 
 local ENOUGH = 2
-
-local function are_equal(list, first, last)
-  for i = first + 1, last do
-    if list[i] ~= list[first] then return false end
-  end
-  return true
-end
 
 --- Whether a pass of a cell was ended early because its counts agreed.
 ---@param cell pmclua.Cell
@@ -37,10 +32,8 @@ end
 ---@return integer?
 function M.exact_from(cell, events, found)
   if #events == 0 or not found.block or not M.is_block(cell, found.block) then return nil end
-  for _, event in ipairs(events) do
-    if not event.simulated then return nil end
-  end
-  return #found.list >= ENOUGH and are_equal(found.list, 1, #found.list) and ENOUGH or nil
+  local are_simulated = lists.all(events, function(event) return event.simulated end)
+  return are_simulated and #found.list >= ENOUGH and order.are_equal(found.list) and ENOUGH or nil
 end
 
 --- Why Valgrind's repetitions of an event have no counts, where one of them says.
@@ -48,9 +41,10 @@ end
 ---@param event table of the header, with its passes
 ---@return string?
 function M.why_lost(cell, event)
-  for _, failure in ipairs(cell.columns.failures) do
-    if failure.pass == event.passes[1] and failure.why then return failure.why end
-  end
+  local failure = lists.find(cell.columns.failures, function(failure)
+    return failure.pass == event.passes[1] and failure.why
+  end)
+  return failure and failure.why
 end
 
 return M

@@ -5,6 +5,7 @@
 -- a mean of two, not scaled, not per iteration) it is exact to 2^64-1.
 
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
 local verdict = require "pmclua.verdict"
@@ -58,13 +59,6 @@ local LEVEL = 0.95
 
 local function is_cdata(value) return type(value) == "cdata" end
 
-local function has_u64(raw)
-  for i = 1, #raw do
-    if is_cdata(raw[i]) then return true end
-  end
-  return false
-end
-
 -- The element at a position between 1 and n; nil where it lies between two that differ.
 local function element(sorted, position)
   local below = math.floor(position)
@@ -114,7 +108,7 @@ local function describe(summary, values, means)
     summary[name] = found[name]
   end
   summary.min, summary.max = found.minimum, found.maximum
-  if values.raw and has_u64(values.raw) then set_exact(summary, values.raw) end
+  if values.raw and lists.any(values.raw, is_cdata) then set_exact(summary, values.raw) end
   if values.fit then set_slope(summary, values.fit)
   elseif means and not summary.exact and not is_cdata(summary.median) then
     set_grouped(summary, means(values))

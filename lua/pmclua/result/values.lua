@@ -5,6 +5,7 @@
 -- off first. A metric is computed from values of one repetition.
 
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
+local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local tool = require("pmclua.base.lazy").module "pmclua.event.tool"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
@@ -36,10 +37,9 @@ end
 -- Whether it is not known of each program that was executed if Linux ended its counting.
 local function is_unwatched(cell, event)
   if event.tool or event.simulated then return false end
-  for _, remark in ipairs(cell.result.remarks or {}) do
-    if dropped.is_unseen(remark, cell.workload) then return true end
-  end
-  return false
+  return lists.any(cell.result.remarks or {}, function(remark)
+    return dropped.is_unseen(remark, cell.workload)
+  end)
 end
 
 local function column_in(cell, event, pass)
@@ -124,10 +124,7 @@ end
 -- Whether Linux dropped the events: a command always runs, so it did; for a target, the remarks say so.
 local function was_dropped(cell)
   if not cell.result.header.target then return cell.kind == "command" end
-  for _, remark in ipairs(cell.result.remarks or {}) do
-    if dropped.is_remark(remark) then return true end
-  end
-  return false
+  return lists.any(cell.result.remarks or {}, dropped.is_remark)
 end
 
 -- No cause: the event was in no repetition.
@@ -144,6 +141,14 @@ local function why_absent(cell, event, cause)
   return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end
 
+-- The column that supplies an event's values, of one pass if it is given; nil, a status and why where there is none.
+local function supply(cell, event, pass)
+  local column = pass and column_in(cell, event, pass) or column_of(cell, event)
+  if not column then return nil, event.status or "not-counted", why_absent(cell, event) end
+  if is_doubtful(event, column) then return nil, "unverified", reading.why(event, "only-zeros") end
+  return column
+end
+
 -- Whether a count of this status is what was read, not an estimate.
 local function is_whole(status)
   return status == "counted" or status == "simulated" or status == dropped.UNWATCHED
@@ -151,41 +156,33 @@ end
 
 -- ---- collecting --------------------------------------------------------------------------------------
 
-local Collector = {}
-Collector.__index = Collector
-
-local function collect(block)
-  return setmetatable({ list = {}, rows = {}, block = block, statuses = {}, missing = 0, status = "counted",
-    ran_sum = 0 }, Collector)
+local function no_values(block, status, why)
+  return { list = {}, rows = {}, statuses = {}, missing = 0, block = block, status = status, why = why }
 end
 
-function Collector:take(i, value, status, ran, cause)
-  if value == nil then
-    self.missing, self.cause = self.missing + 1, self.cause or cause
-    return
+-- What `read` gives of each row of a block; also the first cause why it gives nothing.
+local function collect(block, read, may_be_too_small)
+  local values, n, ran_sum, first_cause = no_values(block, "counted"), 0, 0, nil
+  for i = 1, block.n do
+    local value, status, ran, cause = read(i)
+    if value == nil then
+      values.missing, first_cause = values.missing + 1, first_cause or cause
+    else
+      n = n + 1
+      values.list[n], values.rows[n], ran_sum = value, i, ran_sum + ran
+      if status ~= "counted" then values.status, values.statuses[n] = status, status end
+    end
   end
-  local n = #self.list + 1
-  self.list[n], self.rows[n] = value, i
-  if status ~= "counted" then self.status, self.statuses[n] = status, status end
-  self.ran_sum = self.ran_sum + ran
+  -- Where half of the values or more are missing and may have been too small, the rest would be a biased sample, and
+  -- the median is too small to be known as well.
+  if may_be_too_small and values.missing >= n then return no_values(block), first_cause end
+  if n > 0 and not is_whole(values.status) then values.ran = ran_sum / n end
+  return values, first_cause
 end
 
--- Itself; empty where half of the values or more are missing and may have been too small: the rest would be a
--- biased sample, and the median is too small to be known as well.
-function Collector:fair(may_be_too_small)
-  if not may_be_too_small or self.missing < #self.list then return self end
-  local none = collect(self.block)
-  none.cause = self.cause
-  return none
-end
-
--- `status` and `why` apply where there is no value.
-function Collector:finish(status, why)
-  local n = #self.list
-  local values = { list = self.list, rows = self.rows, block = self.block, missing = self.missing,
-    statuses = self.statuses, status = n > 0 and self.status or status }
-  if n == 0 then values.why = why end
-  if n > 0 and not is_whole(self.status) then values.ran = self.ran_sum / n end
+-- The same with a status and why where there is no value.
+local function or_absent(values, status, why)
+  if #values.list == 0 then values.status, values.why = status, why end
   return values
 end
 
@@ -217,36 +214,35 @@ end
 ---@param event table of the header, with its index and passes
 ---@return pmclua.Values
 function M.of_event(cell, event)
-  local column = column_of(cell, event)
-  if not column then
-    return collect(nil):finish(event.status or "not-counted", why_absent(cell, event))
-  end
-  if is_doubtful(event, column) then
-    return collect(column.block):finish("unverified", reading.why(event, "only-zeros"))
-  end
-  local values, read, fit = collect(column.block), value_reader(cell, event, column)
-  if not read then return values:finish("absent", fit) end
-  for i = 1, column.block.n do values:take(i, read(i)) end
-  values = values:fair(reading.may_be_too_small(event))
-  values = values:finish(event.status or "not-counted", why_absent(cell, event, values.cause))
+  local column, status, why = supply(cell, event)
+  if not column then return no_values(nil, status, why) end
+  local read, fit = value_reader(cell, event, column)
+  if not read then return no_values(column.block, "absent", fit) end
+  local values, cause = collect(column.block, read, reading.may_be_too_small(event))
+  or_absent(values, event.status or "not-counted", why_absent(cell, event, cause))
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
 end
 
+--- Values by the block (repetition) that each was measured in.
+---@param found pmclua.Values
+---@return table<integer, number>
+function M.by_block(found)
+  local by_block = {}
+  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
+  return by_block
+end
+
 -- ---- metrics -----------------------------------------------------------------------------------------
 
--- The pass in which all these events ran; nil where there is none.
-local function common_pass(cell, events)
-  local count, best = {}, nil
-  for _, event in ipairs(events) do
-    for _, pass in ipairs(event.passes) do count[pass] = (count[pass] or 0) + 1 end
-  end
-  for pass, events_there in pairs(count) do
-    local is_common = events_there == #events and cell.columns.passes[pass]
-    if is_common and (not best or pass < best) then best = pass end
-  end
-  return best
+--- The passes that count all these events, in order.
+---@param events table[] of the header, with their passes
+---@return integer[]
+function M.common_passes(events)
+  local passes = lists.joined(lists.column(events, "passes"))
+  local same = lists.groups(passes, function(pass) return pass end)
+  return lists.column(lists.where(same, function(group) return #group == #events end), "key")
 end
 
 local function rows_by_index(block)
@@ -286,57 +282,44 @@ local function wall_of(block)
   end
 end
 
+-- Each name that a metric or limit needs, once, in order: those of metrics that it names, too. As a list and a set.
+local function all_needs(result, metric, list, seen)
+  for _, name in ipairs(metric.needs) do
+    if not seen[name] then
+      seen[name], list[#list + 1] = true, name
+      local other = not result.event_by_field[name] and result.metric_by_name[name]
+      if other then all_needs(result, other, list, seen) end
+    end
+  end
+  return list, seen
+end
+
 --- The events behind the names of a metric or limit, through metrics that it names.
 ---@param result pmclua.Result
 ---@param metric { needs: string[] }
----@param events? table[] that get them
----@param seen? table<string, boolean>
 ---@return table[] events
-function M.events_needed(result, metric, events, seen)
-  events, seen = events or {}, seen or {}
-  for _, name in ipairs(metric.needs) do
-    local event, other = result.event_by_field[name], result.metric_by_name[name]
-    if not seen[name] then
-      seen[name] = true
-      if event then events[#events + 1] = event
-      elseif other then M.events_needed(result, other, events, seen) end
-    end
-  end
-  return events
+function M.events_needed(result, metric)
+  local needs = all_needs(result, metric, {}, {})
+  return lists.map(needs, function(name) return result.event_by_field[name] end)
 end
 
---- Whether a metric needs a name, be it through other metrics.
+--- Whether a metric or limit needs a name, be it through other metrics.
 ---@param result pmclua.Result
----@param metric pmclua.Metric
+---@param metric { needs: string[] }
 ---@param wanted string
----@param seen? table<string, boolean>
 ---@return boolean
-function M.needs(result, metric, wanted, seen)
-  seen = seen or {}
-  for _, name in ipairs(metric.needs) do
-    local other = not result.event_by_field[name] and result.metric_by_name[name]
-    if name == wanted then return true end
-    if other and not seen[name] then
-      seen[name] = true
-      if M.needs(result, other, wanted, seen) then return true end
-    end
-  end
-  return false
+function M.needs(result, metric, wanted)
+  local _, needed = all_needs(result, metric, {}, {})
+  return needed[wanted] == true
 end
 
 -- The columns of a metric's events, of one pass where there is one; nil, status and why where one is absent.
 local function columns_of(cell, events)
-  local pass, columns = common_pass(cell, events), {}
+  local pass = lists.find(M.common_passes(events), function(one) return cell.columns.passes[one] end)
+  local columns = {}
   for i, event in ipairs(events) do
-    local column = pass and column_in(cell, event, pass) or column_of(cell, event)
-    if not column then
-      local why = ("needs %s: %s"):format(event.name, why_absent(cell, event))
-      return nil, event.status or "not-counted", why
-    end
-    if is_doubtful(event, column) then
-      local why = ("needs %s: %s"):format(event.name, reading.why(event, "only-zeros"))
-      return nil, "unverified", why
-    end
+    local column, status, why = supply(cell, event, pass)
+    if not column then return nil, status, ("needs %s: %s"):format(event.name, why) end
     columns[i] = column
   end
   return columns
@@ -426,13 +409,6 @@ local function estimate_of(cell, metric, events, columns, base)
   return estimate
 end
 
-local function may_be_too_small(events)
-  for _, event in ipairs(events) do
-    if reading.may_be_too_small(event) then return true end
-  end
-  return false
-end
-
 --- The values of a metric in a cell, one for each repetition in which all it needs was counted.
 ---@param cell pmclua.Cell
 ---@param metric pmclua.Metric
@@ -440,17 +416,15 @@ end
 function M.of_metric(cell, metric)
   local events = M.events_needed(cell.result, metric)
   local readers, base, columns = readers_of(cell, metric, events)
-  if not readers then return collect(nil):finish(base, columns) end
-  local at, values, why = { uncounted = false }, collect(base), nil
+  if not readers then return no_values(nil, base, columns) end
+  local at = { uncounted = false }
   local lookup = row_lookup(cell, readers, at)
-  for i = 1, base.n do
+  local values, why = collect(base, function(i)
     at.row, at.status, at.ran = i, "counted", 1
     local value, reason = metric.evaluate(lookup)
-    why = why or reason
-    values:take(i, value, at.status, at.ran)
-  end
-  values = values:fair(may_be_too_small(events))
-  values = values:finish(at.uncounted and "not-counted" or "absent", why or "there are no repetitions")
+    return value, at.status, at.ran, reason
+  end, lists.any(events, reading.may_be_too_small))
+  or_absent(values, at.uncounted and "not-counted" or "absent", why or "there are no repetitions")
   if cell.fitted and #values.list > 0 then
     values.estimate = estimate_of(cell, metric, events, columns, base)
     values.fit, values.no_fit = fits.value(values.estimate)

@@ -1,6 +1,7 @@
 --- warnings.lua: the cells of a result as what warning.lua asks of them.
 
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local stats = require "pmclua.stats"
 local warning = require "pmclua.verdict.warning"
@@ -56,10 +57,7 @@ local function event_of(cell, name)
 end
 
 local function events_of(result, cell)
-  local list = {}
-  for _, event in ipairs(result.events) do list[#list + 1] = event_of(cell, event.field) end
-  for _, metric in ipairs(result.metrics) do list[#list + 1] = event_of(cell, metric.name) end
-  return list
+  return lists.map(names.quantities(result), function(name) return event_of(cell, name) end)
 end
 
 -- Median of a column, of the repetitions that have it.
@@ -122,10 +120,7 @@ local function waited_of(result, cell)
   local _, block = next(cell.columns.passes)
   local counts = event and block and block.counts[event.index]
   if not counts then
-    for _, waited in ipairs(result.waits or {}) do
-      if waited.cell == cell.number then return waited end
-    end
-    return nil
+    return lists.find(result.waits or {}, function(waited) return waited.cell == cell.number end)
   end
   local margin = names.margin(result, "default") or 0.01
   local waited = { count = 0, over = 0, wait_ns = 0, wall_ns = 0 }
@@ -163,11 +158,10 @@ end
 ---@param result pmclua.Result
 ---@return pmclua.Warning[]
 function M.of(result)
-  local cells = {}
-  for cell in result:cells() do
-    if cell.repetitions > 0 or next(cell.failed) then cells[#cells + 1] = cell_of(result, cell) end
-  end
-  return warning.check(cells)
+  local cells = lists.where(result:list(), function(cell)
+    return cell.repetitions > 0 or next(cell.failed)
+  end)
+  return warning.check(lists.map(cells, function(cell) return cell_of(result, cell) end))
 end
 
 return M

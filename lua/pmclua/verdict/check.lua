@@ -3,29 +3,12 @@
 -- Invariant: what could not be counted neither passes nor fails: it is "uncountable", with the reason. A relative
 -- limit passes only where the whole interval is within it; one that the interval crosses is "undecided".
 
-local order = require "pmclua.stats.order"
 local metric = require "pmclua.metric"
-local compare = require "pmclua.verdict.compare"
+local stats = require "pmclua.stats"
 
 local M = {}
 
 ---@alias pmclua.State "pass"|"fail"|"undecided"|"uncountable"
-
--- What a formula gives over the repetitions that have all that it needs; the reason of the first that
--- has not.
-local function values_of(formula, lookups)
-  local values, why = {}, nil
-  for _, lookup in ipairs(lookups) do
-    local value, reason = formula(lookup)
-    if value then values[#values + 1] = value else why = why or reason end
-  end
-  return values, why
-end
-
-local function median(values)
-  local sorted = order.sorted(values)
-  return sorted and order.median_of(sorted)
-end
 
 -- ---- expect ---------------------------------------------------------------------------------------------
 
@@ -86,7 +69,7 @@ function PredictionCheck:take(lookup)
 end
 
 local function median_holds(self)
-  local observed, expected = median(self.observed), median(self.expected)
+  local observed, expected = stats.median(self.observed), stats.median(self.expected)
   local holds = metric.holds("==", observed, expected, self.prediction.tolerance)
   return { state = holds and "pass" or "fail", observed = observed, expected = expected }
 end
@@ -109,16 +92,6 @@ function PredictionCheck:result()
   return result
 end
 
---- The same of repetitions that are all there.
----@param prediction table of metric.comparison
----@param lookups pmclua.Lookup[] one for each repetition
----@return pmclua.Expectation
-function M.expect(prediction, lookups)
-  local check = M.prediction(prediction)
-  for _, lookup in ipairs(lookups) do check:take(lookup) end
-  return check:result()
-end
-
 -- ---- gate -----------------------------------------------------------------------------------------------
 
 ---@class pmclua.GateResult
@@ -134,37 +107,31 @@ end
 ---  limit whose values vary
 ---@field reason? string why it is uncountable
 
-local function uncountable(limit, reason)
+--- What is said of a limit that could not be judged.
+---@param limit table of metric.limit
+---@param reason? string
+---@return pmclua.GateResult
+function M.uncountable(limit, reason)
   return { state = "uncountable", text = limit.formula, reason = reason }
 end
 
-local function absolute(limit, values, lookups)
-  local allowed, why = values_of(limit.right, lookups)
-  if #allowed == 0 then return uncountable(limit, why) end
-  local result = { text = limit.formula, observed = median(values), allowed = median(allowed) }
+--- Judges values by an absolute limit, at the median.
+---@param limit table of metric.limit
+---@param values number[] one or more
+---@param allowed number[] what the limit's right side is in the repetitions of these
+---@return pmclua.GateResult
+function M.absolute(limit, values, allowed)
+  local result = { text = limit.formula, observed = stats.median(values), allowed = stats.median(allowed) }
+  if not result.allowed then return M.uncountable(limit) end
   result.state = metric.holds(limit.operator, result.observed, result.allowed) and "pass" or "fail"
   return result
 end
 
--- Whether the whole interval [low, high] is beyond the bound.
-local function is_beyond(operator, low, high, bound)
-  if operator == "<=" then return low > bound end
-  if operator == "<" then return low >= bound end
-  if operator == ">=" then return high < bound end
-  return high <= bound
-end
-
--- Whether the whole interval is within it.
-local function is_within(operator, low, high, bound)
-  if operator == "<=" then return high <= bound end
-  if operator == "<" then return high < bound end
-  if operator == ">=" then return low >= bound end
-  return low > bound
-end
-
+-- Of an upper or lower limit: whether the whole interval is within it, or beyond it.
 local function state_of(operator, low, high, bound)
-  if is_beyond(operator, low, high, bound) then return "fail" end
-  return is_within(operator, low, high, bound) and "pass" or "undecided"
+  local low_holds, high_holds = metric.holds(operator, low, bound), metric.holds(operator, high, bound)
+  if low_holds ~= high_holds then return "undecided" end
+  return low_holds and "pass" or "fail"
 end
 
 -- The change from which on an interval as wide as this one would be beyond the limit, as a share of the baseline.
@@ -187,7 +154,7 @@ end
 ---@return pmclua.GateResult
 function M.judge(limit, found, observed, before)
   local moved = found.ratio and found or found.difference
-  if not moved.low then return uncountable(limit, found.reason) end
+  if not moved.low then return M.uncountable(limit, found.reason) end
   local result = { text = limit.formula, observed = observed, baseline = before,
                    allowed = before + limit.relative * math.abs(before),
                    ratio = found.ratio, low = found.low, high = found.high,
@@ -195,29 +162,6 @@ function M.judge(limit, found, observed, before)
   local bound = found.ratio and 1 + limit.relative or limit.relative * math.abs(before)
   result.state = state_of(limit.operator, moved.low, moved.high, bound)
   return result
-end
-
-local function relative(limit, values, baseline, level)
-  local found, reason = compare.compare(values, baseline, { paired = false, level = level })
-  if not found then return uncountable(limit, reason) end
-  return M.judge(limit, found, median(values), median(baseline))
-end
-
---- Whether a run stays within a limit, absolute at its median, or relative to a stored baseline.
----@param limit table of metric.limit
----@param lookups pmclua.Lookup[] one for each repetition of the new run
----@param baseline? pmclua.Lookup[] of the baseline; a relative limit needs it
----@param level? number default 0.95
----@return pmclua.GateResult
-function M.gate(limit, lookups, baseline, level)
-  local values, why = values_of(limit.left, lookups)
-  if #values == 0 then return uncountable(limit, why or "there are no repetitions") end
-  if not limit.relative then return absolute(limit, values, lookups) end
-  local before, why_not = values_of(limit.left, baseline or {})
-  if #before == 0 then
-    return uncountable(limit, "in the baseline, " .. (why_not or "there are no repetitions"))
-  end
-  return relative(limit, values, before, level or compare.DEFAULT_LEVEL)
 end
 
 local GRAVITY = { pass = 1, undecided = 2, uncountable = 3, fail = 4 }

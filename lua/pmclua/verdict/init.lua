@@ -13,7 +13,6 @@ local M = {}
 lazy.fields(M, {
   ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
     "pair" },
-  ["pmclua.verdict.check"] = { "expect", "gate", "judge", "gravest" },
   ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
 })
 
