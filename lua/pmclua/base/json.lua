@@ -19,6 +19,14 @@ M.null = setmetatable({}, {
   __newindex = function() error("json.null has no fields", 2) end,
 })
 
+--- A value, or JSON's null where there is none.
+---@param value any
+---@return any
+function M.or_null(value)
+  if value == nil then return M.null end
+  return value
+end
+
 local object_meta = { __jsontype = "object" }
 
 --- Marks `map` as an object, also where it is empty or has a field `n`.
@@ -161,9 +169,7 @@ end
 ---@param options? pmclua.JsonOptions
 ---@return string
 function M.encode(value, options)
-  local pieces = {}
-  M.write(function(piece) pieces[#pieces + 1] = piece end, value, options)
-  return table.concat(pieces)
+  return require("pmclua.base.pieces").joined(function(put) M.write(put, value, options) end)
 end
 
 return M

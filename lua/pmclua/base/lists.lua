@@ -36,6 +36,14 @@ function M.where(list, f)
   return out
 end
 
+--- The items of which `f` is true, then the others.
+---@param list table
+---@param f fun(item: any): any
+---@return table
+function M.first_those(list, f)
+  return M.joined { M.where(list, f), M.where(list, function(item) return not f(item) end) }
+end
+
 --- The first item of which `f` is true; nil: none.
 ---@param list table
 ---@param f fun(item: any): any
@@ -80,6 +88,17 @@ end
 function M.append(list, more)
   for _, item in ipairs(more) do list[#list + 1] = item end
   return list
+end
+
+--- All that an iterator gives, as `for` takes it.
+---@param iterate function
+---@param state any
+---@param start any
+---@return table
+function M.collect(iterate, state, start)
+  local out = {}
+  for item in iterate, state, start do out[#out + 1] = item end
+  return out
 end
 
 --- The items of several lists, one list after the other.

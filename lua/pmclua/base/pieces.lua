@@ -22,6 +22,15 @@ local FEW_DIGITS = 1e14          -- below, the 14 digits of tostring are exact f
 ---@return pmclua.Pieces
 function M.new(put) return setmetatable({ put = put, buffer = buffers.new() }, Pieces) end
 
+--- What a writer puts, as one text.
+---@param write fun(put: fun(piece: string))
+---@return string
+function M.joined(write)
+  local list = {}
+  write(function(piece) list[#list + 1] = piece end)
+  return table.concat(list)
+end
+
 --- Adds a text.
 ---@param text string
 function Pieces:add(text)

@@ -30,6 +30,17 @@ end
 ---@return pmclua.Problem
 function M.problem(fields) return setmetatable(fields, Problem) end
 
+--- Raises for a format of a report that there is not.
+---@param form string what is said, with "%s" for the format: "a gate has no format '%s'"
+---@param format any
+---@param formats string[] that there are
+function M.no_format(form, format, formats)
+  local text = require "pmclua.base.text"
+  local said = form:format(text.safe(tostring(format)))
+  error(M.problem { code = "EFORMAT", operation = "report", message = said,
+    hint = text.meant_or_all(format, formats) }, 0)
+end
+
 --- Whether a value is one of these objects.
 ---@param value any
 ---@return boolean

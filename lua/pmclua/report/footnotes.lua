@@ -1,5 +1,6 @@
 --- footnotes.lua: notes under one table: noise, layouts, undecided verdicts.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local titles = require "pmclua.report.titles"
 local words = require "pmclua.report.words"
@@ -101,12 +102,12 @@ function M.iterations(result, swept)
   return said .. ": where they are few, caches and predictors are colder; iterations = N has them the same"
 end
 
--- Why a verdict is undecided: its own reason, or that its interval crosses the margin, and the interval.
-local function undecided(verdict)
+-- Why a verdict is undecided: its own reason, or that its interval crosses the margin.
+local function why_undecided(verdict)
   if verdict.verdict ~= "undecided" then return nil end
   if verdict.reason then return text.safe(verdict.reason) end
-  if not (verdict.ratio and verdict.low) then return nil end
-  return "the interval crosses the margin of " .. words.margin(verdict), words.ratio_interval(verdict)
+  local has_interval = verdict.ratio and verdict.low
+  return has_interval and "the interval crosses the margin of " .. words.margin(verdict) or nil
 end
 
 local NAMED = 3                   -- undecided cells that are named
@@ -117,25 +118,17 @@ local NAMED = 3                   -- undecided cells that are named
 ---@param swept string
 ---@return string[]
 function M.undecided(cells, verdicts, swept)
-  local reasons, levels_of = {}, {}
-  for _, cell in ipairs(cells) do
-    local row = verdicts and verdicts[cell]
-    local why, interval
-    if row and row.verdict then why, interval = undecided(row.verdict) end
-    if why then
-      if not levels_of[why] then reasons[#reasons + 1], levels_of[why] = why, {} end
-      local level = words.level(swept, cell.levels[swept])
-      table.insert(levels_of[why], interval and ("%s (%s)"):format(level, interval) or level)
-    end
+  local function verdict_of(cell) return ((verdicts or {})[cell] or {}).verdict or {} end
+  local function named(cell)
+    local level, verdict = words.level(swept, cell.levels[swept]), verdict_of(cell)
+    return verdict.reason and level or ("%s (%s)"):format(level, words.ratio_interval(verdict))
   end
-  local list = {}
-  for i, why in ipairs(reasons) do
-    local where, more = levels_of[why], #levels_of[why] - NAMED
-    local named = table.concat(where, ", ", 1, math.min(#where, NAMED))
-    if more > 0 then named = ("%s and %d more"):format(named, more) end
-    list[i] = ("undecided %s: %s"):format(at(swept, named), why)
-  end
-  return list
+  local groups = lists.groups(cells, function(cell) return why_undecided(verdict_of(cell)) end)
+  return lists.map(groups, function(group)
+    local said = table.concat(lists.map({ unpack(group, 1, NAMED) }, named), ", ")
+    if #group > NAMED then said = ("%s and %d more"):format(said, #group - NAMED) end
+    return ("undecided %s: %s"):format(at(swept, said), group.key)
+  end)
 end
 
 --- Footnotes of the first table over a factor that compares.
@@ -149,12 +142,10 @@ function M.sweep(result, comparison)
       text.plural(comparison.corrected, "comparison"))
   end
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
-  for _, pair in ipairs(comparison.pairs) do
-    if not pair.paired and not titles.entries_are_values(pair.cell) then
-      list[#list + 1] = "repetitions of different files were not interleaved"
-      break
-    end
-  end
+  local is_apart = lists.any(comparison.pairs, function(pair)
+    return not pair.paired and not titles.entries_are_values(pair.cell)
+  end)
+  if is_apart then list[#list + 1] = "repetitions of different files were not interleaved" end
   return list
 end
 

@@ -63,18 +63,11 @@ end
 
 -- Limits that cannot be checked for one reason in several cells are said once.
 local function uncountable_lines(rows)
-  local lines, cells, order = {}, {}, {}
-  for _, row in ipairs(rows) do
-    local said = ("'%s' cannot be checked%%s: %s"):format(text.safe(row.text):gsub("%%", "%%%%"),
-      (cause(row.reason):gsub("%%", "%%%%")))
-    if not cells[said] then cells[said], order[#order + 1] = {}, said end
-    table.insert(cells[said], text.safe(row.cell))
-  end
-  for i, said in ipairs(order) do
-    local count = #cells[said]
-    lines[i] = said:format(count > 1 and (" in %d cells"):format(count) or ", " .. cells[said][1])
-  end
-  return lines
+  local groups = lists.groups(rows, function(row) return row.text .. "\0" .. cause(row.reason) end)
+  return lists.map(groups, function(same)
+    local where = #same > 1 and (" in %d cells"):format(#same) or ", " .. text.safe(same[1].cell)
+    return ("'%s' cannot be checked%s: %s"):format(text.safe(same[1].text), where, cause(same[1].reason))
+  end)
 end
 
 -- A row whose interval is that of one stored run and holds the noise within it alone.
@@ -97,52 +90,42 @@ local function assumption(rows)
     .. "--against needs none"):format(table.concat(said, ", "))
 end
 
-local function by_state(rows)
-  local states = { pass = {}, fail = {}, undecided = {}, uncountable = {} }
-  for _, row in ipairs(rows) do table.insert(states[row.state], row) end
-  return states
-end
-
 -- What Valgrind would count of that which could not be checked.
 local function would_help(gate, rows)
-  local events = {}
-  for _, row in ipairs(rows) do
+  local needed = lists.map(rows, function(row)
     local limit = require("pmclua.metric").limit(row.text)
-    local needed = limit and require("pmclua.result.values").events_needed(gate.result, limit) or {}
-    for _, event in ipairs(needed) do events[#events + 1] = event end
-  end
-  local specs = require("pmclua.event.simulated").would_help(events)
+    return limit and require("pmclua.result.values").events_needed(gate.result, limit)
+  end)
+  local specs = require("pmclua.event.simulated").would_help(lists.joined(needed))
   return #specs > 0 and ("--simulate has Valgrind count %s instead"):format(text.list(specs)) or nil
 end
 
-local function append(lines, list, make)
-  for _, item in ipairs(list) do lines[#lines + 1] = make and make(item) or item end
+local function of_state(rows, state)
+  return lists.where(rows, function(row) return row.state == state end)
 end
 
-local function lacks_values(rows)
-  return lists.where(rows, function(row) return (row.missing or 0) > 0 end)
+local function lacks_values(row) return (row.missing or 0) > 0 end
+
+-- How many hold, where all do, or where some are undecided.
+local function held_line(rows, held, is_all, is_undecided)
+  if #rows == 0 then return "there is no cell to check" end
+  if is_all then return held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
+  return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
 --- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.
 ---@param gate pmclua.Gate
 ---@return string without a newline at its end
 function M.render(gate)
-  local lines, states = {}, by_state(gate.results)
-  append(lines, states.fail, line_of)
-  append(lines, states.undecided, line_of)
-  append(lines, uncountable_lines(states.uncountable))
-  lines[#lines + 1] = would_help(gate, states.uncountable)
-  local held = #states.pass
-  if #gate.results == 0 then lines[1] = "there is no cell to check"
-  elseif #lines == 0 then lines[1] = held == 1 and "the limit holds" or ("all %d limits hold"):format(held)
-  elseif held > 0 and #states.undecided > 0 then
-    lines[#lines + 1] = ("%d of %d hold"):format(held, #gate.results)
-  end
-  append(lines, lacks_values(states.pass), unseen_line)
-  lines[#lines + 1] = assumption(gate.results)
-  append(lines, gate.remarks or {}, text.safe)
-  for i, line in ipairs(lines) do lines[i] = "gate: " .. line end
-  return terminal.spelled(table.concat(lines, "\n"))
+  local rows = gate.results
+  local passed, undecided = of_state(rows, "pass"), of_state(rows, "undecided")
+  local uncountable = of_state(rows, "uncountable")
+  local lines = lists.joined { lists.map(of_state(rows, "fail"), line_of), lists.map(undecided, line_of),
+    uncountable_lines(uncountable), { would_help(gate, uncountable) } }
+  lines[#lines + 1] = held_line(rows, #passed, #lines == 0, #undecided > 0)
+  lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
+    { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
+  return terminal.spelled("gate: " .. table.concat(lines, "\ngate: "))
 end
 
 local FORMATS = { "text", "json", "markdown", "junit" }
@@ -166,9 +149,7 @@ function M.report(gate, format)
   local export = require "pmclua.report.gate_export"
   local render = export[format]
   if render then return render(gate) end
-  error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
-    message = ("a gate has no format '%s'"):format(text.safe(tostring(format))),
-    hint = "there are " .. text.list(FORMATS) }, 0)
+  require("pmclua.base.problem").no_format("a gate has no format '%s'", format, FORMATS)
 end
 
 return M

@@ -5,6 +5,7 @@
 
 local escape = require "pmclua.report.markup"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local said = require("pmclua.report.gate").said
 local text = require "pmclua.base.text"
 
@@ -17,7 +18,7 @@ local ORDER = { "format", "state", "experiment", "started", "notes", "host", "ba
   "spread", "assumed_spread", "repetitions", "missing", "reason", "path", "hostname", "cpu", "microcode",
   "os_kernel" }
 
-local function or_null(value) return value == nil and json.null or value end
+local or_null = json.or_null
 
 local NUMBERS = { "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs", "spread",
   "repetitions", "missing" }
@@ -37,23 +38,11 @@ local function host_of(header)
   return out
 end
 
-local function notes_of(header)
-  local out = json.object {}
-  for name, value in pairs(header.notes or {}) do out[name] = value end
-  return out
-end
-
 -- Which run it was: of the one that was checked, and of each baseline.
 local function run_entry(result)
   local header = result.header
-  return { path = or_null(result.path), started = or_null(header.started), notes = notes_of(header),
-    host = host_of(header) }
-end
-
-local function list(items, make)
-  local out = setmetatable({}, { __jsontype = "array" })
-  for i, item in ipairs(items) do out[i] = make(item) end
-  return out
+  return { path = or_null(result.path), started = or_null(header.started), host = host_of(header),
+    notes = json.object(lists.copy(header.notes or {})) }
 end
 
 --- One JSON object.
@@ -62,7 +51,7 @@ end
 function M.json(gate)
   local out = run_entry(gate.result)
   out.format, out.state, out.experiment = M.FORMAT, gate.state, or_null(gate.result.header.name)
-  out.baselines, out.limits = list(gate.baselines, run_entry), list(gate.results, row_entry)
+  out.baselines, out.limits = lists.map(gate.baselines, run_entry), lists.map(gate.results, row_entry)
   return json.encode(out, { order = ORDER }) .. "\n"
 end
 
@@ -96,34 +85,30 @@ local function test_case(row, suite)
 end
 
 local function count(rows, state)
-  local number = 0
-  for _, row in ipairs(rows) do number = number + (row.state == state and 1 or 0) end
-  return number
+  return #lists.where(rows, function(row) return row.state == state end)
 end
 
 local function properties(header)
-  local names, lines = {}, {}
-  for name in pairs(header.notes or {}) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do
-    lines[i] = ('    <property name="%s" value="%s"/>'):format(escape.xml(name),
-      escape.xml(header.notes[name]))
-  end
+  local lines = lists.map(lists.keys(header.notes or {}), function(name)
+    return ('    <property name="%s" value="%s"/>'):format(escape.xml(name), escape.xml(header.notes[name]))
+  end)
   return #lines > 0 and ("  <properties>\n%s\n  </properties>\n"):format(table.concat(lines, "\n")) or ""
 end
+
+local NO_CELL = { state = "uncountable", text = "any limit", cell = "none",
+  reason = "there is no cell to check" }
 
 --- JUnit's XML: a test case for each limit in each cell.
 ---@param gate pmclua.Gate
 ---@return string
 function M.junit(gate)
-  local rows, header, cases = gate.results, gate.result.header, {}
+  local rows, header = gate.results, gate.result.header
   local suite = header.name or "pmclua"
-  for i, row in ipairs(rows) do cases[i] = test_case(row, suite) end
-  if #rows == 0 then cases[1] = test_case({ state = "uncountable", text = "any limit", cell = "none",
-    reason = "there is no cell to check" }, suite) end
+  if #rows == 0 then rows = { NO_CELL } end
+  local cases = lists.map(rows, function(row) return test_case(row, suite) end)
   return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="%s" tests="%d" failures="%d" errors="%d" '
     .. 'skipped="%d"%s>\n%s%s\n</testsuite>\n'):format(escape.xml(suite), #cases, count(rows, "fail"),
-    count(rows, "uncountable") + (#rows == 0 and 1 or 0), count(rows, "undecided"),
+    count(rows, "uncountable"), count(rows, "undecided"),
     header.started and (' timestamp="%s"'):format(escape.xml((header.started:gsub("Z$", "")))) or "",
     properties(header), table.concat(cases, "\n"))
 end

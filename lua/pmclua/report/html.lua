@@ -4,46 +4,57 @@
 -- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
 -- outside is escaped here, once, whatever it holds.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local json = require "pmclua.base.json"
 local escape = require("pmclua.report.markup").xml
 local tables = require "pmclua.report.tables"
+local VERDICT_TONES = require("pmclua.report.rows").VERDICT_TONES
 local words = require "pmclua.report.words"
 local style = require "pmclua.report.style"
 
 local M = {}
 
 local POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-local function element(name, content, attributes)
+
+--- An element.
+---@param name string
+---@param content string HTML
+---@param attributes? string 'class="notes"'
+---@return string
+function M.element(name, content, attributes)
   return ("<%s%s>%s</%s>"):format(name, attributes and " " .. attributes or "", content, name)
 end
+
+local element = M.element
+
+local function joined(list, make) return table.concat(lists.map(list, make), "\n") end
 
 local function section(id, title, content)
   if content == "" then return "" end
   return element("section", element("h2", escape(title)) .. content, ('id="%s"'):format(id))
 end
 
-local function list_of(items, class)
-  if #items == 0 then return "" end
-  local parts = {}
-  for i, item in ipairs(items) do parts[i] = element("li", escape(item)) end
-  return element("ul", table.concat(parts), class and ('class="%s"'):format(class))
+--- Notes as a list; "" where there are none.
+---@param notes string[]
+---@return string
+function M.notes(notes)
+  local items = lists.map(notes, function(note) return element("li", escape(note)) end)
+  return #items > 0 and element("ul", table.concat(items), 'class="notes"') or ""
 end
 
 -- Two columns: what, and what it is.
 local function facts(rows)
-  local parts = {}
-  for _, row in ipairs(rows) do
+  local parts = lists.map(rows, function(row)
     local name = element("th", escape(row[1]), 'scope="row"')
-    parts[#parts + 1] = element("tr", name .. element("td", escape(row[2])))
-  end
+    return element("tr", name .. element("td", escape(row[2])))
+  end)
   return #parts > 0 and element("table", table.concat(parts), 'class="facts"') or ""
 end
 
 -- ---- verdicts ------------------------------------------------------------------------------------------
 
 local MARKS = { good = "▼", bad = "▲" }
-local TONES = { faster = "good", slower = "bad" }
 
 local function cell_name(cell)
   local levels = words.levels(cell)
@@ -51,15 +62,12 @@ local function cell_name(cell)
 end
 
 local function primary_row(pair)
-  for _, row in ipairs(pair.rows) do
-    if row.primary then return row end
-  end
-  return pair.rows[1]
+  return lists.find(pair.rows, function(row) return row.primary end) or pair.rows[1]
 end
 
 local function verdict_line(pair)
   local row = primary_row(pair)
-  local tone = row.verdict and TONES[row.verdict.verdict] or "plain"
+  local tone = row.verdict and VERDICT_TONES[row.verdict.verdict] or "plain"
   local said = row.verdict and ("%s, ratio %s, 95 %% interval %s"):format(words.verdict(row),
     words.ratio(row.verdict), words.ratio_interval(row.verdict)) or words.brief(row.why)
   local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(cell_name(pair.cell)),
@@ -69,20 +77,24 @@ end
 
 local function verdicts(result)
   if not result.header.baseline then return "" end
-  local parts = {}
-  for i, pair in ipairs(result:compare({}).pairs) do parts[i] = verdict_line(pair) end
+  local parts = lists.map(result:compare({}).pairs, verdict_line)
   return #parts > 0 and element("ul", table.concat(parts), 'class="verdicts"') or ""
 end
 
 -- ---- tables --------------------------------------------------------------------------------------------
 
-local function class_of(column, tone)
-  local classes = {}
-  if (column.align or "left") ~= "left" then classes[1] = "number" end
+--- The class attribute of a cell; nil: it has no class.
+---@param column pmclua.GridColumn
+---@param tone? string
+---@return string?
+function M.class_of(column, tone)
+  local classes = { (column.align or "left") ~= "left" and "number" or nil }
   if column.name == "shape" then classes[#classes + 1] = "shape" end
-  if tone then classes[#classes + 1] = tone end
+  classes[#classes + 1] = tone
   return #classes > 0 and ('class="%s"'):format(table.concat(classes, " ")) or nil
 end
+
+local class_of = M.class_of
 
 local function row_of(shown, row)
   local cells = {}
@@ -98,22 +110,19 @@ local function row_of(shown, row)
   return element("tr", table.concat(cells))
 end
 
-local function one_table(shown)
-  local head, rows = {}, {}
-  for k, column in ipairs(shown.columns) do
-    local class = class_of(column)
-    head[k] = element("th", escape(column.name), 'scope="col"' .. (class and " " .. class or ""))
-  end
-  for i, row in ipairs(shown.rows) do rows[i] = row_of(shown, row) end
-  return element("figure", element("figcaption", escape(table.concat(shown.title, " · ")))
-    .. element("table", element("thead", element("tr", table.concat(head)))
-      .. element("tbody", table.concat(rows, "\n")))) .. list_of(shown.notes, "notes")
-end
-
 --- A table as an element.
 ---@param shown pmclua.ReportTable
 ---@return string
-function M.table(shown) return one_table(shown) end
+function M.table(shown)
+  local head = lists.map(shown.columns, function(column)
+    local class = class_of(column)
+    return element("th", escape(column.name), 'scope="col"' .. (class and " " .. class or ""))
+  end)
+  local rows = joined(shown.rows, function(row) return row_of(shown, row) end)
+  return element("figure", element("figcaption", escape(table.concat(shown.title, " · ")))
+    .. element("table", element("thead", element("tr", table.concat(head))) .. element("tbody", rows)))
+    .. M.notes(shown.notes)
+end
 
 --- A page of its own.
 ---@param title string
@@ -128,32 +137,18 @@ function M.page(title, body, more_style)
     "</body>", "</html>", "" }, "\n")
 end
 
-local function all_tables(report)
-  local parts = {}
-  for i, shown in ipairs(report.tables) do parts[i] = one_table(shown) end
-  return table.concat(parts, "\n")
-end
-
 -- Images as data, so that nothing is run or fetched, whatever is in them.
-local function plots(list)
-  local parts = {}
-  for i, plot in ipairs(list or {}) do
-    local data = plot.svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
-    local image = ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(plot.title), data)
-    parts[i] = element("figure", image .. element("figcaption", escape(plot.title)))
-  end
-  return table.concat(parts, "\n")
+local function figure(plot)
+  local data = plot.svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
+  local image = ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(plot.title), data)
+  return element("figure", image .. element("figcaption", escape(plot.title)))
 end
 
--- Why plots that the page could have are not in it; "" where they are.
-local function missing_plots(result, list)
-  local why = #list == 0 and require("pmclua.report.plot").missing_for_page(result)
-  return why and element("p", escape(why), 'class="notes"') or ""
-end
-
--- What gnuplot, where it is installed, draws of the result.
-local function drawn(result, options)
-  return options and options.plots or require("pmclua.report.plot").for_page(result)
+-- What gnuplot draws of the result where it is installed; else why plots that the page could have are missing.
+local function plots(result, options)
+  local drawn = options and options.plots or require("pmclua.report.plot").for_page(result)
+  local why = #drawn == 0 and require("pmclua.report.plot").missing_for_page(result)
+  return why and element("p", escape(why), 'class="notes"') or joined(drawn, figure)
 end
 
 -- ---- how it was made -----------------------------------------------------------------------------------
@@ -169,27 +164,23 @@ local function plan(result)
   add("warm-ups", header.warmup)
   add("order", header.seed and "randomised blocks, seed " .. tostring(header.seed))
   for _, factor in ipairs(header.factors) do
-    local levels = {}
-    for i, level in ipairs(factor[2]) do levels[i] = words.level(factor[1], level) end
+    local levels = lists.map(factor[2], function(level) return words.level(factor[1], level) end)
     add("factor " .. factor[1], table.concat(levels, ", "))
   end
   for pass, events in ipairs(header.pass_events) do
-    local names = {}
-    for i, event in ipairs(events) do names[i] = header.events[event].name end
+    local names = lists.map(events, function(event) return header.events[event].name end)
     add("pass " .. pass, #names > 0 and text.list(names) or "times and resource usage alone")
   end
   return facts(rows)
 end
 
 local function host(result)
-  local rows = {}
-  for name, value in pairs(result.header.host or {}) do
-    local shown = type(value) ~= "table" and tostring(value) or #value > 0 and table.concat(value, ", ")
-      or json.encode(value)
-    rows[#rows + 1] = { name, shown }
-  end
-  table.sort(rows, function(a, b) return a[1] < b[1] end)
-  return facts(rows)
+  local known = result.header.host or {}
+  return facts(lists.map(lists.keys(known), function(name)
+    local value = known[name]
+    return { name, type(value) ~= "table" and tostring(value) or #value > 0 and table.concat(value, ", ")
+      or json.encode(value) }
+  end))
 end
 
 local SOURCES = { hardware = "a hardware event", cache = "a hardware event of a cache", raw = "a raw code",
@@ -205,8 +196,7 @@ local function attr_words(attr)
     parts[#parts + 1] = { rank, ("%s = %s"):format(name, shown) }
   end
   table.sort(parts, function(x, y) return x[1] < y[1] or x[1] == y[1] and x[2] < y[2] end)
-  for i, part in ipairs(parts) do parts[i] = part[2] end
-  return table.concat(parts, ", ")
+  return table.concat(lists.column(parts, 2), ", ")
 end
 
 local function passes_of(result, index)
@@ -243,19 +233,15 @@ end
 -- How to make it again: facts, and the texts of script and sources to unfold.
 local function made_again(result)
   local again = require "pmclua.report.provenance"
-  local parts = { facts(again.rows(result.header)) }
-  for _, stored in ipairs(again.texts(result.header)) do
-    local lines = {}
-    for line in (stored.text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = escape(line) end
-    parts[#parts + 1] = element("details", element("summary", escape(stored.title))
-      .. element("pre", table.concat(lines, "\n")))
-  end
-  return table.concat(parts, "\n")
+  local texts = lists.map(again.texts(result.header), function(stored)
+    local lines = lists.collect((stored.text .. "\n"):gmatch "(.-)\n")
+    local content = element("pre", joined(lines, escape))
+    return element("details", element("summary", escape(stored.title)) .. content)
+  end)
+  return table.concat({ facts(again.rows(result.header)), unpack(texts) }, "\n")
 end
 
 -- ---- the page ------------------------------------------------------------------------------------------
-
-local function page(title, body) return M.page(title, table.concat(body, "\n")) end
 
 -- How the result came about.
 local function background(result)
@@ -264,20 +250,25 @@ local function background(result)
     .. section("obtained", "How each number was obtained", how_obtained(result))
 end
 
+-- A page: what stands first, the tables under a title, plots, notes under a title, the background.
+local function page(result, report, options, first, titles)
+  local title = options.title or words.title(result)
+  return M.page(title, table.concat({ element("h1", escape(title)), first,
+    section("tables", titles.tables, joined(report.tables, M.table)),
+    section("plots", "Plots", plots(result, options)),
+    section("notes", titles.notes, M.notes(report.notes)), background(result) }, "\n"))
+end
+
 --- A report about a result as an HTML page: a sentence, the report's tables, plots of the result, and how it came
 --- about.
 ---@param result pmclua.Result
 ---@param report pmclua.Report
----@param title string
 ---@param sentence string
----@param options? { plots?: { title: string, svg: string }[] }
+---@param options { title: string, plots?: { title: string, svg: string }[] }
 ---@return string
-function M.about(result, report, title, sentence, options)
-  local pictures = drawn(result, options) or {}
-  return page(title, { element("h1", escape(title)), element("p", escape(sentence), 'class="sentence"'),
-    section("tables", "Ledgers", all_tables(report)),
-    section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
-    section("notes", "Notes", list_of(report.notes, "notes")), background(result) })
+function M.about(result, report, sentence, options)
+  return page(result, report, options, element("p", escape(sentence), 'class="sentence"'),
+    { tables = "Ledgers", notes = "Notes" })
 end
 
 --- The result as an HTML page.
@@ -287,12 +278,9 @@ end
 ---  gnuplot draws; report: to show instead of the result's own
 ---@return string
 function M.render(result, _, options)
-  local report = options and options.report or tables.of(result)
-  local title, pictures = words.title(result), drawn(result, options) or {}
-  return page(title, { element("h1", escape(title)), section("verdicts", "Verdicts", verdicts(result)),
-    section("tables", "Tables", all_tables(report)),
-    section("plots", "Plots", plots(pictures) .. missing_plots(result, pictures)),
-    section("notes", "Notes and warnings", list_of(report.notes, "notes")), background(result) })
+  options = options or {}
+  return page(result, options.report or tables.of(result), options,
+    section("verdicts", "Verdicts", verdicts(result)), { tables = "Tables", notes = "Notes and warnings" })
 end
 
 return M

@@ -1,7 +1,6 @@
 --- report/: results as text, one renderer a format. The only place that says what a result looks like.
 
-local text = require "pmclua.base.text"
-local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
 
 local M = {}
@@ -11,19 +10,11 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benc
 
 --- Names of the formats.
 ---@return string[]
-function M.formats()
-  local list = {}
-  for i, format in ipairs(FORMATS) do list[i] = format end
-  return list
-end
+function M.formats() return { unpack(FORMATS) } end
 
 local function renderer(format)
-  for _, known in ipairs(FORMATS) do
-    if known == format then return require("pmclua.report." .. format) end
-  end
-  error(explain.problem { code = "EFORMAT", operation = "report",
-    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
-    hint = text.meant_or_all(format, FORMATS) }, 0)
+  if lists.set(FORMATS)[format] then return require("pmclua.report." .. format) end
+  require("pmclua.base.problem").no_format("there is no format '%s'", format, FORMATS)
 end
 
 --- Writes a result in pieces, so that a million repetitions need not be one text. Machine formats depend
@@ -42,9 +33,7 @@ end
 ---@param options? pmclua.ReportOptions
 ---@return string text ending in a newline
 function M.render(result, options)
-  local pieces = {}
-  M.write(result, function(piece) pieces[#pieces + 1] = piece end, options)
-  return table.concat(pieces)
+  return require("pmclua.base.pieces").joined(function(put) M.write(result, put, options) end)
 end
 
 --- A comparison as tables.

@@ -4,6 +4,7 @@
 -- depend on the data. report/README.md says what each key is.
 
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 
 local M = {}
@@ -23,20 +24,7 @@ local ORDER = {
   "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
 }
 
-local function or_null(value)
-  if value == nil or value == false then return json.null end
-  return value
-end
-
-local function list(items)
-  return setmetatable(items, { __jsontype = "array" })
-end
-
-local function map(list_of, f)
-  local out = {}
-  for i, item in ipairs(list_of) do out[i] = f(item) end
-  return list(out)
-end
+local function or_null(value) return value or json.null end
 
 -- ---- what was asked --------------------------------------------------------------------------------------
 
@@ -79,7 +67,7 @@ local function summary_entry(cell, name)
   local summary, found = cell:summary(name), cell:found(name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
-    missing = summary.missing, exact = summary.exact, outliers = list(summary.outliers),
+    missing = summary.missing, exact = summary.exact, outliers = summary.outliers,
     values = column(found.raw or found.list, #found.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
   entry.components = components_entry(cell, name)
@@ -94,7 +82,7 @@ local function partial_entries(times)
     out[#out + 1] = { repetition = repetition, enabled_ns = pair[1], running_ns = pair[2] }
   end
   table.sort(out, function(a, b) return a.repetition < b.repetition end)
-  return list(out)
+  return out
 end
 
 -- The counts of an event as its column in a block, those that are too little to be known left out.
@@ -122,26 +110,17 @@ local function passes_of(result, cell)
     local block = cell.columns.passes[pass]
     if block then passes[#passes + 1] = pass_entry(result, pass, block) end
   end
-  return list(passes)
+  return passes
 end
 
-local function cell_names(result)
-  local names = {}
-  for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
-    for _, item in ipairs(group) do names[#names + 1] = item.field or item.name end
-  end
-  return names
-end
-
-local function copy(fields)
-  local out = {}
-  for name, value in pairs(fields) do out[name] = value end
-  return json.object(out)
-end
+local function copy(fields) return json.object(lists.copy(fields)) end
 
 local function cell_entry(result, cell)
   local values = json.object {}
-  for _, name in ipairs(cell_names(result)) do values[name] = summary_entry(cell, name) end
+  for _, item in ipairs(lists.joined { result.events, result.metrics, result.per_metrics }) do
+    local name = item.field or item.name
+    values[name] = summary_entry(cell, name)
+  end
   return { workload = cell.workload, control = cell.control,
     levels = copy(cell.levels), kind = cell.kind, per = cell.per,
     region = cell.region, thread = cell.thread, cpu = cell.cpu, interval = cell.interval,
@@ -171,17 +150,17 @@ end
 local function pair_entry(pair)
   local entry = key_of(pair.cell)
   entry.baseline, entry.pairs = key_of(pair.baseline), pair.pairs
-  entry.verdicts = map(pair.rows, verdict_entry)
+  entry.verdicts = lists.map(pair.rows, verdict_entry)
   return entry
 end
 
 local function comparisons_of(result)
-  if not result.header.baseline then return list {} end
-  return map(result:compare({}).pairs, pair_entry)
+  if not result.header.baseline then return {} end
+  return lists.map(result:compare({}).pairs, pair_entry)
 end
 
 local function warning_entry(warning)
-  return { kind = warning.kind, cell = warning.cell, cells = list(warning.cells), message = warning.message,
+  return { kind = warning.kind, cell = warning.cell, cells = warning.cells, message = warning.message,
     hint = warning.hint }
 end
 
@@ -199,18 +178,18 @@ function M.write(result, put)
   local header = result.header
   json.write(put, {
     format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
-    question = or_null(header.question), status = result.status, problems = list(result.problems),
-    problem = or_null(result.problem and tostring(result.problem)), remarks = list(result.remarks or {}),
+    question = or_null(header.question), status = result.status, problems = result.problems,
+    problem = or_null(result.problem and tostring(result.problem)), remarks = result.remarks or {},
     path = result.path, started = or_null(header.started), seed = or_null(header.seed),
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     target = header.target, delay = header.delay, inherit = header.inherit,
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     simulation = header.simulation and copy(header.simulation) or nil,
     notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
-    events = map(result.events, event_entry),
-    metrics = map(result.metrics, function(metric) return metric_entry(result, metric) end),
+    events = lists.map(result.events, event_entry),
+    metrics = lists.map(result.metrics, function(metric) return metric_entry(result, metric) end),
     cells = lazy_cells(result),
-    comparisons = comparisons_of(result), warnings = map(result:warnings(), warning_entry),
+    comparisons = comparisons_of(result), warnings = lists.map(result:warnings(), warning_entry),
   }, { order = ORDER, indent = 1 })
   put("\n")
 end

@@ -2,6 +2,8 @@
 --
 -- Invariant: everything that was left out, cut short or not counted is mentioned, each reason once.
 
+local cells = require "pmclua.report.cells"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -14,71 +16,41 @@ local function full_reason(why)
   return (text.safe(why):gsub("^cannot open '.-': ", ""))
 end
 
--- Events that are absent for one reason are said together.
-local function absent_events(result, list)
-  local reasons, names = {}, {}
-  for _, event in ipairs(result.events) do
-    if event.status then
-      local reason = full_reason(event.why or event.status)
-      if not names[reason] then
-        names[reason] = {}
-        reasons[#reasons + 1] = reason
-      end
-      table.insert(names[reason], text.safe(event.name))
-    end
-  end
-  for _, reason in ipairs(reasons) do add(list, ("%s: %s"):format(text.list(names[reason]), reason)) end
+local function names_of(items)
+  return text.list(lists.map(items, function(item) return text.safe(item.name) end))
 end
 
 -- What is said of several events alike is said once.
-local function said_of_events(result, list)
-  local notes, names = {}, {}
-  for _, event in ipairs(result.events) do
-    local note = event.note
-    if note and not names[note] then notes[#notes + 1], names[note] = note, {} end
-    if note then table.insert(names[note], text.safe(event.name)) end
+local function add_together(list, result, said_of)
+  for _, group in ipairs(lists.groups(result.events, said_of)) do
+    add(list, ("%s: %s"):format(names_of(group), group.key))
   end
-  for _, note in ipairs(notes) do add(list, ("%s: %s"):format(text.list(names[note]), text.safe(note))) end
+end
+
+local function why_absent(event) return event.status and full_reason(event.why or event.status) end
+
+local function note_of(event) return event.note and text.safe(event.note) end
+
+local function unverified(event)
+  local is_unverified = event.verified == false and not event.status
+  return is_unverified and "unverified, nothing says that this PMU has the event" or nil
 end
 
 -- What is simulated, metrics too, and what its counts depend on.
 local function simulated(result, list)
-  local names = {}
-  for _, event in ipairs(result.events) do
-    if event.simulated and not event.status then names[#names + 1] = text.safe(event.name) end
-  end
-  if #names == 0 then return end
-  for _, metric in ipairs(result.metrics) do
-    for _, event in ipairs(require("pmclua.result.values").events_needed(result, metric)) do
-      if event.simulated then names[#names + 1] = text.safe(metric.name) break end
-    end
-  end
+  local function is_simulated(event) return event.simulated end
+  local events = lists.where(result.events, function(event) return event.simulated and not event.status end)
+  if #events == 0 then return end
+  local metrics = lists.where(result.metrics, function(metric)
+    return lists.any(require("pmclua.result.values").events_needed(result, metric), is_simulated)
+  end)
   local how = require("pmclua.report.simulation").words(result.header)
-  add(list, ("%s: simulated by %s"):format(text.list(names), how))
+  add(list, ("%s: simulated by %s"):format(names_of(lists.joined { events, metrics }), how))
 end
 
-local function event_notes(result, list)
-  local unverified = {}
-  simulated(result, list)
-  said_of_events(result, list)
-  for _, event in ipairs(result.events) do
-    if event.verified == false and not event.status then
-      unverified[#unverified + 1] = text.safe(event.name)
-    end
-  end
-  if #unverified > 0 then
-    add(list, text.list(unverified) .. ": unverified, nothing says that this PMU has the event")
-  end
-end
-
--- Whether labels are needed to tell what a note is about.
-local function has_several_cells(result)
-  local next_cell = result:cells()
-  return next_cell() ~= nil and next_cell() ~= nil
-end
-
+-- A label where it is needed to tell what a note is about.
 local function about(result, label, said)
-  return has_several_cells(result) and text.safe(label) .. ": " .. said or said
+  return #cells.of(result) > 1 and text.safe(label) .. ": " .. said or said
 end
 
 local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
@@ -94,10 +66,9 @@ local function across_passes(result, list)
   end
   if #one > 0 then add(list, "metrics of one pass: " .. text.list(one)) end
   if #apart == 0 then return end
-  local agree = {}
-  for i, anchor in ipairs(across.anchors(result)) do
-    agree[i] = ("%s within %s"):format(text.safe(anchor.name), text.percent(anchor.spread))
-  end
+  local agree = lists.map(across.anchors(result), function(anchor)
+    return ("%s within %s"):format(text.safe(anchor.name), text.percent(anchor.spread))
+  end)
   add(list, "metrics across passes: " .. text.list(apart)
     .. (#agree > 0 and ("; the passes agree in %s"):format(text.list(agree)) or ""))
 end
@@ -195,13 +166,12 @@ end
 
 -- Whether the median of a time is known as narrowly as the margin.
 local function has_narrow_time(result)
-  for cell in result:cells() do
-    for _, event in ipairs(result.events) do
+  return lists.any(cells.of(result), function(cell)
+    return lists.any(result.events, function(event)
       local summary = cell:summary(event.field)
-      if summary.kind == "time" and summary.quality == "stable" then return true end
-    end
-  end
-  return false
+      return summary.kind == "time" and summary.quality == "stable"
+    end)
+  end)
 end
 
 -- What intervals cannot know: ratios of what ran in the same blocks do without it.
@@ -221,11 +191,9 @@ end
 
 -- What the person who ran it noted: "commit = 1a2b3c".
 local function own_notes(header)
-  local parts = {}
-  for name, said in pairs(header.notes or {}) do
-    parts[#parts + 1] = ("%s = %s"):format(text.safe(name), text.safe(said))
-  end
-  table.sort(parts)
+  local parts = lists.map(lists.keys(header.notes or {}), function(name)
+    return ("%s = %s"):format(text.safe(name), text.safe(header.notes[name]))
+  end)
   return #parts > 0 and "noted: " .. table.concat(parts, ", ") or nil
 end
 
@@ -238,10 +206,9 @@ local function ending(result, list)
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end
   if header.hosts then
-    local names = {}
-    for i, host in ipairs(header.hosts) do
-      names[i] = ("%s (%s)"):format(text.safe(host.hostname or "?"), text.safe(host.cpu or "?"))
-    end
+    local names = lists.map(header.hosts, function(host)
+      return ("%s (%s)"):format(text.safe(host.hostname or "?"), text.safe(host.cpu or "?"))
+    end)
     add(list, ("measured on %s: counts of different machines differ by themselves"):format(text.list(names)))
   end
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
@@ -264,8 +231,10 @@ end
 ---@return string[]
 function M.result(result)
   local list = {}
-  absent_events(result, list)
-  event_notes(result, list)
+  add_together(list, result, why_absent)
+  simulated(result, list)
+  add_together(list, result, note_of)
+  add_together(list, result, unverified)
   failures(result, list)
   machine_code(result, list)
   across_passes(result, list)

@@ -11,39 +11,14 @@ local rows = require "pmclua.report.rows"
 
 local M = {}
 
-local VERDICT_TONES = { faster = "good", slower = "bad" }
-
 --- Whether there are several pairs, all with the same baseline.
 ---@param compared pmclua.ComparedPair[]
 ---@return boolean
 function M.fits(compared)
-  for _, pair in ipairs(compared) do
-    if pair.baseline ~= compared[1].baseline then return false end
-  end
-  return #compared > 1
-end
-
-local function columns()
-  return {
-    { name = "event" }, { name = "of" }, { name = "median", align = "right" },
-    { name = "ratio", align = "right" },
-    { name = "95 % interval", whole = true, drop = 2 },
-    { name = "margin", align = "right", gap = 1, drop = 1 },
-    { name = "verdict" },
-  }
+  return #compared > 1 and #lists.unique(lists.column(compared, "baseline")) == 1
 end
 
 local function side_of(pair) return words.side(pair.cell, pair.baseline) end
-
-local function row_of(pair, row)
-  local verdict = row.verdict
-  if not verdict then
-    local reason = row.cell.n == 0 and words.absent(row.cell) or words.brief(row.why)
-    return { "", side_of(pair), words.short(row.cell), words.ABSENT, reason, span = 5, tone = "dim" }
-  end
-  return { "", side_of(pair), words.short(row.cell), words.ratio(verdict), words.ratio_interval(verdict),
-    words.margin(verdict), words.verdict(row), tones = { [7] = VERDICT_TONES[verdict.verdict] } }
-end
 
 -- Whether no cell has a value of a quantity: one row then says why.
 local function is_absent(list)
@@ -75,9 +50,9 @@ local function add_quantity(list, compared, its_rows)
   end
   local theirs = words.side(compared[1].baseline, compared[1].cell)
   list[#list + 1] = { title, theirs, words.short(first.baseline), "", "", "", "" }
-  for i, pair in ipairs(compared) do
+  for _, pair in ipairs(compared) do
     for _, row in ipairs(pair.rows) do
-      if row.name == first.name then list[#list + 1] = row_of(compared[i], row) end
+      if row.name == first.name then list[#list + 1] = rows.compared("", side_of(pair), row) end
     end
   end
 end
@@ -125,7 +100,8 @@ function M.table(result, comparison)
   for _, metric in ipairs(result.per_metrics) do
     if by_name[metric.event.field] and not by_name[metric.name] then add_elements(list, compared, metric) end
   end
-  return { title = titles.comparison(result, compared), columns = columns(), rows = list,
+  return { title = titles.comparison(result, compared), rows = list,
+    columns = rows.compared_columns({ name = "of" }, "median"),
     notes = notes_under(result, comparison, compared) }
 end
 

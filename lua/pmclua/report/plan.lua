@@ -1,5 +1,6 @@
 --- plan.lua (report): what `--plan` prints: what would run, how often, in which passes and in which order.
 
+local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -17,9 +18,7 @@ local function add(lines, head, said)
 end
 
 local function names(events, indices)
-  local list = {}
-  for i, index in ipairs(indices) do list[i] = text.safe(events[index].name) end
-  return table.concat(list, ", ")
+  return table.concat(lists.map(indices, function(index) return text.safe(events[index].name) end), ", ")
 end
 
 -- Valgrind 3.19 on x86-64, CPU time over that of the program itself.
@@ -38,9 +37,9 @@ local function groups_of(events, pass)
   if pass.traced then return "system calls, each timed" end
   if #pass.groups == 0 then return "times and resource usage alone" end
   if #pass.groups == 1 then return names(events, pass.groups[1].events) end
-  local list = {}
-  for i, group in ipairs(pass.groups) do list[i] = "{" .. names(events, group.events) .. "}" end
-  return table.concat(list, " ")
+  return table.concat(lists.map(pass.groups, function(group)
+    return "{" .. names(events, group.events) .. "}"
+  end), " ")
 end
 
 local function add_passes(lines, declaration, plan)

@@ -339,9 +339,7 @@ function M.render(result, options)
   local format = options and options.format or "table"
   if format == "json" then return data.json(result) end
   if format ~= "table" then
-    error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
-      message = ("regions have no format '%s'"):format(text.safe(tostring(format))),
-      hint = "there are table and json" }, 0)
+    require("pmclua.base.problem").no_format("regions have no format '%s'", format, { "table", "json" })
   end
   local terminal = require("pmclua.host.terminal").resolve(options)
   terminal.histogram = options and options.histogram

@@ -84,6 +84,34 @@ function M.row(name, summary, fitted, element, each)
   return row
 end
 
+--- The columns of a comparison.
+---@param second pmclua.GridColumn what follows a row's name
+---@param third string the heading of B's values
+---@return pmclua.GridColumn[]
+function M.compared_columns(second, third)
+  return { { name = "event" }, second, { name = third, align = "right" }, { name = "ratio", align = "right" },
+    { name = INTERVAL, whole = true, drop = 2 }, { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = "verdict" } }
+end
+
+M.VERDICT_TONES = { faster = "good", slower = "bad" }
+
+--- A row of a comparison: B's value, and the verdict or why there is none.
+---@param name string made safe
+---@param second string
+---@param row pmclua.ComparedRow
+---@return pmclua.GridRow
+function M.compared(name, second, row)
+  local verdict = row.verdict
+  if not verdict then
+    local side = row.cell.n == 0 and row.cell or row.baseline
+    local reason = side.n == 0 and words.absent(side) or words.brief(row.why)
+    return { name, second, words.short(row.cell), words.ABSENT, reason, span = 5, tone = "dim" }
+  end
+  return { name, second, words.short(row.cell), words.ratio(verdict), words.ratio_interval(verdict),
+    words.margin(verdict), words.verdict(row), tones = { [7] = M.VERDICT_TONES[verdict.verdict] } }
+end
+
 --- A footnote with the lowest R² of the summaries that do not fit a line; nil if all do.
 ---@param summaries pmclua.Summary[]
 ---@return string?

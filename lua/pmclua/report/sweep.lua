@@ -1,6 +1,8 @@
 --- sweep.lua: tables over the levels of a factor: a row per level, a group of columns for each combination of
 --- workload and other levels.
 
+local cells = require "pmclua.report.cells"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local footnotes = require "pmclua.report.footnotes"
@@ -9,69 +11,13 @@ local rows = require "pmclua.report.rows"
 
 local M = {}
 
--- ---- rows and groups -----------------------------------------------------------------------------------
-
--- Files of different experiments, as one result, need not all have a factor.
-local function is_everywhere(result, name)
-  for cell in result:cells() do
-    if cell.levels[name] == nil then return false end
-  end
-  return true
-end
-
--- The factor with the most levels goes down the table: across, it would be the widest.
-local function swept_factor(result)
-  local best, most
-  for _, factor in ipairs(result.header.factors) do
-    local count = is_everywhere(result, factor[1]) and #factor[2] or 0
-    if count > (most or 0) then best, most = factor[1], count end
-  end
-  return best
-end
-
-local function varies(result, name)
-  local first
-  for cell in result:cells() do
-    local level = name == "workload" and cell.workload or cell.levels[name]
-    if first == nil then first = level end
-    if level ~= first then return true end
-  end
-  return false
-end
-
--- The name of a group: the workload and levels in which groups differ, and its part.
-local function group_name(result, cell, swept)
-  local parts = {}
-  if varies(result, "workload") then parts[1] = text.safe(cell.workload) end
-  for _, factor in ipairs(result.header.factors) do
-    local name = factor[1]
-    if name ~= swept and cell.levels[name] ~= nil and varies(result, name) then
-      parts[#parts + 1] = ("%s %s"):format(text.safe(name), words.level(name, cell.levels[name]))
-    end
-  end
-  for _, part in ipairs(require("pmclua.result.cell").parts(cell)) do
-    parts[#parts + 1] = text.safe((part:gsub("^region ", "")))
-  end
-  return #parts > 0 and table.concat(parts, ", ") or text.safe(cell.workload)
-end
-
 -- Cells by level and by group, both in the order of the plan.
-local function arrange(result, swept)
-  local grid = { levels = {}, groups = {}, cells = {} }
-  local level_seen, group_seen = {}, {}
-  for cell in result:cells() do
-    local level, group = cell.levels[swept], group_name(result, cell, swept)
-    if not level_seen[level] then
-      level_seen[level] = true
-      grid.levels[#grid.levels + 1] = level
-      grid.cells[level] = {}
-    end
-    if not group_seen[group] then
-      group_seen[group] = true
-      grid.groups[#grid.groups + 1] = group
-    end
-    grid.cells[level][group] = cell
-  end
+local function arrange(shown, swept)
+  local varies, grid = cells.varying(shown), { levels = cells.levels(shown, swept), cells = {} }
+  local function group_of(cell) return cells.label(cell, varies, swept) end
+  for _, level in ipairs(grid.levels) do grid.cells[level] = {} end
+  for _, cell in ipairs(shown) do grid.cells[cell.levels[swept]][group_of(cell)] = cell end
+  grid.groups = lists.unique(lists.map(shown, group_of))
   return grid
 end
 
@@ -163,46 +109,23 @@ end
 
 -- ---- all quantities ------------------------------------------------------------------------------------
 
-local function any_value(result, name)
-  for cell in result:cells() do
-    if cell:summary(name).n > 0 then return true end
-  end
-  return false
-end
-
-local function primary_first(result, names)
-  local list = {}
-  for _, name in ipairs(names) do
-    if name == result.header.primary then list[1] = name end
-  end
-  for _, name in ipairs(names) do
-    if name ~= result.header.primary then list[#list + 1] = name end
-  end
-  return list
-end
-
 -- What 80 columns have room for; fewer groups where each has a column for its elements.
 local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
 -- The groups of a part: those compared, each beside its baseline, in the order of the plan.
 local function part_of(grid, chosen, verdicts)
-  local wanted, groups = {}, {}
+  local wanted = lists.set(chosen)
   for _, group in ipairs(chosen) do
-    wanted[group] = true
     for baseline in pairs(verdicts and verdicts.groups[group] or {}) do wanted[baseline] = true end
   end
-  for _, group in ipairs(grid.groups) do
-    if wanted[group] then groups[#groups + 1] = group end
-  end
+  local groups = lists.where(grid.groups, function(group) return wanted[group] end)
   return { levels = grid.levels, cells = grid.cells, groups = groups }
 end
 
 -- Parts of a grid that fit side by side.
 local function split(grid, about)
-  local verdicts, others, parts = about.verdicts, {}, {}
-  for _, group in ipairs(grid.groups) do
-    if not verdicts or verdicts.groups[group] then others[#others + 1] = group end
-  end
+  local verdicts, parts = about.verdicts, {}
+  local others = lists.where(grid.groups, function(group) return not verdicts or verdicts.groups[group] end)
   local abreast = verdicts and next(verdicts.groups) and VERDICTS_ABREAST
     or about.per and WITH_ELEMENTS_ABREAST or GROUPS_ABREAST
   if #others == 0 then others = grid.groups end
@@ -214,23 +137,17 @@ local function split(grid, about)
 end
 
 local function cells_of(grid)
-  local list = {}
-  for _, level in ipairs(grid.levels) do
-    for _, group in ipairs(grid.groups) do list[#list + 1] = grid.cells[level][group] end
-  end
-  return list
+  return lists.joined(lists.map(grid.levels, function(level)
+    return lists.map(grid.groups, function(group) return grid.cells[level][group] end)
+  end))
 end
 
 -- Footnotes of one quantity in these groups: where there is no line, and what varies between layouts.
 local function notes_under(grid, name, say, about)
-  local cells, summaries, list = cells_of(grid), {}, {}
-  for i, cell in ipairs(cells) do summaries[i] = cell:summary(name) end
-  list[1] = say(summaries)
-  list[#list + 1] = footnotes.layouts(cells, name)
-  for _, note in ipairs(about and footnotes.undecided(cells, about.verdicts, about.swept) or {}) do
-    list[#list + 1] = note
-  end
-  return list
+  local shown = cells_of(grid)
+  local summaries = lists.map(shown, function(cell) return cell:summary(name) end)
+  return lists.joined { { say(summaries) }, { footnotes.layouts(shown, name) },
+    about and footnotes.undecided(shown, about.verdicts, about.swept) or {} }
 end
 
 -- One quantity in one group of cells.
@@ -266,20 +183,22 @@ end
 ---@param names string[]
 ---@return pmclua.ReportTable[]
 function M.tables(result, names)
-  local swept, tables = swept_factor(result), {}
-  local grid, comparison = arrange(result, swept), compare(result, names)
-  for _, name in ipairs(primary_first(result, names)) do
+  local shown, tables = cells.of(result), {}
+  local swept = cells.swept(shown)
+  local grid, comparison = arrange(shown, swept), compare(result, names)
+  local function is_primary(name) return name == result.header.primary end
+  for _, name in ipairs(lists.first_those(names, is_primary)) do
     local verdicts = verdicts_of(grid, comparison, name)
     local about = { name = name, per = result.per_event[name], verdicts = verdicts, swept = swept }
-    for _, laid in ipairs(any_value(result, name) and lay_out(result, grid, swept, about) or {}) do
+    local has_values = #cells.with_values(result, name) > 0
+    for _, laid in ipairs(has_values and lay_out(result, grid, swept, about) or {}) do
       laid.title = titles.sweep(result, name, grid.groups, comparison, #tables == 0)
       tables[#tables + 1] = laid
     end
   end
-  if tables[1] then table.insert(tables[1].notes, footnotes.iterations(result, swept)) end
-  for _, note in ipairs(comparison and tables[1] and footnotes.sweep(result, comparison) or {}) do
-    table.insert(tables[1].notes, note)
-  end
+  if not tables[1] then return tables end
+  tables[1].notes = lists.joined { tables[1].notes, { footnotes.iterations(result, swept) },
+    comparison and footnotes.sweep(result, comparison) or {} }
   return tables
 end
 

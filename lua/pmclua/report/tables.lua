@@ -3,6 +3,8 @@
 -- Invariant: the same tables are shown as text, Markdown and HTML, so no format says more or less than
 -- another. One cell is a table of its events; cells with a baseline are compared; a factor is swept.
 
+local cells = require "pmclua.report.cells"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local sweep = require("pmclua.base.lazy").module "pmclua.report.sweep"
@@ -30,10 +32,7 @@ local M = {}
 ---@param result pmclua.Result
 ---@return string[]
 function M.names(result)
-  local list = {}
-  for _, event in ipairs(result.events) do list[#list + 1] = event.field end
-  for _, metric in ipairs(result.metrics) do list[#list + 1] = metric.name end
-  return list
+  return lists.joined { lists.column(result.events, "field"), lists.column(result.metrics, "name") }
 end
 
 -- Where each call of a region is a value, how far the largest ones reach: two columns before the shape.
@@ -72,41 +71,8 @@ end
 
 -- ---- comparisons ---------------------------------------------------------------------------------------
 
-local VERDICT_TONES = { faster = "good", slower = "bad" }
-
-local function compared_columns(pair)
-  local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
-  return {
-    { name = "event" }, { name = theirs, align = "right" }, { name = ours, align = "right" },
-    { name = "ratio", align = "right" },
-    { name = "95 % interval", whole = true, drop = 2 },
-    { name = "margin", align = "right", gap = 1, drop = 1 },
-    { name = "verdict" },
-  }
-end
-
 local function compared_row(row)
-  local title = text.safe(row.title) .. (row.primary and " *" or "")
-  if not row.verdict then
-    local side = row.cell.n == 0 and row.cell or row.baseline
-    local reason = side.n == 0 and words.absent(side) or words.brief(row.why)
-    return { title, words.short(row.baseline), words.short(row.cell), words.ABSENT, reason, span = 5,
-      tone = "dim" }
-  end
-  return { title, words.short(row.baseline), words.short(row.cell), words.ratio(row.verdict),
-    words.ratio_interval(row.verdict), words.margin(row.verdict), words.verdict(row),
-    tones = { [7] = VERDICT_TONES[row.verdict.verdict] } }
-end
-
-local function primary_first(compared)
-  local list = {}
-  for _, row in ipairs(compared) do
-    if row.primary then list[1] = row end
-  end
-  for _, row in ipairs(compared) do
-    if not row.primary then list[#list + 1] = row end
-  end
-  return list
+  return rows.compared(text.safe(row.title) .. (row.primary and " *" or ""), words.short(row.baseline), row)
 end
 
 -- The cost of one element of both sides, which compares as the event itself does.
@@ -118,7 +84,7 @@ end
 
 local function compared_table(result, comparison, pair)
   local list, compared = {}, {}
-  for i, row in ipairs(primary_first(pair.rows)) do
+  for i, row in ipairs(lists.first_those(pair.rows, function(row) return row.primary end)) do
     list[i], compared[row.name] = compared_row(row), true
   end
   for _, metric in ipairs(result.per_metrics) do
@@ -129,62 +95,37 @@ local function compared_table(result, comparison, pair)
   local said = footnotes.comparison(comparison, pair)
   said[#said + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
   if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
-  return { title = titles.comparison(result, { pair }), columns = compared_columns(pair), rows = list,
-    notes = said }
+  local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
+  return { title = titles.comparison(result, { pair }), rows = list, notes = said,
+    columns = rows.compared_columns({ name = theirs, align = "right" }, ours) }
 end
 
 -- ---- which tables -------------------------------------------------------------------------------------
 
-local function count_cells(result)
-  local count = 0
-  for _ in result:cells() do count = count + 1 end
-  return count
-end
-
 local MOST_COMPARED = 4        -- levels that each have a table of their own, against the baseline
-
-local function count_levels(result, name)
-  local seen, count = {}, 0
-  for cell in result:cells() do
-    local level = cell.levels[name]
-    if level ~= nil and not seen[level] then seen[level], count = true, count + 1 end
-  end
-  return count
-end
 
 -- Whether a factor is to be read down a table: not where its few levels are what is compared.
 local function has_sweep(result)
-  local baseline = result.header.baseline
-  for _, factor in ipairs(result.header.factors) do
-    local count = count_levels(result, factor[1])
+  local baseline, shown = result.header.baseline, cells.of(result)
+  return lists.any(result.header.factors, function(factor)
+    local count = #cells.levels(shown, factor[1])
     local is_compared = type(baseline) == "table" and baseline[factor[1]] ~= nil and count <= MOST_COMPARED
-    if count > 1 and not is_compared then return true end
-  end
-  return false
+    return count > 1 and not is_compared
+  end)
 end
 
 local function compared_tables(result, comparison)
-  local tables, one_baseline = {}, require "pmclua.report.one_baseline"
+  local one_baseline = require "pmclua.report.one_baseline"
   if one_baseline.fits(comparison.pairs) then return { one_baseline.table(result, comparison) } end
-  for i, pair in ipairs(comparison.pairs) do tables[i] = compared_table(result, comparison, pair) end
-  return tables
-end
-
-local function each_cell(result)
-  local tables = {}
-  for cell in result:cells() do tables[#tables + 1] = cell_table(result, cell) end
-  return tables
+  return lists.map(comparison.pairs, function(pair) return compared_table(result, comparison, pair) end)
 end
 
 -- Events and metrics; also costs of one element, where an element is not the same of both sides.
 local function compared_names(result)
   local list, baseline = M.names(result), result.header.baseline
+  local function differs(name) return result.factor_by_name[name] and baseline[name] ~= nil end
   for _, metric in ipairs(type(baseline) == "table" and result.per_metrics or {}) do
-    local differs = false
-    for _, name in ipairs(metric.needs) do
-      differs = differs or result.factor_by_name[name] and baseline[name] ~= nil
-    end
-    if differs then list[#list + 1] = metric.name end
+    if lists.any(metric.needs, differs) then list[#list + 1] = metric.name end
   end
   return list
 end
@@ -193,17 +134,17 @@ end
 local function add_tree(tables, result)
   local tree = result:topdown()
   if not tree or #tree.nodes < 2 then return tables end
-  local by_node = require("pmclua.report.topdown").differences(tree)
-  for _, shown in ipairs(by_node) do tables[#tables + 1] = shown end
-  return tables
+  return lists.joined { tables, require("pmclua.report.topdown").differences(tree) }
 end
 
 local function tables_of(result)
-  local several = count_cells(result) > 1
+  local shown = cells.of(result)
+  local several = #shown > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
   local tables = several and result.header.baseline
     and compared_tables(result, result:compare { names = compared_names(result) }) or {}
-  return #tables > 0 and add_tree(tables, result) or each_cell(result)
+  return #tables > 0 and add_tree(tables, result)
+    or lists.map(shown, function(cell) return cell_table(result, cell) end)
 end
 
 --- What is shown of a comparison that a script asked for.
@@ -216,11 +157,9 @@ end
 
 -- Whether a failure ended it before there was anything to show.
 local function has_nothing(result)
-  if result.status ~= "failed" then return false end
-  for cell in result:cells() do
-    if cell.repetitions + cell.rejected > 0 then return false end
-  end
-  return true
+  return result.status == "failed" and not lists.any(cells.of(result), function(cell)
+    return cell.repetitions + cell.rejected > 0
+  end)
 end
 
 --- What is shown of a result.

@@ -1,5 +1,6 @@
 --- titles.lua: headlines of tables: what was counted, how often, and how.
 
+local cells = require "pmclua.report.cells"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -141,20 +142,6 @@ local function all_repetitions(result, is_fit)
   return (least < most and "up to " or "") .. repetitions(result, most, is_fit)
 end
 
--- Levels that all cells have in common.
-local function common_levels(result)
-  local parts = {}
-  for _, factor in ipairs(result.header.factors) do
-    local name, first, same = factor[1], nil, true
-    for cell in result:cells() do
-      if first == nil then first = cell.levels[name] end
-      same = same and cell.levels[name] == first
-    end
-    if same then parts[#parts + 1] = ("%s = %s"):format(text.safe(name), words.level(name, first)) end
-  end
-  return table.concat(parts, ", ")
-end
-
 --- The headline of a quantity's table over a factor: that of the first table says what holds for all.
 ---@param result pmclua.Result
 ---@param name string
@@ -169,7 +156,7 @@ function M.sweep(result, name, groups, comparison, is_first)
   local parts = { text.safe(summary.title) .. (per_iteration and " per iteration" or "") }
   if #groups == 1 then add(parts, groups[1]) end
   if not is_first then return parts end
-  add(parts, common_levels(result))
+  add(parts, cells.common_levels(cells.of(result)))
   add(parts, all_repetitions(result, cell.fitted))
   if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
   return parts

@@ -3,15 +3,15 @@
 -- Invariant: the sentence is that of the ledgers; tables show the lines that explain something, and how
 -- many others there are.
 
-local explain = require "pmclua.explain"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 
 local M = {}
 
-M.FORMATS = { "table", "json", "markdown", "html" }
+local FORMATS = { "table", "json", "markdown", "html" }
 
 local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
 
@@ -180,66 +180,43 @@ end
 
 -- ---- JSON ----
 
-local function array(list) return setmetatable(list, { __jsontype = "array" }) end
-
 local function plain_row(row)
-  return json.object { label = row.label, kind = row.line.kind or (row.rest and "rest") or "time",
-    a = row.a, b = row.b,
+  return { label = row.label, kind = row.line.kind or (row.rest and "rest") or "time", a = row.a, b = row.b,
     difference = row.difference, low = row.low, high = row.high, level = row.level, share = row.share,
     p_adjusted = row.adjusted, verdict = row.verdict }
-end
-
-local ROW_ORDER = { "label", "kind", "a", "b", "difference", "low", "high", "level", "share", "p_adjusted",
-  "verdict" }
-
-local function list_of(rows)
-  local list = {}
-  for i, row in ipairs(rows) do list[i] = plain_row(row) end
-  return array(list)
 end
 
 local function plain_ledger(ledger)
   if not ledger then return json.null end
   local whole = plain_row(ledger.total)
   whole.kind = nil
-  return json.object { unit = ledger.unit, of = ledger.of, lines = list_of(ledger.lines),
-    rest = list_of(ledger.rest), total = whole, conclusion = ledger.conclusion.kind }
+  return { unit = ledger.unit, of = ledger.of, lines = lists.map(ledger.lines, plain_row),
+    rest = lists.map(ledger.rest, plain_row), total = whole, conclusion = ledger.conclusion.kind }
 end
 
 local function plain_suspect(one)
-  return json.object { name = one.name, unit = one.unit, a = one.a, b = one.b, ratio = one.ratio,
+  return { name = one.name, unit = one.unit, a = one.a, b = one.b, ratio = one.ratio,
     false_discovery_rate = one.adjusted, exact = one.exact or false }
 end
 
 local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "cycles",
-  "others_ns",
-  "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what", "why" }
+  "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what",
+  "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted", "verdict" }
 
 local function to_json(why)
-  local suspects, absent = {}, {}
-  for i, one in ipairs(why.suspects) do suspects[i] = plain_suspect(one) end
-  for i, one in ipairs(why.absent) do absent[i] = json.object(one) end
-  local order = {}
-  local seen = {}
-  for _, names in ipairs { ORDER, ROW_ORDER } do
-    for _, name in ipairs(names) do
-      if not seen[name] then order[#order + 1], seen[name] = name, true end
-    end
-  end
-  return json.encode(json.object { format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
+  return json.encode({ format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
     paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
-    time = plain_ledger(why.time),
-    ledger = plain_ledger(why.ledger), cycles = plain_ledger(why.cycles),
-    others_ns = why.others and json.object(why.others) or json.null,
-    suspects = array(suspects), absent = array(absent) }, { order = order }) .. "\n"
+    time = plain_ledger(why.time), ledger = plain_ledger(why.ledger), cycles = plain_ledger(why.cycles),
+    others_ns = json.or_null(why.others), suspects = lists.map(why.suspects, plain_suspect),
+    absent = why.absent }, { order = ORDER }) .. "\n"
 end
 
 -- ---- rendering ----
 
 local function as_html(why, all, options)
-  local report = report_of(why, all)
-  return require("pmclua.report.html").about(why.result, report,
-    ("Why %s against %s"):format(why.b:label(), why.a:label()), why.sentence, options)
+  local title = ("Why %s against %s"):format(why.b:label(), why.a:label())
+  return require("pmclua.report.html").about(why.result, report_of(why, all), why.sentence,
+    { title = title, plots = options and options.plots })
 end
 
 local function as_markdown(why, all)
@@ -266,9 +243,7 @@ function M.render(why, options)
   if format == "json" then return to_json(why) end
   if format == "markdown" then return as_markdown(why, all) end
   if format == "html" then return as_html(why, all, options) end
-  error(explain.problem { code = "EFORMAT", operation = "report",
-    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
-    hint = text.meant_or_all(format, M.FORMATS) }, 0)
+  require("pmclua.base.problem").no_format("there is no format '%s'", format, FORMATS)
 end
 
 return M

@@ -153,7 +153,11 @@ function M.level(name, level)
   return ("%.10g"):format(level)
 end
 
-local function level_words(cell, wanted)
+--- Some levels of a cell: { "n = 256", "stride = 64" }.
+---@param cell pmclua.Cell
+---@param wanted fun(name: string): boolean
+---@return string[]
+function M.levels_where(cell, wanted)
   local parts = {}
   for _, factor in ipairs(cell.result.header.factors) do
     local name = factor[1]
@@ -176,7 +180,7 @@ end
 ---@param cell pmclua.Cell
 ---@return string
 function M.levels(cell)
-  return table.concat(with_parts(level_words(cell, function() return true end), cell), ", ")
+  return table.concat(with_parts(M.levels_where(cell, function() return true end), cell), ", ")
 end
 
 --- What tells a cell from the one that it is compared with: "clang", "stride = 64".
@@ -184,7 +188,7 @@ end
 ---@param other pmclua.Cell
 ---@return string
 function M.side(cell, other)
-  local parts = level_words(cell, function(name) return cell.levels[name] ~= other.levels[name] end)
+  local parts = M.levels_where(cell, function(name) return cell.levels[name] ~= other.levels[name] end)
   if cell.workload ~= other.workload then table.insert(parts, 1, text.safe(cell.workload)) end
   return table.concat(parts, ", ")
 end
@@ -194,7 +198,7 @@ end
 ---@param other pmclua.Cell
 ---@return string[]
 function M.common(cell, other)
-  local parts = level_words(cell, function(name) return cell.levels[name] == other.levels[name] end)
+  local parts = M.levels_where(cell, function(name) return cell.levels[name] == other.levels[name] end)
   local levels = table.concat(parts, ", ")
   local common = cell.workload == other.workload and { text.safe(cell.workload) } or {}
   if levels ~= "" then common[#common + 1] = levels end

@@ -3,6 +3,7 @@
 -- Invariant: every value that was summarised is in a chart, or the chart says how many cells it leaves out;
 -- axes name their quantity and unit.
 
+local cells_of = require "pmclua.report.cells"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
@@ -20,63 +21,23 @@ local function refuse(message, hint)
   error(explain.problem { code = "ENODATA", operation = "plot", message = message, hint = hint }, 0)
 end
 
--- What tells cells apart: the workload and levels that vary.
-local function short_label(cell, varies)
-  local parts = varies.workload and { text.safe(cell.workload) } or {}
-  for _, factor in ipairs(cell.result.header.factors) do
-    local name = factor[1]
-    if varies[name] then parts[#parts + 1] = ("%s %s"):format(name, words.level(name, cell.levels[name])) end
-  end
-  for _, part in ipairs { "region", "thread", "cpu" } do
-    if cell[part] ~= nil then parts[#parts + 1] = text.safe(tostring(cell[part])) end
-  end
-  return #parts > 0 and table.concat(parts, ", ") or text.safe(cell.workload)
-end
-
-local function varying(cells)
-  local varies, first = {}, cells[1]
-  for _, cell in ipairs(cells) do
-    varies.workload = varies.workload or cell.workload ~= first.workload
-    for name, level in pairs(cell.levels) do varies[name] = varies[name] or level ~= first.levels[name] end
-  end
-  return varies
-end
-
 -- Cells that have values of a quantity, with their labels; at most `most`, and how many there are.
 local function cells_with(result, name, most)
-  local cells, labels, count = {}, {}, 0
-  for cell in result:cells() do
-    if cell:summary(name).n > 0 then
-      count = count + 1
-      if count <= (most or math.huge) then cells[#cells + 1] = cell end
-    end
-  end
-  if count == 0 then
+  local all = cells_of.with_values(result, name)
+  if #all == 0 then
     local cell = result:cells()()
     local why = cell and cell:summary(name).why or "there is no repetition"
     refuse(("there is nothing of %s to plot: %s"):format(name, words.brief(why)))
   end
-  local varies = varying(cells)
-  for i, cell in ipairs(cells) do labels[i] = short_label(cell, varies) end
-  return cells, labels, count
-end
-
--- Levels that all cells share.
-local function common_levels(cells)
-  local varies, parts = varying(cells), {}
-  for _, factor in ipairs(cells[1].result.header.factors) do
-    local name = factor[1]
-    if not varies[name] then
-      parts[#parts + 1] = ("%s = %s"):format(name, words.level(name, cells[1].levels[name]))
-    end
-  end
-  return table.concat(parts, ", ")
+  local cells = { unpack(all, 1, math.min(#all, most or #all)) }
+  local varies = cells_of.varying(cells)
+  return cells, lists.map(cells, function(cell) return cells_of.label(cell, varies) end), #all
 end
 
 -- A chart, headed by its title and what is shown.
 local function chart_of(result, cells, count, said, panels)
   local title = words.title(result)
-  local common = #cells == 1 and cells[1]:label() or common_levels(cells)
+  local common = #cells == 1 and cells[1]:label() or cells_of.common_levels(cells)
   if common ~= "" then said = ("%s · %s"):format(common, said) end
   if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end
   return { title = title, subtitle = said, panels = panels }
@@ -138,23 +99,6 @@ end
 
 -- ---- a factor against a quantity -------------------------------------------------------------------------
 
--- The factor with most levels that vary.
-local function swept_factor(result, cells)
-  local best, most
-  for _, factor in ipairs(result.header.factors) do
-    local count = #lists.unique(lists.map(cells, function(cell) return cell.levels[factor[1]] end))
-    if count > 1 and (not most or count > most) then best, most = factor[1], count end
-  end
-  if not best then refuse("no factor has several levels to plot against", "try --kind distribution") end
-  return best
-end
-
-local function group_of(cell, varies, swept)
-  local rest = {}
-  for name, value in pairs(varies) do rest[name] = name ~= swept and value or nil end
-  return short_label(cell, rest)
-end
-
 -- The positions of a factor's levels on the axis: the levels themselves if they are numbers, else 1, 2, ….
 local function positions_of(result, swept)
   local levels, position, tics, numeric = result.factor_by_name[swept][2], {}, {}, true
@@ -184,11 +128,13 @@ end
 
 function M.factor(result, name)
   local cells, left_out = cells_with(result, name), 0
-  local swept, varies, scale = swept_factor(result, cells), varying(cells), axis.of_cells(cells, name)
+  local swept, levels = cells_of.swept(cells)
+  if levels < 2 then refuse("no factor has several levels to plot against", "try --kind distribution") end
+  local varies, scale = cells_of.varying(cells), axis.of_cells(cells, name)
   local position, log, tics = positions_of(result, swept)
   local series, by_group = {}, {}
   for _, cell in ipairs(cells) do
-    local group = group_of(cell, varies, swept)
+    local group = cells_of.label(cell, varies, swept)
     if not by_group[group] and #series < gnuplot.MOST_SERIES then
       series[#series + 1] = { title = group, style = "marks", colour = #series + 1, data = {} }
       by_group[group] = series[#series]

@@ -3,6 +3,7 @@
 -- plot/charts.lua says what each kind shows, plot/stream.lua reads what `pmclua monitor` and `pmclua regions`
 -- write, plot/gnuplot.lua draws.
 
+local cells = require "pmclua.report.cells"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
@@ -64,7 +65,6 @@ function M.format_of(path)
   explain.misuse(said:format(ending), 4)
 end
 
-
 --- A plot of a chart.
 ---@param kind string
 ---@param chart pmclua.Chart
@@ -101,32 +101,16 @@ local function check_options(options)
   end
 end
 
-local function has_values(result, name)
-  for cell in result:cells() do
-    if cell:summary(name).n > 0 then return true end
-  end
-  return false
-end
+local function has_values(result, name) return #cells.with_values(result, name) > 0 end
 
 -- The primary quantity, or the first that has values.
 local function default_name(result)
-  local primary = result.header.primary
-  if primary and has_values(result, primary) then return primary end
-  for _, list in ipairs { result.events, result.metrics } do
-    for _, item in ipairs(list) do
-      local name = item.field or item.name
-      if has_values(result, name) then return name end
-    end
-  end
-  return primary or result.events[1].field
+  local names = lists.joined { { result.header.primary }, require("pmclua.report.tables").names(result) }
+  return lists.find(names, function(name) return has_values(result, name) end) or names[1]
 end
 
 local function has_lines(result, name)
-  for cell in result:cells() do
-    local fit = cell:summary(name).fit
-    if fit and fit.intercept then return true end
-  end
-  return false
+  return lists.any(cells.of(result), function(cell) return (cell:summary(name).fit or {}).intercept end)
 end
 
 local function most_levels(result)
@@ -134,9 +118,7 @@ local function most_levels(result)
 end
 
 local function default_kind(result, name)
-  for cell in result:cells() do
-    if cell.region then return "histogram" end
-  end
+  if lists.any(cells.of(result), function(cell) return cell.region end) then return "histogram" end
   if most_levels(result) > 2 then return "factor" end
   return has_lines(result, name) and "regression" or "distribution"
 end
@@ -189,20 +171,16 @@ end
 ---@return { title: string, svg: string }[]
 function M.for_page(result)
   if not require("pmclua.report.plot.gnuplot").program() then return {} end
-  local name, kinds, plots = default_name(result), {}, {}
+  local name = default_name(result)
   if not has_values(result, name) then return {} end
-  if most_levels(result) > 2 then kinds[#kinds + 1] = "factor" end
-  if has_lines(result, name) then kinds[#kinds + 1] = "regression" end
-  for _, kind in ipairs { "distribution", "order" } do kinds[#kinds + 1] = kind end
-  for _, kind in ipairs(kinds) do
+  local kinds = lists.joined { { most_levels(result) > 2 and "factor" or nil },
+    { has_lines(result, name) and "regression" or nil }, { "distribution", "order" } }
+  return lists.map(kinds, function(kind)
     local ok, plot = pcall(M.new, result, { kind = kind, name = name })
     local drawn, svg = pcall(ok and plot.render or error, plot, "svg")
-    if drawn then
-      local title = ("%s: %s"):format(result:cells()():summary(name).title, plot.chart.subtitle)
-      plots[#plots + 1] = { title = title, svg = svg }
-    end
-  end
-  return plots
+    local title = result:cells()():summary(name).title
+    return drawn and { title = ("%s: %s"):format(title, plot.chart.subtitle), svg = svg } or nil
+  end)
 end
 
 return M

@@ -7,6 +7,7 @@
 local annotate = require "pmclua.report.where.annotate"
 local escape = require("pmclua.report.markup").xml
 local html = require "pmclua.report.html"
+local lists = require "pmclua.base.lists"
 local tables = require "pmclua.report.where.tables"
 local text = require "pmclua.base.text"
 
@@ -45,23 +46,14 @@ end
 
 -- ---- the table -----------------------------------------------------------------------------------------
 
-local function cell(content, class, tag)
-  return ("<%s%s>%s</%s>"):format(tag or "td", class and (' class="%s"'):format(class) or "", escape(content),
-    tag or "td")
-end
-
-local function class_of(column, tone)
-  local is_number = (column.align or "left") ~= "left"
-  local class = (is_number and "number " or "") .. (tone or "")
-  return class ~= "" and class or nil
-end
+local element, class_of = html.element, html.class_of
 
 local function row_element(columns, row, style)
   local cells = {}
   for k, column in ipairs(columns) do
-    cells[k] = cell(row[k] or "", class_of(column, row.tones and row.tones[k] or row.tone))
+    cells[k] = element("td", escape(row[k] or ""), class_of(column, row.tones and row.tones[k] or row.tone))
   end
-  return ('<tr style="%s">%s</tr>'):format(style, table.concat(cells))
+  return element("tr", table.concat(cells), ('style="%s"'):format(style))
 end
 
 local function style_of(places, i)
@@ -103,9 +95,11 @@ end
 
 -- The rows of the table, the last ones (what is not attributed, the total) always at the end.
 local function ledger_element(shown, ledger, orders, most)
-  local places, rows, head = {}, {}, {}
-  for k, order in ipairs(orders) do places[k] = places_of(ledger.lines, order[2]) end
-  for k, column in ipairs(shown.columns) do head[k] = cell(column.name, class_of(column), "th") end
+  local rows = {}
+  local places = lists.map(orders, function(order) return places_of(ledger.lines, order[2]) end)
+  local head = lists.map(shown.columns, function(column)
+    return element("th", escape(column.name), class_of(column))
+  end)
   for i, row in ipairs(shown.rows) do
     local style = i <= #ledger.lines and i <= most and style_of(places, i) or ("order:%d"):format(1e6 + i)
     rows[i] = row_element(shown.columns, row, style)
@@ -117,24 +111,15 @@ end
 -- ---- functions -----------------------------------------------------------------------------------------
 
 local function function_element(code, row)
-  local parts = {}
-  for i, shown in ipairs(annotate.tables(code, row)) do parts[i] = html.table(shown) end
-  return ("<details><summary>%s</summary>%s</details>"):format(escape(row.label), table.concat(parts, "\n"))
+  local tables_of = lists.map(annotate.tables(code, row), html.table)
+  return element("details", element("summary", escape(row.label)) .. table.concat(tables_of, "\n"))
 end
 
 local function functions(code)
-  local parts = {}
-  for _, row in ipairs(code:ledger().lines) do
-    local has_code = row.line.place or row.line.other
-    if has_code and #parts < MOST_FUNCTIONS then parts[#parts + 1] = function_element(code, row) end
-  end
-  return table.concat(parts, "\n")
-end
-
-local function list_of(items)
-  local parts = {}
-  for i, item in ipairs(items) do parts[i] = "<li>" .. escape(item) .. "</li>" end
-  return #parts > 0 and '<ul class="notes">' .. table.concat(parts) .. "</ul>" or ""
+  local rows = lists.where(code:ledger().lines, function(row) return row.line.place or row.line.other end)
+  return table.concat(lists.map({ unpack(rows, 1, MOST_FUNCTIONS) }, function(row)
+    return function_element(code, row)
+  end), "\n")
 end
 
 --- The code ledger as an HTML page.
@@ -147,8 +132,8 @@ function M.render(code, options)
   local report = tables.of(code, { by = options.by, most = most })
   local shown, orders = report.tables[1], orders_of(ledger)
   local title = text.safe(("where: %s"):format(table.concat(shown.title, " · ")))
-  local body = { "<h1>" .. escape(table.concat(shown.title, " · ")) .. "</h1>", list_of(report.notes),
-    buttons(orders), ledger_element(shown, ledger, orders, most), list_of(shown.notes),
+  local body = { "<h1>" .. escape(table.concat(shown.title, " · ")) .. "</h1>", html.notes(report.notes),
+    buttons(orders), ledger_element(shown, ledger, orders, most), html.notes(shown.notes),
     "<h2>Source and instructions</h2>", functions(code) }
   return html.page(title, table.concat(body, "\n"),
     STYLE:format(#shown.columns - 1) .. sort_style(#orders))
