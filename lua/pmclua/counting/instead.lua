@@ -27,7 +27,7 @@ end
 -- The simulated event that takes the place of one.
 local function stand_in(one, why)
   local is_labelled = one.field ~= (one.spec:gsub("-", "_"))
-  local spec = ("%s::%s"):format(simulated.PMU, simulated.counterpart(one))
+  local spec = simulated.spec(simulated.counterpart(one))
   local other = assert(event.parse(is_labelled and ("%s = %s"):format(one.name, spec) or spec))[1]
   if is_labelled then other.name, other.field = one.name, one.field end
   other.brought, other.instead_of, other.refusal = one.brought, one.spec, why

@@ -37,16 +37,10 @@ local qualifier = "-" * qualifier_word * #word_end
 local cache_name = lpeg.Ct(lpeg.Cg(cache_word, "cache") * lpeg.Cg(lpeg.Ct(qualifier ^ 0), "qualifiers") *
   lpeg.Cg(lpeg.Cp(), "stop"))
 
-local function qualifier_names()
-  return lists.joined(lists.column(lists.joined { names.operations, names.results }, "names"))
-end
-
 local function operations_of(cache)
-  local has = {}
-  for _, operation in ipairs(names.operations) do
-    if cache[operation.key] then has[#has + 1] = operation.names[1] end
-  end
-  return table.concat(has, ", ")
+  return table.concat(lists.map(names.operations, function(operation)
+    return cache[operation.key] and operation.names[1] or nil
+  end), ", ")
 end
 
 -- perf's rules: an absent operation is a load; an absent result is an access.
@@ -86,7 +80,8 @@ function M.blame(head)
   local parsed = cache_name:match(head.text)
   if not parsed then return end
   local wrong = head.text:sub(parsed.stop + 1)
-  problem.unknown({ text = wrong, position = head.position + parsed.stop }, qualifier_names(),
+  local qualifiers = lists.joined(lists.column(lists.joined { names.operations, names.results }, "names"))
+  problem.unknown({ text = wrong, position = head.position + parsed.stop }, qualifiers,
     "'%s' is neither a cache operation nor a cache result", wrong)
 end
 

@@ -5,19 +5,22 @@
 
 local cache = require "pmclua.event.cache"
 local core = require "pmclua.core"
+local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
 local number = require "pmclua.event.number"
+local pmu = lazy.module "pmclua.event.pmu"
+local probe = lazy.module "pmclua.event.probe"
 local problem = require "pmclua.event.problem"
+local simulated = lazy.module "pmclua.event.simulated"
 local term = require "pmclua.event.term"
 local tool = require "pmclua.event.tool"
+local tracepoint = lazy.module "pmclua.event.tracepoint"
+local unknown = lazy.module "pmclua.event.unknown"
+local vendor = lazy.module "pmclua.event.vendor"
 
 local M = {}
-
--- The rest of the sources are loaded when a spec first needs them.
-local function pmu() return require "pmclua.event.pmu" end
-local function tracepoint() return require "pmclua.event.tracepoint" end
-local function vendor() return require "pmclua.event.vendor" end
 
 local function tree_of(options)
   return require("pmclua.event.sysfs").tree(options and options.sysfs)
@@ -49,14 +52,12 @@ local function on_core_pmus(event, item, options)
   if #pmus == 0 then return { event } end
   local events = {}
   for _, core_pmu in ipairs(pmus) do
-    local copy = {}
-    for key, value in pairs(event) do copy[key] = value end
-    copy.attr = {}
-    for field, value in pairs(event.attr) do copy.attr[field] = value end
+    local copy = lists.copy(event)
+    copy.attr = lists.copy(event.attr)
     if event.attr.type == names.TYPE_RAW then
       copy.attr.type = core_pmu.type
     else
-      copy.attr.config = pmu().extend(event.attr.config, core_pmu)
+      copy.attr.config = pmu.extend(event.attr.config, core_pmu)
     end
     copy.pmu, copy.terms = core_pmu.name, terms_for_pmu(item, true)
     copy.core_cpus = core_pmu.core_cpus
@@ -84,7 +85,7 @@ local function is_for_any_core(attr)
 end
 
 local function is_verified(attr, options)
-  if attr.type == names.TYPE_RAW then return pmu().vouches(attr.config, tree_of(options)) end
+  if attr.type == names.TYPE_RAW then return pmu.vouches(attr.config, tree_of(options)) end
   return is_generic_config(attr)
 end
 
@@ -118,7 +119,6 @@ end
 local function encode_simulated(item)
   local head, second, third = item.words[1], item.words[2], item.words[3]
   if head.text ~= "valgrind" or not second or second.text ~= "" or not third then return nil end
-  local simulated = require "pmclua.event.simulated"
   local event = simulated.find(third.text)
   if not event then
     problem.unknown(third, simulated.names(), "Valgrind counts no '%s'", third.text)
@@ -168,9 +168,8 @@ end
 
 -- One event of one PMU.
 local function encode_on(one, terms, position, tree)
-  local probe = require "pmclua.event.probe"
   local taken, others = probe.take(one.name, terms)
-  local encoding = pmu().encode(one, others, tree)
+  local encoding = pmu.encode(one, others, tree)
   local attr = encoding.attr
   local event = {
     source = encoding.legacy and sources[attr.type] or "pmu", pmu = one.name, attr = attr,
@@ -203,8 +202,7 @@ end
 
 -- The event that PMUs name as the item's first word, with the item's terms.
 local function encode_alias_on(pmus, item, tree)
-  local terms = { { name = item.words[1] } }
-  for _, given in ipairs(item.terms or {}) do terms[#terms + 1] = given end
+  local terms = lists.append({ { name = item.words[1] } }, item.terms or {})
   local events = encode_on_each(pmus, terms, item, tree)
   for _, event in ipairs(events) do
     if #events > 1 then event.terms = terms_for_pmu(item, true) end
@@ -226,8 +224,8 @@ local function encode_with_terms(item, options)
     return events, modifiers
   end
   pmus = tree:with_alias(head.text)
-  if #pmus == 0 then pmus = vendor().pmus(tree, head.text) end
-  if #pmus == 0 then require("pmclua.event.unknown").pmu(head, tree) end
+  if #pmus == 0 then pmus = vendor.pmus(tree, head.text) end
+  if #pmus == 0 then unknown.pmu(head, tree) end
   return encode_alias_on(pmus, item, tree), modifiers
 end
 
@@ -240,7 +238,7 @@ local function encode_alias(item, tree, pmus_of)
 end
 
 local function encode_tracepoint(item, options)
-  local events = tracepoint().encode(item.words[1], item.words[2], item.terms, options)
+  local events = tracepoint.encode(item.words[1], item.words[2], item.terms, options)
   return events, modifiers_of(item, 3)
 end
 
@@ -258,14 +256,14 @@ local function encode_words(item, options)
     events, modifiers = encode_alias(item, tree, tree.with_alias)
     if events then return events, modifiers end
   end
-  if is_pair and tracepoint().has_system(head.text, options) then return encode_tracepoint(item, options) end
+  if is_pair and tracepoint.has_system(head.text, options) then return encode_tracepoint(item, options) end
   if is_name then
-    events, modifiers = encode_alias(item, tree, vendor().pmus)
+    events, modifiers = encode_alias(item, tree, vendor.pmus)
     if events then return events, modifiers end
   end
   local event = require("pmclua.event.pfm").encode(item, tree)
   if event then return { event } end
-  require("pmclua.event.unknown").event(item, tree, options)
+  unknown.event(item, tree, options)
 end
 
 local function encode_body(item, options)
@@ -274,7 +272,7 @@ local function encode_body(item, options)
     local event, modifiers = require("pmclua.event.breakpoint").encode(item, options)
     return { event }, modifiers
   end
-  return require("pmclua.event.probe").encode(item, tree_of(options), options)
+  return probe.encode(item, tree_of(options), options)
 end
 
 -- As asked; but what stands for events of several PMUs, or of a PMU by another name, is named by each

@@ -117,11 +117,8 @@ local function fields_of(event)
 end
 
 local function generic_description(event)
-  local rows = event.source == "hardware" and names.hardware or names.software
-  local config = halves(event.attr.config)
-  for _, row in ipairs(rows) do
-    if row[3] == config then return row[4] end
-  end
+  local kind = event.source == "hardware" and names.TYPE_HARDWARE or names.TYPE_SOFTWARE
+  return names.description(kind, (halves(event.attr.config)))
 end
 
 local function cache_description(event)
@@ -143,12 +140,6 @@ local function probe_description(event)
   return ("passing %s+%s%s"):format(location, hex(attr.config2 or 0), on_return)
 end
 
-local function tool_description(event)
-  for _, row in ipairs(require("pmclua.event.tool").events) do
-    if row[2] == event.tool then return row[4] end
-  end
-end
-
 local function tracepoint_description(event)
   if not event.tracepoint then return nil end
   local tracepoint = require "pmclua.event.tracepoint"
@@ -159,7 +150,8 @@ end
 
 local describe = {
   hardware = generic_description, software = generic_description, cache = cache_description,
-  breakpoint = breakpoint_description, probe = probe_description, tool = tool_description,
+  breakpoint = breakpoint_description, probe = probe_description,
+  tool = function(event) return require("pmclua.event.tool").description(event.tool) end,
   pfm = function(event) return require("pmclua.event.pfm").describe(event.full) end,
   tracepoint = tracepoint_description,
   valgrind = function(event) return require("pmclua.event.simulated").description(event) end,

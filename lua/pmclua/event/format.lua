@@ -4,6 +4,7 @@
 
 local breakpoint = require "pmclua.event.breakpoint"
 local cache = require "pmclua.event.cache"
+local lists = require "pmclua.base.lists"
 local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
 local tool = require "pmclua.event.tool"
@@ -35,7 +36,7 @@ local function with_terms(head, event)
 end
 
 local function on_pmu(event, terms)
-  for _, extra in ipairs(extra_terms(event)) do terms[#terms + 1] = extra end
+  lists.append(terms, extra_terms(event))
   return ("%s/%s/%s"):format(event.pmu, table.concat(terms, ","), modifier.format(event))
 end
 
@@ -46,11 +47,9 @@ end
 local function format_breakpoint(event)
   local attr, letters = event.attr, modifier.format(event)
   if attr.bp_type == 0 or attr.config ~= 0 then
-    local plain = { attr = {}, pmu = "breakpoint", period = event.period, percore = event.percore }
-    for field, value in pairs(attr) do plain.attr[field] = value end
+    local plain = lists.copy(event)
+    plain.pmu, plain.attr = "breakpoint", lists.copy(attr)
     plain.attr.config1, plain.attr.config2 = attr.bp_addr, attr.bp_len
-    plain.precise_max, plain.sample_read, plain.weak, plain.bpf =
-      event.precise_max, event.sample_read, event.weak, event.bpf
     return by_config(plain)
   end
   return ("mem:%s/%d:%s%s"):format(hex(attr.bp_addr), attr.bp_len, breakpoint.access(attr.bp_type),
@@ -72,8 +71,7 @@ local function format_probe(event)
   if attr.kprobe_func then terms[#terms + 1] = ("func='%s'"):format(attr.kprobe_func) end
   local has_place = attr.uprobe_path or attr.kprobe_func
   terms[#terms + 1] = ("%s=%s"):format(has_place and "offset" or "addr", hex(attr.config2 or 0))
-  local rest = { attr = {}, pmu = event.pmu, period = event.period, percore = event.percore }
-  for _, extra in ipairs(extra_terms(rest)) do terms[#terms + 1] = extra end
+  lists.append(terms, extra_terms { attr = {}, period = event.period, percore = event.percore })
   return ("%s/%s/%s"):format(event.pmu, table.concat(terms, ","), modifier.format(event))
 end
 
@@ -91,7 +89,7 @@ local function format_numeric(event)
   return with_terms(name or ("%d:%s"):format(attr.type, hex(attr.config)), event)
 end
 
---- A spec of one event.
+--- A spec that is encoded as the same attr. It is the plainest one, not the one that was asked.
 ---@param event pmclua.Event
 ---@return string
 function M.event(event)
@@ -107,7 +105,7 @@ function M.event(event)
   return format_numeric(event)
 end
 
---- A spec of a list, groups and all.
+--- The same for a list with its groups.
 ---@param events pmclua.Event[]
 ---@return string
 function M.list(events)

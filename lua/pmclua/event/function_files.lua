@@ -3,6 +3,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
@@ -87,12 +88,11 @@ local function path_in(pid, path)
 end
 
 local function mapped_by(pid)
-  local paths, seen = {}, {}
+  local paths = {}
   for line in (machine.text(("/proc/%d/maps"):format(pid)) or ""):gmatch "[^\n]+" do
-    local path = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
-    if path and not seen[path] then paths[#paths + 1], seen[path] = path_in(pid, path), true end
+    paths[#paths + 1] = line:match "^%S+ ..x. %S+ %S+ %d+ +(/.*)$"
   end
-  return paths
+  return lists.map(lists.unique(paths), function(path) return path_in(pid, path) end)
 end
 
 -- "libc.so.6" is meant by "libc.so.6" and "libc.so"; "libz.so.1.2.13" by "libz.so" too.
@@ -115,14 +115,11 @@ function M.loaded(image)
 end
 
 local function find_library(name, image)
-  local lists = { M.loaded(image), image.pid and {} or known_to_loader() }
-  for _, list in ipairs(lists) do
-    for _, path in ipairs(list) do
-      if is_called(path, name) then return path end
-    end
-  end
-  local names = {}
-  for i, path in ipairs(lists[1]) do names[i] = path:match "[^/]*$" end
+  local loaded = M.loaded(image)
+  local all = lists.joined { loaded, image.pid and {} or known_to_loader() }
+  local found = lists.find(all, function(path) return is_called(path, name) end)
+  if found then return found end
+  local names = lists.map(loaded, function(path) return path:match "[^/]*$" end)
   problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(image.program)),
     text.meant(name, names) or #names > 0 and ("there are %s; a path works, too"):format(text.list(names))
       or "it is linked statically; give a path for what it loads later")

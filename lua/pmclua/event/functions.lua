@@ -4,6 +4,7 @@
 -- do.
 
 local files = require "pmclua.event.function_files"
+local lists = require "pmclua.base.lists"
 local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
@@ -17,14 +18,12 @@ local problem = files.problem
 local MOST_COMPARED = 50000      -- names: more take seconds to compare
 
 local function all_names(list)
-  local names, seen = {}, {}
+  local names = {}
   for i = 1, math.min(list.count, MOST_COMPARED) do
     local symbol = list:at(i)
-    if symbol and not symbol.imported and not symbol.part and not seen[symbol.plain] then
-      names[#names + 1], seen[symbol.plain] = symbol.plain, true
-    end
+    if symbol and not symbol.imported and not symbol.part then names[#names + 1] = symbol.plain end
   end
-  return names
+  return lists.unique(names)
 end
 
 local function containing(names, name)

@@ -54,8 +54,7 @@ end
 local function counted_first(events)
   local ordered, others = {}, {}
   for _, event in ipairs(events) do table.insert(event.attr and ordered or others, event) end
-  for _, event in ipairs(others) do ordered[#ordered + 1] = event end
-  return ordered
+  return lists.append(ordered, others)
 end
 
 --- Appends the events of a group to a list, with the group's modifiers and leaders. Raises a problem.

@@ -9,6 +9,7 @@ local encode = lazy.module "pmclua.event.encode"
 local grammar = lazy.module "pmclua.event.grammar"
 local group = lazy.module "pmclua.event.group"
 local generic_list = require "pmclua.event.generic_list"
+local lists = require "pmclua.base.lists"
 local problem = lazy.module "pmclua.event.problem"
 
 local M = {}
@@ -68,7 +69,7 @@ local function encode_entries(source, options)
       for i, item in ipairs(entry.members) do members[i] = encode.item(text_of(item, source), options) end
       group.append(list, members, entry)
     else
-      for _, event in ipairs(encode.item(text_of(entry, source), options)) do list[#list + 1] = event end
+      lists.append(list, encode.item(text_of(entry, source), options))
     end
   end
   for _, event in ipairs(list) do event.state = nil end
@@ -97,28 +98,6 @@ function M.append(list, events)
   end
 end
 
---- A spec that is encoded as the same attr. It is the plainest one, not the one that was asked.
----@param event pmclua.Event
----@return string spec
-function M.format(event)
-  return require("pmclua.event.format").event(event)
-end
-
---- The same for a list with its groups.
----@param events pmclua.Event[]
----@return string spec
-function M.format_list(events)
-  return require("pmclua.event.format").list(events)
-end
-
---- What `pmclua events --encode SPEC --json` prints.
----@param events pmclua.Event[]
----@param spec string as asked
----@return string json one line
-function M.json(events, spec)
-  return require("pmclua.event.json").encode(events, spec)
-end
-
 -- For scripts, as pmc.events: mistakes raise at the caller's line. ----------------------------------------
 
 local function parse_or_raise(source, options)
@@ -144,39 +123,23 @@ function M.explain(source, options)
   return require("pmclua.event.explain").list(parse_or_raise(source, options))
 end
 
---- Every event there is, by source.
----@param filter pmclua.event.Filter?
----@return pmclua.event.Entry[]
-function M.list(filter)
-  return require("pmclua.event.list").all(filter)
-end
-
---- What `list` and `find` leave out because it cannot be read here, and why.
----@param filter pmclua.event.Filter?
----@return string[]
-function M.silences(filter)
-  return require("pmclua.event.list").silences(filter)
-end
-
 --- Events whose name or description has all the words.
 ---@param words string e.g. "branch miss"
 ---@param filter pmclua.event.Filter?
 ---@return pmclua.event.Entry[] the best matches first
 function M.find(words, filter)
-  local copy = { words = {} }
-  for key, value in pairs(filter or {}) do copy[key] = value end
+  local copy = lists.copy(filter or {})
+  copy.words = copy.words or {}
   for word in words:gmatch("%S+") do table.insert(copy.words, word) end
   if #copy.words == 0 then copy.words = nil end
-  return require("pmclua.event.list").all(copy)
+  return M.list(copy)
 end
 
 --- The event name that is nearest to a word that finds nothing.
 ---@param word string
 ---@return string?
 function M.nearest(word)
-  local all = {}
-  for i, entry in ipairs(require("pmclua.event.list").all()) do all[i] = entry.name end
-  return require("pmclua.base.text").nearest(word, all)
+  return require("pmclua.base.text").nearest(word, lists.column(M.list(), "name"))
 end
 
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
@@ -192,4 +155,5 @@ function M.available(source)
   return any
 end
 
-return M
+return lazy.fields(M, { ["pmclua.event.format"] = { format = "event", format_list = "list" },
+  ["pmclua.event.json"] = { json = "encode" }, ["pmclua.event.list"] = { "silences", list = "all" } })

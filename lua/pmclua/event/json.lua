@@ -3,6 +3,7 @@
 -- The order of keys is fixed, 64-bit words are "0x…" strings, everything else is a number, a string or
 -- null. Only breakpoints have breakpoint fields; only probes have uprobe_path or kprobe_func, at the end.
 
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local quote = require("dkjson").quotestring
 
@@ -48,28 +49,26 @@ local function event_line(event)
     { "bp_len", integer(is_breakpoint and attr.bp_len or nil) },
   }
   for _, field in ipairs(bits) do parts[#parts + 1] = { field, integer(attr and (attr[field] or 0)) } end
-  for _, part in ipairs({
+  lists.append(parts, {
     { "leader", integer(event.leader and event.leader - 1) },
     { "unit", text(unit) },
     { "scale", ("%.17g"):format(scale) },
     { "pmu", text(event.pmu) },
     { "cpus", text(event.cpus) },
-  }) do parts[#parts + 1] = part end
+  })
   for _, field in ipairs({ "uprobe_path", "kprobe_func" }) do
     if attr and attr[field] then parts[#parts + 1] = { field, text(attr[field]) } end
   end
-  for i, part in ipairs(parts) do parts[i] = ('"%s":%s'):format(part[1], part[2]) end
-  return "{" .. table.concat(parts, ",") .. "}"
+  local function spelled(part) return ('"%s":%s'):format(part[1], part[2]) end
+  return "{" .. table.concat(lists.map(parts, spelled), ",") .. "}"
 end
 
---- One line. `leader` counts from 0, as JSON arrays do.
+--- What `pmclua events --encode SPEC --json` prints: one line. `leader` counts from 0, as JSON arrays do.
 ---@param events pmclua.Event[]
 ---@param spec string as asked
 ---@return string
 function M.encode(events, spec)
-  local lines = {}
-  for i, event in ipairs(events) do lines[i] = event_line(event) end
-  return ('{"spec":%s,"events":[%s]}'):format(quote(spec), table.concat(lines, ","))
+  return ('{"spec":%s,"events":[%s]}'):format(quote(spec), table.concat(lists.map(events, event_line), ","))
 end
 
 return M

@@ -4,6 +4,7 @@
 -- mask, and a "?" stands for a number.
 
 local cache = require "pmclua.event.cache"
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local sysfs = require "pmclua.event.sysfs"
 local text = require "pmclua.base.text"
@@ -81,7 +82,7 @@ end
 function sources.valgrind(list)
   local simulated = require "pmclua.event.simulated"
   for _, row in ipairs(simulated.events) do
-    local spec = ("%s::%s"):format(simulated.PMU, row[1])
+    local spec = simulated.spec(row[1])
     add(list, "valgrind", simulated.PMU, spec, spec, row[3])
   end
 end
@@ -184,16 +185,12 @@ local function pattern_of(word)
 end
 
 local function has_all(said, patterns)
-  for _, pattern in ipairs(patterns) do
-    if not said:find(pattern) then return false end
-  end
-  return true
+  return lists.all(patterns, function(pattern) return said:find(pattern) end)
 end
 
 -- Those that are so called before those that are so described.
 local function search(list, words)
-  local patterns, called, described = {}, {}, {}
-  for i, word in ipairs(words) do patterns[i] = pattern_of(word) end
+  local patterns, called, described = lists.map(words, pattern_of), {}, {}
   for _, entry in ipairs(list) do
     local name = entry.name:lower()
     if has_all(name, patterns) then
@@ -202,25 +199,17 @@ local function search(list, words)
       described[#described + 1] = entry
     end
   end
-  for _, entry in ipairs(described) do called[#called + 1] = entry end
-  return called
+  return lists.append(called, described)
 end
 
 -- What forbids one tracepoint forbids all, and closing one takes the OS kernel 30 ms: one stands for all.
 local function only_available(list)
-  local event = require "pmclua.event"
-  local kept, tracepoints = {}, nil
-  for _, entry in ipairs(list) do
-    local opens
-    if entry.source == "tracepoint" then
-      if tracepoints == nil then tracepoints = event.available(entry.spec) end
-      opens = tracepoints
-    else
-      opens = event.available(entry.spec)
-    end
-    if opens then kept[#kept + 1] = entry end
-  end
-  return kept
+  local available, tracepoints = require("pmclua.event").available, nil
+  return lists.where(list, function(entry)
+    if entry.source ~= "tracepoint" then return available(entry.spec) end
+    if tracepoints == nil then tracepoints = available(entry.spec) end
+    return tracepoints
+  end)
 end
 
 -- Why a source gives nothing, where it might have had something.

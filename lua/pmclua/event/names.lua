@@ -81,15 +81,22 @@ function M.find(name)
   return hardware[name] or software[name]
 end
 
+local function row_of(type, config)
+  local rows = type == M.TYPE_HARDWARE and M.hardware or M.software
+  return lists.find(rows, function(row) return row[3] == config end) or {}
+end
+
 --- The generic event of a type and config, by its first name.
 ---@param type integer 0 or 1
 ---@param config integer
 ---@return string?
-function M.name_of(type, config)
-  for _, row in ipairs(type == M.TYPE_HARDWARE and M.hardware or M.software) do
-    if row[3] == config then return row[1] end
-  end
-end
+function M.name_of(type, config) return row_of(type, config)[1] end
+
+--- What the generic event of a type and config counts.
+---@param type integer 0 or 1
+---@param config integer
+---@return string?
+function M.description(type, config) return row_of(type, config)[4] end
 
 --- The unit that an attr's counts are in: those of the two clocks are nanoseconds. perf prints them in
 --- milliseconds (json.lua).

@@ -57,6 +57,8 @@ local function by_key(parts)
   return given
 end
 
+local function is_off(part) return part.value:find "^[0nNfF]" end
+
 local function check(parts)
   local given = by_key(parts)
   for key, why in pairs(refused) do
@@ -64,14 +66,10 @@ local function check(parts)
   end
   for key, others in pairs(partners) do
     local part = given[key]
-    if part and part.value:find("^[0nNfF]") then
-      local partner = false
-      for _, other in ipairs(others) do
-        partner = partner or given[other] and not given[other].value:find("^[0nNfF]")
-      end
-      if not partner then
-        problem.at(part, "libpfm4 misreads '%s' on its own: name what is to be counted instead", part.text)
-      end
+    local is_alone = part and is_off(part)
+      and not lists.any(others, function(other) return given[other] and not is_off(given[other]) end)
+    if is_alone then
+      problem.at(part, "libpfm4 misreads '%s' on its own: name what is to be counted instead", part.text)
     end
   end
   return given
@@ -95,10 +93,8 @@ end
 ---@return { name: string, description: string, pmu: integer, present: boolean }?
 ---@return string[] all
 function M.pmu(name)
-  for _, known in ipairs(core.pfm.pmus()) do
-    if known.name:lower() == name:lower() then return known, M.all_pmus() end
-  end
-  return nil, M.all_pmus()
+  local function is_meant(known) return known.name:lower() == name:lower() end
+  return lists.find(core.pfm.pmus(), is_meant), M.all_pmus()
 end
 
 --- Names of the events of a PMU.
@@ -110,13 +106,11 @@ end
 
 --- The PMUs of libpfm4 that this machine has, or the one named.
 local function searched(pmu)
-  local list = {}
-  for _, known in ipairs(core.pfm.pmus()) do
-    local wanted = known.present
-    if pmu then wanted = known.name:lower() == pmu.text:lower() end
-    if wanted and not M.is_perf(known.name) then list[#list + 1] = known end
-  end
-  return list
+  return lists.where(core.pfm.pmus(), function(known)
+    local is_wanted = known.present
+    if pmu then is_wanted = known.name:lower() == pmu.text:lower() end
+    return is_wanted and not M.is_perf(known.name)
+  end)
 end
 
 --- Names of the events of the PMUs that libpfm4 sees here, for hints.
@@ -126,10 +120,10 @@ function M.present_names()
 end
 
 local function find_event(pmu, name)
+  local function is_meant(event) return event.name:lower() == name:lower() end
   for _, known in ipairs(searched(pmu)) do
-    for _, event in ipairs(core.pfm.events(known.pmu)) do
-      if event.name:lower() == name:lower() then return event end
-    end
+    local event = lists.find(core.pfm.events(known.pmu), is_meant)
+    if event then return event end
   end
 end
 

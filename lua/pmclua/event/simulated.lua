@@ -4,6 +4,8 @@
 -- Invariant: such an event is never one of the CPU. Its name says valgrind, its status is "simulated", and it has no
 -- attr: nothing is opened for it. Each is a sum of Valgrind's own counters, of user space alone.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 --- The PMU that they are said to be of.
@@ -48,30 +50,28 @@ local CACHE = { Dr = true, Dw = true, I1mr = true, D1mr = true, D1mw = true, ILm
   DLmw = true }
 local BRANCH = { Bc = true, Bcm = true, Bi = true, Bim = true }
 
-local function row_of(name)
-  for _, row in ipairs(M.events) do
-    if row[1] == name then return row end
-  end
-end
-
 local function field_of(name) return ("%s_%s"):format(M.PMU, (name:gsub("-", "_"))) end
+
+--- The spec of an event.
+---@param name string without the PMU's
+---@return string
+function M.spec(name) return ("%s::%s"):format(M.PMU, name) end
 
 --- The event of a name behind "valgrind::".
 ---@param name string
 ---@return pmclua.Event? event without what every event gets (encode.lua)
 function M.find(name)
-  local row = row_of(name)
-  if not row then return nil end
-  return { source = "valgrind", pmu = M.PMU, simulated = { unpack(row[2]) }, own_field = field_of(name) }
+  local row = lists.find(M.events, function(row) return row[1] == name end)
+  return row and { source = "valgrind", pmu = M.PMU, simulated = { unpack(row[2]) },
+    own_field = field_of(name) }
 end
 
 --- The spec of an event by its name in formulae: "valgrind::l1d-misses" for "valgrind_l1d_misses".
 ---@param field string
 ---@return string?
 function M.spec_of(field)
-  for _, row in ipairs(M.events) do
-    if field_of(row[1]) == field then return ("%s::%s"):format(M.PMU, row[1]) end
-  end
+  local name = lists.find(M.names(), function(name) return field_of(name) == field end)
+  return name and M.spec(name)
 end
 
 -- What Valgrind has for the generic events; not the same, but what counts it where nothing else does.
@@ -104,47 +104,32 @@ end
 ---@param events pmclua.Event[] or the header's entries
 ---@return string[]
 function M.would_help(events)
-  local list, seen = {}, {}
-  for _, event in ipairs(events) do
+  return lists.unique(lists.map(events, function(event)
     local name = event.status == "unsupported" and M.counterpart(event)
-    local spec = name and ("%s::%s"):format(M.PMU, name)
-    if spec and not seen[spec] then list[#list + 1], seen[spec] = spec, true end
-  end
-  return list
+    return name and M.spec(name) or nil
+  end))
 end
 
 --- All names, without the PMU's.
 ---@return string[]
-function M.names()
-  local list = {}
-  for i, row in ipairs(M.events) do list[i] = row[1] end
-  return list
-end
+function M.names() return lists.column(M.events, 1) end
 
 --- What an event counts.
 ---@param event pmclua.Event
 ---@return string
 function M.description(event)
   local counters = table.concat(event.simulated, "+")
-  for _, row in ipairs(M.events) do
-    if table.concat(row[2], "+") == counters then return row[3] end
-  end
-  return "the sum of " .. counters
-end
-
--- What is to be said of one that stands in for another.
-local function note(event)
-  if not event.instead_of then return nil end
-  return ("in place of %s: %s"):format(event.instead_of, event.refusal)
+  local row = lists.find(M.events, function(row) return table.concat(row[2], "+") == counters end)
+  return row and row[3] or "the sum of " .. counters
 end
 
 --- What trying one comes to: Valgrind has to be there.
 ---@param event pmclua.Event
 ---@return pmclua.event.Trial
 function M.try(event)
-  if require("pmclua.host.tools").find "valgrind" then return { status = "counted", note = note(event) } end
-  return { status = "unsupported", note = note(event),
-    why = "Valgrind is not installed: apt-get install valgrind" }
+  local note = event.instead_of and ("in place of %s: %s"):format(event.instead_of, event.refusal)
+  if require("pmclua.host.tools").find "valgrind" then return { status = "counted", note = note } end
+  return { status = "unsupported", note = note, why = "Valgrind is not installed: apt-get install valgrind" }
 end
 
 --- What Valgrind has to simulate for some events.

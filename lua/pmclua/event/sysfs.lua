@@ -171,15 +171,13 @@ function Pmu:format_names()
   end)
 end
 
-local function is_about_alias(name)
-  return name:find("%.unit$") or name:find("%.scale$") or name:find("%.snapshot$") or name:find("%.per%-pkg$")
-end
+local ABOUT_ALIAS = { "%.unit$", "%.scale$", "%.snapshot$", "%.per%-pkg$" }
 
 ---@return string[] names of its events, sorted
 function Pmu:alias_names()
   return remembered(self, "alias_list", function()
     local names = lists.where(list_directory(self.path .. "/events"), function(name)
-      return not is_about_alias(name)
+      return not lists.any(ABOUT_ALIAS, function(ending) return name:find(ending) end)
     end)
     table.sort(names)
     return names
@@ -228,11 +226,11 @@ end
 --- The names of all PMUs, in natural order.
 ---@return string[]
 function Tree:names()
-  if not self.names_read then
-    self.names_read = list_directory(self.devices)
-    table.sort(self.names_read, natural_less)
-  end
-  return self.names_read
+  return remembered(self, "names_read", function()
+    local names = list_directory(self.devices)
+    table.sort(names, natural_less)
+    return names
+  end)
 end
 
 --- Every PMU, in natural order.
@@ -340,16 +338,13 @@ end
 --- Two failed opens are the whole price where there are none.
 ---@return pmclua.event.Pmu[]
 function Tree:hybrid()
-  if not self.hybrid_read then
-    self.hybrid_read = {}
-    if read_line(self.devices .. "/cpu_core/cpus") or read_line(self.devices .. "/cpu_atom/cpus") then
-      for _, name in ipairs(self:names()) do
-        local pmu = name:find("^cpu_") and self:pmu(name)
-        if pmu and pmu.has_cpus then table.insert(self.hybrid_read, pmu) end
-      end
-    end
-  end
-  return self.hybrid_read
+  return remembered(self, "hybrid_read", function()
+    local devices = self.devices
+    local is_hybrid = read_line(devices .. "/cpu_core/cpus") or read_line(devices .. "/cpu_atom/cpus")
+    return lists.where(is_hybrid and self:pmus() or {}, function(pmu)
+      return pmu.name:find "^cpu_" and pmu.has_cpus
+    end)
+  end)
 end
 
 --- The PMUs of CPUs, in natural order: of each kind of core one.
@@ -367,11 +362,10 @@ end
 ---@return boolean
 function M.vouches(pmu, config, encode)
   if not pmu.configs then
-    pmu.configs = {}
-    for _, name in ipairs(pmu:alias_names()) do
+    pmu.configs = lists.set(lists.map(pmu:alias_names(), function(name)
       local known = encode(pmu, name)
-      if known then pmu.configs[tostring(known)] = true end
-    end
+      return known and tostring(known) or nil
+    end))
   end
   return pmu.configs[tostring(config)] == true
 end

@@ -2,6 +2,7 @@
 
 local bit = require "bit"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local number = require "pmclua.event.number"
 local problem = require "pmclua.event.problem"
 
@@ -10,17 +11,11 @@ local M = {}
 --- The fixed terms, in the order in which they are named to the user.
 M.names = { "config", "config1", "config2", "config3", "config4", "name", "period", "percore", "metric-id" }
 
-local configs = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
+local fixed, configs = lists.set(M.names), lists.set { unpack(M.names, 1, 5) }
 
 -- Terms of perf that say how to sample or what to inherit: no matter of the event that is counted.
-local refused = {}
-for word in ([[freq branch_type time call-graph stack-size max-stack nr inherit no-inherit overwrite
-  no-overwrite aux-output aux-sample-size aux-action]]):gmatch("%S+") do
-  refused[word] = true
-end
-
-local fixed = {}
-for _, name in ipairs(M.names) do fixed[name] = true end
+local refused = lists.set { "freq", "branch_type", "time", "call-graph", "stack-size", "max-stack", "nr",
+  "inherit", "no-inherit", "overwrite", "no-overwrite", "aux-output", "aux-sample-size", "aux-action" }
 
 local function read_text(term)
   local value = term.value

@@ -4,6 +4,8 @@
 -- at each tick: CONFIG_TICK_CPU_ACCOUNTING, and the others where no CPU is in nohz_full (cputime_adjust in
 -- kernel/sched/cputime.c). What no tick met is user time. So a value below a tick says nothing (counting/reading.lua).
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 --- name, field of the record, unit, what it is; whether it is sampled; from which of Linux's accounts it is taken where
@@ -30,16 +32,19 @@ M.events = {
   { "write_calls", "write_calls", "", "system calls that write, as pwrite64", false, "io" },
 }
 
+local NAME, FIELD = 1, 2
+
+local function row_of(column, value)
+  return lists.find(M.events, function(row) return row[column] == value end)
+end
+
 --- The tool event of that name.
 ---@param name string
 ---@return table? event
 function M.find(name)
-  for _, row in ipairs(M.events) do
-    if row[1] == name then
-      return { source = "tool", tool = row[2], unit = row[3], take = row[6],
-        grain_ns = row[5] and require("pmclua.core").tick_ns() or nil }
-    end
-  end
+  local row = row_of(NAME, name)
+  return row and { source = "tool", tool = row[2], unit = row[3], take = row[6],
+    grain_ns = row[5] and require("pmclua.core").tick_ns() or nil }
 end
 
 local SAMPLED = "Linux checks every %s whether a program is in user space, and books what it misses as "
@@ -54,30 +59,23 @@ end
 --- The account that a field of the record is taken from; nil: the record has it anyway.
 ---@param field string
 ---@return "times"|"io"|nil
-function M.account_of(field)
-  for _, row in ipairs(M.events) do
-    if row[2] == field then return row[6] end
-  end
-end
+function M.account_of(field) return (row_of(FIELD, field) or {})[6] end
 
 --- The accounts that a list of events needs.
 ---@param events pmclua.Event[]
 ---@return table<string, true>
 function M.accounts_of(events)
-  local accounts = {}
-  for _, event in ipairs(events) do
-    if event.take then accounts[event.take] = true end
-  end
-  return accounts
+  return lists.set(lists.column(events, "take"))
 end
 
 --- The name of the tool event that is read from a field of the record.
 ---@param field string
 ---@return string?
-function M.name_of(field)
-  for _, row in ipairs(M.events) do
-    if row[2] == field then return row[1] end
-  end
-end
+function M.name_of(field) return (row_of(FIELD, field) or {})[1] end
+
+--- What the tool event is that is read from a field of the record.
+---@param field string
+---@return string?
+function M.description(field) return (row_of(FIELD, field) or {})[4] end
 
 return M

@@ -49,31 +49,21 @@ function M.root(options)
 end
 
 local function directories(path)
-  local found = {}
-  local ok, iterator, state = pcall(require("lfs").dir, path)
-  if not ok then return found end
-  for name in iterator, state do
-    if not name:find("^%.") and not name:find("^filter$") and not name:find("^enable$") then
-      found[#found + 1] = name
-    end
-  end
-  return found
+  return lists.where(require("pmclua.host.machine").entries(path), function(name)
+    return name ~= "filter" and name ~= "enable"
+  end)
 end
 
---- The systems that tracefs has, unsorted.
+--- The systems that tracefs has.
 ---@param root string
 ---@return string[]
-function M.systems(root)
-  return directories(root .. "/events")
-end
+function M.systems(root) return directories(root .. "/events") end
 
---- The tracepoints of a system, unsorted.
+--- The tracepoints of a system.
 ---@param root string
 ---@param system string
 ---@return string[]
-function M.names(root, system)
-  return directories(root .. "/events/" .. system)
-end
+function M.names(root, system) return directories(root .. "/events/" .. system) end
 
 --- Every tracepoint as "system:name", in the order of tracefs; empty where it may not be read.
 ---@param root string
@@ -122,10 +112,6 @@ function M.has_system(system, options)
     return is_seen, is_seen
   end
   return exists(root .. "/events/" .. system)
-end
-
-local function cannot_read(token, root)
-  problem.at(token, "this user may not read %s: run as root, or remount it with mode=755", root)
 end
 
 local function find(root, system, name)
@@ -182,17 +168,15 @@ function M.encode(system, name, terms, options)
   local root = M.root(options)
   local found, denied = find(root, system.text, name.text)
   if #found == 0 then
-    if denied then cannot_read(name, root) end
+    if denied then
+      problem.at(name, "this user may not read %s: run as root, or remount it with mode=755", root)
+    end
     blame(system, name, root)
   end
-  local events = {}
-  for _, one in ipairs(found) do
-    events[#events + 1] = {
-      source = "tracepoint", pmu = "tracepoint", tracepoint = one.name, filter = filter,
-      attr = { type = names.TYPE_TRACEPOINT, config = one.id },
-    }
-  end
-  return events
+  return lists.map(found, function(one)
+    return { source = "tracepoint", pmu = "tracepoint", tracepoint = one.name, filter = filter,
+      attr = { type = names.TYPE_TRACEPOINT, config = one.id } }
+  end)
 end
 
 return M

@@ -3,8 +3,10 @@
 -- Invariant: only here, after a spec has failed, are all existing names read.
 
 local cache = require "pmclua.event.cache"
+local lists = require "pmclua.base.lists"
 local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
+local pfm = require "pmclua.base.lazy".module "pmclua.event.pfm"
 local problem = require "pmclua.event.problem"
 local text = require "pmclua.base.text"
 local tool = require "pmclua.event.tool"
@@ -13,8 +15,6 @@ local tracepoint = require "pmclua.base.lazy".module "pmclua.event.tracepoint"
 local M = {}
 
 local NO_LIBPFM4 = "libpfm4, which knows vendors' event names, is not installed: apt-get install libpfm4"
-
-local function pfm() return require "pmclua.event.pfm" end
 
 -- ---- PMUs ------------------------------------------------------------------------------------------------
 
@@ -65,36 +65,26 @@ local function blame_pfm(item)
   end
   local head = item.words[1]
   if not (item.words[3] and item.words[2].text == "") then return end
-  local known, all = pfm().pmu(head.text)
+  local known, all = pfm.pmu(head.text)
   if #all == 0 then problem.at(head, NO_LIBPFM4) end
-  if pfm().is_perf(head.text:lower()) then
+  if pfm.is_perf(head.text:lower()) then
     problem.at(head, "the events that libpfm4 lists under '%s' have perf's own names: use those", head.text)
   elseif not known then
     problem.unknown(head, all, "libpfm4 knows no PMU '%s'", head.text)
   elseif not known.present then
     problem.at(head, "libpfm4's PMU %s (%s) is not in this machine", known.name, known.description)
   end
-  problem.unknown(item.words[3], pfm().event_names(known), "libpfm4's PMU %s has no event '%s'", known.name,
+  problem.unknown(item.words[3], pfm.event_names(known), "libpfm4's PMU %s has no event '%s'", known.name,
     item.words[3].text)
 end
 
 -- ---- events ----------------------------------------------------------------------------------------------
 
 local function known_words(word, tree)
-  local all = names.all()
-  for _, row in ipairs(tool.events) do all[#all + 1] = row[1] end
-  for _, event in ipairs(cache.all()) do all[#all + 1] = event.name end
-  for _, one in ipairs(tree:pmus()) do
-    for _, alias in ipairs(one:alias_names()) do all[#all + 1] = alias end
-  end
-  if word:find "[%u._]" then
-    local tables = require("pmclua.vendor").tables(tree.root)
-    for _, name in ipairs(tables:event_names()) do all[#all + 1] = name end
-  end
-  if word:find "%u" then
-    for _, name in ipairs(pfm().present_names()) do all[#all + 1] = name end
-  end
-  return all
+  return lists.joined { names.all(), lists.column(tool.events, 1), lists.column(cache.all(), "name"),
+    lists.joined(lists.map(tree:pmus(), function(pmu) return pmu:alias_names() end)),
+    word:find "[%u._]" and require("pmclua.vendor").tables(tree.root):event_names() or {},
+    word:find "%u" and pfm.present_names() or {} }
 end
 
 -- Other spellings of what there is: those of linux/perf_event.h, of raw codes as terms, of caches.
@@ -108,7 +98,7 @@ end
 -- Why a name that may be right is not known here.
 local function why_not_here(word, tree)
   local absent = word:find "[%u._]" and require("pmclua.vendor").tables(tree.root).absent
-  if word:find "[%u.]" and #pfm().all_pmus() == 0 then
+  if word:find "[%u.]" and #pfm.all_pmus() == 0 then
     return ("; %s%s"):format(NO_LIBPFM4, absent and "; " .. absent or "")
   end
   if absent then return "; " .. absent end
