@@ -119,7 +119,7 @@ end
 local function refuse(spec, problem)
   local from, to = problem.position, problem.position + problem.length - 1
   local wrong, hint = spec:sub(from, to), problem.hint or ""
-  if pmc.metrics.named(wrong) then
+  if pmc.metrics.find(wrong) then
     hint = ("; it is a metric: pmclua events --metrics %s"):format(wrong)
   elseif hint ~= "" then
     hint = hint:find " " and "; " .. hint or ("; did you mean '%s'?"):format(hint)
@@ -232,14 +232,18 @@ local function metric_line(metric, variants)
     "threshold", metric.threshold and metric.threshold.text, "parent", metric.parent, "table", metric.table))
 end
 
--- What is asked for may be a metric, or a group of them.
+-- What is asked for may be a metric, a group of them, or both.
 local function explain_metrics(spec)
-  local names = pmc.metrics.named(spec) and { spec } or pmc.metrics.group(spec)
-  for _, name in ipairs(names or {}) do
-    local metric = pmc.metrics.named(name)
+  local names, first = {}, pmc.metrics.find(spec)
+  if first then names[1] = spec end
+  for _, name in ipairs(not (first and not first.table) and pmc.metrics.group(spec) or {}) do
+    if not first or name ~= first.name then names[#names + 1] = name end
+  end
+  for _, name in ipairs(names) do
+    local metric = pmc.metrics.find(name)
     if as_json then print(metric_line(metric, metric.variants)) else print_metric(metric, metric.variants) end
   end
-  return names ~= nil
+  return #names > 0
 end
 
 local function explain(spec)
@@ -339,7 +343,7 @@ end
 local function found_metrics()
   local found = {}
   for _, name in ipairs(pmc.metrics.names()) do
-    local metric = pmc.metrics.named(name)
+    local metric = pmc.metrics.find(name)
     if has_words(metric) then found[#found + 1] = metric end
   end
   for _, metric in ipairs(pmc.metrics.vendor_list()) do
@@ -352,7 +356,7 @@ end
 local function metric_entries()
   local entries = {}
   for _, found in ipairs(found_metrics()) do
-    if not opt.available or chosen_variant(pmc.metrics.named(found.name)) then
+    if not opt.available or chosen_variant(pmc.metrics.find(found.name)) then
       entries[#entries + 1] = { spec = found.name, name = found.name, source = "metric", present = true,
         description = found.meaning or "" }
     end
@@ -386,7 +390,7 @@ end
 local function metrics()
   local lines, found = {}, false
   for _, one in ipairs(found_metrics()) do
-    local metric = pmc.metrics.named(one.name)
+    local metric = pmc.metrics.find(one.name)
     local variants = shown_variants(metric)
     found = found or #variants > 0
     if #variants > 0 and as_json then

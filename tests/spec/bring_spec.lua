@@ -97,7 +97,7 @@ describe("a metric", function()
       repetitions = 2, quiet = true })
     assert.equal("topdown_retiring", made.events[2].field)
     assert.same({ "unsupported", 0 }, { result:cells()().retiring.status, result:cells()().retiring.n })
-    assert.match("there is no event 'slots' here", tostring(result))
+    assert.match("there is no event 'topdown%-retiri", tostring(result))
     local _, own = declared { events = { "page-faults" }, metrics = { "x = nonsense_here / 2" } }
     assert.match("needs 'nonsense_here', which is not an event or factor here", own[1])
   end)

@@ -30,9 +30,6 @@ local function count_events(row, metric)
   return counts, keys
 end
 
--- perf takes "Retire" for the group of that name, too, and opens the events of all its metrics.
-local function is_also_a_group(row) return pmc.metrics.group(row.name) ~= nil end
-
 -- Two rows have a number that perf printed for something else: the metric itself divides by 0.
 local function is_of_something_else(row) return row.unit == "Retiring" end
 
@@ -43,7 +40,7 @@ local function differences(row, metric)
     if not row.keys[key] then return "perf does not open " .. key end
   end
   for key in pairs(row.keys) do
-    if not keys[key] and not is_also_a_group(row) then return "perf opens " .. key end
+    if not keys[key] then return "perf opens " .. key end
   end
   local value, why = metric.evaluate(counts)
   if is_of_something_else(row) then
@@ -83,6 +80,22 @@ describe("the metrics that perf has for", function()
       assert.is_truthy(metric.description:find "Memory subsystem")
       assert.is_truthy(table.concat(metric.events, " "):find("CYCLE_ACTIVITY.STALLS_MEM_ANY", 1, true))
       assert.is_truthy(table.concat(pmc.metrics.group "TopdownL1", " "):find "tma_backend_bound")
+    end)
+  end)
+
+  it("are asked for with the group of their name, where there is one", function()
+    support.need(has_perf(), "perf 6.1, of which the rows are, is not installed")
+    local environment = { SYSFS_PATH = support.fixture "perf/sysfs/x86_spr",
+      PERF_CPUID = "GenuineIntel-6-6A-6" }
+    support.with_env(environment, function()
+      local asked = require("pmclua.counting.asked").metrics({ "Retire" }, error)
+      local names, events = {}, {}
+      for i, metric in ipairs(asked) do names[i] = metric.name end
+      assert.same({ "Retire", unpack(pmc.metrics.group "Retire") }, names)
+      for _, spec in ipairs(pmc.metrics.named("Retire").events) do events[spec] = true end
+      for _, metric in ipairs(asked) do
+        for _, spec in ipairs(metric.events) do assert.is_true(events[spec], spec) end
+      end
     end)
   end)
 end)

@@ -132,6 +132,16 @@ describe("the language of formulae", function()
     end)
   end)
 
+  it("knows over how many counters an uncore event is added up; of others the target decides that", function()
+    with_tables("linux", ICELAKE, function()
+      local function each(count) return function() return count end end
+      assert.equal(100, value_of("toy_counters", each(100)))              -- (100 + 100) / 2
+      local value, why = value_of("toy_cpus", each(100))
+      assert.is_nil(value)
+      assert.equal("no formula knows how many CPUs are counted: aggr_nr(TOY_LOADS.ALL) asks for it", why)
+    end)
+  end)
+
   it("has no value where it divides by 0, lacks an event or is no formula, and says why", function()
     with_tables("linux", ICELAKE, function()
       local function why(name)
@@ -220,6 +230,25 @@ describe("a folder of intel/perfmon", function()
       local small = pmc.metrics.named "cpu_atom/toy_loads/"
       assert.same({ "cpu_atom/TOY_LOADS.ALL/" }, small.events)
       assert.equal(6, small.evaluate { ["cpu_atom/TOY_LOADS.ALL/"] = 3 })
+    end)
+  end)
+
+  it("has a metric of each kind of core where one is asked for by its name alone, none lost", function()
+    with_tables("perfmon", HYBRID, function()
+      local asked = require "pmclua.counting.asked"
+      local function events_by_name(...)
+        local found = {}
+        for _, metric in ipairs(asked.metrics({ ... }, error)) do
+          found[metric.name] = table.concat(metric.events, " ")
+          assert.equal(metric.name, assert(pmc.metrics.parse(metric.source)).name)
+        end
+        return found
+      end
+      local core, atom = "cpu_core/TOY_LOADS.ALL/", "cpu_atom/TOY_LOADS.ALL/"
+      local both = { cpu_core_Toy_Loads = core, cpu_atom_Toy_Loads = atom }
+      assert.same(both, events_by_name "toy_loads")
+      assert.same(both, events_by_name("cpu_core/toy_loads/", "cpu_atom/toy_loads/", "toy_loads"))
+      assert.same({ cpu_atom_Toy_Loads = atom }, events_by_name "cpu_atom/toy_loads/")
     end)
   end)
 end)

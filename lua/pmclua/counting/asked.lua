@@ -26,7 +26,7 @@ end
 local function with_metric_hint(spec, problem)
   local at = problem.position
   local word = at and spec:sub(at, at + problem.length - 1)
-  if not word or not metric.named(word) then return problem end
+  if not word or not metric.find(word) then return problem end
   local hint = "it is a metric: ask for it among the metrics (-M)"
   return { message = problem.message, position = at, length = problem.length, hint = hint }
 end
@@ -88,10 +88,20 @@ local function of_group(formula)
   return #list > 0 and list or nil
 end
 
-local function add_metric(metrics, seen, one)
-  if seen[one.name] == one.formula then return end       -- groups overlap
-  seen[one.name] = one.formula
-  metrics[#metrics + 1] = require("pmclua.counting.needed").variant(one)
+local function add_metric(metrics, seen, asked)
+  for _, one in ipairs(metric.of_each_kind(asked) or { asked }) do
+    if seen[one.name] ~= one.formula then                 -- groups overlap
+      seen[one.name] = one.formula
+      metrics[#metrics + 1] = require("pmclua.counting.needed").variant(one)
+    end
+  end
+end
+
+-- A vendor may have a metric and a group of one name; both are meant, as for perf.
+local function with_group(parsed, formula)
+  local is_own = parsed and not parsed.table
+  local group = not is_own and of_group(formula) or {}
+  return lists.joined { { parsed }, group }
 end
 
 --- The metrics of a list: names, groups of a vendor's, and formulae.
@@ -110,9 +120,9 @@ function M.metrics(value, wrong)
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    local group = not parsed and of_group(formula)
-    for _, one in ipairs(parsed and { parsed } or group or {}) do add_metric(metrics, seen, one) end
-    if not parsed and not group then
+    local found = with_group(parsed, formula)
+    for _, one in ipairs(found) do add_metric(metrics, seen, one) end
+    if #found == 0 then
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
     end

@@ -79,7 +79,7 @@ local function plain(formula) return (formula:gsub("[()%s]", "")) end
 
 local function renamed(one, name)
   if not name then return one end
-  local named = metric.named(name)
+  local named = metric.find(name)
   if named and plain(named.formula) == plain(one.formula) then return named end
   local unit = one.unit ~= "" and (" [%s]"):format(one.unit) or ""
   return assert(metric.parse(("%s = %s%s"):format(name, one.formula, unit)))

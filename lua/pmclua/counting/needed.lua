@@ -63,8 +63,7 @@ local function add_spec(declaration, have, spec, field)
 end
 
 -- Stands for an event that this machine does not know.
-local function add_absent(declaration, have, field, why)
-  local name = field:gsub("_", "-")
+local function add_absent(declaration, have, field, name, why)
   local absent = { spec = name, name = name, field = field, attr = {}, source = "absent", absent = why,
     unit = "", scale = 1, verified = true }
   add(declaration, have, { absent })
@@ -105,11 +104,21 @@ local function add_metrics(declaration)
   for _, kind in ipairs { "expect", "gate" } do
     for _, formula in ipairs(declaration[kind] or {}) do
       for _, name in ipairs(formula.needs) do
-        local named = not have[name] and require("pmclua.metric").named(name)
+        local named = not have[name] and require("pmclua.metric").find(name)
         if named then declaration.metrics[#declaration.metrics + 1], have[name] = M.variant(named), true end
       end
     end
   end
+end
+
+-- What a named metric calls a field of which there is no event, and why there is none.
+local function absent_of(metric, field)
+  for name, input in pairs(metric.stored and metric.stored.inputs or {}) do
+    if #input.fields == 0 and name:gsub("-", "_") == field then return name, input.why end
+  end
+  local name = field:gsub("_", "-")
+  local _, problem = event.parse(name)
+  return name, problem and problem.message
 end
 
 local function add_for_named(declaration, have, metric)
@@ -119,7 +128,10 @@ local function add_for_named(declaration, have, metric)
     if not ok then first_why = first_why or why end
   end
   for _, field in ipairs(metric.needs) do
-    if not have[field] then add_absent(declaration, have, field, first_why) end
+    if not have[field] then
+      local name, why = absent_of(metric, field)
+      add_absent(declaration, have, field, name, why or first_why)
+    end
   end
 end
 

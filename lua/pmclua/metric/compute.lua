@@ -74,6 +74,15 @@ function kinds.none(tree)
   return function() return nil, why end
 end
 
+-- Over how many counters Linux's perf adds up an event's count.
+local function counters_of(name, input)
+  local count = input and input.counters
+  if count then return function() return count end end
+  local form = "no formula knows how many CPUs are counted: aggr_nr(%s) asks for it"
+  local why = input and input.why or form:format(name)
+  return function() return nil, why end
+end
+
 function kinds.call(tree, program)
   local name = tree[2]
   local apply = expression.functions[name]
@@ -81,6 +90,8 @@ function kinds.call(tree, program)
     local input = program.inputs[tree[3]]
     local count = input and #input.fields or 0
     return function() return count end
+  elseif name == "aggr_nr" then
+    return counters_of(tree[3], program.inputs[tree[3]])
   elseif not apply then
     return function() return nil, ("%s has no value here"):format(name) end
   end
@@ -151,6 +162,7 @@ end
 ---@class pmclua.metric.Input
 ---@field fields string[] whose sum it is
 ---@field factor number? that the sum is multiplied by
+---@field counters integer? of which its count is the sum, where PMUs count for all tasks on CPUs of their own
 ---@field why string? where there are none
 
 --- A function that computes a tree from what `lookup` says of each field.

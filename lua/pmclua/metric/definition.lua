@@ -6,6 +6,7 @@
 local compute = require "pmclua.metric.compute"
 local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local literals = lazy.module "pmclua.metric.literals"
 
 local M = {}
@@ -14,6 +15,7 @@ local MARK = "vendor metric "     -- before the data of a definition, as text
 
 ---@class pmclua.metric.Definition
 ---@field name string
+---@field label string? what it is called instead, where there is another metric of that name
 ---@field unit string
 ---@field scale number that the formula's value is multiplied by
 ---@field formulas table<string, string> in perf's language: its own and those that it needs
@@ -118,9 +120,10 @@ end
 ---@return pmclua.Metric
 function M.build(definition)
   local formula, scale = value_of(definition), definition.scale
-  local metric = { name = definition.name, unit = definition.unit, kind = "ratio", places = {},
-    formula = definition.formulas[definition.name], needs = needs_of(definition), uses_iterations = false,
-    meaning = definition.description, description = definition.description, events = definition.events,
+  local metric = { name = definition.label or definition.name, unit = definition.unit, kind = "ratio",
+    places = {}, formula = definition.formulas[definition.name], needs = needs_of(definition),
+    uses_iterations = false, meaning = definition.description,
+    description = definition.description, events = definition.events,
     groups = definition.groups, parent = definition.parent, constraint = definition.constraint,
     apart = is_apart(definition.constraint), threshold = threshold_of(definition.threshold),
     table = definition.table, pmu = definition.pmu, level = definition.level, children = definition.children,
@@ -136,6 +139,26 @@ function M.build(definition)
   return lazy.later(metric, { source = function() return source_of(definition) end })
 end
 
+--- Whether there is an event for each name that a definition needs.
+---@param definition pmclua.metric.Definition
+---@return boolean
+function M.is_whole(definition)
+  for _, input in pairs(definition.inputs) do
+    if #input.fields == 0 then return false end
+  end
+  return true
+end
+
+--- A metric under another name: on a hybrid CPU there is one of that name for each kind of core.
+---@param metric pmclua.Metric of a vendor
+---@param label string
+---@return pmclua.Metric
+function M.labelled(metric, label)
+  local definition = lists.copy(metric.stored)
+  definition.label = label
+  return M.build(definition)
+end
+
 -- Whether a value is a list of values of a type, or with `key_kind` a map to them.
 local function all_are(map, kind, key_kind)
   if type(map) ~= "table" then return false end
@@ -149,8 +172,9 @@ local function are_inputs(inputs)
   if not all_are(inputs, "table", "string") then return false end
   for _, input in pairs(inputs) do
     local is_factor = input.factor == nil or type(input.factor) == "number"
+    local is_count = input.counters == nil or type(input.counters) == "number"
     local is_why = input.why == nil or type(input.why) == "string"
-    if not all_are(input.fields, "string") or not is_factor or not is_why then return false end
+    if not (all_are(input.fields, "string") and is_factor and is_count and is_why) then return false end
   end
   return true
 end
@@ -166,6 +190,7 @@ end
 
 local function is_definition(definition)
   return can_compute(definition) and type(definition.scale) == "number" and type(definition.unit) == "string"
+    and (definition.label == nil or type(definition.label) == "string")
     and (definition.groups == nil or all_are(definition.groups, "string"))
     and (definition.threshold == nil or can_compute(definition.threshold))
 end

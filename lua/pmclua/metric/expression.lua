@@ -291,7 +291,7 @@ function M.each_name(tree, visit)
   if type(tree) ~= "table" then return end
   if tree[1] == "name" then visit(tree[2])
   elseif tree[1] == "call" and type(tree[3]) == "string" then
-    if tree[2] == "source_count" then visit(tree[3]) end
+    if tree[2] == "source_count" or tree[2] == "aggr_nr" then visit(tree[3]) end
   elseif tree[1] == "call" then
     M.each_name(tree[3], visit)
     M.each_name(tree[4], visit)

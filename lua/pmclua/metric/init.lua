@@ -8,6 +8,7 @@
 
 local grammar = require "pmclua.metric.grammar"
 local evaluate = require "pmclua.metric.evaluate"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -158,7 +159,7 @@ end
 --- The metric that has this name: pmclua's own, else the vendor's.
 ---@param name string
 ---@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
-function M.named(name)
+function M.find(name)
   local definition = definitions()[name]
   if not definition then return vendor().named(name) end
   local variants = {}
@@ -170,16 +171,46 @@ function M.named(name)
   return metric
 end
 
+--- As `find`, with all the events that asking for the name brings: a vendor may have a metric and a group of one name
+--- ("Retire"), and both are meant.
+---@param name string
+---@return pmclua.Metric?
+function M.named(name)
+  local metric = M.find(name)
+  local members = metric and metric.table and M.group(metric.name)
+  if not members then return metric end
+  local events = { metric.events }
+  for i, member in ipairs(members) do events[i + 1] = M.of_vendor(member).events end
+  metric.events = lists.unique(lists.joined(events))
+  return metric
+end
+
 --- pmclua's own metric of this name.
 ---@param name string
 ---@return pmclua.Metric?
-function M.own(name) return definitions()[name] and M.named(name) end
+function M.own(name) return definitions()[name] and M.find(name) end
 
 --- The vendor's metric of this name, also where pmclua has one of its own: tables of AMD and Arm have a
 --- backend_bound, too.
 ---@param name string
 ---@return pmclua.Metric?
 function M.of_vendor(name) return vendor().named(name) end
+
+-- "cpu_atom/IPC/" to "cpu_atom_IPC", by which formulae can name it.
+local function label_of(metric) return ("%s_%s"):format(metric.pmu, metric.name) end
+
+--- What asking for a vendor's metric brings: on a hybrid CPU that of each kind of core that has all its events, as
+--- cpu_core_IPC and cpu_atom_IPC; nil: there is no choice.
+---@param metric pmclua.Metric
+---@return pmclua.Metric[]?
+function M.of_each_kind(metric)
+  local definition = require "pmclua.metric.definition"
+  local whole = metric.pmu and lists.where(metric.variants, function(variant)
+    return definition.is_whole(variant.stored)
+  end) or {}
+  if #whole < 2 then return nil end
+  return lists.map(whole, function(variant) return definition.labelled(variant, label_of(variant)) end)
+end
 
 --- The metrics of a vendor's group ("TopdownL2"), in any case; nil where there is no such group.
 ---@param name string
@@ -228,9 +259,10 @@ function M.parse(source)
   local stored = is_data and require("pmclua.metric.definition").parse(source)
   if stored then return stored end
   if not lone then return define(source) end
-  local metric = M.named(lone)
+  local metric = M.find(lone)
   if not metric then return nil, unknown_name(source, lone) end
-  return metric
+  if not lone:find "/" then return metric end
+  return require("pmclua.metric.definition").labelled(metric, label_of(metric))
 end
 
 -- Words of a formula outside of its unit; digits and exponents are none.

@@ -14,7 +14,9 @@ M.BUILT_IN = { "retiring", "bad_speculation", "frontend_bound", "backend_bound" 
 -- Facts beside the tree (tma_info_…, SLOTS) are in the groups of levels, too: nodes of these are shares. What a
 -- tree of decisions names below a node may be anything.
 local function is_node(metric)
-  return metric.level ~= nil or M.whole(metric) and not metric.name:find("_info_", 1, true)
+  local is_labelled = metric.stored and metric.stored.label ~= nil      -- each kind of core has a tree of its own
+  return not is_labelled and (metric.level ~= nil
+    or M.whole(metric) and not metric.name:find("_info_", 1, true))
 end
 
 --- The value of a metric that is all of what it is a share of: 1 of "%", 100 of AMD's "%slots"; nil: it is no share.

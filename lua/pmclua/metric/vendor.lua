@@ -9,6 +9,7 @@ local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
 local literals = lazy.module "pmclua.metric.literals"
 local specs = lazy.module "pmclua.metric.specs"
+local topology = lazy.module "pmclua.host.topology"
 local vendor = require "pmclua.vendor"
 
 local M = {}
@@ -45,6 +46,18 @@ local function of_kind(records, pmu)
   return records[1]
 end
 
+-- How many counters count events of PMUs that count for all tasks, each on CPUs of its own; nil for others, whose
+-- counters are as many as the CPUs of the target.
+local function counters_of(events)
+  local count = 0
+  for _, one in ipairs(events or {}) do
+    local cpus = one.cpus and topology.parse(one.cpus)
+    if not cpus then return nil end
+    count = count + #cpus
+  end
+  return count > 0 and count or nil
+end
+
 local TIMES = { duration_time = true, user_time = true, system_time = true }
 
 -- The events of a name: fields of what it stands for, and a spec of all.
@@ -58,7 +71,7 @@ local function add_input(definition, name)
   local spec, events, why = specs.resolve(name, definition.pmu)
   local fields = {}
   for i, one in ipairs(events or {}) do fields[i] = one.field end
-  definition.inputs[name] = { fields = fields, why = why }
+  definition.inputs[name] = { fields = fields, counters = counters_of(events), why = why }
   definition.specs[#definition.specs + 1] = { spec = spec }
 end
 
@@ -134,13 +147,6 @@ end
 
 -- ---- names ---------------------------------------------------------------------------------------------
 
-local function is_whole(definition)
-  for _, input in pairs(definition.inputs) do
-    if #input.fields == 0 then return false end
-  end
-  return true
-end
-
 -- "cpu_atom/tma_retiring/" is that of one kind of core.
 local function records_of(tables, name)
   local pmu, bare = name:match "^([%w_]+)/([%w_.]+)/$"
@@ -162,7 +168,8 @@ function M.named(name)
   table.sort(records, function(a, b) return (a.pmu or "") > (b.pmu or "") end)
   for _, record in ipairs(records) do
     local definition = define(record, tables)
-    local is_first = #variants > 0 and not is_whole(variants[1].stored) and is_whole(definition)
+    local is_first = #variants > 0 and not definitions.is_whole(variants[1].stored)
+      and definitions.is_whole(definition)
     table.insert(variants, is_first and 1 or #variants + 1, definitions.build(definition))
   end
   for _, variant in ipairs(variants) do

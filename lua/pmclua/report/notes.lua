@@ -29,6 +29,21 @@ end
 
 local function why_absent(event) return event.status and full_reason(event.why or event.status) end
 
+-- A reason without the event's own name: "there is no event 'slots' here" to "there is no such event here".
+local function impersonal(event)
+  local reason = why_absent(event)
+  local quoted = text.safe(event.name):gsub("%W", "%%%0")
+  return reason and (reason:gsub("no ([%a ]*event) '" .. quoted .. "'", "no such %1"))
+end
+
+-- Events that are absent for one reason are said together.
+local function absent_events(list, result)
+  for _, group in ipairs(lists.groups(result.events, impersonal)) do
+    local reason = #group > 1 and group.key or why_absent(group[1])
+    add(list, ("%s: %s"):format(names_of(group), reason))
+  end
+end
+
 local function note_of(event) return event.note and text.safe(event.note) end
 
 local function unverified(event)
@@ -231,7 +246,7 @@ end
 ---@return string[]
 function M.result(result)
   local list = {}
-  add_together(list, result, why_absent)
+  absent_events(list, result)
   simulated(result, list)
   add_together(list, result, note_of)
   add_together(list, result, unverified)

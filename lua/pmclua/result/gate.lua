@@ -69,7 +69,7 @@ end
 -- A name of a limit may be a metric that the result was not made with.
 local function with_metrics(result, limits)
   local wanted = lists.where(lists.joined(lists.column(limits, "needs")), function(name)
-    return not names.is_known(result, name) and metric.named(name)
+    return not names.is_known(result, name) and metric.find(name)
   end)
   return #wanted > 0 and result:with { metrics = wanted } or result
 end
