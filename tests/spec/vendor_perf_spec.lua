@@ -131,7 +131,8 @@ describe("a vendor's metric over events that are here", function()
       { "MetricName": "soft_share", "MetricExpr": "minor\\-faults / page\\-faults", "ScaleUnit": "100%",
         "MetricGroup": "Soft", "BriefDescription": "Share of faults without a read" },
       { "MetricName": "soft_faults", "MetricExpr": "page\\-faults + 0 * soft_share", "MetricGroup": "Soft" },
-      { "MetricName": "soft_absent", "MetricExpr": "toy.event / page\\-faults", "MetricGroup": "Soft" } ]]=])
+      { "MetricName": "soft_absent", "MetricExpr": "toy.event / page\\-faults", "MetricGroup": "Soft" },
+      { "MetricName": "soft_absents", "MetricExpr": "toy\\-one / (toy\\-two + TOY_THREE)" } ]]=])
     return folder
   end
 
@@ -150,5 +151,50 @@ describe("a vendor's metric over events that are here", function()
     local folder = tables()
     local result = support.pmclua { "stat", "--vendor", folder, "-M", "soft_absent", "--", "true" }
     assert.is_truthy((result.out .. result.err):gsub("%s+", " "):find "there is no event 'toy.event' here")
+  end)
+
+  it("names each event that it lacks, and says once that there is none of them", function()
+    local result = support.pmclua { "stat", "--vendor", tables(), "-M", "soft_absents", "--", "true" }
+    local said = result.err:gsub("%s+", " ")
+    assert.is_truthy(said:find("TOY_THREE, toy-one and toy-two: there is no such event here", 1, true), said)
+  end)
+end)
+
+describe("--vendor", function()
+  local function stat(folder, more)
+    return support.pmclua({ "stat", "-e", "page-faults", "--vendor", folder, "--", "true" }, more)
+  end
+
+  it("refuses a folder that cannot be read, though nothing of it is asked for", function()
+    local folder = support.folder()
+    local result = stat(folder .. "/nosuch")
+    assert.equal(125, result.status)
+    assert.is_truthy(result.err:find("--vendor " .. folder .. "/nosuch: there is no such folder", 1, true))
+    assert.equal("", result.out)
+    support.write(folder .. "/file", "")
+    assert.is_truthy(stat(folder .. "/file").err:find("/file: it is no folder", 1, true))
+    assert.equal(125, stat(folder .. ":" .. folder .. "/nosuch").status)
+  end)
+
+  it("says what a folder has instead that has nothing about this CPU, and counts", function()
+    local function said_of(folder)
+      local environment = { PERF_CPUID = "GenuineIntel-6-1-1" }
+      local result = stat(folder, { env = environment })
+      assert.equal(0, result.status)
+      assert.is_truthy(result.err:find "page%-faults +%d")
+      return result.err:match "has no tables for GenuineIntel%-6%-1%-1: ([^\n]*)"
+    end
+    local folder = support.folder()
+    assert.equal("it has no JSON file", said_of(folder))
+    assert.equal("no row of its mapfile.csv is of this CPU", said_of(support.fixture "vendor/linux"))
+    support.write(folder .. "/one.json", "junk")
+    assert.equal("its JSON file is of other CPUs, or in no form that is known", said_of(folder))
+  end)
+
+  it("has what is broken in a folder named where an event is not found", function()
+    local folder = support.folder()
+    support.write(folder .. "/core.json", '[ { "EventName": "A.B", "EventCode": "0x1" }, { "Name" "C.D" } ]')
+    local result = support.pmclua { "stat", "--vendor", folder, "-e", "C.D", "--", "true" }
+    assert.is_truthy(result.err:find "there is no event 'C.D' here.*core.json: no valid JSON", result.err)
   end)
 end)

@@ -239,7 +239,7 @@ function silences.vendor(filter)
   local problems = tables.problems
   if #problems == 0 then return nil end
   return ("vendors' events may be missing: %s%s"):format(text.safe(problems[1]),
-    #problems > 1 and (", and %d other problems"):format(#problems - 1) or "")
+    #problems > 1 and ", and " .. text.plural(#problems - 1, "more problem") or "")
 end
 
 function silences.pfm()

@@ -95,6 +95,15 @@ local function respelt(word)
   return code and "r" .. code or cache.respelt(word)
 end
 
+-- Why the user's own tables may lack a name.
+local function unread_tables(tree)
+  local vendor = require "pmclua.vendor"
+  local problems = vendor.are_asked() and vendor.tables(tree.root).problems or {}
+  if #problems == 0 then return nil end
+  return ("%s%s"):format(text.safe(problems[1]),
+    #problems > 1 and ", and " .. text.plural(#problems - 1, "more problem") or "")
+end
+
 -- Why a name that may be right is not known here.
 local function why_not_here(word, tree)
   local absent = word:find "[%u._]" and require("pmclua.vendor").tables(tree.root).absent
@@ -119,7 +128,7 @@ function M.event(item, tree, options)
   hint = hint or text.nearest(head.text, known_words(head.text, tree))
   local looks_like_tracepoint = second and second.text ~= "" and not modifier.plausible(second.text)
   if looks_like_tracepoint and not hint then tracepoint.encode(head, second, nil, options) end
-  problem.hinted(head, hint, "there is no event '%s' here%s", head.text,
+  problem.hinted(head, hint or unread_tables(tree), "there is no event '%s' here%s", head.text,
     hint and "" or why_not_here(head.text, tree))
 end
 

@@ -155,17 +155,49 @@ function M.signature(folder, identifier)
   return core.hash(table.concat(parts, "\n"))
 end
 
+--- Why a folder cannot be read; nil: it can.
+---@param folder string
+---@return string?
+function M.refusal(folder)
+  local lfs = require "lfs"
+  local mode, why = lfs.attributes(folder, "mode")
+  if not mode then
+    local is_missing = why:find "No such file" or why:find "Not a directory"
+    return is_missing and "there is no such folder" or why:match ": ([^:]*)$" or why
+  end
+  if mode ~= "directory" then return "it is no folder" end
+  local ok, problem = pcall(lfs.dir, folder)
+  return not ok and "it cannot be read: " .. (tostring(problem):match ": ([^:]*)$" or problem) or nil
+end
+
+-- What a folder has that has no table for a CPU.
+local function found_instead(folder)
+  local mapped = mapped_folders(folder)
+  if #mapped > 0 then return "no row of its mapfile.csv is of this CPU" end
+  local count = #json_files(folder, DEEPEST)
+  if count == 0 then return "it has no JSON file" end
+  local are = count == 1 and "its JSON file is" or ("its %d JSON files are"):format(count)
+  return are .. " of other CPUs, or in no form that is known"
+end
+
+--- That a folder has no table for a CPU, and what it has instead; nil: it has some.
+---@param folder string
+---@param identifier string?
+---@return string?
+function M.lack(folder, identifier)
+  if #M.files(folder, identifier) > 0 then return nil end
+  return ("%s has no tables for %s: %s"):format(folder, identifier or "this CPU", found_instead(folder))
+end
+
 --- Reads what a folder has about a CPU.
 ---@param folder string
 ---@param identifier string?
 ---@param collection pmclua.vendor.Collection
 function M.read(folder, identifier, collection)
-  local files = M.files(folder, identifier)
-  if not is_folder(folder) then collection:problem("%s: there is no such folder", folder)
-  elseif #files == 0 then
-    collection:problem("%s has no tables for %s", folder, identifier or "this CPU")
-  end
-  for _, file in ipairs(files) do
+  local refusal = M.refusal(folder)
+  local problem = refusal and ("%s: %s"):format(folder, refusal) or M.lack(folder, identifier)
+  if problem then collection:problem("%s", problem) end
+  for _, file in ipairs(M.files(folder, identifier)) do
     require("pmclua.vendor." .. file.form).read(file, collection, folder)
   end
 end

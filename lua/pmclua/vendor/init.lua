@@ -10,7 +10,7 @@ local records = require "pmclua.vendor.records"
 
 local M = {}
 
---- Folders of the user's tables, with ":" between them, as --vendor has them; nil: those of PMCLUA_VENDOR.
+--- Folders of the user's tables, with ":" between them; nil: those of PMCLUA_VENDOR.
 ---@type string?
 M.folders = nil
 
@@ -95,6 +95,23 @@ end
 --- Whether the user has folders of tables.
 ---@return boolean
 function M.are_asked() return user_folders()[1] ~= nil end
+
+local function sysfs_root() return os.getenv "SYSFS_PATH" or "/sys" end
+
+--- Takes the folders of --vendor, if each can be read.
+---@param given string[] each a folder, or several with ":" between them
+---@return string? problem of one that cannot be read
+---@return string[] lacks what is said of those that have nothing about this CPU
+function M.take(given)
+  local lacks, folder = {}, require "pmclua.vendor.folder"
+  M.folders = table.concat(given, ":")
+  for _, one in ipairs(user_folders()) do
+    local refusal = folder.refusal(one)
+    if refusal then return ("%s: %s"):format(one, refusal), {} end
+    lacks[#lacks + 1] = folder.lack(one, cpu.identifier(sysfs_root()))
+  end
+  return nil, lacks
+end
 
 local function read_folders(folders, identifier, collections)
   for i, folder in ipairs(folders) do
@@ -189,7 +206,7 @@ local read_by_root = {}
 ---@param root? string
 ---@return pmclua.vendor.Tables
 function M.tables(root)
-  root = root or os.getenv "SYSFS_PATH" or "/sys"
+  root = root or sysfs_root()
   local folders = M.folders or os.getenv "PMCLUA_VENDOR" or ""
   local key = ("%s\n%s\n%s"):format(root, folders, os.getenv "PERF_CPUID" or "")
   read_by_root[key] = read_by_root[key] or read(root)

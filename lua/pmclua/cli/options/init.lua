@@ -119,6 +119,16 @@ local function refusal(message, unknown, options, about)
   return problem.usage_error(("%s\n%s\n(`pmclua %s --help` explains)"):format(message, usage, about.word))
 end
 
+-- Folders of vendors' tables: one that cannot be read is a mistake; of one without this CPU there is a remark.
+local function take_vendor(folders, refuse)
+  local safe = require("pmclua.base.text").safe
+  local mistake, lacks = require("pmclua.vendor").take(folders)
+  if mistake then refuse("--vendor " .. safe(mistake)) end
+  for _, lack in ipairs(lacks) do
+    require("pmclua.cli.say").say("vendors' events may be missing: " .. safe(lack))
+  end
+end
+
 --- Reads words by tables of options.
 ---@param args string[]
 ---@param own pmclua.Option[] the script's, checked
@@ -134,7 +144,7 @@ function M.read(args, own, common, about)
     error(finished(), 0)
   end
   local given = reader.read(args, options, on)
-  if given.vendor then require("pmclua.vendor").folders = table.concat(given.vendor, ":") end
+  if type(given.vendor) == "table" then take_vendor(given.vendor, on.refuse) end
   return given
 end
 
