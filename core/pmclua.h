@@ -83,7 +83,8 @@ enum {
     PMCLUA_PINNED      = 2,    /* the leader is pinned: on the PMU, or lost */
     PMCLUA_READ_USER   = 4,    /* read in user space where the OS kernel allows it: this thread's own group */
     PMCLUA_READ_TOGGLE = 8,    /* pmclua_groups_measure starts and stops it: it counts in regions alone */
-    PMCLUA_CGROUP      = 16    /* `pid` is the descriptor of a cgroup's folder: its tasks on one CPU */
+    PMCLUA_CGROUP      = 16,   /* `pid` is the descriptor of a cgroup's folder: its tasks on one CPU */
+    PMCLUA_LEADS       = 256   /* of events of regions: others open behind the first alone (slots, topdown-…) */
 };
 
 /* How a group is read. */

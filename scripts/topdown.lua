@@ -5,7 +5,7 @@
 --   further runs, down to where no node is. Every pass counts cycles and instructions, which shows that the
 --   passes did the same work. Several commands are interleaved and compared with the first: the difference
 --   in cycles by node, which adds up along the tree.
--- usage: pmclua topdown [-l LEVEL | --below NODE] [-r N] -- COMMAND [ARGS]
+-- usage: pmclua topdown [-l LEVEL | --below NODE] [-r N] [-f FUNCTION...] -- COMMAND [ARGS]
 --        pmclua topdown [OPTIONS] 'COMMAND A' 'COMMAND B' ...
 --        pmclua topdown [OPTIONS] -p PID | -t TID | -a | -C CPUS [-- COMMAND [ARGS]]
 --        pmclua topdown FILE.jsonl ...
@@ -16,7 +16,8 @@
 --   ...
 -- reading: a node's share of the issue slots, the median and its 95 % interval (deep nodes may be shares of
 --   cycles: the CPU's table says so). `over`: most repetitions are over the node's threshold, so it pays to
---   look below. A node that this machine cannot count is absent, with the reason.
+--   look below. A node that this machine cannot count is absent, with the reason. -f and --marks have a tree of
+--   each function or mark, beside that of the whole where it is counted, too.
 -- caveats: needs a PMU. Commands run many times: once for each pass, repetition and round; their output
 --   goes to /dev/null. The tree is that of the vendor's tables; without one there are the four shares of
 --   level 1. Exits with 77 if no node can be counted here.
@@ -38,6 +39,8 @@ local opt = pmc.options(pmc.targets.options {
   { "seed", type = "integer", value = "N", help = "seed of the random order" },
   { "kernel", short = "k", many = true, value = "FILE:SYMBOL",
     help = "a kernel, a C function, instead of a command" },
+  { "function", short = "f", many = true, value = "NAME",
+    help = "a tree of the calls of each of these functions, too: NAME, 'ns::parse', 'lib.so:parse*'" },
   { "marks", false, help = "count between the program's marks (pmclua_mark.h)" },
   { "duration", value = "T", help = "with -p, -a or -C alone: how long each run counts (default 500ms)" },
   { "timeout", value = "T", help = "time limit of one run" },
@@ -111,13 +114,20 @@ local function stored()
   return result:topdown() or pmc.fail "no metric of this result is a node of a top-down tree"
 end
 
+-- The parts of the commands that have trees of their own.
+local function regions()
+  if #opt["function"] == 0 then return opt.marks and { "marks" } or nil end
+  if opt.marks then usage "--marks and --function cannot be combined" end
+  return opt["function"]
+end
+
 local function measure()
   local target = pmc.targets.from(opt)
   local list = workloads(target)
   local options = { level = opt.level, below = opt.below, cores = opt.cores,
     repetitions = opt.repetitions, warmup = opt.warmup,
     seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,
-    regions = opt.marks and { "marks" } or nil, on_failure = opt.ignore_failure and "keep" or "stop",
+    regions = regions(), on_failure = opt.ignore_failure and "keep" or "stop",
     quiet = opt.quiet }
   if #list == 0 then
     options.warmup = 0

@@ -51,8 +51,7 @@ static int put_values(struct follower *follower, const struct probe_group *group
     follower->values[0] = sample->enabled_ns;
     follower->values[1] = sample->running_ns;
     for (int i = 0; i < events; i++) {
-        uint64_t id = group->member[1 + i].id;
-        uint64_t place = 1 + (uint64_t)i;
+        uint64_t place = (uint64_t)follower->probes->first_event + (uint64_t)i, id = group->member[place].id;
         /* By id, not by position: the OS kernel promises no order. */
         for (uint64_t k = 0; sample->member[2 * place + 1] != id; k++, place = (place + 1) % sample->members)
             if (k == sample->members)

@@ -36,18 +36,24 @@ void attr_set_common(struct pmclua_attr *attr, int inherit)
     pmclua_attr_set(attr, "enable_on_exec", 0);
 }
 
+void attr_set_leader(struct pmclua_attr *attr, int inherit, uint32_t options, uint64_t ring_bytes)
+{
+    static const char *const reports[] = { "task", "comm", "comm_exec", "watermark", "disabled" };
+    attr_set_common(attr, inherit);
+    pmclua_attr_set(attr, "sample_type", SAMPLE_BASE);
+    pmclua_attr_set(attr, "wakeup_watermark", (uint32_t)(ring_bytes / 4));
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        pmclua_attr_set(attr, reports[i], 1);
+    pmclua_attr_set(attr, "enable_on_exec", (options & PMCLUA_ON_EXEC) != 0);
+    pmclua_attr_set(attr, "pinned", (options & PMCLUA_PINNED) != 0);
+}
+
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes)
 {
     struct perf_event_attr event = {
-        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
-        .sample_type = SAMPLE_BASE, .task = 1, .comm = 1, .comm_exec = 1,
-        .watermark = 1, .wakeup_watermark = (uint32_t)(ring_bytes / 4),
-    };
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1 };
     struct pmclua_attr attr = attr_of(&event);
-    attr_set_common(&attr, inherit);
-    pmclua_attr_set(&attr, "disabled", 1);
-    pmclua_attr_set(&attr, "enable_on_exec", (options & PMCLUA_ON_EXEC) != 0);
-    pmclua_attr_set(&attr, "pinned", (options & PMCLUA_PINNED) != 0);
+    attr_set_leader(&attr, inherit, options, ring_bytes);
     return attr;
 }
 

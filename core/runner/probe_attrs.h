@@ -8,6 +8,9 @@
 
 /* What all members of a group must share. */
 void attr_set_common(struct pmclua_attr *attr, int inherit);
+/* Makes the first event of a group its leader, which switches the others and reports threads. */
+void attr_set_leader(struct pmclua_attr *attr, int inherit, uint32_t options, uint64_t ring_bytes);
+/* A leader that counts nothing. */
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes);
 struct pmclua_attr attr_of_switches(int inherit);
 /* An event that counts nothing, of a thread and of what it starts: it is enabled for their CPU time. */

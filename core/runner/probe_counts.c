@@ -82,9 +82,10 @@ static int read_group(const struct probe_group *group, uint64_t *words, size_t s
 
 static size_t group_u64s(const struct probe_group *group) { return 3 + 2 * (size_t)group->members; }
 
-static void add_reading(const struct event_set *set, const uint64_t *read, uint64_t *reading)
+static void add_reading(const struct probes *probes, const uint64_t *read, uint64_t *reading)
 {
-    const uint64_t *value = read + 3 + 2;          /* after the leader's */
+    const struct event_set *set = probes->set;
+    const uint64_t *value = read + 3 + 2 * (size_t)probes->first_event;
     for (int k = 0; set && k < set->groups; k++) {
         reading[0] += read[1];
         reading[1] += read[2];
@@ -108,7 +109,7 @@ int probes_read(const struct probes *probes, uint64_t *reading)
             read[1] = 0;
         if (probes->clock && is_first && (result = read_clock(probes, group->source, &read[1])) < 0)
             return result;
-        add_reading(probes->set, read, reading);
+        add_reading(probes, read, reading);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * probe_group.c: the events of one thread on one CPU: a leader that counts nothing, the events asked for, the
- * probes, and the ring that they write to.
+ * probes, and the ring that they write to. Where events open behind the first of them alone, that one leads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +47,16 @@ void probe_group_close(struct probe_group *group)
     group->member = NULL;
 }
 
+static uint64_t ring_bytes(const struct probes *probes)
+{
+    if (probes->regions->ring_bytes)
+        return probes->regions->ring_bytes;
+    uint64_t bytes = RING_LARGEST;
+    while (bytes > RING_SMALLEST && bytes * (uint64_t)probes_ring_count(probes) > RINGS_TOGETHER)
+        bytes /= 2;
+    return bytes;
+}
+
 /* A CPU that is offline, or a thread that has ended meanwhile. */
 static int is_missing(int result) { return result == -ENODEV || result == -ESRCH; }
 
@@ -59,7 +69,10 @@ static int add_event(const struct probes *probes, struct probe_group *group, int
     pmclua_attr_get(&attr, "type", &type);
     if (probes_are_inherited(probes) && (long long)type == uprobe_type())
         return refuse_probes(refusal, PMCLUA_STAGE_REGION_INHERIT, -EINVAL);
-    attr_set_common(&attr, probes_are_inherited(probes));
+    if (group->members == 0)
+        attr_set_leader(&attr, probes_are_inherited(probes), probes->target.options, ring_bytes(probes));
+    else
+        attr_set_common(&attr, probes_are_inherited(probes));
     int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1), is_open = result >= 0;
     if (is_open && asked->filters[index])
         result = pmclua_ioctl(group->member[group->members - 1].fd, "SET_FILTER", 0, (void *)asked->filters[index]);
@@ -112,16 +125,6 @@ static int add_probes(const struct probes *probes, struct probe_group *group)
     return result;
 }
 
-static uint64_t ring_bytes(const struct probes *probes)
-{
-    if (probes->regions->ring_bytes)
-        return probes->regions->ring_bytes;
-    uint64_t bytes = RING_LARGEST;
-    while (bytes > RING_SMALLEST && bytes * (uint64_t)probes_ring_count(probes) > RINGS_TOGETHER)
-        bytes /= 2;
-    return bytes;
-}
-
 /* The ring of the group's CPU, which the first group there has opened; -1: none yet. */
 static int ring_of_cpu(const struct probes *probes, int cpu)
 {
@@ -135,6 +138,8 @@ static int ring_of_cpu(const struct probes *probes, int cpu)
 static int add_ring(struct probes *probes, struct probe_group *group)
 {
     int result = 0, index = ring_of_cpu(probes, group->cpu);
+    if (!group->member)
+        return -EINVAL;
     if (index < 0) {
         result = ring_open(&probes->ring[probes->rings], group->member[0].fd, ring_bytes(probes));
         if (result < 0)
@@ -150,10 +155,15 @@ static int add_ring(struct probes *probes, struct probe_group *group)
     return result;
 }
 
-static int fill_group(struct probes *probes, struct probe_group *group, const struct refusal *refusal)
+static int add_leader(const struct probes *probes, struct probe_group *group)
 {
     struct pmclua_attr leader = attr_of_leader(probes_are_inherited(probes), probes->target.options, ring_bytes(probes));
-    int result = add_member(probes, group, &leader, MEMBER_COUNTS, -1);
+    return add_member(probes, group, &leader, MEMBER_COUNTS, -1);
+}
+
+static int fill_group(struct probes *probes, struct probe_group *group, const struct refusal *refusal)
+{
+    int result = probes->first_event > 0 ? add_leader(probes, group) : 0;
     if (result < 0)
         return refuse_probes(refusal, PMCLUA_STAGE_REGION_LEADER, result);
     result = add_events(probes, group, refusal);

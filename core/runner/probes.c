@@ -2,8 +2,8 @@
  * probes.c: the events that follow calls: groups of counting events and probes, whose samples hold
  * all counts at that instant.
  *
- * Each group has a leader that counts nothing (it switches the others and reports threads), the events
- * asked for, and the probes. To follow threads and children, events are inherited; then they can only
+ * Each group has a leader that counts nothing (it switches the others and reports threads; where events open
+ * behind the first of them alone, that one does), the events asked for, and the probes. To follow threads and children, events are inherited; then they can only
  * write to rings of one CPU each, so there is a group and a ring for each, and a sample at each context
  * switch says what a thread leaves behind on a CPU. All probes are one tracepoint, defined through tracefs:
  * events of the uprobe PMU must not be inherited (the target's fork would fail), are as many as there are
@@ -123,6 +123,7 @@ int probes_open(struct probes *probes, struct region_set *regions, const struct 
         probes->events += set->group[i].count;
         probes->target.options |= set->group[i].options;
     }
+    probes->first_event = !(probes->events > 0 && (probes->target.options & PMCLUA_LEADS));
     struct refusal refusal = { failure, stage };
     *stage = PMCLUA_STAGE_NONE;
     if (set && set->groups > 1)

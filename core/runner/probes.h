@@ -35,7 +35,7 @@ struct probes {
     struct region_set *regions;
     const struct event_set *set;   /* NULL: only durations */
     struct probe_target target;
-    int events;                    /* of the set */
+    int events, first_event;       /* of the set; where the first is in each group: after our own leader, or as leader */
     int *clock;                    /* by source: probe_counts.c; NULL where one thread is followed */
     enum pmclua_region_path path;
     int by_tracefs;                /* the places of files are tracepoints, and no events of the uprobe PMU */

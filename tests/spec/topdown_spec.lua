@@ -36,6 +36,19 @@ local function expected_shares(first, second)
   return shares
 end
 
+-- The lines of differences of CSV, without those of what children leave, by the header's names.
+local function differences_of(csv)
+  local rows, columns = {}, nil
+  for line in csv:gmatch "[^\n]+" do
+    local fields, row = {}, {}
+    for field in (line .. ","):gmatch "([^,]*)," do fields[#fields + 1] = field end
+    columns = columns or fields
+    for i, name in ipairs(columns) do row[name] = fields[i] end
+    if row.kind == "difference" and row.rest == "" then rows[#rows + 1] = row end
+  end
+  return rows
+end
+
 describe("pmclua topdown", function()
   it("has the shares of level 1 of a command, exactly", function()
     local machine = played.machine(INTEL)
@@ -100,6 +113,31 @@ describe("pmclua topdown", function()
     local after = json.decode(support.pmclua({ "topdown", "--format", "json", file }).out)
     assert.same(before.cells, after.cells)
     assert.same(before.comparisons, after.comparisons)
+  end)
+
+  it("has the same differences in compare's JSON, and with their intervals and verdicts in CSV", function()
+    local machine = played.machine(INTEL)
+    local file = machine.folder .. "/compared.jsonl"
+    local run = machine.pmclua { "compare", "--quiet", "-r", "8", "--format", "json", "--store", file, "-e",
+      "cycles", "-M", "retiring", "-M", "bad_speculation", "-M", "frontend_bound", "-M", "backend_bound",
+      machine.work .. " 1000+9 10", machine.work .. " 1000+9 20" }
+    local compared = assert(json.decode(run.out), run.err).topdown
+    assert.equal("cycles", compared.total)
+    local found = json.decode(support.pmclua({ "topdown", "--format", "json", file }).out)
+    assert.same(found.comparisons, compared.comparisons)
+    local lines = differences_of(support.pmclua({ "topdown", "--format", "csv", file }).out)
+    local comparison = compared.comparisons[1]
+    assert.equal(comparison.total.difference, tonumber(lines[1].difference))
+    local k = 1
+    for _, node in ipairs(comparison.nodes) do
+      k = k + (node.rest and 0 or 1)
+      local line = not node.rest and lines[k] or node
+      assert.same({ node.name, node.difference, node.low, node.high, node.adjusted, node.verdict },
+        { line.node or line.name, tonumber(line.difference), tonumber(line.low), tonumber(line.high),
+          tonumber(line.adjusted), line.verdict }, node.name)
+    end
+    assert.equal("more", lines[5].verdict)
+    assert.is_true(tonumber(lines[5].low) < 320 and tonumber(lines[5].high) > 320)
   end)
 
   it("is a table, Markdown, a page, CSV and a plot", function()

@@ -2,70 +2,23 @@
 -- eight: what is measured, in which passes, and whether each share is what the table's formula makes of the counts.
 
 local json = require "dkjson"
+local made = require "tests.support.played_tree"
 local played = require "tests.support.played"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local ENV = { SYSFS_PATH = support.fixture "played/sysfs/intel", PERF_CPUID = "GenuineIntel-6-6A-6" }
-local FIXED = { "0 0", "0 1", "4 0x3c", "4 0x400", "4 0x8000", "4 0x8100", "4 0x8200", "4 0x8300" }
 local WORK = { 1000, 100 }
+local ENV, FIXED, key_of, machine = made.ENV, made.FIXED, made.key_of, made.machine
 
--- What a piece of work of each kind counts: for what decides where to look as it might be, else by the name.
-local COUNTS = { ["cycles"] = { 50, 100 }, ["CPU_CLK_UNHALTED.THREAD"] = { 50, 100 },
-  ["instructions"] = { 60, 60 },
-  ["TOPDOWN.SLOTS"] = { 250, 500 }, ["topdown-retiring"] = { 100, 50 }, ["topdown-bad-spec"] = { 10, 10 },
-  ["topdown-fe-bound"] = { 20, 20 }, ["topdown-be-bound"] = { 120, 420 } }
-
-local function made_up(name)
-  local hash = 7
-  for i = 1, #name do hash = (hash * 31 + name:byte(i)) % 10007 end
-  return { 1 + hash % 9, 1 + hash % 17 }
-end
-
-local function key_of(event)
-  local attr = event.attr
-  return ("%d 0x%x 0x%x"):format(attr.type, tonumber(attr.config or 0), tonumber(attr.config1 or 0))
-end
-
--- Every event of the tree, by what is opened; and what a field counts of WORK.
-local function events_of_tree()
-  local events, total = {}, {}
-  local function add(spec)
-    local ok, list = pcall(pmc.events.encode, spec)
-    for _, event in ipairs(ok and list or {}) do
-      if event.attr and (event.attr.type == 4 or event.attr.type == 0) then
-        local key = key_of(event)
-        events[key] = events[key] or COUNTS[event.name] or made_up(event.name)
-        total[event.field] = WORK[1] * events[key][1] + WORK[2] * events[key][2]
-      end
-    end
-  end
-  for _, spec in ipairs { "cycles", "instructions" } do add(spec) end
-  for level = 1, 6 do
-    for _, name in ipairs(pmc.metrics.group("TopdownL" .. level)) do
-      for _, spec in ipairs(pmc.metrics.named(name).events) do add(spec) end
-    end
-  end
-  return events, total
-end
-
-local events, total
-
-local function machine(counters)
-  local led = {}
-  for _, config in ipairs { "0x8000", "0x8100", "0x8200", "0x8300" } do led["4 " .. config] = "0x400" end
-  return played.machine { counters = counters, own = FIXED, led = led, env = ENV, events = events }
-end
+-- What a field counts of WORK.
+local total
 
 local function tree(on, ...)
   local run = on.pmclua({ "topdown", "--quiet", "--format", "json", "-r", "2", ... }, { limit_s = 120 })
   return assert(json.decode(run.out), run.err)
 end
 
--- What the table's formula makes of the counts.
-local function truth(name)
-  return (pmc.metrics.named(name).evaluate(function(field) return total[field], "not counted" end))
-end
+local function truth(name) return made.truth(name, total) end
 
 local function by_name(found)
   local nodes = {}
@@ -75,8 +28,7 @@ end
 
 describe("a vendor's tree", function()
   setup(function()
-    support.need(support.have "perf", "perf is not installed")
-    support.with_env(ENV, function() events, total = events_of_tree() end)
+    total = made.total(WORK)
   end)
 
   for _, counters in ipairs { 4, 8 } do
@@ -172,7 +124,7 @@ describe("a vendor's tree", function()
         local sum = {}
         for _, spec in ipairs(metric.events) do
           local one = pmc.events.encode(spec)[1]
-          atom[key_of(one)] = atom[key_of(one)] or made_up(one.name)
+          atom[key_of(one)] = atom[key_of(one)] or made.made_up(one.name)
           sum[one.field] = 100 * atom[key_of(one)][1]
         end
         expected[name] = metric.evaluate(function(field) return sum[field] end)

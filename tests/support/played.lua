@@ -20,10 +20,27 @@ local function build()
   local folder = support.folder()
   programs = {
     library = support.build(folder .. "/pmu.so", "cc", "-O1", "-shared", "-fPIC",
-      "-I" .. support.root .. "/core", HERE .. "/pmu.c", "-ldl", "-lpthread"),
+      "-I" .. support.root .. "/core", HERE .. "/pmu.c", HERE .. "/rings.c", "-ldl", "-lpthread"),
     work = support.build(folder .. "/work", "cc", "-O1", HERE .. "/work.c"),
+    called = support.build(folder .. "/called", "cc", "-O1", HERE .. "/called.c", "-lpthread"),
   }
   return programs
+end
+
+--- The program whose functions do the work that `kinds` of M.kinds count: parse does 100 pieces of the first kind and 10
+--- of the second, emit 10 and 40.
+---@return string path
+function M.called() return build().called end
+
+--- Events of Linux's own that count the work of that program, for `kinds` of a machine.
+---@return string[]
+function M.kinds()
+  local kinds = {}
+  for i, name in ipairs { "getppid", "getpgid" } do
+    local path = ("/sys/kernel/tracing/events/syscalls/sys_enter_%s/id"):format(name)
+    kinds[i] = "2 " .. support.read(path):match "%d+"
+  end
+  return kinds
 end
 
 --- The program whose work is counted: each argument is how much of one kind it does.
@@ -35,12 +52,14 @@ function M.work() return build().work end
 ---@field events table<string, table> "TYPE CONFIG [CONFIG1]", to what a piece of work of each kind counts: { 3, 1 }
 ---@field own? string[] "TYPE CONFIG" of events with a counter of their own
 ---@field led? table<string, string> "TYPE CONFIG" to the config that must lead its group
+---@field kinds? string[] "TYPE CONFIG" of Linux's events that count each kind of work; without it the program says it
 ---@field env? table<string, string> more variables, e.g. SYSFS_PATH
 --- Its `work` is the program; `run` and `pmclua` are those of support, on that machine.
 
 local function lines_of(pmu, work)
   local lines = { "work " .. work, "counters " .. pmu.counters }
   for _, event in ipairs(pmu.own or {}) do lines[#lines + 1] = "own " .. event end
+  for _, event in ipairs(pmu.kinds or {}) do lines[#lines + 1] = "kind " .. event end
   for event, leader in pairs(pmu.led or {}) do lines[#lines + 1] = ("led %s %s"):format(event, leader) end
   for event, counts in pairs(pmu.events) do
     local has_config1 = select(2, event:gsub("%S+", "")) > 2

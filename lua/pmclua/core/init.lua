@@ -286,11 +286,12 @@ local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user"
   [C.PMCLUA_BY_TOGGLE] = "toggle" }
 
 --- The options of a group in the core's terms.
----@param options { directory?: integer, on_exec?: boolean, pinned?: boolean, read?: string }
+---@param options { directory?: integer, on_exec?: boolean, pinned?: boolean, leads?: boolean, read?: string }
 ---@return integer flags
 function core.private_group_flags(options)
   return (options.on_exec and C.PMCLUA_ON_EXEC or 0) + (options.pinned and C.PMCLUA_PINNED or 0)
-    + (options.directory and C.PMCLUA_CGROUP or 0) + READS[options.read or "syscall"]
+    + (options.directory and C.PMCLUA_CGROUP or 0) + (options.leads and C.PMCLUA_LEADS or 0)
+    + READS[options.read or "syscall"]
 end
 
 --- "syscall", "user" or "toggle", of the core's number for it.

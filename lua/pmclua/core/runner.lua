@@ -69,7 +69,8 @@ function Message:number(field, number)
 end
 
 --- Begins a group of events; `attr` adds its members.
----@param options? { pinned?: boolean, read?: string } read: as for core.group
+---@param options? { pinned?: boolean, leads?: boolean, read?: string } leads: in regions the first leads the others;
+---   read: as for core.group
 function Message:group(options)
   assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_GROUP, nil, 0) == 0, "no memory")
   local flags = options and core.private_group_flags(options) or 0

@@ -5,6 +5,7 @@
 -- events that take no counter ride along in every pass. The events of a metric share a pass where they fit one.
 -- Nothing is multiplexed, unless asked.
 
+local grouping = require "pmclua.counting.grouping"
 local lists = require "pmclua.base.lists"
 local packing = require "pmclua.counting.packing"
 local perf_metrics = require "pmclua.event.perf_metrics"
@@ -12,6 +13,8 @@ local probe_kind = require "pmclua.event.probe_kind"
 local try = require "pmclua.event.try"
 
 local passes = {}
+
+local groups_of, items_of, leader_of = grouping.groups_of, grouping.items_of, grouping.leader_of
 
 local SOFTWARE, TRACEPOINT = 1, 2
 local NO_COUNTER = { msr = true, software = true, tracepoint = true }
@@ -63,87 +66,6 @@ function passes.try_each(events, target)
     if tried.status == "counted" and event.attr then usable[#usable + 1] = i end
   end
   return usable
-end
-
--- The index of the leader of an event's {group}; its own where it leads one or is in none.
-local function leader_of(events, index) return events[index].leader or index end
-
---- The usable events as items: explicit {groups} stay together, others stand alone.
-local function items_of(events, usable)
-  local items, of_leader = {}, {}
-  for _, index in ipairs(usable) do
-    local leader = leader_of(events, index)
-    if of_leader[leader] then
-      table.insert(of_leader[leader], index == leader and 1 or #of_leader[leader] + 1, index)
-    else
-      items[#items + 1] = { index, weak = events[leader].weak }
-      of_leader[leader] = items[#items]
-    end
-  end
-  return items
-end
-
-local function group_of(events, indices, inherit)
-  local attrs = {}
-  for i, index in ipairs(indices) do
-    attrs[i] = { inherit = inherit and 1 or 0 }
-    for name, value in pairs(events[index].opened) do attrs[i][name] = value end
-  end
-  local first = events[indices[1]]
-  local by_cpu = first.where and first.where.cpu >= 0
-  local cpus = by_cpu and require("pmclua.counting.target").cpus_for(first) or nil
-  return { attrs = attrs, events = indices, cpus = cpus }
-end
-
--- What has to stand in a perf group of its own: probes that must not be inherited; events of a
--- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be; what counts on one kind
--- of core of a hybrid CPU. nil: all others, in one.
-local function group_key(events, index)
-  local event, leader = events[index], leader_of(events, index)
-  if event.is_lone_probe then return "probes" end
-  if event.is_apart then return leader end
-  local attr = events[leader].attr or event.attr
-  if event.cpus or attr.pinned or attr.exclusive then return leader end
-  local of_kind = event.core_cpus and event or events[leader]
-  return of_kind.core_cpus and of_kind.pmu or nil
-end
-
--- What the OS kernel reads of a group at once has 16 KiB: 681 members, or more where it says less of each.
-local MOST_TOGETHER = 600
-
--- Events that may be counted apart, in as few lists of at most `most` as there can be; explicit {groups}
--- stay whole.
-local function chunks(events, indices, most)
-  local all, chunk = {}, {}
-  for _, item in ipairs(items_of(events, indices)) do
-    if #chunk > 0 and #chunk + #item > most then
-      all[#all + 1], chunk = chunk, {}
-    end
-    lists.append(chunk, item)
-  end
-  all[#all + 1] = #chunk > 0 and chunk or nil
-  return all
-end
-
---- The perf groups of a pass; most: members of one.
-local function groups_of(events, indices, most)
-  local shared, apart, keys, groups = {}, {}, {}, {}
-  for _, index in ipairs(indices) do
-    local key = group_key(events, index)
-    if key and not apart[key] then
-      apart[key] = {}
-      keys[#keys + 1] = key
-    end
-    table.insert(key and apart[key] or shared, index)
-  end
-  for i, list in ipairs(chunks(events, shared, most or MOST_TOGETHER)) do
-    groups[i] = group_of(events, list, true)
-  end
-  for _, key in ipairs(keys) do
-    local is_inherited = key ~= "probes" and not events[apart[key][1]].cpus
-    groups[#groups + 1] = group_of(events, apart[key], is_inherited)
-  end
-  return groups
 end
 
 -- Marks the probes that must not be inherited though others are: that would have the target's fork fail. The
@@ -204,14 +126,6 @@ local function place_item(events, packer, item)
   if not item.weak then refuse(events, item) end
 end
 
--- The items that the events of a bundle are in.
-local function items_of_bundle(items, bundle)
-  local is_in = lists.set(bundle)
-  return lists.where(items, function(item)
-    return lists.any(item, function(index) return is_in[index] end)
-  end)
-end
-
 -- An item that is in no pass yet; the anchors are in each.
 local function place_missing(events, packer, item)
   local is_anchor = #item == 1 and lists.contains(packer.anchors, item[1])
@@ -227,9 +141,13 @@ end
 
 --- Packs bundles, then the items that are in no pass yet.
 local function pack(events, items, anchors, bundles)
-  local packer = packing.new(function(indices) return (fits(events, indices)) end, anchors)
+  local is_one_group = #events > 0 and events[1].in_one_group
+  local may_share = is_one_group and grouping.may_share(items, bundles or {}, anchors)
+  local packer = packing.new(function(indices)
+    return (not may_share or may_share(indices)) and (fits(events, indices))
+  end, anchors)
   for _, bundle in ipairs(bundles or {}) do
-    place_bundle(events, packer, items_of_bundle(items, bundle))
+    place_bundle(events, packer, grouping.items_of_bundle(items, bundle))
   end
   for _, item in ipairs(items) do place_missing(events, packer, item) end
   -- Where nothing fits beside the anchors, they are in no pass yet.
@@ -258,7 +176,7 @@ end
 --- One pass in which the OS kernel rotates what does not fit at once.
 local function multiplexed(events, items, riders)
   local groups = groups_of(events, riders)
-  for _, item in ipairs(items) do groups[#groups + 1] = group_of(events, item, true) end
+  for _, item in ipairs(items) do groups[#groups + 1] = grouping.group_of(events, item, true) end
   return { { groups = groups } }
 end
 
@@ -284,8 +202,10 @@ end
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
 
--- Marks the events of bundles which must not be one perf group: each has one of its own.
-local function set_apart(events, bundles)
+-- Marks the events of bundles which must not be one perf group: each has one of its own; or those of passes that are
+-- one group: each has a pass of its own then.
+local function set_apart(events, bundles, is_one_group)
+  for _, event in ipairs(events) do event.in_one_group = is_one_group end
   for _, bundle in ipairs(bundles) do
     for _, index in ipairs(bundle.apart and bundle or {}) do events[index].is_apart = true end
   end
@@ -353,7 +273,7 @@ function passes.plan(events, mode, target, options)
   if options.simulates == false then refuse_simulated(events) end
   local has_children = options.inherit ~= false and not (target and target.inherits == false)
   if has_children then set_probes_apart(events, usable, target, options.in_runner) end
-  if options.bundles then set_apart(events, options.bundles) end
+  set_apart(events, options.bundles or {}, target and target.one_group)
   local riders, counted = split_riders(events, usable)
   local items = items_of(events, counted)
   local list, anchors = {}, {}

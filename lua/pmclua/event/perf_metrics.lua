@@ -42,6 +42,16 @@ function M.tie(events)
   end
 end
 
+--- Whether the first of these events has shares behind it, which open in its group alone.
+---@param events pmclua.Event[]
+---@param indices integer[]
+---@return boolean
+function M.leads(events, indices)
+  return lists.any(indices, function(index)
+    return events[index].leader == indices[1] and index ~= indices[1] and is_share(events[index])
+  end)
+end
+
 --- Whether a list has shares without slots to lead them.
 ---@param events pmclua.Event[]
 ---@return boolean

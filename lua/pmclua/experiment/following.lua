@@ -6,6 +6,7 @@
 local lists = require "pmclua.base.lists"
 local probe_kind = require "pmclua.event.probe_kind"
 local parts = require "pmclua.experiment.parts"
+local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.base.text"
@@ -21,8 +22,13 @@ local M = {}
 local Regions = {}
 Regions.__index = Regions
 
+-- A pass is one group: the probes of calls read it.
+Regions.one_group = true
+
 --- As `target` of passes.plan: says which events cannot be counted in the calls of functions.
-M.Regions = Regions
+---@param spec pmclua.RegionSpec
+---@return pmclua.FunctionRegions
+function M.target(spec) return setmetatable({ kind = "functions", spec = spec }, Regions) end
 
 local ENTRIES = 1000             -- calls of a run that are kept where each is a value
 
@@ -47,11 +53,17 @@ function M.regions(value)
 end
 
 --- Where an event is tried out: on this thread, as the command's threads will open it.
-function Regions.trial(_, event)
+function Regions:trial(event)
   -- Their group is led by an event of ours, and only a leader can be pinned.
-  if event.attr.pinned then return nil, "pinned events cannot be counted in calls of functions" end
+  for _, kind in ipairs { "pinned", "exclusive" } do
+    if event.attr[kind] then return nil, kind .. " events cannot be counted in calls of functions" end
+  end
   if probe_kind.of(event) then
     return nil, "a probe cannot be counted in calls of functions: threads could not inherit it"
+  end
+  if event.core_cpus and self.spec.threads ~= "one" then
+    return nil, ("it counts on CPUs %s alone, and calls are followed on all: mark the program "
+      .. "(pmclua_mark.h) to count it in parts"):format(event.core_cpus)
   end
   return { pid = 0, cpu = -1 }
 end
@@ -130,6 +142,18 @@ end
 
 -- ---- remarks -------------------------------------------------------------------------------------------
 
+-- Nanoseconds of a call below which the end of its first probe and the beginning of its last, 2 to 11 µs
+-- (core/README.md), are more than a few per cent of it.
+local SHORT = 250e3
+
+local function remark_on_probing(calls, found, say)
+  local count = found.calls - found.nested
+  if count > 0 and found.outermost[DURATION] / count < SHORT then
+    say("regions: calls of %s take less than 0.25 ms each: what their probes take, 2 to 11 µs, is in their "
+      .. "counts; pmclua regions measures it", calls.name)
+  end
+end
+
 local function remark_on_calls(calls, found, ran, say)
   if found.entries == 0 then
     say(ran < 1 and "regions: %s was not seen to be called" or "regions: %s was never called", calls.name)
@@ -142,7 +166,7 @@ local function remark_on_calls(calls, found, ran, say)
   if apart > 0 then say("regions: calls of %s that ended without a return are not counted", calls.name) end
 end
 
-local function remark_on(regions, result, say)
+local function remark_on(regions, result, has_counters, say)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
     say("regions: only the first thread of a run was followed (%s)", regions.path)
   end
@@ -153,14 +177,25 @@ local function remark_on(regions, result, say)
   if regions.ran < 1 then
     say "regions: something else used the PMU's counters for a while: calls in that time were not seen"
   end
-  for i, calls in ipairs(regions) do remark_on_calls(calls, result.regions[i], regions.ran, say) end
+  for i, calls in ipairs(regions) do
+    remark_on_calls(calls, result.regions[i], regions.ran, say)
+    if has_counters then remark_on_probing(calls, result.regions[i], say) end
+  end
+end
+
+-- Whether a pass has events of a PMU, which count the probes' work as well.
+function Following:has_counters(pass)
+  return lists.any(self.passes[pass].events, function(index)
+    return self.events[index].attr and not passes.takes_no_counter(self.events[index])
+  end)
 end
 
 --- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
+---@param pass integer
 ---@param fn fun(): table result as a runner gives it
 ---@param cell pmclua.PlannedCell
 ---@return table result
-function Following:around(_, fn, cell)
+function Following:around(pass, fn, cell)
   local result = fn()
   local problem = region.refusal(result)
   if problem then error(problem, 0) end
@@ -170,7 +205,7 @@ function Following:around(_, fn, cell)
   local regions = require("pmclua.result.regions").new({ command = workload.name, events = self.events,
     regions = workload:regions(cell.levels) }, { { result = result, columns = {} } })
   result.parts = (self.regions.entries and entry_parts or sum_parts)(regions, result)
-  remark_on(regions, result, function(form, ...) self.said:add(form:format(...)) end)
+  remark_on(regions, result, self:has_counters(pass), function(form, ...) self.said:add(form:format(...)) end)
   return result
 end
 

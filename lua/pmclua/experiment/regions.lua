@@ -199,7 +199,7 @@ function M.measure(command, options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
   local regions, events = workload:regions {}, parse_events(options.events or M.DEFAULT_EVENTS)
-  local passes = require("pmclua.counting.passes").plan(events, "rerun", following.Regions)
+  local passes = require("pmclua.counting.passes").plan(events, "rerun", following.target(workload.spec))
   local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
   local session = options.session or require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"

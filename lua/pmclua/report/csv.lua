@@ -5,6 +5,7 @@
 -- spreadsheet, and none holds a control character.
 
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local pieces = require "pmclua.base.pieces"
 local text = require "pmclua.base.text"
 
@@ -58,23 +59,32 @@ function Lines:flush() self.pieces:flush() end
 
 -- ---- records ---------------------------------------------------------------------------------------------
 
--- A factor that is called as one of our own columns is factor_NAME.
+--- The factors of a result and what their columns are called: one that is called as one of our own is factor_NAME.
+---@param result pmclua.Result
+---@param own string[] columns
+---@return { name: string, title: string }[]
+function M.factors(result, own)
+  local is_own = lists.set(own)
+  return lists.map(result.header.factors, function(factor)
+    return { name = factor[1], title = is_own[factor[1]] and "factor_" .. factor[1] or factor[1] }
+  end)
+end
+
+--- A level as a field.
+---@param level any
+---@return string|number
+function M.level(level) return type(level) == "boolean" and tostring(level) or level end
+
 local function columns_of(result)
-  local own, names = { [FIRST] = true }, { FIRST }
-  for _, name in ipairs(LAST) do own[name] = true end
-  for _, factor in ipairs(result.header.factors) do
-    names[#names + 1] = own[factor[1]] and "factor_" .. factor[1] or factor[1]
-  end
-  for _, name in ipairs(LAST) do names[#names + 1] = name end
-  return names
+  local factors = M.factors(result, lists.joined { { FIRST }, LAST })
+  return lists.joined { { FIRST }, lists.column(factors, "title"), LAST }
 end
 
 -- What all records of an event in a cell begin with, up to `unit`.
 local function start_of(lines, result, cell, summary)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
-    local level = cell.levels[factor[1]]
-    values[#values + 1] = type(level) == "boolean" and tostring(level) or level
+    values[#values + 1] = M.level(cell.levels[factor[1]])
   end
   local at = 1 + #result.header.factors
   values[at + 1], values[at + 2] = cell.region, cell.thread

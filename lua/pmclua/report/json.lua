@@ -15,7 +15,7 @@ local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
   "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "notes",
   "host", "simulation",
-  "events", "metrics", "cells", "comparisons", "warnings",
+  "events", "metrics", "cells", "comparisons", "topdown", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
@@ -189,7 +189,9 @@ function M.write(result, put)
     events = lists.map(result.events, event_entry),
     metrics = lists.map(result.metrics, function(metric) return metric_entry(result, metric) end),
     cells = lazy_cells(result),
-    comparisons = comparisons_of(result), warnings = lists.map(result:warnings(), warning_entry),
+    comparisons = comparisons_of(result),
+    topdown = or_null(require("pmclua.report.topdown_data").differences(result)),
+    warnings = lists.map(result:warnings(), warning_entry),
   }, { order = ORDER, indent = 1 })
   put("\n")
 end

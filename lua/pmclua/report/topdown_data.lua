@@ -2,6 +2,7 @@
 
 local across = require "pmclua.result.across"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -35,21 +36,36 @@ local function map(list, f)
   return json.list(#out, function(i) return out[i] end)
 end
 
+local function levels_of(cell) return json.object(lists.copy(cell.levels)) end
+
 local function cell_entry(topdown, cell)
-  return { workload = cell.workload, levels = json.object(cell.levels), region = or_null(cell.region),
+  return { workload = cell.workload, levels = levels_of(cell), region = or_null(cell.region),
     thread = or_null(cell.thread), cpu = or_null(cell.cpu), repetitions = cell.repetitions,
     nodes = map(topdown:rows(cell), function(row) return node_entry(topdown.result, row) end) }
 end
 
 local function comparison_entry(found)
-  return { workload = found.cell.workload, baseline = found.baseline.workload, pairs = found.n,
+  local cell, baseline = found.cell, found.baseline
+  return { workload = cell.workload, levels = levels_of(cell), region = or_null(cell.region),
+    thread = or_null(cell.thread), cpu = or_null(cell.cpu), baseline = baseline.workload,
+    baseline_levels = levels_of(baseline), paired = found.paired, pairs = found.n,
     comparisons = found.comparisons, total = difference_entry(found.total),
     nodes = map(found.rows, difference_entry) }
 end
 
+--- B's difference from A by node, as JSON has it; nil where the result has no tree of several nodes, or no
+--- baseline.
+---@param result pmclua.Result
+---@return table?
+function M.differences(result)
+  local tree = result.header.baseline and result:topdown()
+  if not tree or #tree.nodes < 2 then return nil end
+  return { total = or_null(tree.total and tree.total.field),
+    comparisons = map(tree:differences() or {}, comparison_entry) }
+end
+
 local ORDER = { "format", "total", "passes", "anchors", "cells", "comparisons", "workload", "baseline",
-  "name",
-  "level", "parent", "share", "low", "high" }
+  "levels", "region", "thread", "cpu", "name", "level", "parent", "share", "low", "high" }
 
 --- The tree as JSON.
 ---@param topdown pmclua.Topdown
@@ -66,19 +82,33 @@ function M.json(topdown)
   return table.concat(pieces) .. "\n"
 end
 
-local COLUMNS = { "kind", "workload", "baseline", "region", "thread", "cpu", "node", "level", "parent",
-  "rest", "share", "value", "unit", "a", "b", "difference", "low", "high", "n", "threshold", "over",
-  "passes", "p", "adjusted", "verdict", "status", "why" }
+local FIRST = { "kind", "workload", "baseline" }
+local LAST = { "region", "thread", "cpu", "node", "level", "parent", "rest", "share", "value", "unit",
+  "a", "b", "difference", "low", "high", "n", "threshold", "over", "passes", "p", "adjusted", "verdict",
+  "status", "why" }
+
+-- Factors stand where other CSV has them; a baseline of other levels says them.
+local function columns_of(result)
+  local factors = require("pmclua.report.csv").factors(result, lists.joined { FIRST, LAST })
+  return lists.joined { FIRST, lists.column(factors, "title"), LAST }, factors
+end
+
+local function with_levels(fields, cell, factors)
+  for _, factor in ipairs(factors) do
+    fields[factor.title] = require("pmclua.report.csv").level(cell.levels[factor.name])
+  end
+  return fields
+end
 
 local function said(flag)
   if flag == nil then return nil end
   return tostring(flag)
 end
 
-local function put_line(lines, fields)
+local function put_line(lines, columns, fields)
   local values = {}
-  for i, name in ipairs(COLUMNS) do values[i] = fields[name] end
-  lines:add(lines:join(values, #COLUMNS))
+  for i, name in ipairs(columns) do values[i] = fields[name] end
+  lines:add(lines:join(values, #columns))
 end
 
 local function node_fields(topdown, cell, row)
@@ -90,9 +120,15 @@ local function node_fields(topdown, cell, row)
     passes = across.passes(topdown.result, node.metric), status = summary.status, why = summary.why }
 end
 
+-- The baseline's name; with its levels where there are some.
+local function side_of(baseline)
+  if next(baseline.levels) == nil then return baseline.workload end
+  return table.concat({ baseline.workload, unpack(lists.assignments(baseline.levels)) }, ", ")
+end
+
 local function difference_fields(found, row)
   local cell, node = found.cell, row.node
-  return { kind = "difference", workload = cell.workload, baseline = found.baseline.workload,
+  return { kind = "difference", workload = cell.workload, baseline = side_of(found.baseline),
     region = cell.region, thread = cell.thread, cpu = cell.cpu, node = node.name, level = node.level,
     parent = node.parent and node.parent.name, rest = row.rest and "true" or nil, share = row.share,
     a = row.a, b = row.b,
@@ -107,13 +143,15 @@ end
 function M.csv(topdown)
   local pieces = {}
   local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
-  lines:add(lines:join(COLUMNS, #COLUMNS))
+  local columns, factors = columns_of(topdown.result)
+  local function put(cell, fields) put_line(lines, columns, with_levels(fields, cell, factors)) end
+  lines:add(lines:join(columns, #columns))
   for _, cell in ipairs(topdown:cells()) do
-    for _, row in ipairs(topdown:rows(cell)) do put_line(lines, node_fields(topdown, cell, row)) end
+    for _, row in ipairs(topdown:rows(cell)) do put(cell, node_fields(topdown, cell, row)) end
   end
   for _, found in ipairs(topdown:differences() or {}) do
-    put_line(lines, difference_fields(found, found.total))
-    for _, row in ipairs(found.rows) do put_line(lines, difference_fields(found, row)) end
+    put(found.cell, difference_fields(found, found.total))
+    for _, row in ipairs(found.rows) do put(found.cell, difference_fields(found, row)) end
   end
   lines:flush()
   return table.concat(pieces)

@@ -9,12 +9,17 @@
  *   own TYPE CONFIG             an event with a counter of its own
  *   led TYPE CONFIG CONFIG      an event that opens only in a group whose leader has the second config
  *   event TYPE CONFIG CONFIG1 C0 ... C7     an event; it counts C0 a piece of work of kind 0, and so on
+ *   kind TYPE CONFIG            an event of Linux's own that counts the next kind of work, in the thread that does it
  *
  * Invariant: events of types 0 (hardware), 3 (cache), 4 (raw) and of each type that a line has are played, and those
  * without a line do not open.
  * A played event is one that counts nothing in Linux, so groups, times, inheritance and rights are Linux's own; only
  * values are put in when a group is read. An event counts all work that is done while its group is enabled, whoever
  * does it. Groups that were opened first have the counters; one that finds none never runs.
+ *
+ * With "kind" lines work is what Linux counts, and samples (rings.c) hold the counts of their instant: each played event
+ * is one of these kinds in turn, and the group's events together say what each of them counts. So a group has at
+ * least as many events as there are kinds.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,6 +37,7 @@
 #include <unistd.h>
 
 #include "pmclua.h"
+#include "rings.h"
 
 enum { KINDS = 8, MOST_EVENTS = 256, MOST_RULES = 32, MOST_FDS = 4096 };
 
@@ -39,8 +45,8 @@ struct known { uint64_t type, config, config1, per_work[KINDS]; };
 struct rule { uint64_t type, config, leader; };
 
 static struct known known[MOST_EVENTS];
-static struct rule own[MOST_RULES], led[MOST_RULES];
-static int known_count, own_count, led_count, counters = 4;
+static struct rule own[MOST_RULES], led[MOST_RULES], kind[KINDS];
+static int known_count, own_count, led_count, kind_count, counters = 4;
 static const volatile uint64_t *work;
 static struct pmclua_system real;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +54,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* A descriptor that was opened as a played event. */
 struct played {
     const struct known *event;
-    int is_open, leader, is_enabled;       /* leader: its descriptor, be it its own */
+    int is_open, leader, is_enabled, kind; /* leader: its descriptor, be it its own; kind: that it is one of */
     uint64_t id, order, format;            /* order: of opening; format: read_format */
     uint64_t since[KINDS], before[KINDS];  /* of a leader: work when it was enabled; counted until then */
 };
@@ -92,6 +98,8 @@ static void take_line(const char *line)
     else if (sscanf(line, "led %li %li %li", (long *)&rule.type, (long *)&rule.config, (long *)&rule.leader) == 3
              && led_count < MOST_RULES)
         led[led_count++] = rule;
+    else if (sscanf(line, "kind %li %li", (long *)&rule.type, (long *)&rule.config) == 2 && kind_count < KINDS)
+        kind[kind_count++] = rule;
     else
         sscanf(line, "counters %d", &counters);
 }
@@ -150,17 +158,42 @@ static int refusal(const struct known *event, int group_fd)
     int has_leader = group_fd >= 0 && group_fd < MOST_FDS && played[group_fd].is_open;
     if (needs && (!has_leader || played[group_fd].event->config != needs->leader))
         return -EINVAL;
-    int count = counters_of(has_leader ? group_fd : -1, event);
+    int count = counters_of(group_fd, event);
     return count < 0 || count > counters ? -EINVAL : 0;
+}
+
+static int members_of(int leader)
+{
+    int count = 0;
+    for (int fd = 0; leader >= 0 && fd < MOST_FDS; fd++)
+        count += played[fd].is_open && played[fd].leader == leader;
+    return count;
+}
+
+/* What Linux counts in its place. */
+static void stand_in(struct perf_event_attr *attr, int group_fd)
+{
+    attr->type = PERF_TYPE_SOFTWARE;
+    attr->config = PERF_COUNT_SW_DUMMY;
+    attr->config1 = 0;
+    attr->precise_ip = 0;
+    attr->size = sizeof *attr;
+    if (kind_count > 0) {
+        const struct rule *its = &kind[members_of(group_fd) % kind_count];
+        attr->type = (uint32_t)its->type;
+        attr->config = its->config;
+        attr->exclude_kernel = attr->exclude_user = attr->exclude_hv = 0;
+    }
 }
 
 static void note(int fd, const struct known *event, int group_fd, const struct perf_event_attr *attr)
 {
+    int its = kind_count > 0 ? members_of(group_fd) % kind_count : 0;
     struct played *one = &played[fd];
     /* What a command executes first is the start of its work. */
     *one = (struct played){ .event = event, .is_open = 1, .leader = group_fd >= 0 ? group_fd : fd,
                             .is_enabled = !attr->disabled || attr->enable_on_exec, .order = ++opened,
-                            .format = attr->read_format };
+                            .format = attr->read_format, .kind = its };
     for (int i = 0; i < KINDS; i++)
         one->since[i] = work ? work[i] : 0;
     real.ioctl(fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&one->id);
@@ -176,11 +209,7 @@ static int open_event(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, 
     int why = refusal(event, group_fd);
     if (why < 0)
         return why;
-    dummy.type = PERF_TYPE_SOFTWARE;
-    dummy.config = PERF_COUNT_SW_DUMMY;
-    dummy.config1 = 0;
-    dummy.precise_ip = 0;
-    dummy.size = sizeof dummy;
+    stand_in(&dummy, group_fd);
     int fd = real.perf_event_open((const struct pmclua_attr *)&dummy, pid, cpu, group_fd, flags);
     if (fd >= MOST_FDS) {
         real.close(fd);
@@ -230,6 +259,28 @@ static const struct played *next_member(int leader, uint64_t after)
     return next;
 }
 
+void play_values(uint64_t *pairs, uint64_t count)
+{
+    uint64_t done[KINDS] = { 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        const struct played *member = of_id(pairs[2 * i + 1]);
+        if (member)
+            done[member->kind] = pairs[2 * i];
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const struct played *member = of_id(pairs[2 * i + 1]);
+        uint64_t value = 0;
+        for (int k = 0; member && k < kind_count; k++)
+            value += member->event->per_work[k] * done[k];
+        pairs[2 * i] = member ? value : pairs[2 * i];
+    }
+}
+
+int group_is_played(int fd)
+{
+    return kind_count > 0 && fd < MOST_FDS && members_of(played[fd].is_open ? played[fd].leader : fd) > 0;
+}
+
 /* A group's reading: nr, enabled, running, and each member's value, with its id where that is asked for. */
 static void put_values(int fd, uint64_t *words)
 {
@@ -250,10 +301,14 @@ static void put_values(int fd, uint64_t *words)
 static long read_event(int32_t fd, void *buffer, size_t bytes)
 {
     long got = real.read(fd, buffer, bytes);
-    if (got < (long)(3 * sizeof(uint64_t)) || fd < 0 || fd >= MOST_FDS || !played[fd].is_open)
+    int is_counted = fd >= 0 && group_is_played(fd);
+    if (got < (long)(3 * sizeof(uint64_t)) || fd < 0 || fd >= MOST_FDS || !(is_counted || played[fd].is_open))
         return got;
     pthread_mutex_lock(&lock);
-    put_values(fd, buffer);
+    if (is_counted)
+        play_values((uint64_t *)buffer + 3, ((uint64_t *)buffer)[0]);
+    else
+        put_values(fd, buffer);
     pthread_mutex_unlock(&lock);
     return got;
 }
@@ -276,7 +331,10 @@ static int control(int32_t fd, uint32_t request, uint64_t argument)
         if (request == PERF_EVENT_IOC_DISABLE)
             enable(&played[fd], 0);
     }
-    return real.ioctl(fd, request, argument);
+    int result = real.ioctl(fd, request, argument);
+    if (request == PERF_EVENT_IOC_DISABLE)
+        rings_play();
+    return result;
 }
 
 static int close_event(int32_t fd)
@@ -340,6 +398,16 @@ int close(int fd)
     return plays_libc ? close_event(fd) : LIBC(close)(fd);
 }
 
+/* Closing the last event of a tracepoint takes Linux some 30 ms. */
+static void hold_kinds(void)
+{
+    for (int i = 0; i < kind_count; i++) {
+        struct perf_event_attr attr = { .type = (uint32_t)kind[i].type, .config = kind[i].config, .disabled = 1,
+                                        .size = sizeof attr };
+        real.perf_event_open((const struct pmclua_attr *)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    }
+}
+
 __attribute__((constructor)) static void play(void)
 {
     const char *path = getenv("PMCLUA_PLAYED_PMU");
@@ -353,6 +421,8 @@ __attribute__((constructor)) static void play(void)
     fclose(file);
     real = table ? *table : (struct pmclua_system){ libc_open, libc_ioctl, libc_read, libc_close };
     plays_libc = !table;
+    if (table)
+        hold_kinds();
     if (table)
         *table = (struct pmclua_system){ open_event, control, read_event, close_event };
 }
