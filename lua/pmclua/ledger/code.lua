@@ -1,6 +1,7 @@
 --- code.lua: the code ledger: where the counts of one program are, or where B's differ from A's.
 
 local ledger = require "pmclua.ledger"
+local lists = require "pmclua.base.lists"
 local match = require "pmclua.ledger.match"
 local profiles = require "pmclua.ledger.profiles"
 
@@ -50,17 +51,13 @@ local function lines_of_both(a, b, ours, theirs)
 end
 
 local function lines_of_one(a, ours)
-  local lines = {}
-  for i, place in ipairs(a) do lines[i] = line_of(place, nil, ours) end
-  return lines
+  return lists.map(a, function(place) return line_of(place, nil, ours) end)
 end
 
 local function rest_values(list, name)
-  local values = {}
-  for i, profile in ipairs(list) do
-    values[i] = (profile.rest and profile.rest[name] or 0) / parts_of(profile)
-  end
-  return values
+  return lists.map(list, function(profile)
+    return (profile.rest and profile.rest[name] or 0) / parts_of(profile)
+  end)
 end
 
 local function add_rest(lines, a, b)
@@ -71,16 +68,11 @@ local function add_rest(lines, a, b)
 end
 
 local function totals(list)
-  local values = {}
-  for i, profile in ipairs(list) do values[i] = profile.total / parts_of(profile) end
-  return values
+  return lists.map(list, function(profile) return profile.total / parts_of(profile) end)
 end
 
-local function all_exact(list)
-  for _, profile in ipairs(list) do
-    if not profile.exact then return false end
-  end
-  return #list > 0
+local function are_exact(list)
+  return #list > 0 and lists.all(list, function(profile) return profile.exact end)
 end
 
 ---@class pmclua.CodeAsked
@@ -101,7 +93,7 @@ function M.new(asked)
   add_rest(lines, a, b)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
-    exact = all_exact(a) and (not b or all_exact(b)), paired = asked.paired, groups = asked.groups,
+    exact = are_exact(a) and (not b or are_exact(b)), paired = asked.paired, groups = asked.groups,
     level = asked.level, is_rounded = first.iterations ~= nil }
 end
 

@@ -13,6 +13,7 @@ local interval = require "pmclua.stats.interval"
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local holm = require("pmclua.stats.multiple").holm
+local order = require "pmclua.stats.order"
 
 local M = {}
 
@@ -48,6 +49,7 @@ local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, me
 ---@field share? number of the total; of two sides: of its difference, absent where that may be 0
 ---@field verdict? "more"|"fewer"|"undecided" nil where lines are not tested
 ---@field disagrees? "signs"|"t" which of the two does not support the verdict
+---@field by_signs? boolean the signs name it, and t does not
 ---@field exact? boolean the difference is known without statistics
 ---@field rest? boolean
 ---@field line pmclua.LedgerLine
@@ -73,28 +75,17 @@ local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, me
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
+---@field by_signs? boolean a line is named where the signs of its pairs name it, too: one repetition in which
+---  something else had the CPU for long widens the interval of a mean beyond any use, and signs do not mind.
+---  For equals that is two tests of 1 %
 ---@field level? number of the verdicts, 0.99 by default
-
-local function sum_of(values)
-  local sum = 0
-  for i = 1, #values do sum = sum + values[i] end
-  return sum
-end
-
-local function is_constant(values)
-  for i = 2, #values do
-    if values[i] ~= values[1] then return false end
-  end
-  return true
-end
 
 -- ---- what the lines lack of the total ----
 
 local ROUNDING = 1e-9           -- of a total
 
 local function remainder(totals, lines, side, tolerance)
-  local left, some = {}, false
-  for i = 1, #totals do left[i] = totals[i] end
+  local left, some = lists.copy(totals), false
   for _, line in ipairs(lines) do
     for i = 1, #left do left[i] = left[i] - line[side][i] end
   end
@@ -113,19 +104,21 @@ end
 
 -- ---- lines with few samples ----
 
-local function add_values(to, values)
-  for i = 1, #values do to[i] = (to[i] or 0) + values[i] end
+--- The values of several lines on one side, added up in each repetition.
+---@param lines pmclua.LedgerLine[]
+---@param side "a"|"b"
+---@return number[]
+function M.added(lines, side)
+  local sums = {}
+  for _, line in ipairs(lines) do
+    for i, value in ipairs(line[side]) do sums[i] = (sums[i] or 0) + value end
+  end
+  return sums
 end
 
 local function joined(few)
-  local line = { key = "others", label = ("%d others"):format(#few), a = {}, b = few[1].b and {}, samples = 0,
-    of = few }
-  for _, other in ipairs(few) do
-    add_values(line.a, other.a)
-    if line.b then add_values(line.b, other.b) end
-    line.samples = line.samples + other.samples
-  end
-  return line
+  return { key = "others", label = ("%d others"):format(#few), a = M.added(few, "a"),
+    b = few[1].b and M.added(few, "b"), samples = mean.sum(lists.column(few, "samples")), of = few }
 end
 
 -- Lines that can be told apart from nothing, the others as one line, and the rest.
@@ -145,24 +138,22 @@ end
 -- Repetitions of one layout are not independent: their mean is one observation.
 local function by_group(values, groups)
   if not groups then return values end
-  local list, counts, at = {}, {}, {}
-  for i = 1, #values do
-    local k = at[groups[i]]
-    if not k then
-      k = #list + 1
-      at[groups[i]], list[k], counts[k] = k, 0, 0
+  local together, at = {}, {}
+  for i, value in ipairs(values) do
+    if not at[groups[i]] then
+      at[groups[i]] = {}
+      together[#together + 1] = at[groups[i]]
     end
-    list[k], counts[k] = list[k] + values[i], counts[k] + 1
+    table.insert(at[groups[i]], value)
   end
-  for k = 1, #list do list[k] = list[k] / counts[k] end
-  return list
+  return lists.map(together, mean.average)
 end
 
 local function plain_row(line)
-  local row = { key = line.key, label = line.label, rest = line.rest, line = line, a_sum = sum_of(line.a) }
+  local row = { key = line.key, label = line.label, rest = line.rest, line = line, a_sum = mean.sum(line.a) }
   row.a = row.a_sum / #line.a
   if line.b then
-    row.b_sum = sum_of(line.b)
+    row.b_sum = mean.sum(line.b)
     row.b = row.b_sum / #line.b
     row.difference = row.b - row.a
   end
@@ -172,7 +163,7 @@ end
 -- The difference, as it is estimated and as the signs of its pairs see it.
 local function compare(row, asked)
   local line = row.line
-  row.exact = asked.exact and is_constant(line.a) and is_constant(line.b)
+  row.exact = asked.exact and order.are_equal(line.a) and order.are_equal(line.b)
   if row.exact then
     row.estimate, row.p = { mean = row.difference, error = 0, df = 1 }, row.difference == 0 and 1 or 0
     return
@@ -196,7 +187,11 @@ local function signs_say(row, level)
   return found.low > 0 or found.high < 0
 end
 
-local function judge(row, tested, can_name)
+local function median_difference(line)
+  return order.median_of((order.sorted(mean.differences(line.a, line.b))))
+end
+
+local function judge(row, tested, can_name, by_signs)
   set_interval(row, tested.level)
   row.adjusted = tested.adjusted
   local is_named = tested.rejected and (can_name or row.exact)
@@ -204,13 +199,16 @@ local function judge(row, tested, can_name)
   if row.exact and row.difference == 0 then row.verdict = "same" end
   local signs = signs_say(row, tested.level)
   if can_name and signs ~= nil and signs ~= is_named then row.disagrees = is_named and "signs" or "t" end
+  if by_signs and row.disagrees == "t" and row.verdict == "undecided" then
+    row.verdict, row.by_signs = median_difference(row.line) > 0 and "more" or "fewer", true
+  end
 end
 
 -- Verdicts on all lines together.
-local function test(rows, level, can_name)
+local function test(rows, level, can_name, by_signs)
   local p = lists.map(rows, function(row) return row.p or 1 end)
   local tested = holm(p, 1 - level)
-  for i, row in ipairs(rows) do judge(row, tested[i], can_name) end
+  for i, row in ipairs(rows) do judge(row, tested[i], can_name, by_signs) end
 end
 
 local function rows_of(lines, asked)
@@ -224,7 +222,7 @@ local function rows_of(lines, asked)
     else
       local found = interval.median(by_group(line.a, asked.groups), LEVEL)
       row.median, row.low, row.high, row.level = found.median, found.low, found.high, LEVEL
-      row.exact = asked.exact and is_constant(line.a)
+      row.exact = asked.exact and order.are_equal(line.a)
     end
   end
   return rows
@@ -270,8 +268,7 @@ end
 ---@param asked pmclua.LedgerAsked
 ---@return pmclua.Ledger
 function M.new(asked)
-  local level, lines = asked.level or M.NAMING_LEVEL, {}
-  for i, line in ipairs(asked.lines) do lines[i] = line end
+  local level, lines = asked.level or M.NAMING_LEVEL, lists.copy(asked.lines)
   add_remainder(asked, lines)
   local main, few, rest = sort_out(asked, lines)
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }
@@ -280,7 +277,7 @@ function M.new(asked)
     rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
   local can_name = observations(asked) >= M.FEWEST_PAIRS
   if asked.b then
-    test(ledger.lines, level, can_name)
+    test(ledger.lines, level, can_name, asked.by_signs)
     local low, high = ledger.total.low, ledger.total.high
     ledger.differs = low ~= nil and (low > 0 or high < 0)
   end

@@ -3,6 +3,8 @@
 --
 -- Invariant: whatever a profile holds is in exactly one line, so that lines and rest add up to its total.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 ---@class pmclua.CodePlace: a function, or a line of one, in the profiles of one side
@@ -40,10 +42,16 @@ local function file_of(profile, line)
   return profile.program and line.file == profile.program and "" or base_name(line.file)
 end
 
-local function key_of(file, fn, source) return ("%s\0%s\0%s"):format(file, fn, base_name(source or "")) end
+local function name_of(line) return plain_name(line.fn or base_name(line.file)) end
 
-local function new_place(key, fn, file, line)
-  return { key = key, fn = fn, file = file, path = line.file, source = line.source, counts = {}, samples = 0,
+-- A function of a source file; its name alone may stand in several.
+local function key_of(profile, line, source)
+  return ("%s\0%s\0%s"):format(file_of(profile, line), name_of(line), base_name(source or ""))
+end
+
+local function new_place(key, profile, line, source, number)
+  return { key = key, fn = name_of(line), file = file_of(profile, line), path = line.file, source = source,
+    line = number, first = number, last = number, counts = {}, samples = 0,
     nameless = is_nameless(line) or nil, build_ids = {} }
 end
 
@@ -61,50 +69,44 @@ local function add(place, repetition, count, samples)
   place.samples = place.samples + (samples or 0)
 end
 
--- The functions of one side.
-local function functions_of(profiles)
-  local list, by_key = {}, {}
-  for i, profile in ipairs(profiles) do
-    for _, line in ipairs(profile.lines) do
-      local file, fn = file_of(profile, line), plain_name(line.fn or base_name(line.file))
-      local key = key_of(file, fn, line.source)
-      local place = by_key[key]
-      if not place then
-        place = new_place(key, fn, file, line)
-        by_key[key], list[#list + 1] = place, place
-      end
-      if line.build_id then place.build_ids[line.build_id] = true end
-      add(place, i, line.count, line.samples)
-      note_lines(place, line)
-    end
+-- A function's counts as those of its source lines; what is at none comes last.
+local function each_source_line(line, put)
+  local left, left_samples = line.count, line.samples or 0
+  for _, at in ipairs(line.at or {}) do
+    local number = at.line and at.line > 0 and at.line or nil
+    put(at.source or line.source, number, at.count, at.samples)
+    left, left_samples = left - at.count, left_samples - (at.samples or 0)
   end
-  return list
+  if left ~= 0 then put(line.source, nil, left, left_samples) end
 end
 
--- The source lines of one side, each with its function.
-local function source_lines_of(profiles)
+--- What profiles hold of one side.
+---@param profiles table[] one for each repetition: profile/README.md
+---@param by "function"|"line"
+---@return pmclua.CodePlace[]
+function M.places(profiles, by)
   local list, by_key = {}, {}
+  local function place_at(profile, line, source, number)
+    local key = key_of(profile, line, source)
+    if by == "line" then key = ("%s\0%s"):format(key, number or "?") end
+    if not by_key[key] then
+      by_key[key] = new_place(key, profile, line, source, number)
+      list[#list + 1] = by_key[key]
+    end
+    if line.build_id then by_key[key].build_ids[line.build_id] = true end
+    return by_key[key]
+  end
   for i, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
-      local file, fn = file_of(profile, line), plain_name(line.fn or base_name(line.file))
-      local left, left_samples = line.count, line.samples or 0
-      local function put(source, number, count, samples)
-        local key = ("%s\0%s"):format(key_of(file, fn, source), number or "?")
-        local place = by_key[key]
-        if not place then
-          place = new_place(key, fn, file, line)
-          place.source, place.line, place.first, place.last = source, number, number, number
-          by_key[key], list[#list + 1] = place, place
-        end
-        if line.build_id then place.build_ids[line.build_id] = true end
-        add(place, i, count, samples)
+      if by == "line" then
+        each_source_line(line, function(source, number, count, samples)
+          add(place_at(profile, line, source, number), i, count, samples)
+        end)
+      else
+        local place = place_at(profile, line, line.source)
+        add(place, i, line.count, line.samples)
+        note_lines(place, line)
       end
-      for _, at in ipairs(line.at or {}) do
-        local number = at.line and at.line > 0 and at.line or nil
-        put(at.source or line.source, number, at.count, at.samples)
-        left, left_samples = left - at.count, left_samples - (at.samples or 0)
-      end
-      if left ~= 0 then put(line.source, nil, left, left_samples) end
     end
   end
   return list
@@ -118,21 +120,12 @@ function M.lines_of(profiles, key)
   local list = {}
   for _, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
-      local fn = plain_name(line.fn or base_name(line.file))
-      if key_of(file_of(profile, line), fn, line.source) == key then
+      if key_of(profile, line, line.source) == key then
         list[#list + 1] = { line = line, iterations = profile.iterations or 1 }
       end
     end
   end
   return list
-end
-
---- What profiles hold of one side.
----@param profiles table[] one for each repetition: profile/README.md
----@param by "function"|"line"
----@return pmclua.CodePlace[]
-function M.places(profiles, by)
-  return by == "line" and source_lines_of(profiles) or functions_of(profiles)
 end
 
 -- ---- the rest ----
@@ -144,28 +137,20 @@ M.REASONS = {
   { "tasks_too_short", "after a task's last sample" }, { "missed_ticks", "missed ticks" },
 }
 
-local KNOWN = {}
-for _, reason in ipairs(M.REASONS) do KNOWN[reason[1]] = true end
+local KNOWN = lists.by(M.REASONS, 1)
 
 --- Reasons that occur in some profiles: the known ones, then others by name.
 ---@param ... table[] lists of profiles
 ---@return { [1]: string, [2]: string }[]
 function M.reasons(...)
-  local seen, list, others = {}, {}, {}
-  for _, profiles in ipairs { ... } do
-    for _, profile in ipairs(profiles) do
-      for name, value in pairs(profile.rest or {}) do seen[name] = seen[name] or value ~= 0 end
-    end
+  local seen = {}
+  for _, profile in ipairs(lists.joined { ... }) do
+    for name, value in pairs(profile.rest or {}) do seen[name] = seen[name] or value ~= 0 or nil end
   end
-  for _, reason in ipairs(M.REASONS) do
-    if seen[reason[1]] then list[#list + 1] = reason end
-  end
-  for name, is_some in pairs(seen) do
-    if is_some and not KNOWN[name] then others[#others + 1] = { name, (name:gsub("_", " ")) } end
-  end
-  table.sort(others, function(x, y) return x[1] < y[1] end)
-  for _, reason in ipairs(others) do list[#list + 1] = reason end
-  return list
+  local known = lists.where(M.REASONS, function(reason) return seen[reason[1]] end)
+  return lists.append(known, lists.map(lists.keys(seen), function(name)
+    return not KNOWN[name] and { name, (name:gsub("_", " ")) } or nil
+  end))
 end
 
 return M

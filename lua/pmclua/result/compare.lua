@@ -74,8 +74,9 @@ function M.check_baseline(result, baseline)
     if not levels then
       refuse("factor is called", name, lists.append({ "workload" }, lists.column(result.header.factors, 1)))
     end
-    local is_there = lists.any(levels, function(level) return level == wanted end)
-    if not is_there then refuse(("%s is"):format(name), wanted, lists.map(levels, tostring)) end
+    if not lists.contains(levels, wanted) then
+      refuse(("%s is"):format(name), wanted, lists.map(levels, tostring))
+    end
   end
 end
 

@@ -15,15 +15,9 @@ local M = {}
 -- ---- what tells files apart ------------------------------------------------------------------------------
 
 local function short_names(paths)
-  local names, seen = {}, {}
-  for i, path in ipairs(paths) do
-    names[i] = path:match("([^/]+)$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")
-    seen[names[i]] = (seen[names[i]] or 0) + 1
-  end
-  for i, path in ipairs(paths) do
-    if seen[names[i]] > 1 then names[i] = path end
-  end
-  return names
+  local function short(path) return (path:match("([^/]+)$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")) end
+  local alike = lists.by(lists.groups(paths, short), "key")
+  return lists.map(paths, function(path) return #alike[short(path)] == 1 and short(path) or path end)
 end
 
 -- What was noted of each file; where files say differently, each with its file's name.
@@ -47,32 +41,19 @@ local function notes_of(headers, names)
 end
 
 local function ranks(headers)
-  local list, seen = {}, {}
-  for i, header in ipairs(headers) do
-    local rank = header.rank
-    if rank == nil or seen[rank] then return nil end
-    list[i], seen[rank] = rank, true
-  end
-  return list
+  local list = lists.unique(lists.column(headers, "rank"))
+  return #list == #headers and list or nil
 end
 
 local function hosts(headers)
   return lists.map(headers, function(header) return header.host and header.host.hostname or "unknown" end)
 end
 
-local function has_factor(headers, name)
-  for _, header in ipairs(headers) do
-    for _, factor in ipairs(header.factors) do
-      if factor[1] == name then return true end
-    end
-  end
-  return false
-end
-
 -- A name that no factor has yet: file, file2, …
 local function free_name(headers, name)
+  local factors = lists.by(lists.joined(lists.column(headers, "factors")), 1)
   local free, number = name, 1
-  while has_factor(headers, free) do
+  while factors[free] do
     number = number + 1
     free = name .. number
   end
@@ -162,17 +143,12 @@ function Merging:add_passes(header, indices)
   return list
 end
 
-function Merging:add_factor(name, levels)
-  local mine = self.factor_at[name]
-  if not mine then
-    mine = { name, {} }
-    self.factor_at[name], self.levels_seen[name] = mine, {}
-    table.insert(self.header.factors, mine)
-  end
-  for _, level in ipairs(levels) do
-    local seen = self.levels_seen[name]
-    if not seen[level] then seen[level], mine[2][#mine[2] + 1] = true, level end
-  end
+-- The factors of all files, each with the levels that it has in any.
+local function merged_factors(headers)
+  local factors = lists.joined(lists.column(headers, "factors"))
+  return lists.map(lists.groups(factors, function(factor) return factor[1] end), function(same)
+    return { same.key, lists.unique(lists.joined(lists.column(same, 2))) }
+  end)
 end
 
 function Merging:add_workloads(header, name)
@@ -224,36 +200,23 @@ function Merging:add_cells(header, factor, level)
   return indices
 end
 
-function Merging:add_metrics(header)
-  for _, source in ipairs(header.metrics or {}) do
-    if not self.metric_at[source] then
-      table.insert(self.header.metrics, source)
-      self.metric_at[source] = true
-    end
-  end
-end
-
 local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
   "gate", "expect", "target", "delay", "inherit" }
 
 local function new_merging(first)
-  local header = { events = {}, pass_events = {}, factors = {}, workloads = {}, cells = {}, metrics = {},
-    anchors = {} }
+  local header = { events = {}, pass_events = {}, workloads = {}, cells = {}, anchors = {} }
   for _, name in ipairs(KEPT) do header[name] = first[name] end
-  return setmetatable({ header = header, first = first, event_at = {}, pass_at = {}, factor_at = {},
-    levels_seen = {}, workload_at = {}, cell_at = {}, metric_at = {},
-    targets = { [first.target or ""] = true } }, Merging)
+  return setmetatable({ header = header, first = first, event_at = {}, pass_at = {}, workload_at = {},
+    cell_at = {}, targets = { [first.target or ""] = true } }, Merging)
 end
 
 -- The hosts that the files were made on, where they are several; a name can be that of another machine now.
 local function several_hosts(headers)
-  local list, seen = {}, {}
-  for _, header in ipairs(headers) do
-    local host = header.host or {}
-    local key = ("%s, %s"):format(host.hostname or "unknown", host.cpu or "")
-    if not seen[key] then list[#list + 1], seen[key] = host, true end
-  end
-  return #list > 1 and list or nil
+  local all = lists.map(headers, function(header) return header.host or {} end)
+  local different = lists.groups(all, function(host)
+    return ("%s, %s"):format(host.hostname or "unknown", host.cpu or "")
+  end)
+  return #different > 1 and lists.column(different, 1) or nil
 end
 
 ---@class pmclua.MergeMap how the records of one file are renumbered
@@ -278,30 +241,39 @@ function M.headers(headers, paths, by)
     taken[level] = taken[level] or { most = 0 }
     maps[k] = { events = indices, passes = merging:add_passes(header, indices), taken = taken[level],
       cells = merging:add_cells(header, factor, levels[k]) }
-    for _, own in ipairs(header.factors) do merging:add_factor(own[1], own[2]) end
     merging:add_workloads(header, names[k])
     merging:add_meaning(header, names[k])
-    merging:add_metrics(header)
   end
-  merging:add_factor(factor, levels)
-  merging.header.unpaired, merging.header.hosts = factor, several_hosts(headers)
-  merging.header.notes = notes_of(headers, names)
-  if factor:find "^file" then merging.header.baseline = { [factor] = levels[1] } end
-  return merging.header, maps
+  local merged = merging.header
+  merged.factors = lists.append(merged_factors(headers), { { factor, lists.unique(levels) } })
+  merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
+  merged.unpaired, merged.hosts = factor, several_hosts(headers)
+  merged.notes = notes_of(headers, names)
+  if factor:find "^file" then merged.baseline = { [factor] = levels[1] } end
+  return merged, maps
 end
 
 -- ---- records ---------------------------------------------------------------------------------------------
 
-local function renumbered(list, indices)
+--- What is said of each event, by its new index.
+---@param by_event? table<integer, any>
+---@param indices integer[] the new ones, by the old
+---@return table<integer, any>
+function M.renumbered(by_event, indices)
   local out = {}
-  for event, value in pairs(list or {}) do out[indices[event]] = value end
+  for event, value in pairs(by_event or {}) do out[indices[event]] = value end
   return out
 end
 
-local function renumber_events(counted, indices)
+--- Changes the indices of events in a record, or in one of its threads.
+---@param counted table changed
+---@param indices integer[] as of renumbered
+---@return table counted the same
+function M.renumber_events(counted, indices)
   for _, name in ipairs { "counts", "enabled", "running" } do
-    counted[name] = renumbered(counted[name], indices)
+    counted[name] = M.renumbered(counted[name], indices)
   end
+  return counted
 end
 
 --- A function that makes each record of a file one of the merged result, changing it. Asked for when it is
@@ -317,8 +289,8 @@ function M.renumber(map, header)
     record.index = record.index + before
     taken.most = math.max(taken.most, record.index)
     record.levels = header.cells[record.cell].levels
-    renumber_events(record, map.events)
-    for _, thread in ipairs(record.threads or {}) do renumber_events(thread, map.events) end
+    M.renumber_events(record, map.events)
+    for _, thread in ipairs(record.threads or {}) do M.renumber_events(thread, map.events) end
     return record
   end
 end

@@ -34,8 +34,7 @@ local function passes_of(header, index, tool)
   local passes = {}
   for pass, events in ipairs(header.pass_events) do
     local has_record = tool ~= nil and not M.is_simulated(header, pass)
-    local is_there = lists.any(events, function(event) return event == index end)
-    if has_record or is_there then passes[#passes + 1] = pass end
+    if has_record or lists.contains(events, index) then passes[#passes + 1] = pass end
   end
   return passes
 end

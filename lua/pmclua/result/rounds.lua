@@ -6,6 +6,7 @@
 
 local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
+local merge = require "pmclua.result.merge"
 local results = require "pmclua.result"
 
 local M = {}
@@ -36,31 +37,18 @@ local function moved(list, places)
   return lists.map(list, function(index) return places[index] end)
 end
 
-local function moved_keys(map, places)
-  local out = {}
-  for index, value in pairs(map or {}) do out[places[index]] = value end
-  return out
-end
-
 local function name_of(source) return type(source) == "table" and source.name or source end
 
 local function add_metrics(header, metrics)
-  local seen = {}
-  for _, source in ipairs(header.metrics) do seen[name_of(source)] = true end
-  for _, source in ipairs(metrics) do
-    if not seen[name_of(source)] then header.metrics[#header.metrics + 1] = source end
-  end
+  local seen = lists.set(lists.map(header.metrics, name_of))
+  lists.append(header.metrics, lists.where(metrics, function(source) return not seen[name_of(source)] end))
 end
 
 -- Anchors of all rounds: what is in every pass of each.
 local function keep_anchors(header, places, round)
-  local is_anchor, kept = {}, {}
   local own = #round.pass_events > 1 and round.anchors or round.pass_events[1] or {}
-  for _, index in ipairs(own) do is_anchor[places[index]] = true end
-  for _, index in ipairs(header.anchors) do
-    if is_anchor[index] then kept[#kept + 1] = index end
-  end
-  header.anchors = kept
+  local is_anchor = lists.set(moved(own, places))
+  header.anchors = lists.where(header.anchors, function(index) return is_anchor[index] end)
 end
 
 local function first_header(round)
@@ -71,19 +59,12 @@ local function first_header(round)
   return header
 end
 
-local function move_counts(mine, places)
-  for _, part in ipairs { "counts", "enabled", "running" } do mine[part] = moved_keys(mine[part], places) end
-  return mine
-end
-
 local function moved_record(record, places, pass, order)
-  local mine = lists.copy(record)
+  local mine = merge.renumber_events(lists.copy(record), places)
   mine.pass, mine.order = record.pass + pass, record.order + order
-  move_counts(mine, places)
-  mine.threads = record.threads and {}
-  for i, thread in ipairs(record.threads or {}) do
-    mine.threads[i] = move_counts(lists.copy(thread), places)
-  end
+  mine.threads = record.threads and lists.map(record.threads, function(thread)
+    return merge.renumber_events(lists.copy(thread), places)
+  end)
   return mine
 end
 
@@ -92,7 +73,7 @@ local function moved_overhead(overhead, places, count)
   if not overhead then return false end
   local mine = lists.copy(overhead)
   for _, part in ipairs { "median", "minimum" } do
-    local moved_part = moved_keys(overhead[part], places)
+    local moved_part = merge.renumbered(overhead[part], places)
     mine[part] = {}
     for index = 1, count do mine[part][index] = moved_part[index] or false end
   end
@@ -113,14 +94,6 @@ local function add_round(header, round)
   return places, before
 end
 
-local function add_once(list, items)
-  local seen = lists.set(list)
-  for _, item in ipairs(items or {}) do
-    if not seen[item] then list[#list + 1], seen[item] = item, true end
-  end
-  return list
-end
-
 --- Rounds as one result, in the order of time.
 ---@param rounds pmclua.Round[]
 ---@return pmclua.Result
@@ -139,8 +112,8 @@ function M.join(rounds)
     end
     order = highest
   end
-  joined.remarks = {}
-  for _, round in ipairs(rounds) do add_once(joined.remarks, round.result.remarks) end
+  local remarks = lists.map(rounds, function(round) return round.result.remarks end)
+  joined.remarks = lists.unique(lists.joined(remarks))
   joined.status, joined.problem, joined.signal = last.status, last.problem, last.signal
   return joined
 end

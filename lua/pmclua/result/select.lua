@@ -34,9 +34,7 @@ end
 local function test_of(wanted)
   if type(wanted) == "function" then return wanted end
   if type(wanted) == "table" then
-    return function(level)
-      return lists.any(wanted, function(one) return one == level end)
-    end
+    return function(level) return lists.contains(wanted, level) end
   end
   return type(wanted) == "string" and comparison(wanted) or function(level) return level == wanted end
 end

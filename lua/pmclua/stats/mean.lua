@@ -42,15 +42,21 @@ function M.of(values)
   return { mean = mean, error = variance and math.sqrt(variance), df = variance and #values - 1 }
 end
 
+--- What each of b has more than its partner of a.
+---@param a number[]
+---@param b number[] as many, in the same order of blocks
+---@return number[]
+function M.differences(a, b)
+  local list = {}
+  for i = 1, #a do list[i] = b[i] - a[i] end
+  return list
+end
+
 --- The mean of b - a from pairs.
 ---@param a number[]
 ---@param b number[] as many, in the same order of blocks
 ---@return pmclua.MeanEstimate
-function M.paired(a, b)
-  local differences = {}
-  for i = 1, #a do differences[i] = b[i] - a[i] end
-  return M.of(differences)
-end
+function M.paired(a, b) return M.of(M.differences(a, b)) end
 
 --- The mean of b less that of a, of values that are not paired and may spread differently (Welch 1947;
 --- his degrees of freedom, rounded down).

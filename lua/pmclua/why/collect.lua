@@ -9,6 +9,7 @@ local cycles = require "pmclua.why.cycles"
 local explain = require "pmclua.explain"
 local event = require "pmclua.event"
 local ledger = require "pmclua.ledger"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local units = require "pmclua.base.units"
 
@@ -31,29 +32,9 @@ local STAMP = "cpu-clock"
 
 -- ---- what can be measured ----
 
-local function append(list, more)
-  for _, item in ipairs(more) do list[#list + 1] = item end
-  return list
-end
-
-local function available(names)
-  local list = {}
-  for _, name in ipairs(names) do
-    if event.available(name) then list[#list + 1] = name end
-  end
-  return list
-end
-
 local function can_simulate()
   local path, why = require("pmclua.simulate.valgrind").path()
   return path ~= nil, why
-end
-
-local function are_commands(workloads)
-  for _, workload in ipairs(workloads) do
-    if workload.kind ~= "command" then return false end
-  end
-  return true
 end
 
 -- ---- what fits ----
@@ -144,13 +125,13 @@ local function as_list(value)
 end
 
 local function counted_events(options)
-  local events = append(append(append({ unpack(TIMES) }, SOFTWARE), ACCOUNTS), available(HARDWARE))
-  return append(events, as_list(options.events))
+  return lists.joined { TIMES, SOFTWARE, ACCOUNTS, lists.where(HARDWARE, event.available),
+    as_list(options.events) }
 end
 
 local function experiment_of(workloads, plan, options)
   local events = counted_events(options)
-  if plan.simulate then append(events, SIMULATED) end
+  if plan.simulate then lists.append(events, SIMULATED) end
   return { name = "why", workloads = workloads, events = events, baseline = workloads[1].name,
     metrics = cycles.metrics(levels_of(plan)),
     repetitions = plan.pairs, warmup = options.warmup or 1, seed = options.seed, pin = options.pin,
@@ -182,7 +163,7 @@ local function can_count_tree(workloads, options)
 end
 
 local function what_can_be(workloads, options)
-  local commands = are_commands(workloads)
+  local commands = lists.all(workloads, function(workload) return workload.kind == "command" end)
   local can, why_not = { sample = commands and event.available(STAMP), trace = commands }, {}
   if not can.sample then
     why_not.sample = commands and STAMP .. " cannot be sampled here" or "only commands are sampled"

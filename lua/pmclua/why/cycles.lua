@@ -6,7 +6,7 @@
 
 local lazy = require "pmclua.base.lazy"
 local ledger = require "pmclua.ledger"
-local signs = require "pmclua.why.signs"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local topdown = require "pmclua.result.topdown"
 local tree = lazy.module "pmclua.metric.tree"
@@ -25,14 +25,10 @@ function M.metrics(levels)
   local metrics, list = tree.of_kind(require "pmclua.metric", nil), {}
   local names = levels > 0 and tree.roots(metrics) or {}
   for level = 1, levels do
-    local below = {}
-    for _, name in ipairs(names) do
-      list[#list + 1] = tree.source(metrics, name)
-      for _, child in ipairs(level < levels and tree.children(metrics, name) or {}) do
-        below[#below + 1] = child
-      end
-    end
-    names = below
+    lists.append(list, lists.map(names, function(name) return tree.source(metrics, name) end))
+    names = level < levels and lists.joined(lists.map(names, function(name)
+      return tree.children(metrics, name)
+    end))
   end
   return list
 end
@@ -42,10 +38,10 @@ local function brief(why) return (why:gsub("^cannot open '.-': ", ""):match "^[^
 
 -- Nil, or why a metric cannot be counted; events are those of a plan, which tried them.
 local function missing_of(metric, events)
-  for _, name in ipairs(metric.needs) do
-    local event = events[name]
-    if event and event.status then return event.why or event.status end
-  end
+  local missing = lists.find(lists.map(metric.needs, function(name) return events[name] end), function(event)
+    return event.status
+  end)
+  return missing and (missing.why or missing.status)
 end
 
 --- Whether the tree can be counted here; if not, why.
@@ -53,8 +49,8 @@ end
 ---@return boolean
 ---@return string? why
 function M.is_countable(experiment)
-  local declaration, by_field = experiment.declaration, {}
-  for _, event in ipairs(declaration.events) do by_field[event.field] = event end
+  local declaration = experiment.declaration
+  local by_field = lists.by(declaration.events, "field")
   local why = by_field.cycles and by_field.cycles.status and by_field.cycles.why
   for _, metric in ipairs(declaration.metrics) do
     local missing = tree.level(metric) and missing_of(metric, by_field)
@@ -78,8 +74,7 @@ local MOST_NAMES = 3
 -- What of the tree is not there, in one line.
 local function absent_of(missing)
   if #missing == 0 then return nil end
-  local names = {}
-  for i, one in ipairs(missing) do names[i] = one.node.name end
+  local names = lists.map(missing, function(one) return one.node.name end)
   local said = #names <= MOST_NAMES and "the tree's " .. text.list(names)
     or ("%d nodes of the tree"):format(#names)
   return { what = said, why = missing[1].why }
@@ -96,11 +91,9 @@ function M.of(why)
   if not found then return nil, NO_NODE end
   local parts, none = found:parts { baseline = why.a, cell = why.b, paired = why.paired }
   if not parts then return nil, none end
-  local lines = {}
-  for i, part in ipairs(parts.list) do lines[i] = line_of(part) end
   local about = found.total
-  local made = signs.name(ledger.new { unit = about.unit or "", paired = why.paired, lines = lines,
-    a = parts.total.a, b = parts.total.b, exact = true, is_rounded = true })
+  local made = ledger.new { unit = about.unit or "", paired = why.paired, exact = true, is_rounded = true,
+    a = parts.total.a, b = parts.total.b, lines = lists.map(parts.list, line_of), by_signs = true }
   made.of = about.name
   return made, absent_of(parts.missing)
 end

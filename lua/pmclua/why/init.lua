@@ -6,8 +6,8 @@
 local cycles = require "pmclua.why.cycles"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
+local lists = require "pmclua.base.lists"
 local sides = require "pmclua.why.sides"
-local signs = require "pmclua.why.signs"
 local suspects = require "pmclua.why.suspects"
 local together = require "pmclua.why.together"
 
@@ -39,19 +39,10 @@ end
 
 local NAMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
 
-local function lists_of(values)
-  local lists = {}
-  for _, name in ipairs(NAMES) do
-    if not values[name] then return nil end
-    lists[#lists + 1] = values[name]
-  end
-  return lists
-end
-
 -- Repetitions with a profile of an event.
 local function with_profile(cell, event)
   local list = {}
-  for index, found in pairs(event and sides.profiles(cell) or {}) do
+  for index, found in pairs(sides.profiles(cell)) do
     if found[event] then list[index] = true end
   end
   return next(list) and list or nil
@@ -70,21 +61,17 @@ end
 -- Of each side the repetitions that have all that some side has any of; of sides that ran interleaved the
 -- same.
 local function indices_of(self, own)
-  local found = {}
-  for _, side in ipairs { "a", "b" } do
-    local lists = lists_of(own[side].values)
-    if not lists then return nil end
-    for _, event in ipairs(own.events) do lists[#lists + 1] = own[side].profiles[event] end
-    found[side] = sides.common(unpack(lists))
+  local function all_of(side)
+    local values = lists.map(NAMES, function(name) return side.values[name] end)
+    return #values == #NAMES and lists.append(values, lists.map(own.events, function(event)
+      return side.profiles[event]
+    end))
   end
-  if self.paired then
-    local at = {}
-    for _, index in ipairs(found.b) do at[index] = true end
-    local both = {}
-    for _, index in ipairs(found.a) do both[index] = at[index] or nil end
-    local common = sides.common(both)
-    found.a, found.b = common, common
-  end
+  local a, b = all_of(own.a), all_of(own.b)
+  if not (a and b) then return nil end
+  if self.paired then a = lists.joined { a, b } end
+  local found = { a = sides.common(unpack(a)) }
+  found.b = self.paired and found.a or sides.common(unpack(b))
   return #found.a > 0 and #found.b > 0 and found or nil
 end
 
@@ -124,9 +111,9 @@ local function time_lines(self, own, indices)
 end
 
 local function time_ledger(self, own, indices)
-  return signs.name(ledger.new { unit = "ns", paired = self.paired, lines = time_lines(self, own, indices),
+  return ledger.new { unit = "ns", paired = self.paired, lines = time_lines(self, own, indices),
     a = sides.listed(own.a.values.duration_time, indices.a),
-    b = sides.listed(own.b.values.duration_time, indices.b) })
+    b = sides.listed(own.b.values.duration_time, indices.b), by_signs = true }
 end
 
 -- Less than that of others is what it takes to launch a command, and no thread of its own.
@@ -171,25 +158,19 @@ local function leave_waiting_out(list)
   end
 end
 
-local function append(list, more)
-  for _, item in ipairs(more or {}) do list[#list + 1] = item end
-end
-
 local function all_lines(self, own, indices)
-  local list = {}
-  append(list, own.sampled and lines.functions(self.a, self.b, own.sampled, indices, self.paired))
-  local calls = own.is_traced and lines.calls(self.a, self.b, indices, self.others ~= nil)
+  local a, b = self.a, self.b
+  local functions = own.sampled and lines.functions(a, b, own.sampled, indices, self.paired)
+  local calls = own.is_traced and lines.calls(a, b, indices, self.others ~= nil)
   if calls and self.others then leave_waiting_out(calls) end
-  append(list, calls)
-  append(list, own.is_traced and { lines.faults(self.a, self.b, indices) }
-    or { lines.off_cpu(self.a, self.b, indices) })
-  append(list, lines.wait(self.a, self.b, indices))
-  return together.join(list)
+  local blocked = own.is_traced and lines.faults(a, b, indices)
+  if not own.is_traced then blocked = lines.off_cpu(a, b, indices) end
+  return together.join(lists.joined { functions or {}, calls or {}, { blocked }, lines.wait(a, b, indices) })
 end
 
 local function cost_ledger(self, own, indices)
-  return signs.name(ledger.new { unit = "ns", paired = self.paired, a = totals(self, own, indices, "a"),
-    b = totals(self, own, indices, "b"), lines = all_lines(self, own, indices) })
+  return ledger.new { unit = "ns", paired = self.paired, a = totals(self, own, indices, "a"),
+    b = totals(self, own, indices, "b"), lines = all_lines(self, own, indices), by_signs = true }
 end
 
 -- ---- what is not there ----

@@ -6,6 +6,8 @@
 -- said.
 
 local code = require "pmclua.ledger.code"
+local lists = require "pmclua.base.lists"
+local mean, differences = require("pmclua.stats.mean").average, require("pmclua.stats.mean").differences
 local sides = require "pmclua.why.sides"
 local tracing = require("pmclua.base.lazy").module "pmclua.experiment.tracing"
 
@@ -17,19 +19,7 @@ local M = {}
 ---@field count? { a: number, b: number } mean number of calls or faults
 ---@field blocked? { a: number, b: number } mean ns of it off CPU
 
-local function mean(list)
-  local sum = 0
-  for _, value in ipairs(list) do sum = sum + value end
-  return #list > 0 and sum / #list or 0
-end
-
 -- ---- functions ----
-
-local function profiles_of(cell, event, indices)
-  local list, all = {}, sides.profiles(cell)
-  for i, index in ipairs(indices) do list[i] = all[index] and all[index][event] end
-  return #list == #indices and list or nil
-end
 
 local function is_linux(line)
   local place = line.place or line.other
@@ -38,27 +28,23 @@ end
 
 -- Without Linux's part: what system calls and faults take is in other lines.
 local function of_user_space(profile)
-  local lines = {}
-  for _, line in ipairs(profile.lines) do
-    if line.kind ~= "kernel" then lines[#lines + 1] = line end
-  end
+  local lines = lists.where(profile.lines, function(line) return line.kind ~= "kernel" end)
   return { event = profile.event, unit = profile.unit, lines = lines, rest = {}, total = profile.total,
     program = profile.program }
 end
 
 local function user_profiles(cell, event, indices)
-  local list = profiles_of(cell, event, indices)
-  for i, profile in ipairs(list or {}) do list[i] = of_user_space(profile) end
-  return list
+  local all = sides.profiles(cell)
+  local list = lists.map(indices, function(index)
+    local found = all[index] and all[index][event]
+    return found and of_user_space(found)
+  end)
+  return #list == #indices and list or nil
 end
 
 -- The lines of a code ledger, those that it joined as others apart again.
 local function raw_lines(found)
-  local list = {}
-  for _, row in ipairs(found.lines) do
-    for _, line in ipairs(row.line.of or { row.line }) do list[#list + 1] = line end
-  end
-  return list
+  return lists.joined(lists.map(found.lines, function(row) return row.line.of or { row.line } end))
 end
 
 --- Functions, in time of user space.
@@ -126,13 +112,11 @@ local function side_of(side, cell, indices, with_others)
   local events = { tracing.TIME, with_others and tracing.OTHERS or nil }
   local time = calls_of(cell, indices, events, "time")
   if not time then return nil end
+  local blocked = calls_of(cell, indices, { tracing.BLOCKED }, "time")
+  -- Off CPU in no call: only what was blocked there, since waiting for a CPU is a line of its own.
+  time.none = blocked.none
   return { side = side, n = #indices, time = time, calls = calls_of(cell, indices, events, "calls"),
-    blocked = calls_of(cell, indices, { tracing.BLOCKED }, "time") }
-end
-
--- Off CPU in no call: only what was blocked there, since waiting for a CPU is a line of its own.
-local function use_blocked(side)
-  side.time.none = side.blocked.none
+    blocked = blocked }
 end
 
 --- System calls by name.
@@ -144,15 +128,9 @@ end
 function M.calls(a, b, indices, with_others)
   local ours, theirs = side_of("a", a, indices.a, with_others), side_of("b", b, indices.b, with_others)
   if not (ours and theirs) then return nil end
-  use_blocked(ours)
-  use_blocked(theirs)
-  local names, list = {}, {}
-  for _, side in ipairs { ours, theirs } do
-    for name in pairs(side.time) do names[name] = true end
-  end
-  for name in pairs(names) do list[#list + 1] = call_line(name, ours, theirs) end
-  table.sort(list, function(x, y) return x.key < y.key end)
-  return list
+  local names = lists.unique(lists.joined { lists.keys(ours.time), lists.keys(theirs.time) })
+  table.sort(names)
+  return lists.map(names, function(name) return call_line(name, ours, theirs) end)
 end
 
 --- How long the first thread was blocked in calls that wait for its own threads and children, by
@@ -184,12 +162,6 @@ local function fault_ns(a, b, indices)
   return (require("pmclua.stats").median(costs))
 end
 
-local function times(list, factor)
-  local scaled = {}
-  for i, value in ipairs(list) do scaled[i] = value * factor end
-  return scaled
-end
-
 --- Page faults, at what one costs here.
 ---@param a pmclua.Cell
 ---@param b pmclua.Cell
@@ -200,8 +172,10 @@ function M.faults(a, b, indices)
   local cost = ours and theirs and fault_ns(a, b, indices)
   if not cost then return nil end
   local counts = { a = sides.listed(ours, indices.a), b = sides.listed(theirs, indices.b) }
+  local function at_cost(count) return count * cost end
   return { kind = "faults", key = "page faults", label = "page faults", name = "page faults", cost_ns = cost,
-    a = times(counts.a, cost), b = times(counts.b, cost), count = { a = mean(counts.a), b = mean(counts.b) } }
+    a = lists.map(counts.a, at_cost), b = lists.map(counts.b, at_cost),
+    count = { a = mean(counts.a), b = mean(counts.b) } }
 end
 
 -- What B waited because it used the CPU for longer than A: on a machine that others use too, any work
@@ -210,15 +184,8 @@ end
 local function brought(on, wait)
   local longer = mean(on.b) >= mean(on.a) and "b" or "a"
   local rate = mean(on[longer]) > 0 and mean(wait[longer]) / mean(on[longer]) or 0
-  local whole, list = mean(on.a), {}
-  for i, ns in ipairs(on.b) do list[i] = rate * (ns - whole) end
-  return list
-end
-
-local function less(list, other)
-  local left = {}
-  for i, value in ipairs(list) do left[i] = value - other[i] end
-  return left
+  local whole = mean(on.a)
+  return lists.map(on.b, function(ns) return rate * (ns - whole) end)
 end
 
 --- Off CPU, whatever it was blocked in: where system calls, which tell, were not timed.
@@ -248,7 +215,7 @@ function M.wait(a, b, indices)
   local more = brought(on, wait)
   return {
     { kind = "wait", key = "wait", label = "waiting for a CPU", name = "waiting for a CPU", a = wait.a,
-      b = less(wait.b, more) },
+      b = differences(more, wait.b) },
     { key = "brought", label = "waiting that comes with more time on CPUs", rest = true,
       a = dense(nil, #wait.a), b = more },
   }

@@ -3,15 +3,14 @@
 -- Invariant: the i-th values of both sides are of one block where the sides ran interleaved.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local profiles = require "pmclua.result.profiles"
 local select_cells = require "pmclua.result.select"
 
 local M = {}
 
 local function labels_of(result)
-  local labels = {}
-  for cell in result:cells() do labels[#labels + 1] = cell:label() end
-  return table.concat(labels, "; ")
+  return table.concat(lists.map(result:list(), function(cell) return cell:label() end), "; ")
 end
 
 -- The only cell that a text or partial cell means.
@@ -19,9 +18,9 @@ local function cell_of(result, wanted)
   local conditions = type(wanted) == "string" and select_cells.cell(wanted) or wanted
   local ok, list = pcall(select_cells.cells, result, conditions)
   if ok and type(wanted) == "string" and #list == 0 then
-    for cell in result:cells() do
-      if cell.workload == wanted or cell:label() == wanted then list[#list + 1] = cell end
-    end
+    list = lists.where(result:list(), function(cell)
+      return cell.workload == wanted or cell:label() == wanted
+    end)
   end
   if not ok or #list ~= 1 then
     local said = type(wanted) == "string" and "'" .. wanted .. "'" or select_cells.text_of(wanted)
@@ -31,15 +30,11 @@ local function cell_of(result, wanted)
 end
 
 local function default_cells(result)
-  local list, baseline = {}, result.header.baseline
-  for cell in result:cells() do list[#list + 1] = cell end
+  local list = result:list()
   if #list ~= 2 then
     explain.misuse(("of %d cells say which two: %s"):format(#list, labels_of(result)), 4)
   end
-  local first = baseline and select_cells.cells(result, type(baseline) == "table" and baseline
-    or { workload = baseline })[1]
-  if first == list[2] then return list[2], list[1] end
-  return list[1], list[2]
+  return select_cells.sides(result, list)
 end
 
 --- The cells that are meant: A and B.
@@ -95,17 +90,13 @@ function M.profiles(cell)
 end
 
 --- The repetitions that all these lists have.
----@param ... table<integer, any>
+---@param ... table<integer, any> one or more
 ---@return integer[] ascending
 function M.common(...)
-  local lists, indices = { ... }, {}
-  for index in pairs(lists[1] or {}) do
-    local is_there = true
-    for _, list in ipairs(lists) do is_there = is_there and list[index] ~= nil end
-    if is_there then indices[#indices + 1] = index end
-  end
-  table.sort(indices)
-  return indices
+  local all = { ... }
+  return lists.where(lists.keys(all[1]), function(index)
+    return lists.all(all, function(one) return one[index] ~= nil end)
+  end)
 end
 
 --- Values in the order of repetitions.
@@ -113,9 +104,7 @@ end
 ---@param indices integer[]
 ---@return number[]
 function M.listed(by_index, indices)
-  local list = {}
-  for i, index in ipairs(indices) do list[i] = by_index[index] or 0 end
-  return list
+  return lists.map(indices, function(index) return by_index[index] or 0 end)
 end
 
 return M

@@ -5,8 +5,10 @@
 -- (Benjamini and Hochberg 1995). Times and nodes of a tree are not among them: the ledgers
 -- have those.
 
+local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local multiple = require "pmclua.stats.multiple"
+local order = require "pmclua.stats.order"
 local sides = require "pmclua.why.sides"
 local tree = require("pmclua.base.lazy").module "pmclua.metric.tree"
 
@@ -28,19 +30,6 @@ local RATE = 0.05
 
 local function is_time(about) return about.unit == "ns" or about.unit == "seconds" end
 
-local function is_constant(list)
-  for _, value in ipairs(list) do
-    if value ~= list[1] then return false end
-  end
-  return #list > 0
-end
-
-local function average(list)
-  local sum = 0
-  for _, value in ipairs(list) do sum = sum + value end
-  return sum / #list
-end
-
 local function indices_of(why, a, b)
   if not why.paired then return sides.common(a), sides.common(b) end
   local both = sides.common(a, b)
@@ -48,7 +37,7 @@ local function indices_of(why, a, b)
 end
 
 local function p_of(why, a, b)
-  if is_constant(a) and is_constant(b) then return a[1] == b[1] and 1 or 0, true end
+  if order.are_equal(a) and order.are_equal(b) then return a[1] == b[1] and 1 or 0, true end
   local estimate = why.paired and mean.paired(a, b) or mean.unpaired(a, b)
   return mean.p(estimate) or 1, false
 end
@@ -60,7 +49,7 @@ local function candidate(why, about, name)
   if #of_a == 0 or #of_b == 0 then return nil end
   local list_a, list_b = sides.listed(a, of_a), sides.listed(b, of_b)
   local p, exact = p_of(why, list_a, list_b)
-  local mean_a, mean_b = average(list_a), average(list_b)
+  local mean_a, mean_b = mean.average(list_a), mean.average(list_b)
   return { name = name, title = about.title or about.name, unit = about.unit or "", a = mean_a, b = mean_b,
     ratio = mean_a > 0 and mean_b > 0 and mean_b / mean_a or nil, p = p, exact = exact,
     simulated = about.source == "valgrind" or nil }
@@ -84,9 +73,8 @@ local function size(one) return one.ratio and math.abs(math.log(one.ratio)) or m
 ---@param why pmclua.Why
 ---@return pmclua.Suspect[]
 function M.of(why)
-  local list, p, chosen = candidates(why), {}, {}
-  for i, one in ipairs(list) do p[i] = one.p end
-  for i, tested in ipairs(multiple.benjamini_hochberg(p, RATE)) do
+  local list, chosen = candidates(why), {}
+  for i, tested in ipairs(multiple.benjamini_hochberg(lists.column(list, "p"), RATE)) do
     list[i].adjusted = tested.adjusted
     if tested.rejected then chosen[#chosen + 1] = list[i] end
   end

@@ -3,6 +3,9 @@
 --
 -- Invariant: the lines that are joined add up to the line that they become.
 
+local ledger = require "pmclua.ledger"
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local function set(words)
@@ -30,14 +33,6 @@ local FAMILIES = {
 }
 
 local function delta(line) return line.count and line.count.b - line.count.a or 0 end
-
-local function calls_by_name(lines)
-  local by_name = {}
-  for _, line in ipairs(lines) do
-    if line.call then by_name[line.call] = line end
-  end
-  return by_name
-end
 
 local function more(by_name, ...)
   local sum = 0
@@ -74,27 +69,17 @@ local function belongs(line, family, count)
   return family.functions[line.name] or family.is_loading and is_of_loader(line) or false
 end
 
-local function add(to, values)
-  for i, value in ipairs(values) do to[i] = (to[i] or 0) + value end
-end
-
 local function join(lines, family, count)
-  local whole, rest, members = { a = {}, b = {} }, {}, {}
+  local rest, members = {}, {}
   for _, line in ipairs(lines) do
-    if belongs(line, family, count) then
-      members[#members + 1] = line
-      add(whole.a, line.a)
-      add(whole.b, line.b)
-    else
-      rest[#rest + 1] = line
-    end
+    table.insert(belongs(line, family, count) and members or rest, line)
   end
   if #members < 2 then return lines end
   local amount = math.floor(math.abs(count) + 0.5)
   local name = amount == 1 and family.one or family.label:format(amount)
   if count < 0 then name = name:gsub("more", "fewer") end
-  rest[#rest + 1] = { kind = "together", key = family.key, label = name, name = name, a = whole.a,
-    b = whole.b, members = members }
+  rest[#rest + 1] = { kind = "together", key = family.key, label = name, name = name,
+    a = ledger.added(members, "a"), b = ledger.added(members, "b"), members = members }
   return rest
 end
 
@@ -103,7 +88,8 @@ end
 ---@return pmclua.WhyLine[]
 function M.join(lines)
   for _, family in ipairs(FAMILIES) do
-    local count = count_of(family, calls_by_name(lines))
+    local calls = lists.where(lines, function(line) return line.call end)
+    local count = count_of(family, lists.by(calls, "call"))
     if math.abs(count) >= 0.9 then lines = join(lines, family, count) end
   end
   return lines
