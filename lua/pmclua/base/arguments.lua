@@ -123,6 +123,18 @@ function check.map(what, map, form, level)
   end
 end
 
+--- Arguments whose last may be a table of options: with names alone, and behind another one.
+---@param ... any
+---@return any[] others
+---@return table options
+function check.split(...)
+  local list, options = { ... }, {}
+  local last = list[#list]
+  local are_options = #list > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil
+  if are_options then options = table.remove(list) end
+  return list, options
+end
+
 -- ---- options -----------------------------------------------------------------------------------------------
 
 --- Raises at the caller's caller for an unknown option or one of the wrong type.

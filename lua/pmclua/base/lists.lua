@@ -147,13 +147,15 @@ function M.set(list)
   return set
 end
 
---- The items by one of their fields.
+--- The items by one of their fields; those that lack it are left out.
 ---@param list table
 ---@param field any
 ---@return table<any, any>
 function M.by(list, field)
   local map = {}
-  for _, item in ipairs(list) do map[item[field]] = item end
+  for _, item in ipairs(list) do
+    if item[field] ~= nil then map[item[field]] = item end
+  end
   return map
 end
 

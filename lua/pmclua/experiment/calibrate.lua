@@ -2,6 +2,7 @@
 --
 -- Invariant: empty regions are counted by the same groups, read in the same way, in a runner like the kernel's.
 
+local any = require("pmclua.base.lists").any
 local records = require "pmclua.experiment.record"
 local stats = require("pmclua.base.lazy").module "pmclua.stats"
 
@@ -49,9 +50,7 @@ end
 ---@param session pmclua.Session
 ---@return (pmclua.Overhead|false)[]?
 function M.passes(declaration, plan, session)
-  local has_kernel = false
-  for _, workload in ipairs(declaration.workloads) do has_kernel = has_kernel or workload.in_runner end
-  if not has_kernel then return nil end
+  if not any(declaration.workloads, function(workload) return workload.in_runner end) then return nil end
   local empty = session:workload(function(message) message:text("library", ""):text("symbol", "") end)
   local overheads = {}
   for i, pass in ipairs(plan.passes) do

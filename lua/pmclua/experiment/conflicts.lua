@@ -4,9 +4,43 @@
 
 local layout = require "pmclua.experiment.layout"
 local checking = require "pmclua.base.arguments"
+local lists = require "pmclua.base.lists"
 local cell_names = require "pmclua.result.names"
 
 local M = {}
+
+-- ---- what cannot go together -----------------------------------------------------------------------------
+
+local function exclude(declaration, what, keys, wrong, why)
+  for _, key in ipairs(keys) do
+    if declaration[key] then wrong("%s and %s cannot be combined%s", what, key, why or "") end
+  end
+end
+
+local function only_commands(declaration, what, wrong)
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.kind ~= "command" then wrong("%s; %s is a %s", what, workload.name, workload.kind) end
+  end
+end
+
+-- A Lua function runs in this process, which is neither sampled, nor placed, nor pinned, nor ended.
+local function no_functions(declaration, what, wrong)
+  for _, workload in ipairs(declaration.workloads) do
+    if workload.in_process then
+      wrong("%s is for commands and kernels; %s runs in pmclua itself", what, workload.name)
+    end
+  end
+end
+
+-- The key or factor of a declaration that places programs in memory or on CPUs; nil where there is none.
+local function placement(declaration)
+  local factor = lists.find(declaration.factors, function(factor) return layout.FACTORS[factor.name] end)
+  return factor and "the factor " .. factor.name or declaration.layout and "layout" or nil
+end
+
+local function simulated_events(declaration)
+  return lists.where(declaration.events, function(event) return event.simulated end)
+end
 
 local function check_regions(declaration, wrong)
   if not declaration.regions then return end
@@ -15,118 +49,66 @@ local function check_regions(declaration, wrong)
   if declaration.target then wrong "regions are parts of a workload: they cannot go with a target" end
 end
 
--- The key or factor of a declaration that places programs in memory or on CPUs; nil where there is none.
-local function placement(declaration)
-  for _, factor in ipairs(declaration.factors) do
-    if layout.FACTORS[factor.name] then return "the factor " .. factor.name end
-  end
-  return declaration.layout and "layout" or nil
-end
-
 local function check_delay(declaration, wrong)
   if not declaration.delay then return end
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.kind ~= "command" then
-      wrong("delay is for commands; %s is a %s", workload.name, workload.kind)
-    end
-  end
-  if declaration.regions then wrong "delay and regions cannot be combined" end
+  only_commands(declaration, "delay is for commands", wrong)
+  exclude(declaration, "delay", { "regions" }, wrong)
   local placed = placement(declaration)
   if placed then wrong("delay and %s cannot be combined", placed) end
 end
 
-local function check_system_calls(declaration, wrong)
-  for _, key in ipairs(declaration.system_calls and { "target", "regions", "delay" } or {}) do
-    if declaration[key] then wrong("system_calls and %s cannot be combined", key) end
-  end
-end
-
--- A Lua function runs in this process, which is neither placed, nor pinned, nor ended.
 local function check_functions(declaration, wrong)
   local asked = placement(declaration) or declaration.pin and "pin" or declaration.timeout and "timeout"
-  for _, workload in ipairs(declaration.workloads) do
-    if asked and workload.kind == "function" then
-      wrong("%s is for commands and kernels; %s runs in pmclua itself", asked, workload.name)
-    end
-  end
-end
-
--- Of kernels Valgrind's counts are less those of an empty call, which no line has.
-local function check_simulated_sample(declaration, wrong)
-  for _, event in ipairs(declaration.events) do
-    local is_sampled = false
-    for _, field in ipairs(declaration.sample) do is_sampled = is_sampled or field == event.field end
-    for _, workload in ipairs(event.simulated and is_sampled and declaration.workloads or {}) do
-      if workload.kind ~= "command" then
-        wrong("sample: %s is told by line for commands alone; %s is a %s", event.name, workload.name,
-          workload.kind)
-      end
-    end
-  end
+  if asked then no_functions(declaration, asked, wrong) end
 end
 
 local function check_sample(declaration, wrong)
   if not declaration.sample then return end
-  check_simulated_sample(declaration, wrong)
-  for _, workload in ipairs(declaration.target and {} or declaration.workloads) do
-    if workload.in_process then
-      wrong("sample is for commands and kernels; %s runs in pmclua itself", workload.name)
+  for _, event in ipairs(simulated_events(declaration)) do
+    -- Of kernels Valgrind's counts are less those of an empty call, which no line has.
+    if lists.contains(declaration.sample, event.field) then
+      only_commands(declaration, ("sample: %s is told by line for commands alone"):format(event.name), wrong)
     end
   end
-  for _, key in ipairs { "regions", "delay" } do
-    if declaration[key] then wrong("sample and %s cannot be combined", key) end
-  end
+  if not declaration.target then no_functions(declaration, "sample", wrong) end
+  exclude(declaration, "sample", { "regions", "delay" }, wrong)
 end
 
 -- A simulated pass runs a command under Valgrind by one name.
 local function check_build(declaration, wrong)
   if not declaration.build then return end
-  for _, event in ipairs(declaration.events) do
-    if event.simulated and require("pmclua.experiment.placing").names_seed(declaration) then
+  for _, event in ipairs(simulated_events(declaration)) do
+    if require("pmclua.experiment.placing").names_seed(declaration) then
       wrong("%s and {seed} in a command cannot be combined: leave {seed} to layout.build", event.name)
     end
   end
-  local has_command = false
-  for _, workload in ipairs(declaration.workloads) do has_command = has_command
-    or workload.kind == "command" end
-  if not has_command then wrong "layout.build is for commands; kernels are placed without it" end
+  if not lists.any(declaration.workloads, function(workload) return workload.kind == "command" end) then
+    wrong "layout.build is for commands; kernels are placed without it"
+  end
 end
 
 local function check_iterations(declaration, wrong)
   if declaration.iterations == nil or #declaration.workloads == 0 then return end
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.per == "iteration" then return end
+  if not lists.any(declaration.workloads, function(workload) return workload.per == "iteration" end) then
+    wrong "iterations is for kernels: none of the workloads is one"
   end
-  wrong "iterations is for kernels: none of the workloads is one"
 end
 
 -- What Valgrind is to count: it runs the workloads itself, and counts them whole.
 local function check_simulated(declaration, wrong)
-  local is_simulated = false
-  for _, event in ipairs(declaration.events) do is_simulated = is_simulated or event.simulated ~= nil end
-  if not is_simulated then return end
+  if #simulated_events(declaration) == 0 then return end
   for _, workload in ipairs(declaration.workloads) do
     local problem = require("pmclua.simulate").problem(workload)
     if problem then wrong("simulated events: %s", problem) end
   end
-  for _, key in ipairs { "target", "delay" } do
-    if declaration[key] then
-      wrong("simulated events and %s cannot be combined: Valgrind counts whole runs that it starts", key)
-    end
-  end
+  exclude(declaration, "simulated events", { "target", "delay" }, wrong,
+    ": Valgrind counts whole runs that it starts")
   if declaration.regions and declaration.regions.entries then
     wrong "simulated events have sums over a region's calls or entries only: leave regions.entries out"
   end
 end
 
 -- ---- names ----
-
-local function names_of(declaration)
-  local names = {}
-  for _, event in ipairs(declaration.events) do names[event.field] = true end
-  for _, metric in ipairs(declaration.metrics) do names[metric.name] = true end
-  return names
-end
 
 local function check_names(what, needed, known, wrong)
   for _, name in ipairs(needed) do
@@ -136,26 +118,19 @@ local function check_names(what, needed, known, wrong)
   end
 end
 
-local function check_margins(declaration, wrong)
-  local known = names_of(declaration)
-  known.default = true
-  check_names("margin", checking.keys(declaration.margin), known, wrong)
-end
-
-local function factors_of(declaration)
-  local names = {}
-  for _, factor in ipairs(declaration.factors) do names[factor.name] = true end
-  return names
+-- The names of events and metrics, and others, as a set.
+local function names_of(declaration, others)
+  return lists.set(lists.joined { lists.column(declaration.events, "field"),
+    lists.column(declaration.metrics, "name"), others })
 end
 
 local function check_formulae(declaration, wrong)
-  local factors, per, where = factors_of(declaration), declaration.per, declaration.where
-  if where then check_names("where", where.needs, factors, wrong) end
-  if not (per and per.metric) then return end
-  local known = names_of(declaration)
-  for name in pairs(factors) do known[name] = true end
-  known.iterations, known.wall_ns = true, true
-  check_names("per " .. per.name, per.metric.needs, known, wrong)
+  local factors, per, where = lists.column(declaration.factors, "name"), declaration.per, declaration.where
+  if where then check_names("where", where.needs, lists.set(factors), wrong) end
+  if per and per.metric then
+    check_names("per " .. per.name, per.metric.needs,
+      names_of(declaration, { "iterations", "wall_ns", unpack(factors) }), wrong)
+  end
 end
 
 --- Reports every conflict.
@@ -170,11 +145,13 @@ function M.check(declaration, wrong)
   check_delay(declaration, wrong)
   check_sample(declaration, wrong)
   check_build(declaration, wrong)
-  check_system_calls(declaration, wrong)
+  if declaration.system_calls then
+    exclude(declaration, "system_calls", { "target", "regions", "delay" }, wrong)
+  end
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_simulated(declaration, wrong)
-  check_margins(declaration, wrong)
+  check_names("margin", checking.keys(declaration.margin), names_of(declaration, { "default" }), wrong)
   require("pmclua.experiment.factor_use").check(declaration, wrong)
   check_formulae(declaration, wrong)
 end

@@ -7,11 +7,10 @@ local M = {}
 
 local LABEL = " (A/A)"
 
-local function taken(workloads, name)
-  return lists.any(workloads, function(workload) return workload.name == name end)
-end
-
-local function copy_of(workload, name)
+-- The workload under a name that no other has.
+local function copy_of(workload, workloads)
+  local name, taken = workload.name .. LABEL, lists.set(lists.column(workloads, "name"))
+  while taken[name] do name = name .. LABEL end
   local copy = workload_kinds.renamed(workload, name)
   copy.control = workload.name
   return copy
@@ -35,11 +34,7 @@ function M.add(declaration, cells)
   for i = 1, #cells do
     local workload = cells[i].workload
     if is_baseline(cells[i], declaration.baseline or {}) then
-      if not copies[workload] then
-        local name = workload.name .. LABEL
-        while taken(declaration.workloads, name) do name = name .. LABEL end
-        copies[workload] = copy_of(workload, name)
-      end
+      copies[workload] = copies[workload] or copy_of(workload, declaration.workloads)
       cells[#cells + 1] = { index = #cells + 1, workload = copies[workload], levels = cells[i].levels }
     end
   end
@@ -50,12 +45,9 @@ end
 ---@param cells pmclua.Cell[]
 ---@return table[]
 function M.workloads(declaration, cells)
-  local list, seen = { unpack(declaration.workloads) }, {}
-  for _, cell in ipairs(cells) do
-    local workload = cell.workload
-    if workload.control and not seen[workload] then seen[workload], list[#list + 1] = true, workload end
-  end
-  return list
+  local all = lists.unique(lists.column(cells, "workload"))
+  local controls = lists.where(all, function(workload) return workload.control end)
+  return lists.joined { declaration.workloads, controls }
 end
 
 return M

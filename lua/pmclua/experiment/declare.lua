@@ -4,6 +4,7 @@
 
 local keys = require "pmclua.experiment.keys"
 local checking = require "pmclua.base.arguments"
+local lists = require "pmclua.base.lists"
 local meant, sorted_keys = checking.meant, checking.keys
 local check = keys.check
 
@@ -54,75 +55,54 @@ local function check_keys(spec, wrong)
   return out
 end
 
-local function names_of(list)
-  local names = {}
-  for i, item in ipairs(list) do names[i] = item.name end
-  return names
+-- The levels of a factor, or the names of the workloads; nil where there is no such factor.
+local function levels_of(declaration, key)
+  local factor = lists.by(declaration.factors, "name")[key]
+  return factor and factor.levels or key == "workload" and lists.column(declaration.workloads, "name") or nil
 end
 
 -- A partial cell that is named under `what`.
 local function check_cell(declaration, what, wrong)
   for key, value in pairs(declaration[what] or {}) do
-    local levels
-    -- That there are no workloads is said already.
-    if key == "workload" then
-      levels = #declaration.workloads > 0 and names_of(declaration.workloads) or { value }
-    end
-    for _, factor in ipairs(declaration.factors) do
-      if factor.name == key then levels = factor.levels end
-    end
+    local levels = levels_of(declaration, key)
     if not levels then
       wrong("%s: there is no factor '%s'%s", what, tostring(key),
-        meant(tostring(key), names_of(declaration.factors)))
-    else
-      local known, shown = false, {}
-      for i, level in ipairs(levels) do
-        known = known or level == value
-        shown[i] = tostring(level)
-      end
-      if not known then
-        wrong("%s: no %s is '%s'%s; there are %s", what, key, tostring(value), meant(tostring(value), shown),
-          table.concat(shown, ", "))
-      end
+        meant(tostring(key), lists.column(declaration.factors, "name")))
+    -- That there are no workloads is said already.
+    elseif #levels > 0 and not lists.contains(levels, value) then
+      local shown = lists.map(levels, tostring)
+      wrong("%s: no %s is '%s'%s; there are %s", what, key, tostring(value), meant(tostring(value), shown),
+        table.concat(shown, ", "))
     end
   end
 end
 
 local function check_primary(declaration, wrong)
-  local fields = {}
-  for _, event in ipairs(declaration.events) do fields[#fields + 1] = event.field end
-  for _, metric in ipairs(declaration.metrics) do fields[#fields + 1] = metric.name end
-  if declaration.primary then
-    local field = declaration.primary:gsub("-", "_")
-    for _, known in ipairs(fields) do
-      if known == field then
-        declaration.primary = field
-        return
-      end
-    end
-    wrong("primary '%s' is not one of the events and metrics%s", declaration.primary, meant(field, fields))
+  local fields = lists.joined { lists.column(declaration.events, "field"),
+    lists.column(declaration.metrics, "name") }
+  local asked = declaration.primary
+  local field = asked and asked:gsub("-", "_")
+  local is_known = lists.contains(fields, field)
+  if asked and not is_known then
+    wrong("primary '%s' is not one of the events and metrics%s", asked, meant(field, fields))
   end
-  declaration.primary = fields[1]
+  declaration.primary = is_known and field or fields[1]
 end
 
 -- What is sampled is counted, too, in a pass before: those that are not among the events already.
 local function add_sampled(declaration)
-  local known, missing = {}, {}
   declaration.events = declaration.events or {}
-  for _, event in ipairs(declaration.events) do known[event.field] = true end
-  for _, event in ipairs(declaration.sample.events) do
-    if not known[event.field] then missing[#missing + 1] = event end
-  end
-  require("pmclua.event").append(declaration.events, missing)
+  local known = lists.set(lists.column(declaration.events, "field"))
+  require("pmclua.event").append(declaration.events, lists.where(declaration.sample.events, function(event)
+    return not known[event.field]
+  end))
   declaration.sample.events = nil
 end
 
 -- layout = { build = … } draws layouts, unless a factor says where code lies.
 local function set_build(declaration)
-  declaration.build, declaration.layout = declaration.layout.build, "randomise"
-  for _, factor in ipairs(declaration.factors or {}) do
-    if factor.name == "code_layout" then declaration.layout = nil end
-  end
+  local is_factor = lists.contains(lists.column(declaration.factors or {}, "name"), "code_layout")
+  declaration.build, declaration.layout = declaration.layout.build, not is_factor and "randomise" or nil
 end
 
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).

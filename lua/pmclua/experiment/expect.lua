@@ -29,19 +29,14 @@ end
 
 local function has_event(pass, declaration, index)
   if declaration.events[index].tool then return not pass.simulated end
-  for _, counted in ipairs(pass.events) do
-    if counted == index then return true end
-  end
-  return false
+  return lists.contains(pass.events, index)
 end
 
 -- The passes that count all that a prediction needs; nil where none does, or nothing is counted in passes.
 local function passes_of(prediction, declaration, passes)
   local needed, found = add_events(declaration, prediction.needs, {}, {}), nil
   for number, pass in ipairs(passes or {}) do
-    local has_all = true
-    for _, index in ipairs(needed) do has_all = has_all and has_event(pass, declaration, index) end
-    if has_all then
+    if lists.all(needed, function(index) return has_event(pass, declaration, index) end) then
       found = found or {}
       found[number] = true
     end
@@ -66,9 +61,8 @@ function M.new(declaration, passes)
 end
 
 local function new_cell(self, record)
-  local cell = { workload = record.workload, levels = record.levels, checks = {}, has_counted = {} }
-  for i, prediction in ipairs(self.predictions) do cell.checks[i] = check.prediction(prediction) end
-  return cell
+  return { workload = record.workload, levels = record.levels, has_counted = {},
+    checks = lists.map(self.predictions, check.prediction) }
 end
 
 --- Checks a record. Warm-ups, parts of a repetition and failed repetitions are skipped.
@@ -90,9 +84,9 @@ end
 
 -- The first event of a prediction that is unverified and never counted anything but 0.
 local function doubtful_in(self, prediction, cell)
-  for _, name in ipairs(prediction.needs) do
-    if self.doubtful[name] and not cell.has_counted[name] then return name end
-  end
+  return lists.find(prediction.needs, function(name)
+    return self.doubtful[name] and not cell.has_counted[name]
+  end)
 end
 
 local function result_of(self, checked, prediction, cell)
@@ -106,10 +100,8 @@ end
 --- The outcome of each prediction in each cell.
 ---@return (pmclua.Expectation|{ cell: integer, workload: string, levels: table })[]
 function Expectations:results()
-  local list, numbers = {}, {}
-  for number in pairs(self.cells) do numbers[#numbers + 1] = number end
-  table.sort(numbers)
-  for _, number in ipairs(numbers) do
+  local list = {}
+  for _, number in ipairs(lists.keys(self.cells)) do
     local cell = self.cells[number]
     for i, checked in ipairs(cell.checks) do
       local result = result_of(self, checked, self.predictions[i], cell)

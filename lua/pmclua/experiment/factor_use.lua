@@ -4,6 +4,7 @@
 -- where braces can mean nothing else, and where the name is close to a factor's.
 
 local layout = require "pmclua.experiment.layout"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -28,10 +29,13 @@ end
 local UNUSED = "no workload uses the factor %s: its levels can differ only by chance; write {%s} in a "
   .. 'command, and pmclua_u64(params, "%s", 0) in a kernel'
 
-local function each_name(strings, take)
-  for _, item in ipairs(strings) do
-    for name in item:gmatch "{([%a_][%w_]*)}" do take(name, item) end
+-- The names in braces of such fields.
+local function names_in(workload, fields)
+  local names = {}
+  for name in table.concat(strings_of(workload, fields), "\n"):gmatch "{([%a_][%w_]*)}" do
+    names[#names + 1] = name
   end
+  return names
 end
 
 -- The workloads, and the hooks that are commands.
@@ -59,11 +63,8 @@ end
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...)
 function M.check(declaration, wrong)
-  local names, known = {}, {}
-  for i, factor in ipairs(declaration.factors) do
-    names[i] = tostring(factor.name)
-    known[names[i]] = true
-  end
+  local names = lists.map(lists.column(declaration.factors, "name"), tostring)
+  local known = lists.set(names)
   if declaration.build then known.seed = true end
   for _, workload in ipairs(all_of(declaration)) do
     local said = {}
@@ -71,10 +72,10 @@ function M.check(declaration, wrong)
       if not (known[name] or said[name]) then wrong("%s", no_factor(workload, name, names)) end
       said[name] = true
     end
-    each_name(strings_of(workload, STRICT[workload.kind]), refuse)
-    each_name(strings_of(workload, OTHERS[workload.kind]), function(name)
+    for _, name in ipairs(names_in(workload, STRICT[workload.kind])) do refuse(name) end
+    for _, name in ipairs(names_in(workload, OTHERS[workload.kind])) do
       if text.nearest(name, names) then refuse(name) end
-    end)
+    end
   end
 end
 
@@ -95,13 +96,9 @@ local function may_ask(workload, name)
 end
 
 local function uses(workload, name)
-  local found = false
   for _, fields in ipairs { STRICT, OTHERS } do
-    each_name(strings_of(workload, fields[workload.kind]), function(filled)
-      found = found or filled == name
-    end)
+    if lists.contains(names_in(workload, fields[workload.kind]), name) then return true end
   end
-  if found then return true end
   if workload.kind == "function" then return takes_levels(workload.fn) end
   return workload.kind == "kernel" and may_ask(workload, name)
 end
@@ -110,14 +107,12 @@ end
 ---@param declaration pmclua.Declaration
 ---@return string[]
 function M.remarks(declaration)
-  local list = {}
-  for _, factor in ipairs(declaration.factors) do
-    local is_used = layout.FACTORS[factor.name] ~= nil
-    for _, workload in ipairs(all_of(declaration)) do is_used = is_used or uses(workload, factor.name) end
-    for _, hook in ipairs(HOOKS) do is_used = is_used or takes_levels(declaration[hook]) end
-    if not is_used then list[#list + 1] = UNUSED:format(factor.name, factor.name, factor.name) end
-  end
-  return list
+  return lists.map(lists.column(declaration.factors, "name"), function(name)
+    local is_used = layout.FACTORS[name]
+      or lists.any(all_of(declaration), function(workload) return uses(workload, name) end)
+      or lists.any(HOOKS, function(hook) return takes_levels(declaration[hook]) end)
+    return not is_used and UNUSED:format(name, name, name) or nil
+  end)
 end
 
 return M

@@ -40,8 +40,7 @@ function M.regions(value)
   local functions, entries, wrong_entries = value, nil, nil
   if type(value) == "table" then
     entries, wrong_entries = parts.entries(value.entries)
-    functions = lists.copy(value)
-    functions.entries = nil
+    functions = lists.without(value, "entries")
   end
   local spec, mistakes = region.check(functions)
   mistakes[#mistakes + 1] = wrong_entries

@@ -3,6 +3,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local declare = require "pmclua.experiment.declare"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -47,8 +48,8 @@ end
 
 -- ---- what the command line says differently ----
 
-local SAME_NAME = { "repetitions", "warmup", "baseline", "against", "notes", "passes", "seed", "pin",
-  "timeout", "simulate", "simulation" }
+local SAME_NAME = { "events", "repetitions", "warmup", "baseline", "against", "notes", "passes", "seed",
+  "pin", "timeout", "simulate", "simulation" }
 
 local function override_factors(spec, set)
   local factors = {}
@@ -69,12 +70,10 @@ end
 ---@return pmclua.Experiment
 function Experiment:override(overrides)
   is_waiting = false
-  local spec = {}
-  for key, value in pairs(self.spec) do spec[key] = value end
+  local spec = lists.copy(self.spec)
   for _, key in ipairs(SAME_NAME) do
     if overrides[key] ~= nil then spec[key] = overrides[key] end
   end
-  if overrides.events then spec.events = overrides.events end
   if overrides.set then spec.factors = override_factors(spec, overrides.set) end
   local declaration, mistakes = declare.check(spec)
   if #mistakes > 0 then
@@ -100,10 +99,8 @@ local function check_workloads(cells, session, declaration)
   end
   if #problems == 1 then error(problems[1], 0) end
   if #problems > 1 then
-    local lines = {}
-    for i, problem in ipairs(problems) do lines[i] = tostring(problem) end
     error(explain.problem { code = "ESEVERAL", operation = "prepare",
-      message = table.concat(lines, "\n") }, 0)
+      message = table.concat(lists.map(problems, tostring), "\n") }, 0)
   end
 end
 
@@ -314,12 +311,7 @@ end
 ---@param ... any workloads, then an options table if any
 ---@return pmclua.Result
 function M.compare(...)
-  local workloads = { ... }
-  local options = {}
-  local last = workloads[#workloads]
-  if #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil then
-    options = table.remove(workloads)
-  end
+  local workloads, options = require("pmclua.base.arguments").split(...)
   local first = require("pmclua.workload").from(workloads[1])
   if first then workloads[1] = first end
   return run_workloads(workloads, options, { repetitions = 30, warmup = 2, baseline = first and first.name })

@@ -5,17 +5,12 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
+local lists = require "pmclua.base.lists"
 local units = require "pmclua.base.units"
 local asked = require "pmclua.counting.asked"
 local meant, sorted_keys, spelled, shown = checking.meant, checking.keys, checking.spelled, checking.shown
 
 local M = {}
-
--- ---- small values ----
-
-local function is_count(value, least)
-  return type(value) == "number" and value % 1 == 0 and value >= least and value < 2 ^ 53
-end
 
 -- ---- one checker a key: value in, value out; mistakes go to `wrong` ----
 
@@ -213,11 +208,12 @@ local function flag(value, wrong, key)
   if type(value) ~= "boolean" then wrong("%s must be true or false, not %s", key, shown(value)) end
   return value
 end
-check.control, check.simulate = flag, flag
+check.control, check.simulate, check.system_calls, check.inherit = flag, flag, flag, flag
 
 local function whole(least)
   return function(value, wrong, key)
-    if not is_count(value, least) then
+    local is_count = type(value) == "number" and value % 1 == 0 and value >= least and value < 2 ^ 53
+    if not is_count then
       wrong("%s must be a whole number of at least %d, not %s", key, least, shown(value))
     end
     return value
@@ -254,9 +250,7 @@ check.timeout, check.delay = duration, duration
 local function one_of(...)
   local words = { ... }
   return function(value, wrong, key)
-    for _, word in ipairs(words) do
-      if value == word then return value end
-    end
+    if lists.contains(words, value) then return value end
     wrong("%s must be one of %s, not %s%s", key, table.concat(words, ", "), shown(value), meant(value, words))
   end
 end
@@ -283,16 +277,6 @@ function check.target(value, wrong)
   wrong("%s", why)
 end
 
-function check.system_calls(value, wrong)
-  if type(value) ~= "boolean" then wrong("system_calls must be true or false, not %s", shown(value)) end
-  return value
-end
-
-function check.inherit(value, wrong)
-  if type(value) ~= "boolean" then wrong("inherit must be true or false, not a %s", type(value)) end
-  return value
-end
-
 function check.regions(value, wrong)
   local is_marks = value == "marks" or type(value) == "table" and value[1] == "marks"
   local regions, why = require("pmclua.experiment." .. (is_marks and "marking" or "following")).regions(value)
@@ -306,12 +290,11 @@ end
 
 local function formulae(reader)
   return function(value, wrong, key)
-    local list, given = {}, type(value) == "table" and value or { value }
+    local given = type(value) == "table" and value or { value }
     asked.say_stray(key, given, wrong, spelled.condition)
-    for _, text in ipairs(given) do
-      list[#list + 1] = formula(text, wrong, key, require("pmclua.metric")[reader])
-    end
-    return list
+    return lists.map(given, function(text)
+      return formula(text, wrong, key, require("pmclua.metric")[reader])
+    end)
   end
 end
 check.expect, check.gate = formulae "comparison", formulae "limit"
@@ -349,18 +332,15 @@ function check.sample(value, wrong)
     if not is_size then wrong "sample.ring_bytes must be a power of two from 4096 on" end
     if type(call_chains or false) ~= "boolean" then wrong "sample.call_chains must be true or false" end
   end
-  local sampled = require("pmclua.counting.asked").events(value, function(form, ...)
-    wrong("sample: " .. form, ...)
-  end)
-  local fields = {}
+  local sampled = asked.events(value, function(form, ...) wrong("sample: " .. form, ...) end)
   for i, event in ipairs(sampled) do
     if event.tool then wrong("sample: %s is read once, at the end: it cannot be sampled", event.name) end
     if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
-    fields[i] = event.field
   end
   for _, event in ipairs(call_chains and sampled or {}) do
     if event.simulated then wrong("sample: %s has no call chains: Valgrind counts it by line", event.name) end
   end
+  local fields = lists.column(sampled, "field")
   fields.events, fields.ring_bytes, fields.call_chains = sampled, ring_bytes, call_chains or nil
   return fields
 end
@@ -402,7 +382,6 @@ local function hook(value, wrong, key)
   return command
 end
 check.setup, check.prepare, check.conclude, check.cleanup = hook, hook, hook, hook
-
 
 M.check = check
 

@@ -5,8 +5,8 @@
 -- from variance between runs; "fixed" keeps them constant. Factors with the names below set one of them.
 
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
-
 local units = require("pmclua.base.lazy").module "pmclua.base.units"
 
 local M = {}
@@ -17,6 +17,9 @@ local function is_size(level, limit)
   return bytes ~= nil and bytes % 1 == 0 and bytes < limit
 end
 
+local function is_whole(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end
+local function is_flag(level) return type(level) == "boolean" end
+
 -- Factor name -> what its level must be, and the layout that it makes.
 M.FACTORS = {
   environment_bytes = { 'a number of bytes below 1 MiB, or "4 KiB"',
@@ -25,21 +28,17 @@ M.FACTORS = {
   stack_offset = { 'a number of bytes below 65536, or "4 KiB"',
     function(level) return { stack_offset = units.bytes(level) } end,
     function(level) return is_size(level, 2 ^ 16) end },
-  aslr = { "true or false", function(level) return { fixed_addresses = not level or nil } end,
-    function(level) return type(level) == "boolean" end },
-  on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end,
-    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
+  aslr = { "true or false", function(level) return { fixed_addresses = not level or nil } end, is_flag },
+  on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end, is_whole },
   cold_caches = { "true or false",
-    function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end,
-    function(level) return type(level) == "boolean" end },
+    function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end, is_flag },
   huge_pages = { '"never" or "default"',
     function(level) return { no_huge_pages = level == "never" or nil } end,
     function(level) return level == "never" or level == "default" end },
   code_layout = { "a whole number from 0, the seed of where code lies (0: as compiled)",
     function(level) return { code = level } end,
-    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 and level < 2 ^ 31 end },
-  numa_node = { "a node number", function(level) return { node = level } end,
-    function(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end },
+    function(level) return is_whole(level) and level < 2 ^ 31 end },
+  numa_node = { "a node number", function(level) return { node = level } end, is_whole },
 }
 
 -- What is wrong with a level of the right kind on this machine; nil: nothing.
@@ -47,8 +46,8 @@ local ABSENT = {
   on_cpu = function(cpu) return require("pmclua.experiment.keys").cpus_problem(("%d"):format(cpu)) end,
   numa_node = function(node)
     local nodes = require("pmclua.host.machine").line "/sys/devices/system/node/has_memory"
-    for _, other in ipairs(nodes and require("pmclua.host.topology").parse(nodes) or { node }) do
-      if other == node then return nil end
+    if not nodes or lists.contains(require("pmclua.host.topology").parse(nodes) or { node }, node) then
+      return nil
     end
     return ("there is no NUMA node %d with memory here, only %s"):format(node, nodes)
   end,
@@ -100,11 +99,9 @@ local STEP_BYTES, PAGE_BYTES = 16, 4096
 --- Whether the place of some workload's code is drawn too: it is compiled here, or `build` makes it anew.
 ---@param declaration pmclua.Declaration
 function M.places_code(declaration)
-  if declaration.build then return true end
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.can_place and workload:can_place() then return true end
-  end
-  return false
+  return declaration.build ~= nil or lists.any(declaration.workloads, function(workload)
+    return workload.can_place and workload:can_place()
+  end)
 end
 
 local MOST_SEED = 2 ^ 31 - 1        -- what linkers take
@@ -116,10 +113,6 @@ local function draw(declaration, i)
     stack_offset = STEP_BYTES * (source:integer(PAGE_BYTES / STEP_BYTES) - 1) }
   if M.places_code(declaration) then drawn.code = source:integer(MOST_SEED) end
   return drawn
-end
-
-local function draw_of(declaration, step)
-  return draw(declaration, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
 end
 
 --- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
@@ -138,7 +131,8 @@ end
 ---@return table? layout of Session:run
 function M.of(declaration, step)
   local layout
-  if declaration.layout == "randomise" then layout = draw_of(declaration, step)
+  if declaration.layout == "randomise" then
+    layout = draw(declaration, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
   elseif declaration.layout == "fixed" then
     layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true }
   end

@@ -81,10 +81,6 @@ function Marking:counts_whole(pass)
   end)
 end
 
-local function append(list, more)
-  for _, item in ipairs(more) do list[#list + 1] = item end
-end
-
 -- A mark's sums over all its threads: one part of the repetition.
 local function sum_part(mark, result)
   local part = record.region_part(mark.name, result)
@@ -92,7 +88,7 @@ local function sum_part(mark, result)
   for _, slot in ipairs(mark.slots) do
     part.wall_ns = part.wall_ns + slot.wall_ns
     if slot.ended > slot.uncounted then
-      append(part.readings, slot.reading)
+      lists.append(part.readings, slot.reading)
       part.threads = part.threads + 1
     end
   end

@@ -3,6 +3,7 @@
 local control = require("pmclua.base.lazy").module "pmclua.experiment.control"
 local explain = require "pmclua.explain"
 local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.counting.passes"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
@@ -25,9 +26,7 @@ local M = {}
 
 local function combinations(factors, i, levels, take)
   if i > #factors then
-    local copy = {}
-    for name, level in pairs(levels) do copy[name] = level end
-    take(copy)
+    take(lists.copy(levels))
     return
   end
   for _, level in ipairs(factors[i].levels) do
@@ -54,10 +53,8 @@ end
 
 -- Whether the runner opens every event, in what it runs.
 local function is_in_runner(declaration)
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.in_process then return false end
-  end
   return not declaration.target and not (declaration.regions and declaration.regions.kind == "marks")
+    and not lists.any(declaration.workloads, function(workload) return workload.in_process end)
 end
 
 --- How often each cell is measured; at most, where a stop rule decides.
@@ -70,9 +67,8 @@ end
 
 -- The events of each metric, through metrics that it names, as indices: they belong into one pass.
 local function bundles_of(declaration)
-  local index_of, metrics, bundles = {}, {}, {}
+  local index_of, metrics = {}, lists.by(declaration.metrics, "name")
   for index, event in ipairs(declaration.events) do index_of[event.field] = index end
-  for _, metric in ipairs(declaration.metrics) do metrics[metric.name] = metric end
   local function collect(metric, bundle, seen)
     for _, name in ipairs(metric.needs) do
       if not seen[name] then
@@ -83,10 +79,9 @@ local function bundles_of(declaration)
     end
     return bundle
   end
-  for i, metric in ipairs(declaration.metrics) do
-    bundles[i] = collect(metric, { apart = metric.apart }, {})
-  end
-  return bundles
+  return lists.map(declaration.metrics, function(metric)
+    return collect(metric, { apart = metric.apart }, {})
+  end)
 end
 
 local function plan_passes(declaration)
@@ -206,14 +201,6 @@ local function plain_event(event)
     part_of = event.part_of, grain_ns = event.grain_ns }
 end
 
-local function map(list, f)
-  local out = {}
-  for i, item in ipairs(list) do out[i] = f(item) end
-  return out
-end
-
-local function formula_text(formula) return formula.formula end
-
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
 local function with_later(header, declaration, plan)
   return lazy.later(header, {
@@ -223,40 +210,34 @@ local function with_later(header, declaration, plan)
   })
 end
 
-local function plain_regions(regions)
-  return { kind = regions.kind, entries = regions.entries ~= nil or nil }
-end
-
 -- What the counts of simulated passes depend on.
 local function simulation_facts(declaration, plan)
-  for _, pass in ipairs(plan.passes) do
-    if pass.simulated then
-      local surroundings = require "pmclua.simulate.surroundings"
-      return surroundings.facts(surroundings.of(declaration))
-    end
-  end
+  if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
+  local surroundings = require "pmclua.simulate.surroundings"
+  return surroundings.facts(surroundings.of(declaration))
 end
 
 --- The header of the result (store/README.md, "The header").
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 function M.header(declaration, plan)
+  local regions = declaration.regions
   return with_later({
     name = declaration.name, question = declaration.question,
-    events = map(declaration.events, plain_event),
-    metrics = map(declaration.metrics, function(metric) return metric.source or metric.formula end),
-    factors = map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
-    workloads = map(control.workloads(declaration, plan.cells), function(workload)
+    events = lists.map(declaration.events, plain_event),
+    metrics = lists.map(declaration.metrics, function(metric) return metric.source or metric.formula end),
+    factors = lists.map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
+    workloads = lists.map(control.workloads(declaration, plan.cells), function(workload)
       return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
     end),
-    cells = map(plan.cells, function(cell) return { workload = cell.workload.name,
+    cells = lists.map(plan.cells, function(cell) return { workload = cell.workload.name,
       levels = cell.levels } end),
-    pass_events = map(plan.passes, function(pass) return pass.events end),
+    pass_events = lists.column(plan.passes, "events"),
     anchors = plan.anchors,
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },
     iterations = declaration.iterations, reject_if = declaration.reject_if and declaration.reject_if.formula,
-    expect = declaration.expect and map(declaration.expect, formula_text),
-    gate = declaration.gate and map(declaration.gate, formula_text), stop = declaration.stop,
+    expect = declaration.expect and lists.column(declaration.expect, "formula"),
+    gate = declaration.gate and lists.column(declaration.gate, "formula"), stop = declaration.stop,
     level = declaration.stop and require("pmclua.verdict.stop").look_level(declaration.stop) or nil,
     baseline = declaration.baseline, against = declaration.against,
     primary = declaration.primary, margin = declaration.margin,
@@ -265,7 +246,8 @@ function M.header(declaration, plan)
     layout = declaration.layout,
     layouts = require("pmclua.experiment.layout").draws(declaration, M.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
-    inherit = declaration.inherit, regions = declaration.regions and plain_regions(declaration.regions),
+    inherit = declaration.inherit,
+    regions = regions and { kind = regions.kind, entries = regions.entries ~= nil or nil },
     simulation = simulation_facts(declaration, plan),
     system_calls = declaration.system_calls and (plan.untraced or true) or nil,
     rank = require("pmclua.host.rank").number(), notes = declaration.notes,

@@ -8,6 +8,7 @@
 local code = require "pmclua.experiment.probe_code"
 local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local regions = require "pmclua.core.regions"
 
@@ -32,9 +33,7 @@ local ENDS = { ["return"] = true, tail = true, to = true, return_probe = true }
 
 -- The first point at which a region ends: its other returns cost the same, or nearly.
 local function end_of(region)
-  for _, point in ipairs(region.points) do
-    if ENDS[point.kind] then return point end
-  end
+  return lists.find(region.points, function(point) return ENDS[point.kind] end)
 end
 
 --- What decides what probing a region costs; nil and why it cannot be known.
@@ -102,8 +101,7 @@ local function arguments(kinds, path, code_bytes)
   for _, kind in ipairs(kinds) do
     for number = 0, code.COPIES - 1 do list[#list + 1] = kind.slot + number * code.SLOT end
   end
-  for i, argument in ipairs(list) do list[i] = tostring(argument) end
-  return list
+  return lists.map(list, tostring)
 end
 
 -- ---- costs --------------------------------------------------------------------------------------

@@ -173,12 +173,8 @@ end
 ---@param plan pmclua.Plan
 ---@return table store/README.md, "The header"
 function M.of(plan)
-  local session
-  for _, cell in ipairs(plan.cells) do
-    if cell.workload.kind == "kernel" and not session then
-      session = require("pmclua.workload.session").new()
-    end
-  end
+  local has_kernel = lists.any(plan.cells, function(cell) return cell.workload.kind == "kernel" end)
+  local session = has_kernel and require("pmclua.workload.session").new() or nil
   local ok, workloads = pcall(workloads_of, plan.cells, session)
   if session then session:close() end
   if not ok then error(workloads, 0) end

@@ -1,6 +1,7 @@
 --- refused.lua: why a run has no counts: what Linux refused when its events were opened.
 
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -17,15 +18,13 @@ local NOT_SAMPLED = { EINVAL = true, EOPNOTSUPP = true }
 ---@return pmclua.Problem?
 function M.problem(result, groups, events, threads)
   if result.outcome ~= "not-counted" then return nil end
-  local failure, names = result.failure, {}
+  local failure = result.failure
   if failure.code == "EUCLEAN" then
     return explain.problem { code = failure.code, operation = "count", message = TAMPERED }
   end
-  failure.descriptors = 0
-  for _, group in ipairs(groups) do failure.descriptors = failure.descriptors + #group.attrs end
-  failure.descriptors = failure.descriptors * math.max(1, threads or 1)
+  failure.descriptors = #lists.joined(lists.column(groups, "attrs")) * math.max(1, threads or 1)
   local refused = groups[failure.group]
-  for i, index in ipairs(refused and refused.events or {}) do names[i] = events[index].name end
+  local names = lists.map(refused and refused.events or {}, function(index) return events[index].name end)
   failure.event = names[failure.index]
   -- It was counted before.
   if groups.is_sampled and NOT_SAMPLED[failure.code] then

@@ -34,15 +34,14 @@ end
 ---@param plan pmclua.Plan
 ---@return string
 function M.identity(declaration, plan)
-  local events, workloads, cells, passes = {}, {}, {}, {}
-  for i, event in ipairs(declaration.events) do
-    events[i] = { event.field, event.tool, event.simulated or event.opened or event.attr, event.status }
-  end
-  for i, workload in ipairs(declaration.workloads) do
-    workloads[i] = { workload.name, workload.kind, workload:identity() }
-  end
-  for i, cell in ipairs(plan.cells) do cells[i] = { cell.workload.name, cell.levels } end
-  for i, pass in ipairs(plan.passes) do passes[i] = pass.events end
+  local events = lists.map(declaration.events, function(event)
+    return { event.field, event.tool, event.simulated or event.opened or event.attr, event.status }
+  end)
+  local workloads = lists.map(declaration.workloads, function(workload)
+    return { workload.name, workload.kind, workload:identity() }
+  end)
+  local cells = lists.map(plan.cells, function(cell) return { cell.workload.name, cell.levels } end)
+  local passes = lists.column(plan.passes, "events")
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
     delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,

@@ -7,6 +7,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local iterations = require "pmclua.experiment.iterations"
 local layout = require "pmclua.experiment.layout"
+local lists = require "pmclua.base.lists"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 local sampling = require("pmclua.base.lazy").module "pmclua.experiment.sampling"
@@ -39,13 +40,9 @@ end
 
 -- What counts the simulated passes; nil where there is none.
 local function simulation_of(declaration, plan, options)
-  local simulation
-  for _, pass in ipairs(plan.passes) do
-    if pass.simulated and not simulation then
-      simulation = require("pmclua.simulate").new(declaration, plan, options.session)
-    end
-  end
-  if simulation and options.done then simulation:resume(options.done) end
+  if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
+  local simulation = require("pmclua.simulate").new(declaration, plan, options.session)
+  if options.done then simulation:resume(options.done) end
   return simulation
 end
 

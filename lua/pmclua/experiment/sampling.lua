@@ -4,6 +4,7 @@
 -- Such a pass counts nothing else. Its period is drawn anew for each repetition, around a mean that follows from what
 -- the event counted before in the same cell; where nothing is known yet, a run that is not recorded finds it out.
 
+local lists = require "pmclua.base.lists"
 local number = require("pmclua.base.lazy").module "pmclua.base.number"
 local make = require "pmclua.profile.make"
 local passes = require("pmclua.base.lazy").module "pmclua.counting.passes"
@@ -21,20 +22,18 @@ local M = {}
 ---@param events pmclua.Event[]
 ---@param index integer of the sampled one
 local function pass_of(events, index)
-  local group = { attrs = { { inherit = 1 } }, events = { index } }
-  for name, value in pairs(events[index].opened) do group.attrs[1][name] = value end
+  local attr = lists.copy(events[index].opened)
+  attr.inherit = attr.inherit or 1
+  local group = { attrs = { attr }, events = { index } }
   return { groups = {}, events = {}, sampled = index, sampled_groups = { group, is_sampled = true } }
 end
 
 -- Whether there is nothing to be counted but what is sampled. Of a target, which is not run anew for each pass, the
 -- samples tell the count, too.
 local function only_sampled(declaration)
-  local sampled = {}
-  for _, field in ipairs(declaration.sample) do sampled[field] = true end
-  for _, event in ipairs(declaration.events) do
-    if not sampled[event.field] then return false end
-  end
-  return true
+  return lists.all(declaration.events, function(event)
+    return lists.contains(declaration.sample, event.field)
+  end)
 end
 
 --- Adds the passes in which the events of `sample` are sampled, those that open here.
@@ -76,9 +75,7 @@ end
 ---@return pmclua.Sampling? nil: nothing is sampled
 function M.new(declaration, plan, session)
   if not declaration.sample then return nil end
-  local has_any = false
-  for _, pass in ipairs(plan.passes) do has_any = has_any or pass.sampled ~= nil end
-  if not has_any then return nil end
+  if not lists.any(plan.passes, function(pass) return pass.sampled end) then return nil end
   return setmetatable({ declaration = declaration, events = declaration.events, passes = plan.passes,
     session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},

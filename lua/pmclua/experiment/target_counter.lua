@@ -113,8 +113,8 @@ function TargetCounter.counts_whole() return false end
 ---@return string[]
 function TargetCounter:remarks()
   local remarks = {}
-  for _, opened in pairs(self.open) do remarks[#remarks + 1] = opened:remarks() end
-  return lists.joined(remarks)
+  for _, opened in pairs(self.open) do lists.append(remarks, opened:remarks()) end
+  return remarks
 end
 
 function TargetCounter:close()

@@ -2,29 +2,24 @@
 
 local budget = require "pmclua.counting.target.budget"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local profile = require "pmclua.core.profile"
 local topology = require "pmclua.host.topology"
 
 local M = {}
 
-local function add_new(list, seen, item)
-  if not seen[item] then list[#list + 1] = item end
-  seen[item] = true
-end
-
 -- The tasks, CPUs and folder of a target's places.
 local function where_of(places)
-  local tasks, cpus, seen_tasks, seen_cpus, directory = {}, {}, {}, {}, nil
-  for _, place in ipairs(places) do
-    if place.cpu >= 0 then add_new(cpus, seen_cpus, place.cpu) else add_new(tasks, seen_tasks, place.pid) end
-    if directory and place.directory ~= directory then
-      error(explain.problem { code = "EINVAL", operation = "sample",
-        message = "several cgroups cannot be sampled at once: name one" }, 0)
-    end
-    directory = place.directory
+  local function is_of_cpu(place) return place.cpu >= 0 end
+  local tasks = lists.where(places, function(place) return not is_of_cpu(place) end)
+  local cpus = lists.unique(lists.column(lists.where(places, is_of_cpu), "cpu"))
+  local directories = lists.unique(lists.column(places, "directory"))
+  if #directories > 1 then
+    error(explain.problem { code = "EINVAL", operation = "sample",
+      message = "several cgroups cannot be sampled at once: name one" }, 0)
   end
-  if #cpus == 0 then cpus = topology.online() end
-  return { tasks = tasks, cpus = cpus, directory = directory }
+  return { tasks = lists.unique(lists.column(tasks, "pid")), cpus = #cpus > 0 and cpus or topology.online(),
+    directory = directories[1] }
 end
 
 local function descriptors(where) return 2 * #where.cpus * math.max(1, #where.tasks) end

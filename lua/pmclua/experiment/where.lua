@@ -2,6 +2,7 @@
 
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -13,24 +14,15 @@ function M.default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
 end
 
-local OPTIONS = { event = true, repetitions = true, warmup = true, seed = true, timeout = true, pin = true,
-  store = true, quiet = true, layout = true, target = true, duration = true, call_chains = true }
-
-local function check_options(options)
-  for key in pairs(options) do
-    if not OPTIONS[key] then
-      explain.misuse(("pmc.where has no option '%s'%s"):format(tostring(key),
-        checking.meant(tostring(key), checking.keys(OPTIONS))), 3)
-    end
-  end
-end
+-- Their values are checked as the keys of an experiment that they become.
+local OPTIONS = { event = "", repetitions = "", warmup = "", seed = "", timeout = "", pin = "", store = "",
+  quiet = "", layout = "", target = "", duration = "", call_chains = "" }
 
 local function nothing_sampled(result, why)
   if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
-  for _, event in ipairs(result.events) do
-    if event.why then
-      return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = event.why }
-    end
+  local refused = lists.find(result.events, function(event) return event.why end)
+  if refused then
+    return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = refused.why }
   end
   return explain.problem { code = "EWORKLOAD", operation = "sample",
     message = "no run of the command was sampled to its end" }
@@ -38,7 +30,7 @@ end
 
 -- Options alone, of a target that is sampled for some time.
 local function has_target(value)
-  return type(value) == "table" and not getmetatable(value) and value.target ~= nil
+  return type(value) == "table" and not getmetatable(value) and value.target ~= nil and value[1] == nil
 end
 
 -- Who waits while a target is sampled: for `duration`, until the target ends, or until a signal comes.
@@ -47,12 +39,10 @@ local function waiting(target, duration)
   return { [target.name] = function() target:wait(seconds) end }
 end
 
--- The options, which come last, and the workloads before them.
+-- The workloads, and the options behind them.
 local function split(...)
-  local workloads, last = { ... }, select(select("#", ...), ...)
-  local are_options = (#workloads > 1 or has_target(last)) and type(last) == "table"
-    and not getmetatable(last) and last[1] == nil
-  return workloads, are_options and table.remove(workloads) or {}
+  if select("#", ...) == 1 and has_target((...)) then return {}, (...) end
+  return checking.split(...)
 end
 
 -- The key sample: the events, and what is wanted of each sample.
@@ -86,7 +76,7 @@ end
 ---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
 function M.where(...)
   local workloads, options = split(...)
-  check_options(options)
+  checking.options("pmc.where", options, OPTIONS, 2)
   if #workloads > 2 then explain.misuse("pmc.where takes one workload, or two to compare", 2) end
   local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
   local why
