@@ -202,6 +202,20 @@ function M.wrap(s, width)
   return lines
 end
 
+--- Long lines broken at spaces, all but the first line indented.
+---@param lines string[]
+---@param width integer columns
+---@return string[]
+function M.hang(lines, width)
+  local hung = {}
+  for _, line in ipairs(lines) do
+    for _, part in ipairs(M.wrap(line, width - 2)) do
+      hung[#hung + 1] = #hung == 0 and part or "  " .. part
+    end
+  end
+  return hung
+end
+
 --- "a", "a and b", "a, b and c".
 ---@param items string[]
 ---@param last? string the last joint, default "and"

@@ -6,6 +6,7 @@
 -- time is not known, cpu_time, which the format demands, repeats real_time.
 
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local times = require "pmclua.report.times"
 
@@ -39,8 +40,7 @@ local function run_name(cell)
   return table.concat(parts, "/")
 end
 
-local RESERVED = {}
-for _, name in ipairs(ORDER) do RESERVED[name] = true end
+local RESERVED = lists.set(ORDER)
 
 -- A function that gives a value of each repetition of the block that times are of: of the same block in
 -- its order, else looked up.
@@ -62,14 +62,10 @@ end
 
 -- Counters of a cell, by name.
 local function counters(cell, block)
-  local list = {}
-  for _, group in ipairs { cell.result.events, cell.result.metrics } do
-    for _, item in ipairs(group) do
-      local field = item.field or item.name
-      local at, values = by_row(cell, field, block)
-      list[#list + 1] = { name = RESERVED[field] and field .. "_count" or field, at = at, list = values }
-    end
-  end
+  local list = lists.map(require("pmclua.report.tables").names(cell.result), function(field)
+    local at, values = by_row(cell, field, block)
+    return { name = RESERVED[field] and field .. "_count" or field, at = at, list = values }
+  end)
   table.sort(list, function(a, b) return a.name < b.name end)
   return list
 end

@@ -33,6 +33,17 @@ local function field_of(value, separator)
   return quoted(tostring(value), separator)
 end
 
+--- Values as fields, of which each may be absent.
+---@param values table
+---@param count integer
+---@param separator string
+---@return string
+function M.joined(values, count, separator)
+  local fields = {}
+  for i = 1, count do fields[i] = field_of(values[i], separator) end
+  return table.concat(fields, separator)
+end
+
 local Lines = {}
 Lines.__index = Lines
 
@@ -43,12 +54,18 @@ function M.lines(put, separator)
   return setmetatable({ pieces = pieces.new(put), separator = separator or "," }, Lines)
 end
 
---- Values as fields, of which each may be absent.
-function Lines:join(values, count)
-  local fields = {}
-  for i = 1, count do fields[i] = field_of(values[i], self.separator) end
-  return table.concat(fields, self.separator)
+--- Lines as one text.
+---@param add fun(lines: table)
+---@return string
+function M.text(add)
+  return pieces.joined(function(put)
+    local lines = M.lines(put)
+    add(lines)
+    lines:flush()
+  end)
 end
+
+function Lines:join(values, count) return M.joined(values, count, self.separator) end
 
 function Lines:add(line)
   self.pieces:add(line)
@@ -158,10 +175,9 @@ end
 function M.write(result, put, options)
   local columns, lines = columns_of(result), M.lines(put, options and options.separator)
   lines:add(lines:join(columns, #columns))
+  local counted = lists.joined { result.events, result.metrics, result.per_metrics }
   for cell in result:cells(true) do
-    for _, group in ipairs { result.events, result.metrics, result.per_metrics } do
-      for _, item in ipairs(group) do add_summary(lines, result, cell, item.field or item.name) end
-    end
+    for _, item in ipairs(counted) do add_summary(lines, result, cell, item.field or item.name) end
   end
   lines:flush()
 end

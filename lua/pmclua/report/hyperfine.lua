@@ -5,6 +5,7 @@
 -- verdicts) is in the other formats. Cells without a repetition have no entry.
 
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local times = require "pmclua.report.times"
 
@@ -14,19 +15,10 @@ local NS = 1e9
 local ORDER = { "results", "command", "mean", "stddev", "median", "user", "system", "min", "max", "times",
   "memory_usage_byte", "exit_codes", "parameters" }
 
-local function seconds(list)
-  local out = {}
-  for i, ns in ipairs(list) do out[i] = ns / NS end
-  return out
-end
+local function seconds(list) return lists.map(list, function(ns) return ns / NS end) end
 
 -- A list of values that are all known; nil where one is not.
-local function all_known(list)
-  for i = 1, #list do
-    if not list[i] then return nil end
-  end
-  return list
-end
+local function all_known(list) return not lists.contains(list, false) and list or nil end
 
 -- hyperfine's parameters are texts.
 local function parameters(cell)
@@ -57,8 +49,7 @@ end
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
 function M.write(result, put)
-  local results = setmetatable({}, { __jsontype = "array" })
-  for cell in result:cells() do results[#results + 1] = entry(cell) end
+  local results = lists.map(lists.collect(result:cells()), entry)
   json.write(put, { results = results }, { order = ORDER, indent = 1 })
   put("\n")
 end

@@ -32,13 +32,6 @@ local function add_workload(rows, workload, is_alone)
   for _, field in ipairs(FIELDS) do add(rows, "  " .. field[2], workload[field[1]], field[3]) end
 end
 
--- Whether a workload is the same in all cells.
-local function counts(list)
-  local count = {}
-  for _, workload in ipairs(list) do count[workload.workload] = (count[workload.workload] or 0) + 1 end
-  return count
-end
-
 --- Rows of name and value; none of a result whose file says nothing of it.
 ---@param header table
 ---@return string[][]
@@ -53,9 +46,8 @@ function M.rows(header)
   end
   add(rows, "run in", how.folder)
   add(rows, "environment", how.environment, assignments)
-  local count = counts(how.workloads or {})
-  for _, workload in ipairs(how.workloads or {}) do
-    add_workload(rows, workload, count[workload.workload] == 1)
+  for _, same in ipairs(lists.groups(how.workloads or {}, function(workload) return workload.workload end)) do
+    for _, workload in ipairs(same) do add_workload(rows, workload, #same == 1) end
   end
   return rows
 end
@@ -82,15 +74,14 @@ end
 ---@param header table
 ---@return string
 function M.render(header)
-  local rows, lines, longest = M.rows(header), {}, 0
+  local rows, longest = M.rows(header), 0
   if #rows == 0 then return UNKNOWN end
   for _, row in ipairs(rows) do longest = math.max(longest, #row[1]) end
-  for _, row in ipairs(rows) do lines[#lines + 1] = text.pad(row[1], longest + 2) .. text.safe(row[2]) end
+  local lines = lists.map(rows, function(row) return text.pad(row[1], longest + 2) .. text.safe(row[2]) end)
   for _, stored in ipairs(M.texts(header)) do
     lines[#lines + 1] = ("\n---- %s"):format(text.safe(stored.title))
-    for line in (stored.text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do
-      lines[#lines + 1] = text.safe(line)
-    end
+    local content = lists.collect((stored.text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n")
+    lists.append(lines, lists.map(content, text.safe))
   end
   return table.concat(lines, "\n") .. "\n"
 end

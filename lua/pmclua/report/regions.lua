@@ -8,13 +8,12 @@ local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
 local lists = require "pmclua.base.lists"
-local shape = require "pmclua.report.shape"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
 
-local ABSENT = "–"
+local ABSENT = words.ABSENT
 
 -- ---- rows ----------------------------------------------------------------------------------------------
 
@@ -29,7 +28,7 @@ local FAR = 16                   -- largest over smallest above which bins are o
 local function shape_of(bars)
   if #bars < 2 then return "" end
   local low, high = bars[1].low, bars[#bars].high
-  return shape.drawn(bins.new(low, high, shape.BINS, low > 0 and high / low > FAR):counts(bars))
+  return bins.drawn(bins.new(low, high, bins.SHAPE, low > 0 and high / low > FAR):counts(bars))
 end
 
 local COLUMNS = {
@@ -139,16 +138,13 @@ end
 --- What of a region's numbers is the cost of probing, by what of them it changes.
 local function probing_note(result, region)
   if region:is_switching() then return "the cost of probing is in these durations, and never taken off" end
-  local parts, is_known = {}, false
-  for _, about in ipairs(result:names()) do
+  local parts = lists.map(result:names(), function(about)
     local values = region:values(about.field)
-    local cost = values.probing
-    is_known = is_known or cost ~= nil
-    if cost and cost ~= 0 and about.field ~= "duration" then
-      parts[#parts + 1] = ("%s %s"):format(with_spread(cost, values.probing_spread, about), about.title)
-    end
-  end
-  if not is_known or #parts == 0 then return nil end
+    local has_cost = values.probing and values.probing ~= 0 and about.field ~= "duration"
+    if not has_cost then return nil end
+    return ("%s %s"):format(with_spread(values.probing, values.probing_spread, about), about.title)
+  end)
+  if #parts == 0 then return nil end
   local said = result.subtracted and "taken off for probing, in all of these calls: %s"
     or "of these totals, the cost of probing: %s"
   return said:format(text.list(parts))
@@ -215,10 +211,7 @@ local function is_unused(region) return region.entries == 0 and region.orphans =
 
 --- Of several regions, those without a call are said in one line.
 local function unused_note(result)
-  local names = {}
-  for _, region in ipairs(result) do
-    if is_unused(region) then names[#names + 1] = text.safe(region.name) end
-  end
+  local names = lists.map(lists.where(result, is_unused), function(region) return text.safe(region.name) end)
   local said = result.ran < 1 and "not seen to be called: " or "never called: "
   return #result > 1 and #names > 0 and said .. shortened(names) or nil
 end
@@ -232,12 +225,11 @@ end
 --- What concerns the whole run, what matters most last.
 local function run_notes(result)
   local notes = absent_notes(result)
-  notes[#notes + 1] = unused_note(result)
-  notes[#notes + 1] = skipped_note(result)
-  notes[#notes + 1] = cost_note(result)
-  notes[#notes + 1] = observed_note(result)
-  notes[#notes + 1] = path_note(result)
-  notes[#notes + 1] = kept_off_note(result)
+  for _, note_of in ipairs { unused_note, skipped_note, cost_note, observed_note, path_note,
+    kept_off_note }
+  do
+    notes[#notes + 1] = note_of(result)
+  end
   local dropped = require "pmclua.explain.dropped"
   notes[#notes + 1] = result.dropped and dropped.unfollowed(result.dropped) or nil
   notes[#notes + 1] = result.unseen and dropped.unlooked(result.unseen) or nil
@@ -254,41 +246,29 @@ end
 local MOST_THREADS = 20
 
 local function thread_grid(result, region)
-  local list = {}
-  for i, thread in ipairs(region.threads) do list[i] = thread end
+  local list = lists.copy(region.threads)
   table.sort(list, function(a, b)
     if a.calls ~= b.calls then return a.calls > b.calls end
     return a.tid < b.tid
   end)
-  local columns, abouts = { { name = "thread", align = "right" }, { name = "name" },
-    { name = "calls", align = "right" } }, {}
-  for _, about in ipairs(result:names()) do
-    if about.field ~= "cpu_time" and region:values(about.field).sum then
-      abouts[#abouts + 1] = about
-      columns[#columns + 1] = { name = about.title, align = "right" }
-    end
-  end
-  local rows = {}
-  for i = 1, math.min(#list, MOST_THREADS) do
-    local thread = list[i]
-    rows[i] = { thread.tid > 0 and tostring(thread.tid) or "others", text.safe(thread.name),
-      text.count(tonumber(thread.calls)) }
-    for _, about in ipairs(abouts) do
-      table.insert(rows[i], shown(region:of_thread(thread, about.field), about))
-    end
-  end
+  local abouts = lists.where(result:names(), function(about)
+    return about.field ~= "cpu_time" and region:values(about.field).sum
+  end)
+  local columns = lists.append({ { name = "thread", align = "right" }, { name = "name" },
+    { name = "calls", align = "right" } },
+    lists.map(abouts, function(about) return { name = about.title, align = "right" } end))
+  local rows = lists.map({ unpack(list, 1, math.min(#list, MOST_THREADS)) }, function(thread)
+    return lists.append({ thread.tid > 0 and tostring(thread.tid) or "others", text.safe(thread.name),
+      text.count(tonumber(thread.calls)) },
+      lists.map(abouts, function(about) return shown(region:of_thread(thread, about.field), about) end))
+  end)
   return { columns = columns, rows = rows }, #list - #rows
 end
 
 -- ---- text ----------------------------------------------------------------------------------------------
 
-local function put(lines, more, indent)
-  for _, line in ipairs(more) do lines[#lines + 1] = (indent or "") .. line end
-end
-
-local function put_note(lines, note, width)
-  local wrapped = text.wrap(note, width - 2)
-  for i, line in ipairs(wrapped) do lines[#lines + 1] = (i > 1 and "  " or "") .. line end
+local function put_notes(lines, notes, width)
+  for _, note in ipairs(notes) do lists.append(lines, text.hang({ note }, width)) end
 end
 
 local function put_region(lines, result, region, terminal)
@@ -300,18 +280,18 @@ local function put_region(lines, result, region, terminal)
   if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
   lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
   if region.calls ~= 0 then
-    put(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
+    lists.append(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
   elseif is_unused(region) then
     lines[#lines + 1] = result.ran < 1 and "  not seen to be called" or "  never called"
   end
   if #region.threads > 1 then
     local threads, more = thread_grid(result, region)
-    put(lines, grid.lines(threads, width - 2), "  ")
+    for _, line in ipairs(grid.lines(threads, width - 2)) do lines[#lines + 1] = "  " .. line end
     if more > 0 then lines[#lines + 1] = ("  and %s more"):format(text.count(more)) end
   end
-  for _, note in ipairs(region_notes(result, region)) do put_note(lines, note, width) end
+  put_notes(lines, region_notes(result, region), width)
   if terminal.histogram and region.calls ~= 0 then
-    put(lines, histogram.lines(region, result:named(terminal.histogram), width))
+    lists.append(lines, histogram.lines(region, result:named(terminal.histogram), width))
   end
 end
 
@@ -325,7 +305,7 @@ local function render_text(result, terminal)
   end
   local notes = run_notes(result)
   if #notes > 0 then lines[#lines + 1] = "" end
-  for _, note in ipairs(notes) do put_note(lines, note, terminal.width) end
+  put_notes(lines, notes, terminal.width)
   local joined = table.concat(lines, "\n") .. "\n"
   return terminal.utf8 and joined or text.ascii(joined)
 end

@@ -1,6 +1,7 @@
 --- regions_data.lua: the calls of regions for programs: JSON, and CSV of single calls.
 
 local calls_of_regions = require "pmclua.result.calls"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -24,15 +25,15 @@ local function json_values(region, about, is_self)
 end
 
 local function json_region(result, region)
-  local out = { name = region.name, notes = region.notes, events = {}, itself = {}, threads = {} }
+  local out = { name = region.name, notes = region.notes, events = {}, itself = {} }
   for _, name in ipairs(calls_of_regions.FACTS) do out[name] = region[name] end
   for _, about in ipairs(result:names()) do
     out.events[about.field] = json_values(region, about)
     out.itself[about.field] = json_values(region, about, true)
   end
-  for i, thread in ipairs(region.threads) do
-    out.threads[i] = { pid = thread.pid, tid = thread.tid, name = thread.name, calls = thread.calls }
-  end
+  out.threads = lists.map(region.threads, function(thread)
+    return { pid = thread.pid, tid = thread.tid, name = thread.name, calls = thread.calls }
+  end)
   return out
 end
 
@@ -43,8 +44,8 @@ function M.json(result)
   local out = { kind = "regions", schema = 1, command = result.command, outcome = result.outcome,
     exit = result.exit, signal = result.signal, wall_ns = result.wall_ns, followed = result.path,
     samples = result.samples, lost = result.lost, observed = result.observed, ran = result.ran,
-    subtracted = result.subtracted or false, regions = {} }
-  for i, region in ipairs(result) do out.regions[i] = json_region(result, region) end
+    subtracted = result.subtracted or false,
+    regions = lists.map(result, function(region) return json_region(result, region) end) }
   local cost, spread = result:probing "cpu_time"
   if cost then out.probing = { cpu_time = cost, spread = spread } end
   out.probing_unknown = result.cost_unknown
@@ -81,20 +82,19 @@ end
 ---@param result pmclua.RegionResult
 ---@return string
 function M.calls(result)
-  local run, pieces = result.runs[1], {}
+  local run = result.runs[1]
   local names, columns = csv_columns(result, run)
   local known, calls = known_fields(result, names), run.regions.calls
-  local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
-  lines:add(lines:join(names, #names))
-  for i = 1, calls.count do
-    local call = calls:at(i)
-    local has = known[call.region]
-    local fields = { result[call.region].name, call.tid, call.start_ns, has.level and call.level }
-    for k, column in pairs(columns) do fields[k] = has[k] and calls:value(i, column) end
-    lines:add(lines:join(fields, #names))
-  end
-  lines:flush()
-  return table.concat(pieces)
+  return require("pmclua.report.csv").text(function(lines)
+    lines:add(lines:join(names, #names))
+    for i = 1, calls.count do
+      local call = calls:at(i)
+      local has = known[call.region]
+      local fields = { result[call.region].name, call.tid, call.start_ns, has.level and call.level }
+      for k, column in pairs(columns) do fields[k] = has[k] and calls:value(i, column) end
+      lines:add(lines:join(fields, #names))
+    end
+  end)
 end
 
 return M

@@ -3,8 +3,8 @@
 --
 -- Invariant: a missing number comes with a reason, and a slope of counts that do not lie on a line is marked.
 
+local bins = require "pmclua.report.bins"
 local text = require "pmclua.base.text"
-local shape = require "pmclua.report.shape"
 local words = require "pmclua.report.words"
 
 local M = {}
@@ -60,7 +60,7 @@ local TONES = { noisy = "warn", scaled = "warn", placed = "warn", unwatched = "w
 
 local function how_known(summary)
   if summary.fit then return overhead(summary), words.r_squared(summary.fit.r2) end
-  return summary.exact and "" or shape.bars(summary.values)
+  return summary.exact and "" or bins.shape(summary.values)
 end
 
 --- A row: its name, and what is known of a value.

@@ -5,6 +5,7 @@
 -- ("all") and one for each part.
 
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 
@@ -96,41 +97,32 @@ end
 
 -- ---- CSV -----------------------------------------------------------------------------------------------
 
--- RFC 4180; nothing begins as a formula of a spreadsheet.
-local function quoted(field, separator)
-  field = text.safe(tostring(field))
-  if field:find "^[=+@-]" then field = "'" .. field end
-  local is_plain = not field:find '[",\n\r]' and not field:find(separator, 1, true)
-  return is_plain and field or '"' .. field:gsub('"', '""') .. '"'
+local function csv_header(monitor, divided)
+  local fields = { "time_s", "seconds", "missed", divided and "part" or nil }
+  for _, column in ipairs(monitor.columns) do
+    lists.append(fields, { column.field, column.event and column.field .. "_status" or nil })
+  end
+  return fields, #fields
 end
 
-local function number(value) return value == nil and "" or json.number(value) end
-
-local function csv_header(monitor, divided, separator)
-  local fields = { "time_s", "seconds", "missed" }
-  if divided then fields[#fields + 1] = "part" end
+local function csv_fields(monitor, sample, name)
+  local fields, count = { sample.time, sample.seconds, sample.missed, name }, name ~= nil and 4 or 3
+  local function add(value) count, fields[count + 1] = count + 1, value end
   for _, column in ipairs(monitor.columns) do
-    fields[#fields + 1] = quoted(column.field, separator)
-    if column.event then fields[#fields + 1] = quoted(column.field .. "_status", separator) end
+    add((sample:value(column.field)))
+    if column.event then add((sample:status(column.field))) end
   end
-  return table.concat(fields, separator) .. "\n"
-end
-
-local function csv_line(monitor, sample, name, separator)
-  local fields = { number(sample.time), number(sample.seconds), number(sample.missed) }
-  if name ~= nil then fields[#fields + 1] = quoted(name, separator) end
-  for _, column in ipairs(monitor.columns) do
-    fields[#fields + 1] = number((sample:value(column.field)))
-    if column.event then fields[#fields + 1] = (sample:status(column.field)) end
-  end
-  return table.concat(fields, separator) .. "\n"
+  return fields, count
 end
 
 local function csv_lines(monitor, options, put)
-  local separator, divided = options.separator or ",", is_divided(monitor)
-  put(csv_header(monitor, divided, separator))
+  local divided = is_divided(monitor)
+  local function put_fields(fields, count)
+    put(require("pmclua.report.csv").joined(fields, count, options.separator or ",") .. "\n")
+  end
+  put_fields(csv_header(monitor, divided))
   return function(sample)
-    each_line(sample, divided, function(name, part) put(csv_line(monitor, part, name, separator)) end)
+    each_line(sample, divided, function(name, part) put_fields(csv_fields(monitor, part, name)) end)
   end
 end
 
@@ -139,7 +131,7 @@ end
 local ORDER = { "time_s", "seconds", "missed", "partial", "part", "events", "metrics", "value", "per_second",
   "unit", "status", "ran", "why" }
 
-local function null(value) return value == nil and json.null or value end
+local or_null = json.or_null
 
 -- Why something is never there is said in the first interval alone.
 local function reason_for(sample, column)
@@ -152,8 +144,8 @@ end
 local function json_value(sample, column)
   local value = sample:value(column.field)
   local status = sample:status(column.field)
-  return { value = null(value), unit = column.unit ~= "" and column.unit or nil, status = status,
-    per_second = column.event and not column.event.tool and null((sample:rate(column.field))) or nil,
+  return { value = or_null(value), unit = column.unit ~= "" and column.unit or nil, status = status,
+    per_second = column.event and not column.event.tool and or_null((sample:rate(column.field))) or nil,
     ran = status == "scaled" and sample:ran(column.field) or nil,
     why = value == nil and reason_for(sample, column) or nil }
 end
@@ -166,8 +158,7 @@ local function json_line(monitor, sample, name)
   end
   return json.encode({ time_s = sample.time, seconds = sample.seconds, missed = sample.missed,
     partial = sample.partial or nil, part = name, events = json.object(events),
-    metrics = json.object(metrics) },
-    { order = ORDER }) .. "\n"
+    metrics = json.object(metrics) }, { order = ORDER }) .. "\n"
 end
 
 local function json_lines(monitor, _, put)

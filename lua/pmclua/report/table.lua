@@ -1,5 +1,6 @@
 --- table.lua: a result as tables on a terminal.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local grid = require "pmclua.report.grid"
 local tables = require "pmclua.report.tables"
@@ -16,17 +17,6 @@ local function painter(colour)
   end
 end
 
--- Long lines broken at spaces, all but the first line indented.
-local function hang(lines, width)
-  local hung = {}
-  for _, line in ipairs(lines) do
-    for _, part in ipairs(text.wrap(line, width - 2)) do
-      hung[#hung + 1] = #hung == 0 and part or "  " .. part
-    end
-  end
-  return hung
-end
-
 -- Parts joined, broken between parts where a line is full.
 local function title_lines(parts, width, separator)
   local lines, line = {}, nil
@@ -40,10 +30,8 @@ local function title_lines(parts, width, separator)
     end
   end
   lines[#lines + 1] = line
-  return hang(lines, width)
+  return text.hang(lines, width)
 end
-
-local function note_lines(note, width) return hang({ note }, width) end
 
 -- The table without its column of shapes: what a terminal without UTF-8 cannot show.
 local function without_shapes(shown)
@@ -64,11 +52,7 @@ local function without_shapes(shown)
   return columns, rows
 end
 
-local function ascii_list(list)
-  local out = {}
-  for i, item in ipairs(list) do out[i] = text.ascii(item) end
-  return out
-end
+local function ascii_list(list) return lists.map(list, text.ascii) end
 
 -- The same in ASCII: before anything is aligned, because some signs become two.
 local function in_ascii(shown)
@@ -88,25 +72,21 @@ local function cut_ascii(s, width)
   return #s <= width and s or s:sub(1, width - 2) .. ".."
 end
 
-local function put(lines, more)
-  for _, line in ipairs(more) do lines[#lines + 1] = line end
-end
-
 local function put_table(lines, shown, terminal, paint)
   if not terminal.utf8 then shown = in_ascii(shown) end
   local separator = terminal.utf8 and " · " or " - "
-  for _, line in ipairs(title_lines(shown.title, terminal.width, separator)) do
-    lines[#lines + 1] = paint(line, "title")
-  end
+  lists.append(lines, lists.map(title_lines(shown.title, terminal.width, separator), function(line)
+    return paint(line, "title")
+  end))
   local cut = not terminal.utf8 and cut_ascii or nil
-  put(lines, grid.lines(shown, terminal.width, { paint = paint, cut = cut }))
-  for _, note in ipairs(shown.notes) do put(lines, note_lines(note, terminal.width)) end
+  lists.append(lines, grid.lines(shown, terminal.width, { paint = paint, cut = cut }))
+  for _, note in ipairs(shown.notes) do lists.append(lines, text.hang({ note }, terminal.width)) end
 end
 
 local function put_notes(lines, notes, terminal)
   if #notes > 0 and #lines > 0 then lines[#lines + 1] = "" end
   for _, note in ipairs(terminal.utf8 and notes or ascii_list(notes)) do
-    put(lines, note_lines(note, terminal.width))
+    lists.append(lines, text.hang({ note }, terminal.width))
   end
 end
 
@@ -114,7 +94,8 @@ end
 local function lay_out(report, terminal)
   local lines, paint = {}, painter(terminal.colour)
   if report.question then
-    put(lines, text.wrap(terminal.utf8 and report.question or text.ascii(report.question), terminal.width))
+    local question = terminal.utf8 and report.question or text.ascii(report.question)
+    lists.append(lines, text.wrap(question, terminal.width))
     lines[#lines + 1] = ""
   end
   for i, shown in ipairs(report.tables) do

@@ -1,5 +1,7 @@
 --- times.lua: the wall and CPU times of a cell's repetitions, for formats whose subject is time.
 
+local lists = require "pmclua.base.lists"
+local mean = require "pmclua.stats.mean"
 local reading = require "pmclua.counting.reading"
 
 local M = {}
@@ -81,20 +83,17 @@ end
 ---@return number mean
 ---@return number? deviation
 function M.moments(values)
-  local sum, squares, n = 0, 0, #values
-  for i = 1, n do sum = sum + values[i] end
-  local mean = sum / n
-  for i = 1, n do squares = squares + (values[i] - mean) ^ 2 end
-  return mean, n > 1 and math.sqrt(squares / (n - 1)) or nil
+  local average, squares, n = mean.average(values), 0, #values
+  for i = 1, n do squares = squares + (values[i] - average) ^ 2 end
+  return average, n > 1 and math.sqrt(squares / (n - 1)) or nil
 end
 
 --- Mean of the values that are known; nil where none is.
 ---@param values (number|false)[]
 ---@return number?
 function M.known_mean(values)
-  local known = {}
-  for i = 1, #values do known[#known + 1] = values[i] or nil end
-  return #known > 0 and M.moments(known) or nil
+  local known = lists.where(values, function(value) return value end)
+  return #known > 0 and mean.average(known) or nil
 end
 
 return M

@@ -30,13 +30,11 @@ local function interval(row, unit)
   return number.interval(row.low, row.high, math.max(math.abs(row.low), math.abs(row.high)), unit)
 end
 
-local function row_of(row, unit, label)
-  local shown = { label or text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
+local function row_of(row, unit)
+  return { text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
     signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
-    (VERDICTS[row.verdict] or "") .. (row.by_signs and " *" or "") }
-  shown.tones = { [7] = TONES[row.verdict] }
-  if row.rest then shown.tone = "dim" end
-  return shown
+    (VERDICTS[row.verdict] or "") .. (row.by_signs and " *" or ""),
+    tones = { [7] = TONES[row.verdict] }, tone = row.rest and "dim" or nil }
 end
 
 -- Names that would make a column wider than its numbers are in the title.
@@ -104,10 +102,8 @@ local NOTE = "means, which add up; their intervals do not. 99 % together, Holm's
 local BY_SIGNS = "* by the signs of the pairs: outliers widen the interval of the mean"
 
 local function ledger_notes(ledger, hidden, small)
-  local notes = { NOTE }
-  for _, row in ipairs(ledger.lines) do
-    if row.by_signs and #notes == 1 then notes[2] = BY_SIGNS end
-  end
+  local by_signs = lists.any(ledger.lines, function(row) return row.by_signs end)
+  local notes = { NOTE, by_signs and BY_SIGNS or nil }
   if hidden > 0 then
     local said = hidden == 1 and "1 line does" or hidden .. " lines do"
     notes[#notes + 1] = said .. " not differ (--all shows them)"
@@ -139,14 +135,13 @@ end
 local MOST_SUSPECTS = 8
 
 local function suspects_table(why, all)
-  local rows = {}
-  for i, one in ipairs(why.suspects) do
-    if not all and i > MOST_SUSPECTS then break end
-    rows[i] = { text.safe(one.title), number.value(one.a, one.unit), number.value(one.b, one.unit),
+  if #why.suspects == 0 then return nil end
+  local most = all and #why.suspects or math.min(#why.suspects, MOST_SUSPECTS)
+  local rows = lists.map({ unpack(why.suspects, 1, most) }, function(one)
+    return { text.safe(one.title), number.value(one.a, one.unit), number.value(one.b, one.unit),
       one.ratio and number.ratio(one.ratio) or "–",
       one.exact and "exact" or one.adjusted < 1e-4 and "< 0.0001" or ("%.4f"):format(one.adjusted) }
-  end
-  if #rows == 0 then return nil end
+  end)
   local a, b = side_names(why)
   local notes = { "they come with the difference: causes, effects or neither. At most 5 % of them by chance" }
   if #rows < #why.suspects then notes[2] = ("%d more (--all shows them)"):format(#why.suspects - #rows) end
@@ -157,11 +152,9 @@ local function suspects_table(why, all)
 end
 
 local function notes_of(why)
-  local notes = {}
-  for _, one in ipairs(why.absent) do
-    notes[#notes + 1] = ("not measured: %s: %s"):format(one.what, text.safe(one.why))
-  end
-  return notes
+  return lists.map(why.absent, function(one)
+    return ("not measured: %s: %s"):format(one.what, text.safe(one.why))
+  end)
 end
 
 --- The ledgers as tables; the sentence stands last in `notes`.
@@ -169,13 +162,9 @@ end
 ---@param all boolean lines that explain nothing, too
 ---@return pmclua.Report
 local function report_of(why, all)
-  local report = { tables = {}, notes = notes_of(why) }
-  if why.time then
-    report.tables = { time_table(why), ledger_table(why, all) }
-  end
-  report.tables[#report.tables + 1] = cycles_table(why, all)
-  report.tables[#report.tables + 1] = suspects_table(why, all)
-  return report
+  local of_time = why.time and { time_table(why), ledger_table(why, all) } or {}
+  return { tables = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },
+    notes = notes_of(why) }
 end
 
 -- ---- JSON ----

@@ -27,15 +27,6 @@ local function bins_of(lists)
   return bins.new(log and math.max(1, low) or low, high, BINS, log)
 end
 
-local function as_bars(into, bars, divisor)
-  local data = {}
-  for bin, count in ipairs(into:counts(bars)) do
-    local from, to = into:edge(bin - 1) / divisor, into:edge(bin) / divisor
-    data[bin] = { (from + to) / 2, count, to - from }
-  end
-  return data
-end
-
 -- Only the outline, so that none hides another.
 local function as_steps(into, bars, divisor)
   local data = {}
@@ -95,7 +86,7 @@ local function panel_of(region, name, labels)
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
   for i, bars in ipairs(region.lists) do
     local file = region.files[i]
-    series[i] = #labels == 1 and { style = "bars", data = as_bars(into, bars, scale.divisor) }
+    series[i] = #labels == 1 and { style = "bars", data = into:bars(into:counts(bars), scale.divisor) }
       or { style = "steps", title = labels[file], data = as_steps(into, bars, scale.divisor) }
     series[i].colour = #labels > 1 and file or region.colour
   end

@@ -3,11 +3,11 @@
 -- Invariant: every value that was summarised is in a chart, or the chart says how many cells it leaves out;
 -- axes name their quantity and unit.
 
+local bins = require "pmclua.report.bins"
 local cells_of = require "pmclua.report.cells"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
-local shape = require "pmclua.report.shape"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local axis = require "pmclua.report.plot.axis"
@@ -237,17 +237,8 @@ end
 
 local BINS, FAR = 30, 64        -- bars; the largest is so many times the smallest: octaves
 
-local function logarithms(values)
-  local list = {}
-  for i = 1, #values do list[i] = math.log(values[i]) / math.log(2) end
-  return list
-end
-
 local function are_whole(values)
-  for i = 1, #values do
-    if values[i] % 1 ~= 0 then return false end
-  end
-  return true
+  return lists.all(values, function(value) return value % 1 == 0 end)
 end
 
 local function bins_for(values) return math.min(BINS, math.max(5, math.ceil(2 * (#values) ^ (1 / 3)))) end
@@ -267,17 +258,9 @@ local function whole_bars(sorted)
 end
 
 local function bars_of(values, log)
-  local list = log and logarithms(values) or values
-  local bins = bins_for(list)
-  local counts, low, high = shape.histogram(list, bins)
-  if not counts then return { { values[1], #values, math.max(1e-3, math.abs(values[1]) * 0.1) } } end
-  local data = {}
-  for i, count in ipairs(counts) do
-    local from, to = low + (i - 1) * (high - low) / bins, low + i * (high - low) / bins
-    if log then from, to = 2 ^ from, 2 ^ to end
-    data[i] = { (from + to) / 2, count, to - from }
-  end
-  return data
+  local into, counts = bins.of_values(values, bins_for(values), log)
+  if into then return into:bars(counts, 1) end
+  return { { values[1], #values, math.max(1e-3, math.abs(values[1]) * 0.1) } }
 end
 
 local function histogram_panel(label, said, scale, values, colour)
@@ -297,8 +280,8 @@ function M.histogram(result, name)
   local cells, labels, count = cells_with(result, name, HISTOGRAMS)
   local panels = {}
   for i, cell in ipairs(cells) do
-    local scale, values = axis.of_cells({ cell }, name), {}
-    for k, value in ipairs(cell:values(name)) do values[k] = value / scale.divisor end
+    local scale = axis.of_cells({ cell }, name)
+    local values = lists.map(cell:values(name), function(value) return value / scale.divisor end)
     local said = cell.region and "calls" or "repetitions"
     panels[i] = histogram_panel(#cells > 1 and labels[i] or nil, said, scale, values, i)
   end

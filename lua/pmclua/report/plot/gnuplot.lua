@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local read = require("pmclua.host.machine").text
 local text = require "pmclua.base.text"
 local tool = require "pmclua.host.tools"
@@ -71,13 +72,9 @@ local function number(value)
 end
 
 local function rows(data)
-  local lines = {}
-  for i, row in ipairs(data) do
-    local fields = {}
-    for k, value in ipairs(row) do fields[k] = number(value) end
-    lines[i] = table.concat(fields, " ")
-  end
-  return table.concat(lines, "\n")
+  return table.concat(lists.map(data, function(row)
+    return table.concat(lists.map(row, number), " ")
+  end), "\n")
 end
 
 -- ---- a chart as commands ---------------------------------------------------------------------------------
@@ -92,17 +89,16 @@ local function letter(series)
 end
 local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
 
+local function curve(series)
+  return { ("using 1:2 with %s lw 2 dt %d lc rgb '%s'"):format(series.style, dashes(series), colour(series)) }
+end
+
 -- How each style is drawn, and the columns that it takes; a style may be drawn in two layers.
 local STYLES = {
   points = function(series)
     return { ("using 1:2 with points pt %d ps 0.6 lc rgb '%s'"):format(shape(series), colour(series)) }
   end,
-  lines = function(series)
-    return { ("using 1:2 with lines lw 2 dt %d lc rgb '%s'"):format(dashes(series), colour(series)) }
-  end,
-  steps = function(series)
-    return { ("using 1:2 with steps lw 2 dt %d lc rgb '%s'"):format(dashes(series), colour(series)) }
-  end,
+  lines = curve, steps = curve,
   marks = function(series)
     local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
     return { ("using 1:2 with linespoints pt %d ps 0.9 %s"):format(shape(series), look),
@@ -133,6 +129,11 @@ local TEXT_STYLES = {
   steps = function() return { "using 1:2 with steps" } end,
 }
 
+-- The width of the longest name of a place.
+local function longest_of(tics)
+  return math.max(0, unpack(lists.map(tics, function(tic) return text.width(tic[1]) end)))
+end
+
 -- Named places of which none stands on its neighbour, in a text of so many columns.
 local function apart(axis, columns)
   local function scaled(value) return axis.log and math.log(value) or value end
@@ -151,30 +152,24 @@ end
 
 -- Whether the cells on an axis have numbers in a text of so many columns, because their names do not fit.
 local function is_numbered(axis, columns)
-  local longest = 0
-  for _, tic in ipairs(axis.tics or {}) do longest = math.max(longest, text.width(tic[1])) end
-  return axis.named and longest * #axis.tics >= columns - MARGIN
+  return axis.named and longest_of(axis.tics) * #axis.tics >= columns - MARGIN
 end
 
-local function numbers_of(axis)
+local function shown_tics(axis, columns)
+  if not columns then return axis.tics end
+  if not is_numbered(axis, columns) then return apart(axis, columns) end
   local tics = {}
   for i, tic in ipairs(axis.tics) do tics[i] = { tostring(i), tic[2] } end
   return tics
 end
 
-local function shown_tics(axis, columns)
-  if not columns then return axis.tics end
-  return is_numbered(axis, columns) and numbers_of(axis) or apart(axis, columns)
-end
-
 local function tics_of(axis, largest, columns)
   if not axis.tics then return axis.whole and largest < 8 and "1" or "norotate autofreq" end
-  local tics, longest = {}, 0
-  for i, tic in ipairs(shown_tics(axis, columns)) do
-    tics[i] = ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
-    longest = math.max(longest, text.width(tic[1]))
-  end
-  local turned = longest * #axis.tics > 80 and "rotate by -30 " or "norotate "
+  local shown = shown_tics(axis, columns)
+  local tics = lists.map(shown, function(tic)
+    return ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
+  end)
+  local turned = longest_of(shown) * #axis.tics > 80 and "rotate by -30 " or "norotate "
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
@@ -223,9 +218,7 @@ local function add_data(out, chart)
 end
 
 local function has_key(panel)
-  local titles = 0
-  for _, series in ipairs(panel.series) do titles = titles + (series.title and 1 or 0) end
-  return titles > 1
+  return #lists.column(panel.series, "title") > 1
 end
 
 local function span(axis) return axis.low and axis.high and axis.high - axis.low or math.huge end
@@ -349,8 +342,8 @@ local function with_words(chart, drawn, width)
       for line in (picture:gsub("^%s*\n", ""):gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
         lines[#lines + 1] = (line:gsub("%s+$", ""))
       end
-      for _, line in ipairs(shown and key_lines(shown, width) or {}) do
-        lines[#lines + 1] = text.cut(line, width)
+      for _, key in ipairs(shown and key_lines(shown, width) or {}) do
+        lines[#lines + 1] = text.cut(key, width)
       end
       for i, tic in ipairs(shown and is_numbered(shown.x, width) and shown.x.tics or {}) do
         lines[#lines + 1] = text.cut(("%4d  %s"):format(i, text.safe(tic[1])), width)

@@ -41,11 +41,11 @@ local function gap(columns)
 end
 
 -- Rows of a listing, with a mark where some of it is left out.
-local function rows_of(columns, list, number_of, make)
+local function rows_of(columns, list, number, make)
   local rows, last = {}, nil
   for _, one in ipairs(list) do
-    if last and number_of(one) > last + 1 then rows[#rows + 1] = gap(columns) end
-    rows[#rows + 1], last = make(one), number_of(one)
+    if last and one[number] > last + 1 then rows[#rows + 1] = gap(columns) end
+    rows[#rows + 1], last = make(one), one[number]
   end
   return rows
 end
@@ -56,9 +56,8 @@ local function spaced(line) return text.safe((line:gsub("\t", "    "))) end
 
 local function source_table(found, scale, sides)
   local columns = columns_of(scale, sides, "line", "source")
-  local rows = rows_of(columns, found.lines, function(one) return one.number end, function(one)
-    return row_of(counts_of(scale, sides, one), ("%d"):format(one.number), one.text and spaced(one.text)
-      or "")
+  local rows = rows_of(columns, found.lines, "number", function(one)
+    return row_of(counts_of(scale, sides, one), ("%d"):format(one.number), spaced(one.text or ""))
   end)
   return { title = { text.safe(found.path) }, columns = columns, rows = rows, notes = { found.why } }
 end
@@ -67,7 +66,7 @@ local SIDES = { A = "A's instructions", B = "B's instructions", AB = "instructio
 
 local function code_table(found, scale, sides)
   local columns = columns_of(scale, sides, "offset", "instruction")
-  local rows = rows_of(columns, found.list, function(one) return one.index end, function(one)
+  local rows = rows_of(columns, found.list, "index", function(one)
     local said = one.text and text.safe(one.text) or ""
     if one.line then said = ("%s   ; line %d"):format(said, one.line) end
     return row_of(counts_of(scale, sides, one), ("%x"):format(one.offset), said)
@@ -83,23 +82,21 @@ end
 function M.tables(code, row)
   local scale, is_pair = scales.of(code:ledger()), code.b ~= nil
   local found, tables = code:annotation(row), {}
-  for _, source in ipairs(found.sources) do tables[#tables + 1] = source_table(source, scale, is_pair
-    and "AB") end
-  for _, list in ipairs(found.codes) do tables[#tables + 1] = code_table(list, scale, is_pair
-    and list.sides) end
+  for _, source in ipairs(found.sources) do
+    tables[#tables + 1] = source_table(source, scale, is_pair and "AB")
+  end
+  for _, list in ipairs(found.codes) do
+    tables[#tables + 1] = code_table(list, scale, is_pair and list.sides)
+  end
   return tables
 end
 
 -- What stands above the tables: the function's own row.
 local function headline(code, row, scale)
-  local parts = { text.safe(row.label), text.safe(code.event) }
-  if row.b then
-    parts[3] = ("A %s, B %s, B - A %s%s"):format(scale:value(row.a), scale:value(row.b),
-      scale:signed(row.difference), scale.unit ~= "" and " " .. scale.unit or "")
-  else
-    parts[3] = ("%s%s"):format(scale:value(row.a), scale.unit ~= "" and " " .. scale.unit or "")
-  end
-  return table.concat(parts, " · ")
+  local counts = row.b and ("A %s, B %s, B - A %s"):format(scale:value(row.a), scale:value(row.b),
+    scale:signed(row.difference)) or scale:value(row.a)
+  local unit = scale.unit ~= "" and " " .. scale.unit or ""
+  return table.concat({ text.safe(row.label), text.safe(code.event), counts .. unit }, " · ")
 end
 
 --- A function beside its source and instructions.

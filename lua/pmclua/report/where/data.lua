@@ -4,6 +4,7 @@
 
 local csv = require "pmclua.report.csv"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -15,14 +16,7 @@ local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a"
   "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact", "a_values",
   "b_values" }
 
-local function or_null(value) if value == nil then return json.null end return value end
-local function array(list) return setmetatable(list, { __jsontype = "array" }) end
-
-local function copy(values)
-  local list = {}
-  for i = 1, #values do list[i] = values[i] end
-  return array(list)
-end
+local or_null = json.or_null
 
 -- Where the code is; of what several functions were joined to: nothing.
 local function place_entry(place)
@@ -35,7 +29,7 @@ local NUMBERS = { "a", "a_sum", "samples", "low", "high", "level", "share" }
 local OF_ONE, OF_TWO = { "median" }, { "b", "b_sum", "difference", "p", "adjusted" }
 
 local function row_entry(row)
-  local entry = { label = row.label, a_values = copy(row.line.a), exact = row.exact or false }
+  local entry = { label = row.label, a_values = row.line.a, exact = row.exact or false }
   for _, names in ipairs { NUMBERS, row.b and OF_TWO or OF_ONE } do
     for _, name in ipairs(names) do entry[name] = or_null(row[name]) end
   end
@@ -45,23 +39,15 @@ local function row_entry(row)
     entry.code, entry.other = place_entry(row.line.place), place_entry(row.line.other)
   end
   if row.b then
-    entry.b_values, entry.verdict = copy(row.line.b), or_null(row.verdict)
+    entry.b_values, entry.verdict = row.line.b, or_null(row.verdict)
     entry.disagrees = or_null(row.disagrees)
   end
   return entry
 end
 
-local function rows_entry(rows)
-  local list = {}
-  for i, row in ipairs(rows) do list[i] = row_entry(row) end
-  return array(list)
-end
-
 local function side_entry(cell, profiles)
-  local periods = {}
-  for i, profile in ipairs(profiles) do periods[i] = profile.period end
   return { workload = cell.workload, levels = json.object(cell.levels), repetitions = #profiles,
-    periods = array(periods) }
+    periods = lists.column(profiles, "period") }
 end
 
 --- The ledger as one JSON object: report/README.md says what each key is.
@@ -69,21 +55,19 @@ end
 ---@param by? "function"|"line"
 ---@return string
 function M.json(code, by)
-  local ledger, named = code:ledger(by), {}
-  for i, row in ipairs(ledger.conclusion.names) do named[i] = row.label end
-  local entry = { format = M.FORMAT, kind = "where", event = code.event, unit = ledger.unit, by = by
-    or "function",
-    paired = ledger.paired, missing = code.missing, exact = ledger.exact, level = ledger.level,
-    a = side_entry(code.baseline or code.cell, code.a), comparisons = ledger.comparisons,
-    conclusion = ledger.conclusion.kind, named = array(named), lines = rows_entry(ledger.lines),
-    rest = rows_entry(ledger.rest), total = row_entry(ledger.total) }
-  entry.b = code.b and side_entry(code.cell, code.b) or json.null
-  return json.encode(entry, { order = ORDER }) .. "\n"
+  local ledger = code:ledger(by)
+  return json.encode({ format = M.FORMAT, kind = "where", event = code.event, unit = ledger.unit,
+    by = by or "function", paired = ledger.paired, missing = code.missing, exact = ledger.exact,
+    level = ledger.level, comparisons = ledger.comparisons,
+    a = side_entry(code.baseline or code.cell, code.a),
+    b = code.b and side_entry(code.cell, code.b) or json.null,
+    conclusion = ledger.conclusion.kind, named = lists.column(ledger.conclusion.names, "label"),
+    lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),
+    total = row_entry(ledger.total) }, { order = ORDER }) .. "\n"
 end
 
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
-  "value",
-  "unit" }
+  "value", "unit" }
 
 local function put_row(lines, values) lines:add(lines:join(values, #COLUMNS)) end
 
@@ -91,31 +75,28 @@ local function put_side(lines, kind, row, side, workload, unit)
   local place = side == "A" and (row.line.place or row.line.other) or row.line.other or row.line.place or {}
   for i, value in ipairs(row.line[side:lower()]) do
     put_row(lines, { kind, row.label, place.fn, place.path, place.source, place.line, side, workload, i,
-      value,
-      unit })
+      value, unit })
   end
 end
-
-local KINDS = { { "lines", "code" }, { "rest", "rest" } }
 
 --- Every repetition of every line: one value a line, with a header.
 ---@param code pmclua.CodeResult
 ---@param by? "function"|"line"
 ---@return string
 function M.csv(code, by)
-  local ledger, pieces = code:ledger(by), {}
-  local lines = csv.lines(function(piece) pieces[#pieces + 1] = piece end)
-  local function put(kind, row)
-    put_side(lines, kind, row, "A", (code.baseline or code.cell).workload, ledger.unit)
-    if row.b then put_side(lines, kind, row, "B", code.cell.workload, ledger.unit) end
-  end
-  put_row(lines, COLUMNS)
-  for _, list in ipairs(KINDS) do
-    for _, row in ipairs(ledger[list[1]]) do put(list[2], row) end
-  end
-  put("total", ledger.total)
-  lines:flush()
-  return table.concat(pieces)
+  local ledger = code:ledger(by)
+  return csv.text(function(lines)
+    local function put(kind, rows)
+      for _, row in ipairs(rows) do
+        put_side(lines, kind, row, "A", (code.baseline or code.cell).workload, ledger.unit)
+        if row.b then put_side(lines, kind, row, "B", code.cell.workload, ledger.unit) end
+      end
+    end
+    put_row(lines, COLUMNS)
+    put("code", ledger.lines)
+    put("rest", ledger.rest)
+    put("total", { ledger.total })
+  end)
 end
 
 return M

@@ -1,8 +1,6 @@
 --- where: the code ledger as text, one renderer a format.
 
-local explain = require "pmclua.explain"
 local terminal = require "pmclua.host.terminal"
-local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -49,9 +47,7 @@ function M.render(code, options)
   options = options or {}
   local format = options.format or "table"
   if RENDERERS[format] then return RENDERERS[format](code, options) end
-  error(explain.problem { code = "EFORMAT", operation = "report",
-    message = ("there is no format '%s'"):format(text.safe(tostring(format))),
-    hint = text.meant_or_all(format, FORMATS) }, 0)
+  require("pmclua.base.problem").no_format("there is no format '%s'", format, FORMATS)
 end
 
 return M

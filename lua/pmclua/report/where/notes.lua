@@ -1,20 +1,17 @@
 --- notes.lua: what a code ledger concludes, how to read it, and what is missing from it.
 
 local chains = require "pmclua.profile.chains"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
 
 local function names_of(rows)
-  local list = {}
-  for i, row in ipairs(rows) do
-    list[i] = row.share and ("%s (%s)"):format(text.safe(row.label), text.percent(row.share))
-      or text.safe(row.label)
-    if i == 5 and #rows > 6 then
-      list[6] = ("%d more"):format(#rows - 5)
-      break
-    end
-  end
+  local list = lists.map({ unpack(rows, 1, #rows > 6 and 5 or 6) }, function(row)
+    local label = text.safe(row.label)
+    return row.share and ("%s (%s)"):format(label, text.percent(row.share)) or label
+  end)
+  if #rows > 6 then list[6] = ("%d more"):format(#rows - 5) end
   return text.list(list)
 end
 
@@ -36,11 +33,8 @@ function M.of_table(ledger)
     list[#list + 1] = ("means add up, their intervals do not; verdicts hold together at %s for %s"):format(
       text.percent(1 - ledger.level), text.plural(ledger.comparisons, "line"))
   end
-  for _, row in ipairs(ledger.lines) do
-    if row.disagrees then
-      list[#list + 1] = "?: the signs of the pairs say otherwise: outliers, or skewed differences"
-      break
-    end
+  if lists.any(ledger.lines, function(row) return row.disagrees end) then
+    list[#list + 1] = "?: the signs of the pairs say otherwise: outliers, or skewed differences"
   end
   return list
 end
@@ -58,8 +52,8 @@ local HINTS = {
 local function add_rest(list, ledger)
   for _, row in ipairs(ledger.rest) do
     local hint = HINTS[(tostring(row.key):gsub("^rest ", ""))]
-    local share = math.max(row.a / math.max(1, ledger.total.a), (row.b or 0) / math.max(1, ledger.total.b
-      or 0))
+    local of_a, of_b = math.max(1, ledger.total.a), math.max(1, ledger.total.b or 0)
+    local share = math.max(row.a / of_a, (row.b or 0) / of_b)
     if hint and share > NOTABLE then
       list[#list + 1] = ("%s: %s of the total; %s"):format(row.label, text.percent(share), hint)
     end
@@ -84,8 +78,8 @@ local function add_chains(list, code)
   local complete, whole = chains.complete(code.profiles)
   if not complete then return end
   local share = complete / math.max(1, whole)
-  local rest = share == 1 and "" or ("; the rest is under %s: compile with -fno-omit-frame-pointer"):format(
-    chains.UNKNOWN)
+  local rest = share == 1 and ""
+    or ("; the rest is under %s: compile with -fno-omit-frame-pointer"):format(chains.UNKNOWN)
   list[#list + 1] = ("call chains (formats folded, speedscope): %s complete, from the start of program or "
     .. "thread%s"):format(text.percent(share), rest)
 end
@@ -104,7 +98,7 @@ function M.of_code(code, ledger, fewest)
     list[#list + 1] = ("left out: %s without a partner in its block"):format(text.plural(code.missing,
       "repetition"))
   end
-  for _, remark in ipairs(code.result.remarks or {}) do list[#list + 1] = text.safe(remark) end
+  lists.append(list, lists.map(code.result.remarks or {}, text.safe))
   local say = CONCLUSIONS[ledger.conclusion.kind]
   if say then list[#list + 1] = say(ledger.conclusion, fewest) end
   return list

@@ -1,5 +1,6 @@
 --- scale.lua: the numbers of one ledger in one unit, so that they can be added by eye.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -22,12 +23,9 @@ local function first_reached(scales, value, least)
 end
 
 local function is_whole(ledger)
-  for _, rows in ipairs { ledger.lines, ledger.rest } do
-    for _, row in ipairs(rows) do
-      if row.a % 1 ~= 0 or row.b and row.b % 1 ~= 0 then return false end
-    end
-  end
-  return true
+  return lists.all(lists.joined { ledger.lines, ledger.rest }, function(row)
+    return row.a % 1 == 0 and (row.b or 0) % 1 == 0
+  end)
 end
 
 -- Four digits of the total.

@@ -6,6 +6,8 @@
 
 local chains = require "pmclua.profile.chains"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
+local mean = require "pmclua.stats.mean"
 local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
@@ -58,12 +60,10 @@ end
 ---@param code pmclua.CodeResult
 ---@return string
 function M.folded(code)
-  local lines = {}
-  for i, entry in ipairs(stacks_of(code)) do
+  return table.concat(lists.map(stacks_of(code), function(entry)
     local counts = json.number(entry[1]) .. (code.b and " " .. json.number(entry[2]) or "")
-    lines[i] = ("%s %s\n"):format(entry.stack, counts)
-  end
-  return table.concat(lines)
+    return ("%s %s\n"):format(entry.stack, counts)
+  end))
 end
 
 local function frames_of(stacks)
@@ -81,18 +81,11 @@ local function frames_of(stacks)
   return frames
 end
 
-local function array(list) return setmetatable(list, { __jsontype = "array" }) end
-
 local function speedscope_profile(stacks, side, name, unit)
-  local samples, weights, total = {}, {}, 0
-  for _, entry in ipairs(stacks) do
-    if entry[side] > 0 then
-      samples[#samples + 1], weights[#weights + 1] = array(entry.frames), entry[side]
-      total = total + entry[side]
-    end
-  end
+  local sampled = lists.where(stacks, function(entry) return entry[side] > 0 end)
+  local weights = lists.column(sampled, side)
   return { type = "sampled", name = name, unit = unit == "ns" and "nanoseconds" or "none", startValue = 0,
-    endValue = total, samples = array(samples), weights = array(weights) }
+    endValue = mean.sum(weights), samples = lists.column(sampled, "frames"), weights = weights }
 end
 
 --- JSON that www.speedscope.app opens: a profile for each side.
@@ -105,9 +98,9 @@ function M.speedscope(code)
   local list = { speedscope_profile(stacks, 1, first.workload, code.unit) }
   if code.b then list[2] = speedscope_profile(stacks, 2, code.cell.workload, code.unit) end
   return json.encode({ ["$schema"] = "https://www.speedscope.app/file-format-schema.json",
-    exporter = "pmclua",
-    name = ("%s of %s"):format(code.event, first.workload), activeProfileIndex = #list - 1,
-    shared = { frames = array(frames) }, profiles = list }, { order = { "$schema", "name" } }) .. "\n"
+    exporter = "pmclua", name = ("%s of %s"):format(code.event, first.workload),
+    activeProfileIndex = #list - 1, shared = { frames = frames }, profiles = list },
+    { order = { "$schema", "name" } }) .. "\n"
 end
 
 return M

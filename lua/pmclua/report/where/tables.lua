@@ -13,8 +13,6 @@ local M = {}
 
 local MOST_ROWS = 20
 
-local WHAT = { ["function"] = "function", line = "line" }
-
 local VERDICTS = { ns = { fewer = "less" } }
 
 local function verdict_of(row, unit)
@@ -27,8 +25,7 @@ local TONES = { more = "bad", fewer = "good" }
 
 local function share_of(row) return row.share and text.percent(row.share) or "" end
 
--- ---- rows
--- ----------------------------------------------------------------------------------------------
+-- ---- rows ----------------------------------------------------------------------------------------------
 
 local function row_of_one(row, scale)
   return { text.safe(row.label), scale:value(row.a), share_of(row), scale:value(row.median),
@@ -36,10 +33,8 @@ local function row_of_one(row, scale)
 end
 
 local function row_of_two(row, scale, unit)
-  local shown = { text.safe(row.label), scale:value(row.a), scale:value(row.b), scale:signed(row.difference),
-    scale:interval(row), share_of(row), verdict_of(row, unit), tones = {} }
-  if TONES[row.verdict] then shown.tones[7] = TONES[row.verdict] end
-  return shown
+  return { text.safe(row.label), scale:value(row.a), scale:value(row.b), scale:signed(row.difference),
+    scale:interval(row), share_of(row), verdict_of(row, unit), tones = { [7] = TONES[row.verdict] } }
 end
 
 -- What the rows that are not shown add up to.
@@ -59,8 +54,7 @@ end
 local function shown_rows(ledger, most)
   local shown, hidden = {}, {}
   for i, row in ipairs(ledger.lines) do
-    local list = (i <= most or row.key == "others") and shown or hidden
-    list[#list + 1] = row
+    table.insert((i <= most or row.key == "others") and shown or hidden, row)
   end
   local is_last = #shown > 0 and shown[#shown].key == "others"
   if #hidden > 0 then
@@ -94,23 +88,22 @@ local function rows_of(ledger, scale, most)
   return list
 end
 
--- ---- headings
--- ------------------------------------------------------------------------------------------
+-- ---- headings ------------------------------------------------------------------------------------------
 
-local function with_unit(name, scale) return scale.unit ~= "" and ("%s, %s"):format(name, scale.unit)
-  or name end
+local function with_unit(name, scale)
+  return scale.unit ~= "" and ("%s, %s"):format(name, scale.unit) or name
+end
 
 local function columns_of_one(by, scale)
-  return { { name = WHAT[by] }, { name = with_unit("mean", scale), align = "right" },
+  return { { name = by }, { name = with_unit("mean", scale), align = "right" },
     { name = "share", align = "right" }, { name = "median", align = "right", drop = 2 },
     { name = "95 % interval", drop = 1 } }
 end
 
 local function columns_of_two(by, scale)
-  return { { name = WHAT[by] }, { name = with_unit("A", scale), align = "right" }, { name = "B",
-    align = "right" },
-    { name = "B - A", align = "right" }, { name = "interval", drop = 3 }, { name = "share", align = "right" },
-    { name = "verdict" } }
+  return { { name = by }, { name = with_unit("A", scale), align = "right" },
+    { name = "B", align = "right" }, { name = "B - A", align = "right" }, { name = "interval", drop = 3 },
+    { name = "share", align = "right" }, { name = "verdict" } }
 end
 
 local function period_words(code)
