@@ -50,6 +50,7 @@ local opt = pmc.options(pmc.targets.options {
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE" },
   { "plot", value = "FILE", help = "draw the bars of the tree: .svg, .png or .txt" },
+  { "plan", false, help = "show rounds, nodes, passes and how many runs they take, then exit" },
   { "store", value = "FILE", help = "store every repetition in this new file" },
   { "quiet", false, help = "show no progress" },
   { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",
@@ -89,9 +90,11 @@ end
 local function is_file(word) return word:find "%.jsonl$" ~= nil or word:find "%.jsonl%.gz$" ~= nil end
 
 -- Without a command a target is watched for a while, again and again.
+local run_seconds
+
 local function watching(target)
-  local seconds = pmc.targets.milliseconds(opt.duration or "500ms", "--duration")
-  return { [target.name] = function() target:wait(seconds) end }
+  run_seconds = pmc.targets.milliseconds(opt.duration or "500ms", "--duration")
+  return { [target.name] = function() target:wait(run_seconds) end }
 end
 
 local function workloads(target)
@@ -105,6 +108,7 @@ local function workloads(target)
 end
 
 local function stored()
+  if opt.plan then usage "--plan is of commands that are to run, and these are stored results" end
   local result = pmc.load(unpack(opt.command))
   local factor = #opt.command > 1 and result.header.factors[#result.header.factors]
   if factor then result = result:with { baseline = { [factor[1]] = factor[2][1] } } end
@@ -128,7 +132,7 @@ local function measure()
     repetitions = opt.repetitions, warmup = opt.warmup,
     seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,
     regions = regions(), on_failure = opt.ignore_failure and "keep" or "stop",
-    quiet = opt.quiet }
+    quiet = opt.quiet, plan = opt.plan }
   if #list == 0 then
     options.warmup = 0
     list = { watching(target) }
@@ -151,6 +155,10 @@ local function write(text)
   if not file or not file:write(text) or not file:close() then pmc.fail("cannot write " .. tostring(why)) end
 end
 
+if opt.plan then
+  write(found:report { run_seconds = run_seconds })
+  os.exit(0, true)
+end
 write(found:report { format = opt.format, stream = not opt.output and 1 or nil })
 if opt.plot then found:plot { output = opt.plot } end
 if opt.store then found.result:store(opt.store) end

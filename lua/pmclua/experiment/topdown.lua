@@ -9,6 +9,7 @@ local checking = require "pmclua.base.arguments"
 local event = require "pmclua.event"
 local experiment = require "pmclua.experiment"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local all_metrics = require "pmclua.metric"
 local rounds = require "pmclua.result.rounds"
 local topdown = require "pmclua.result.topdown"
@@ -24,8 +25,9 @@ local ANCHORS = { "cycles", "instructions" }
 ---@field below? string the children of this node, and then below those over their threshold
 ---@field cores? string of a hybrid CPU the kind of core, "cpu_core" or "cpu_atom"
 ---@field quiet? boolean
+---@field plan? boolean nothing is measured: what would be
 
-local OWN = { level = "number", below = "string", cores = "string", quiet = "boolean" }
+local OWN = { level = "number", below = "string", cores = "string", quiet = "boolean", plan = "boolean" }
 local NOT_TAKEN = { "events", "metrics", "factors", "workloads", "per", "store" }
 
 local function check(options)
@@ -60,14 +62,14 @@ local function first_names(options, metrics)
 end
 
 -- What thresholds need of which no round before this one has a count: mostly nothing, as it is of nodes above.
-local function threshold_events(names, metrics, found)
+local function threshold_events(names, metrics, counted)
   local list, seen = {}, {}
   for _, name in ipairs(names) do
     local threshold = (tree.metric(metrics, name) or {}).threshold
     for _, spec in ipairs(threshold and threshold.events or {}) do
       local parsed = event.parse(spec)
       local field = parsed and #parsed == 1 and parsed[1].field
-      if field and not seen[field] and not (found and found.result.event_by_field[field]) then
+      if field and not seen[field] and not counted[field] then
         seen[field], list[#list + 1] = true, spec
       end
     end
@@ -75,10 +77,11 @@ local function threshold_events(names, metrics, found)
   return list
 end
 
-local function declaration_of(workloads, options, names, metrics, found)
+-- counted: by field, what rounds before this one have.
+local function declaration_of(workloads, options, names, metrics, counted)
   local list, events = {}, { unpack(ANCHORS) }
   for i, name in ipairs(names) do list[i] = tree.source(metrics, name) end
-  for _, spec in ipairs(threshold_events(names, metrics, found)) do events[#events + 1] = spec end
+  for _, spec in ipairs(threshold_events(names, metrics, counted)) do events[#events + 1] = spec end
   local spec = { name = "topdown", workloads = workloads, events = events, metrics = list }
   for key, value in pairs(options) do
     if OWN[key] == nil then spec[key] = value end
@@ -88,46 +91,47 @@ local function declaration_of(workloads, options, names, metrics, found)
   return spec
 end
 
-local function run_round(declaration, options)
+local function run_round(workloads, options, names, metrics, found)
+  local declaration = declaration_of(workloads, options, names, metrics,
+    found and found.result.event_by_field or {})
   local records = {}
   local result = experiment.declare(declaration):run { store = false,
     quiet = options.quiet, each = function(record) records[#records + 1] = record end }
   return { result = result, records = records }
 end
 
--- The children of nodes that the last round brought and that are over their threshold, or are to be shown anyway.
-local function next_names(found, names, options, metrics)
+-- The children of nodes for which `is_wanted` holds, but those that are there.
+local function children_of(names, is_wanted, metrics, there)
   local list = {}
   for _, name in ipairs(names) do
-    local level = tree.level(tree.metric(metrics, name))
-    local is_wanted
-    if options.level then is_wanted = level < options.level else is_wanted = found:is_over(name) end
-    for _, child in ipairs(is_wanted and tree.children(metrics, name) or {}) do list[#list + 1] = child end
+    for _, child in ipairs(is_wanted(name) and tree.children(metrics, name) or {}) do
+      if not there[child] then list[#list + 1], there[child] = child, true end
+    end
   end
   return list
 end
 
-local function lacks(list, found)
-  local there, missing = {}, {}
-  for _, node in ipairs(found.nodes) do there[node.name] = true end
-  for _, name in ipairs(list) do
-    if not there[name] then
-      there[name] = true
-      missing[#missing + 1] = name
-    end
-  end
-  return missing
+-- Whether a node's children are to be shown in any case.
+local function is_above(level, metrics)
+  return function(name) return tree.level(tree.metric(metrics, name)) < level end
+end
+
+-- The children of nodes that the last round brought and that are over their threshold, or are to be shown anyway.
+local function next_names(found, names, options, metrics)
+  local is_wanted = options.level and is_above(options.level, metrics)
+    or function(name) return found:is_over(name) end
+  return children_of(names, is_wanted, metrics, lists.set(lists.column(found.nodes, "name")))
 end
 
 local function drill(workloads, options)
   local metrics = tree.of_kind(all_metrics, options.cores)
   local names, list, found = first_names(options, metrics), {}, nil
   while #names > 0 and #list < DEEPEST do
-    list[#list + 1] = run_round(declaration_of(workloads, options, names, metrics, found), options)
+    list[#list + 1] = run_round(workloads, options, names, metrics, found)
     found = topdown.of(rounds.join(list))
     local result = list[#list].result
     if not found or result.problem or result.status ~= "complete" or core.interrupts() > 0 then break end
-    names = lacks(next_names(found, names, options, metrics), found)
+    names = next_names(found, names, options, metrics)
   end
   return found, #list
 end
@@ -142,10 +146,60 @@ local function with_baseline(workloads, options)
   return copy
 end
 
+-- ---- what would be measured ----------------------------------------------------------------------------
+
+---@class pmclua.TopdownRound
+---@field nodes string[]
+---@field absent table<string, string> nodes that cannot be counted here, and the event that each lacks
+---@field declaration pmclua.Declaration
+---@field plan pmclua.Plan
+
+---@class pmclua.TopdownPlan prints as text
+---@field rounds pmclua.TopdownRound[]
+---@field at_most boolean which nodes later rounds have is found out by measuring: these are all that may be
+---@field first_runs integer of the first round
+---@field runs integer of all rounds
+local Plan = require("pmclua.base.methods").extend({}, "pmclua.TopdownPlan")
+Plan.__index = Plan
+
+function Plan:__tostring() return self:report() end
+
+-- Which event a metric lacks here, itself or through metrics that it names.
+local function lacking(metric, events, metrics)
+  for _, name in ipairs(metric.needs) do
+    local one = events[name]
+    if one and one.status then return one.name end
+    local why = not one and metrics[name] and lacking(metrics[name], events, metrics)
+    if why then return why end
+  end
+end
+
+local function plan_round(workloads, options, names, metrics, counted)
+  local declared = experiment.declare(declaration_of(workloads, options, names, metrics, counted))
+  local declaration, plan, absent = declared.declaration, declared:planned(), {}
+  local events, of_round = lists.by(declaration.events, "field"), lists.by(declaration.metrics, "name")
+  for _, metric in ipairs(declaration.metrics) do absent[metric.name] = lacking(metric, events, of_round) end
+  for field in pairs(events) do counted[field] = true end
+  return { nodes = names, absent = absent, declaration = declaration, plan = plan }
+end
+
+local function plan_of(workloads, options)
+  local metrics, counted, runs = tree.of_kind(all_metrics, options.cores), {}, 0
+  local names, list = first_names(options, metrics), {}
+  local there = lists.set(names)
+  while #names > 0 and #list < DEEPEST do
+    list[#list + 1] = plan_round(workloads, options, names, metrics, counted)
+    runs = runs + list[#list].plan.runs
+    names = children_of(names, is_above(options.level or math.huge, metrics), metrics, there)
+  end
+  return setmetatable({ rounds = list, at_most = options.level == nil and #list > 1,
+    first_runs = list[1].plan.runs, runs = runs }, Plan)
+end
+
 --- Measures the tree: pmc.topdown("./parse"); several workloads are compared with the first:
---- pmc.topdown("./old", "./new").
+--- pmc.topdown("./old", "./new"). With `plan` nothing is measured.
 ---@param ... any workloads, or a map of them by name; then pmclua.TopdownOptions if any
----@return pmclua.Topdown
+---@return pmclua.Topdown|pmclua.TopdownPlan
 function M.measure(...)
   local workloads, options = { ... }, {}
   local last = workloads[#workloads]
@@ -156,7 +210,9 @@ function M.measure(...)
   -- Functions have names in a map: { ["pid 7"] = function() … end }.
   local only = workloads[1]
   if type(only) == "table" and not getmetatable(only) and only[1] == nil then workloads = only end
-  local found, count = drill(workloads, with_baseline(workloads, options))
+  local all = with_baseline(workloads, options)
+  if options.plan then return plan_of(workloads, all) end
+  local found, count = drill(workloads, all)
   if not found then explain.misuse("topdown: this machine has no metric that is a node of a tree", 2) end
   found.rounds = count
   return found

@@ -4,7 +4,7 @@
 local check_options = require("pmclua.base.arguments").options
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
-local CodeResult, Topdown, Why = {}, {}, {}
+local CodeResult, Topdown, TopdownPlan, Why = {}, {}, {}, {}
 
 local REPORT = { format = "string", width = "number", colour = "boolean", utf8 = "boolean",
   separator = "string", stream = "number", plots = "" }
@@ -135,6 +135,15 @@ function Topdown:plot(options)
   return require("pmclua.report.plot").of_chart("topdown", chart, options or {})
 end
 
+--- The plan of a tree as a person reads it.
+---@param options? { run_seconds?: number } how long a run takes, where that is known
+---@return string
+function TopdownPlan:report(options)
+  options = options or {}
+  check_options("report", options, { run_seconds = "number" }, 2)
+  return require("pmclua.report.topdown_plan").render(self, options.run_seconds)
+end
+
 --- The plan as a person reads it.
 ---@return string
 function Experiment:plan() return require("pmclua.report.plan").render(self.declaration, self:planned()) end
@@ -153,4 +162,5 @@ end
 
 return { ["pmclua.Result"] = Result, ["pmclua.Comparison"] = Comparison, ["pmclua.Gate"] = Gate,
   ["pmclua.RegionResult"] = RegionResult, ["pmclua.Monitor"] = Monitor, ["pmclua.Experiment"] = Experiment,
-  ["pmclua.CodeResult"] = CodeResult, ["pmclua.Topdown"] = Topdown, ["pmclua.Why"] = Why }
+  ["pmclua.CodeResult"] = CodeResult, ["pmclua.Topdown"] = Topdown,
+  ["pmclua.TopdownPlan"] = TopdownPlan, ["pmclua.Why"] = Why }

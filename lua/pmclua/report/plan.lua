@@ -9,8 +9,11 @@ local M = {}
 
 local WIDEST = 80
 
--- Adds a line, continued below its text where it is long.
-local function add(lines, head, said)
+--- Adds a line, continued below its text where it is long.
+---@param lines string[] `width`: of each
+---@param head string
+---@param said string
+function M.add(lines, head, said)
   local rest = text.wrap(said, lines.width - text.width(head))
   for i, line in ipairs(rest) do
     lines[#lines + 1] = (i == 1 and head or (" "):rep(text.width(head))) .. line
@@ -42,19 +45,25 @@ local function groups_of(events, pass)
   end), " ")
 end
 
-local function add_passes(lines, declaration, plan)
+--- Adds the passes of a plan, and what is in each of them.
+---@param lines string[]
+---@param declaration pmclua.Declaration
+---@param plan pmclua.Plan
+function M.add_passes(lines, declaration, plan)
   local events = declaration.events
-  for i, pass in ipairs(plan.passes) do add(lines, ("  pass %d: "):format(i), groups_of(events, pass)) end
+  for i, pass in ipairs(plan.passes) do M.add(lines, ("  pass %d: "):format(i), groups_of(events, pass)) end
   if declaration.passes == "multiplex" and #plan.passes[1].groups > 1 then
-    add(lines, "  multiplexed: ", "groups that do not fit at once take turns, and their counts are scaled")
+    M.add(lines, "  multiplexed: ", "groups that do not fit at once take turns, and their counts are scaled")
   end
   if #plan.anchors > 0 then
-    add(lines, "  in every pass, to compare passes by: ", names(events, plan.anchors))
+    M.add(lines, "  in every pass, to compare passes by: ", names(events, plan.anchors))
   end
 end
 
--- Events that need no counter, and those that are absent, by why.
-local function add_others(lines, events)
+--- Adds the events that need no counter, and those that are absent, by why.
+---@param lines string[]
+---@param events pmclua.Event[]
+function M.add_others(lines, events)
   local tools, reasons, absent = {}, {}, {}
   for index, event in ipairs(events) do
     local why = event.status
@@ -62,9 +71,9 @@ local function add_others(lines, events)
     if why and not absent[why] then reasons[#reasons + 1], absent[why] = why, {} end
     if why then table.insert(absent[why], index) elseif event.tool then tools[#tools + 1] = index end
   end
-  if #tools > 0 then add(lines, "  without a counter: ", names(events, tools)) end
+  if #tools > 0 then M.add(lines, "  without a counter: ", names(events, tools)) end
   for _, why in ipairs(reasons) do
-    add(lines, "  not counted: ", ("%s %s"):format(names(events, absent[why]), text.safe(why)))
+    M.add(lines, "  not counted: ", ("%s %s"):format(names(events, absent[why]), text.safe(why)))
   end
 end
 
@@ -79,10 +88,14 @@ local function add_stop(lines, declaration)
   end
   if rule.repetitions then limits[#limits + 1] = "at " .. text.plural(rule.repetitions, "repetition") end
   if rule.seconds then limits[#limits + 1] = "after " .. text.duration(rule.seconds) end
-  add(lines, "  stops: ", table.concat(limits, "; "))
+  M.add(lines, "  stops: ", table.concat(limits, "; "))
 end
 
-local function add_cells(lines, declaration, plan)
+--- Adds the cells.
+---@param lines string[]
+---@param declaration pmclua.Declaration
+---@param plan pmclua.Plan
+function M.add_cells(lines, declaration, plan)
   for _, cell in ipairs(plan.cells) do
     local parts = { text.safe(cell.workload.name) }
     for _, factor in ipairs(declaration.factors) do
@@ -101,9 +114,12 @@ local function add_order(lines, declaration, plan)
     local step = next_step()
     units[i] = #plan.passes > 1 and ("%d/%d"):format(step.cell.index, step.pass) or tostring(step.cell.index)
   end
-  add(lines, "  order: ", ("randomised blocks of %d, interleaved; the first: %s %s"):format(count,
+  M.add(lines, "  order: ", ("randomised blocks of %d, interleaved; the first: %s %s"):format(count,
     #plan.passes > 1 and "cell/pass" or "cells", table.concat(units, " ")))
 end
+
+--- No lines yet, as wide as the terminal, or less.
+function M.lines() return { width = math.min(WIDEST, terminal.resolve({ stream = 1 }).width) } end
 
 --- The plan in lines.
 ---@param declaration pmclua.Declaration
@@ -112,15 +128,15 @@ end
 function M.render(declaration, plan)
   local most = require("pmclua.experiment.plan").most_repetitions(declaration)
   local at_most = declaration.stop and "at most " or ""
-  local lines = { width = math.min(WIDEST, terminal.resolve({ stream = 1 }).width) }
-  add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
+  local lines = M.lines()
+  M.add(lines, "", ("%s × %s × (%d warm-up + %s%d counted) = %s%s, seed %d"):format(
     text.plural(#plan.cells, "cell"), text.plural(#plan.passes, "pass", "passes"), declaration.warmup,
     at_most,
     most, at_most, text.plural(plan.runs, "run"), declaration.seed))
   add_stop(lines, declaration)
-  add_passes(lines, declaration, plan)
-  add_others(lines, declaration.events)
-  add_cells(lines, declaration, plan)
+  M.add_passes(lines, declaration, plan)
+  M.add_others(lines, declaration.events)
+  M.add_cells(lines, declaration, plan)
   add_order(lines, declaration, plan)
   return terminal.spelled(table.concat(lines, "\n") .. "\n", { stream = 1 })
 end
