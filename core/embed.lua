@@ -53,11 +53,12 @@ local function add(name, chunk, source)
   modules[#modules + 1] = { name = name, chunk = chunk, source = source }
 end
 
-local entries, strings, codes, position = {}, {}, {}, 0
+local entries, names, sources, codes, position = {}, {}, {}, {}, 0
 
 local function emit(n, name, chunk, source)
   local code = string.dump(assert(loadstring(chunk_of(source), chunk)))
-  strings[n] = ('name%d: .asciz "%s"\nsource%d: .ascii "%s"\nsource_end%d: .byte 0\n'):format(n, name, n,
+  names[n] = ('name%d: .asciz "%s"\n'):format(n, name)
+  sources[n] = ('source%d: .ascii "%s"\nsource_end%d: .byte 0\n'):format(n,
     source:gsub("[^%w ]", function(c) return ("\\%03o"):format(c:byte()) end), n)
   entries[n] = (".quad name%d, source%d, source_end%d - source%d, bytecode + %d, %d\n"):format(n, n, n, n,
     position, #code)
@@ -78,7 +79,10 @@ for n, module in ipairs(modules) do emit(n, module.name, module.chunk, module.so
 local file = assert(io.open(bytecode_path, "wb"))
 assert(file:write(table.concat(codes)))
 assert(file:close())
-io.write(".section .rodata\n", ('bytecode: .incbin "%s"\n'):format(bytecode_path), table.concat(strings),
+-- A search reads the names, a run of the same compiler no sources: each stand together, for the OS kernel brings
+-- a file's pages in when they are read.
+io.write(".section .rodata\n", ('bytecode: .incbin "%s"\n'):format(bytecode_path), table.concat(names),
+  table.concat(sources),
   '.section .data.rel.ro,"aw"\n.balign 8\n.global pmclua_embedded\npmclua_embedded:\n',
   table.concat(entries), ".global pmclua_embedded_count\npmclua_embedded_count: .quad ", #modules, "\n",
     '.section .note.GNU-stack,"",%progbits\n')
