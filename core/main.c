@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -17,7 +18,7 @@ struct embedded { const char *name, *source; uint64_t bytes; const char *bytecod
 extern const struct embedded pmclua_embedded[];
 extern const uint64_t pmclua_embedded_count;
 
-enum { FAILED = 1, HEAP_KB = 16 * 1024 };
+enum { FAILED = 1, HEAP_KB = 16 * 1024, BLOCK_BYTES = 120 << 10, BLOCKS = 8 };
 
 static int by_name(const void *name, const void *module)
 {
@@ -188,6 +189,25 @@ static void delay_collector(lua_State *L)
     lua_gc(L, LUA_GCSETPAUSE, pause);
 }
 
+/* A script needs about a megabyte: taken page by page, each with a fault, that is a quarter of the time of a short
+ * run. The blocks are small enough to stay in LuaJIT's heap when they are given back. Where the OS kernel is
+ * older than 5.14, or memory short, pages come when they are used. */
+static void prepare_heap(lua_State *L)
+{
+    void *owner, *block[BLOCKS];
+    lua_Alloc allocate = lua_getallocf(L, &owner);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < BLOCKS; i++) {
+        block[i] = allocate(owner, NULL, 0, BLOCK_BYTES);
+        uintptr_t start = ((uintptr_t)block[i] + page - 1) & -page;
+        if (block[i])
+            madvise((void *)start, ((uintptr_t)block[i] + BLOCK_BYTES - start) & -page, MADV_POPULATE_WRITE);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (block[i])
+            allocate(owner, block[i], BLOCK_BYTES, 0);
+}
+
 /* A standard descriptor that is closed must not become a file's, in which messages would land: something
  * takes its place that refuses, as it does, what it is for. */
 static void hold_standard(void)
@@ -215,6 +235,8 @@ int main(int argc, char **argv)
         fputs("pmclua: no memory for LuaJIT\n", stderr);
         return FAILED;
     }
+    if (argc > 1 && argv[1][0] != '-')
+        prepare_heap(L);
     delay_collector(L);
     lua_pushcfunction(L, run);
     push_arguments(L, argc, argv);
