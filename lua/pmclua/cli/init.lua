@@ -6,7 +6,7 @@ local M = {}
 
 -- LuaJIT compiles what was run 56 times, which takes as long as running it some 1000 times: a run of a few
 -- milliseconds is over before that pays.
-if jit.opt then jit.opt.start "hotloop=200" end
+if jit.opt then jit.opt.start "hotloop=500" end
 
 local STATUS = { done = 0, failed = 1, usage = 2 }
 
