@@ -155,6 +155,7 @@ enum pmclua_message_kind {
     PMCLUA_MSG_EVENTS   = 2,   /* define event set `id`: groups of attrs */
     PMCLUA_MSG_RUN      = 3,   /* run a workload, counted by an event set: one or more results follow */
     PMCLUA_MSG_FORGET   = 4,   /* drop workload `id`: its kernel is torn down */
+    PMCLUA_MSG_PREPARE  = 6,   /* commands will be run: have ready what each needs */
     PMCLUA_MSG_STOP     = 5    /* no more repetitions of the run: one empty result, of sequence `id`, follows */
 };
 
@@ -335,10 +336,12 @@ struct pmclua_result {
 
 struct pmclua_drops;
 
-/* Watches the programs that a thread and its children to come execute; `threads` are watched in all. -E2BIG: this
- * machine has so many CPUs (more than 1024) that watching would cost the target too much; -errno. */
+/* Watches nothing yet: has the rings that each of `threads` such watches needs. -E2BIG: this machine has so many CPUs
+ * (more than 1024) that watching would cost the target too much; -errno. */
+int pmclua_drops_new(struct pmclua_drops **drops, uint32_t threads);
+/* Watches the programs that a thread and its children to come execute; `threads` are watched in all. As above. */
 int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid, uint32_t threads);
-/* Forgets what it has seen and watches another thread instead: 0, or -errno and nothing is watched for certain. */
+/* Forgets what it has seen and watches this thread instead: 0, or -errno and nothing is watched for certain. */
 int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid);
 /* Watches nothing from now on; its rings stay. */
 void pmclua_drops_stop(struct pmclua_drops *drops);

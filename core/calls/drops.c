@@ -71,6 +71,7 @@ static int listen_to(const struct pmclua_drops *drops, int fd)
     return epoll_ctl(drops->ready, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+/* 0 as well where the CPU is offline. */
 static int open_ring(struct pmclua_drops *drops, int cpu)
 {
     struct perf_event_attr event = {
@@ -82,7 +83,7 @@ static int open_ring(struct pmclua_drops *drops, int cpu)
     struct watched *watched = &drops->cpu[cpu];
     watched->owner = pmclua_open(&attr, 0, cpu, -1, 0);
     if (watched->owner < 0)
-        return watched->owner;
+        return watched->owner == -ENODEV ? 0 : watched->owner;
     int result = ring_open(&watched->ring, watched->owner, drops->ring_bytes);
     return result < 0 ? result : listen_to(drops, watched->owner);
 }
@@ -93,8 +94,8 @@ static int watch_cpu(struct pmclua_drops *drops, int pid, int cpu)
     struct watched *watched = &drops->cpu[cpu];
     struct pmclua_attr attr = attr_of_watcher();
     int result = watched->ring.page ? 0 : open_ring(drops, cpu);
-    if (result < 0)
-        return result == -ENODEV ? 0 : result;
+    if (result < 0 || !watched->ring.page)
+        return result;
     ring_skip(&watched->ring);
     watched->fd = pmclua_open(&attr, pid, cpu, -1, 0);
     if (watched->fd < 0)
@@ -152,7 +153,7 @@ static struct pmclua_drops *new_drops(int cpus, uint32_t threads)
     return drops;
 }
 
-int pmclua_drops_open(struct pmclua_drops **out, int32_t pid, uint32_t threads)
+int pmclua_drops_new(struct pmclua_drops **out, uint32_t threads)
 {
     long cpus = cpus_that_may_be();
     if (cpus < 1 || cpus > CPUS_MAX)
@@ -160,7 +161,23 @@ int pmclua_drops_open(struct pmclua_drops **out, int32_t pid, uint32_t threads)
     struct pmclua_drops *drops = new_drops((int)cpus, threads);
     if (!drops)
         return -ENOMEM;
-    int result = drops->ready < 0 ? -errno : pmclua_drops_watch(drops, pid);
+    int result = drops->ready < 0 ? -errno : 0;
+    for (int cpu = 0; result == 0 && cpu < drops->cpus; cpu++)
+        result = open_ring(drops, cpu);
+    if (result < 0)
+        pmclua_drops_close(drops);
+    else
+        *out = drops;
+    return result;
+}
+
+int pmclua_drops_open(struct pmclua_drops **out, int32_t pid, uint32_t threads)
+{
+    struct pmclua_drops *drops;
+    int result = pmclua_drops_new(&drops, threads);
+    if (result < 0)
+        return result;
+    result = pmclua_drops_watch(drops, pid);
     if (result < 0)
         pmclua_drops_close(drops);
     else

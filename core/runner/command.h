@@ -25,6 +25,8 @@ struct command {
 
 /* A new command from its message; -errno. The message is copied, nothing is run yet. */
 int  command_new(struct command **command, const struct pmclua_message *message);
+/* Opens, while nothing runs, what the first repetition would have to open. */
+void command_prepare(void);
 /* One repetition. */
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer);
 void command_free(struct command *command);

@@ -189,6 +189,12 @@ static void forget_watch(void)
     watch = NULL;
 }
 
+void command_prepare(void)
+{
+    if (!watch && pmclua_drops_new(&watch, 1) < 0)
+        watch = NULL;                         /* the first run tries again and says why */
+}
+
 /* NULL, and the result says why, where the programs that it executes cannot be watched. */
 static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result)
 {

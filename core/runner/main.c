@@ -184,6 +184,7 @@ static int take_message(const struct pmclua_message *message)
     switch (header->kind) {
     case PMCLUA_MSG_WORKLOAD: define_workload(message); return 0;
     case PMCLUA_MSG_EVENTS:   define_set(message); return 0;
+    case PMCLUA_MSG_PREPARE:  command_prepare(); return 0;
     case PMCLUA_MSG_FORGET:   forget_workload(header->id); return 0;
     case PMCLUA_MSG_RUN:      return run_message(message);
     case PMCLUA_MSG_STOP:     return answer_stop(header->id);

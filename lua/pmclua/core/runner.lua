@@ -46,7 +46,7 @@ local Message = {}
 Message.__index = Message
 
 --- A message to the runner.
----@param kind "workload"|"events"|"run"|"forget"|"stop"
+---@param kind "workload"|"events"|"run"|"forget"|"stop"|"prepare"
 ---@param id integer
 function M.message(kind, id)
   local bytes = ffi.gc(ffi.new "struct pmclua_message", C.pmclua_message_free)

@@ -175,8 +175,10 @@ end
 -- The same while the runner gets ready, which is not left behind where this raises.
 local function plan_beside_runner(self, options, session)
   local declaration = self.declaration
-  for _, workload in ipairs(declaration.workloads) do
-    if not workload.in_process and not declaration.layout then session:warm_up() end
+  local workloads = declaration.workloads
+  local run_here = lists.all(workloads, function(workload) return workload.in_process end)
+  if not run_here and not declaration.layout then
+    session:warm_up(lists.all(workloads, function(workload) return workload.kind == "command" end))
   end
   local ok, plan, header, stored = pcall(plan_all, self, options, session)
   if ok then return plan, header, stored end

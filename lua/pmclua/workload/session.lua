@@ -137,9 +137,11 @@ local function start(self, job)
 end
 
 --- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
-function Session:warm_up()
+---@param is_for_commands boolean nothing but commands will be run in it
+function Session:warm_up(is_for_commands)
   self.common.is_unused = not self.common.runner
   start(self, {})
+  if is_for_commands then self.common.runner:send(core.message("prepare", 0)) end
 end
 
 local function define(self, id)
