@@ -2,6 +2,7 @@
 
 local event = require "pmclua.event"
 local finding = require "pmclua.doctor.finding"
+local lists = require "pmclua.base.lists"
 local try = require "pmclua.event.try"
 local topology = require "pmclua.host.topology"
 
@@ -34,14 +35,10 @@ local function try_kind(kind)
   local first
   for i = 2, #kind do
     local events, problem = event.parse(kind[i])
-    local found
-    if events then
-      local explained = require("pmclua.event.explain").event(events[1])
-      found = { name = kind[1], example = kind[i], status = explained.status, why = explained.reason,
-        help = explained.hint, note = explained.note }
-    else
-      found = { name = kind[1], example = kind[i], status = "unsupported", why = problem.message }
-    end
+    local explained = events and require("pmclua.event.explain").event(events[1])
+      or { status = "unsupported", reason = problem.message }
+    local found = { name = kind[1], example = kind[i], status = explained.status, why = explained.reason,
+      help = explained.hint, note = explained.note }
     if found.status == "counted" then return found end
     first = first or found
   end
@@ -51,9 +48,7 @@ end
 --- Each kind of events, tried on this thread.
 ---@return pmclua.doctor.Kind[]
 function M.kinds()
-  local list = {}
-  for i, kind in ipairs(KINDS) do list[i] = try_kind(kind) end
-  return list
+  return lists.map(KINDS, try_kind)
 end
 
 -- ---- counters of a core PMU ----------------------------------------------------------------------
@@ -72,22 +67,14 @@ local function attr_on(pmu, name, target)
   return tried and tried.status == "counted" and tried.attr or nil
 end
 
-local function copies(attr, count)
-  local list = {}
-  for i = 1, count do list[i] = attr end
-  return list
-end
-
 -- How many copies of `attr` fit beside `others`.
 local function most(others, attr, target)
-  local fitting = 0
+  local list = lists.copy(others)
   for count = 1, MOST_COUNTERS do
-    local list = copies(attr, count)
-    for i, other in ipairs(others) do table.insert(list, i, other) end
-    if not try.group(list, target) then break end
-    fitting = count
+    list[#list + 1] = attr
+    if not try.group(list, target) then return count - 1 end
   end
-  return fitting
+  return MOST_COUNTERS
 end
 
 -- The events with counters of their own: those that fit beside as many of the others as fit without them.

@@ -49,21 +49,16 @@ function M.findings(machine, found)
   return findings
 end
 
-local function has_core_pmu(pmus)
-  return lists.any(pmus, function(pmu) return pmu.kind == "core" end)
-end
-
 --- Looks at this machine, as this user.
 ---@return pmclua.Examination
 function M.examine()
   local machine = machine_of.new()
   local self = setmetatable({ machine = require("pmclua.host.machine").facts(), kinds = counters.kinds(),
     pmus = counters.pmus(require("pmclua.event.sysfs").tree()) }, Examination)
-  local has_pmu = has_core_pmu(self.pmus)
+  local has_pmu = lists.any(self.pmus, function(pmu) return pmu.kind == "core" end)
   self.findings = M.findings(machine, { has_pmu = has_pmu })
   take(self.findings, "user-space reads", counters.user_reads(machine, has_pmu))
-  self.can_count = false
-  for _, kind in ipairs(self.kinds) do self.can_count = self.can_count or kind.status == "counted" end
+  self.can_count = lists.any(self.kinds, function(kind) return kind.status == "counted" end)
   return self
 end
 

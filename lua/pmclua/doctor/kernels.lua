@@ -199,6 +199,27 @@ function M.of(symbol)
     params = { address = M.ADDRESS } }
 end
 
+--- Measures a workload without a trace.
+---@param workload pmclua.Workload
+---@param options table as of pmc.measure
+---@return table[]? records those that were done, without the warm-up; nil: there is none
+---@return pmclua.Result|string result or why not, in short
+function M.measure(workload, options)
+  local records, refused = {}, nil
+  options.store, options.quiet = false, true
+  function options.each(record)
+    if record.warmup then return end
+    refused = refused or record.why
+    if record.outcome == "done" then records[#records + 1] = record end
+  end
+  local ok, result = pcall(require("pmclua.experiment").measure, workload, options)
+  if not ok then return nil, M.reason(result) end
+  local first = result.header.events[1]
+  if first.status then return nil, M.reason(first.why or first.status) end
+  if #records == 0 then return nil, M.reason(refused or result.problem or "no repetition succeeded") end
+  return records, result
+end
+
 --- The path of the C library of this process.
 ---@return string?
 function M.libc()

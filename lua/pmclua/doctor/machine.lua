@@ -2,6 +2,8 @@
 --
 -- Nothing is concluded here. `root` stands before every path, so that a tree of files can play a machine.
 
+local host = require "pmclua.host.machine"
+
 local M = {}
 
 ---@class pmclua.doctor.Machine
@@ -9,18 +11,11 @@ local M = {}
 local Machine = {}
 Machine.__index = Machine
 
--- Bit numbers of linux/capability.h.
-local CAPABILITIES = { CAP_DAC_OVERRIDE = 1, CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21,
-  CAP_SYSLOG = 34, CAP_PERFMON = 38 }
-local LARGEST_BYTES = 1e6
-
 --- A file without its last newline; nil where it cannot be read.
 ---@param path string
 ---@return string?
 function Machine:text(path)
-  local file = io.open(self.root .. path)
-  local text = file and file:read(LARGEST_BYTES)
-  if file then file:close() end
+  local text = host.text(self.root .. path)
   return text and (text:gsub("%s+$", ""))
 end
 
@@ -54,33 +49,19 @@ end
 --- The names in a folder, sorted; none where it cannot be read.
 ---@param path string
 ---@return string[]
-function Machine:names(path)
-  local list = {}
-  local ok, iterator, state = pcall(require("lfs").dir, self.root .. path)
-  for name in (ok and iterator or function() end), state do
-    if name:sub(1, 1) ~= "." then list[#list + 1] = name end
-  end
-  table.sort(list)
-  return list
-end
-
-local function field(text, name) return (text or ""):match("\n?" .. name .. ":%s*([^\n]*)") end
+function Machine:names(path) return host.entries(self.root .. path) end
 
 --- Whether this process is in a user namespace of its own, whose root is not root of the machine.
 ---@return boolean
 function Machine:is_in_user_namespace()
-  return self.root == "" and require("pmclua.host.machine").is_in_user_namespace()
+  return self.root == "" and host.is_in_user_namespace()
 end
 
 --- Whether this process has a capability now, for the whole machine.
 ---@param name string
 ---@return boolean
 function Machine:capability(name)
-  if self:is_in_user_namespace() then return false end
-  local bit = CAPABILITIES[name] or error(name)
-  local hex = field(self:text "/proc/self/status", "CapEff") or "0"
-  local digit = tonumber(hex:sub(-1 - math.floor(bit / 4), -1 - math.floor(bit / 4)), 16) or 0
-  return math.floor(digit / 2 ^ (bit % 4)) % 2 == 1
+  return not self:is_in_user_namespace() and host.has_capability(self:text "/proc/self/status", name)
 end
 
 --- Whether it may count what it likes.
@@ -91,16 +72,12 @@ end
 
 --- Whether system calls of this process are filtered, as in most containers.
 ---@return boolean
-function Machine:is_filtered() return field(self:text "/proc/self/status", "Seccomp") == "2" end
+function Machine:is_filtered() return host.is_filtered(self:text "/proc/self/status") end
 
 --- A limit of this process: soft and hard, in the unit of the limit; nil: not known.
 ---@param name string as /proc/self/limits has it
 ---@return number? soft, number? hard math.huge: none
-function Machine:limit(name)
-  local soft, hard = (self:text "/proc/self/limits" or ""):match(name .. "%s+(%S+)%s+(%S+)")
-  if not soft then return nil end
-  return tonumber(soft) or math.huge, tonumber(hard) or math.huge
-end
+function Machine:limit(name) return host.limit(self:text "/proc/self/limits", name) end
 
 --- Whether a program of that name is in a folder of PATH in which pmclua looks.
 ---@param name string
@@ -114,14 +91,8 @@ end
 
 --- Whether perf_event_open takes an attr: true, or the name of the errno.
 ---@param attr table
----@param target? { pid: integer, cpu: integer }
 ---@return true|string
-function Machine.opens(_, attr, target)
-  local event, failure = require("pmclua.core").open(attr, target)
-  if not event then return failure.code end
-  event:close()
-  return true
-end
+function Machine.opens(_, attr) return require("pmclua.explain").facts().opens(attr) end
 
 local loads = {}
 

@@ -30,22 +30,13 @@ local ONE, SEVERAL = 1, 4
 local REGIONS = 500
 
 local function measure(workload, options)
-  local records = {}
-  options.store, options.quiet, options.warmup = false, true, 10
-  options.each = function(record)
-    if not record.warmup and record.outcome == "done" then records[#records + 1] = record end
-  end
-  local ok, result = pcall(require("pmclua.experiment").measure, workload, options)
-  if not ok then return nil, kernels.reason(result) end
-  local first = result.header.events[1]
-  if first.status then return nil, kernels.reason(first.why) end
-  if #records == 0 then return nil, kernels.reason(result.problem or "no repetition succeeded") end
-  return records, result
+  options.warmup = 10
+  return kernels.measure(workload, options)
 end
 
 -- Median counts of regions without anything in them, where they are not 0; clocks are no counts.
 local function counts_of(records, result)
-  local counts = setmetatable({}, { __jsontype = "object" })
+  local counts = require("pmclua.base.json").object {}
   for index, event in ipairs(result.header.events) do
     local list = lists.map(records, function(record) return tonumber(record.counts[index]) end)
     local middle = #list > 0 and stats.median(list) or 0

@@ -1,6 +1,7 @@
 --- tools.lua: programs and libraries that pmclua uses where they are, and what is missing without them.
 
 local finding = require "pmclua.doctor.finding"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -37,26 +38,17 @@ end
 local function command_for(machine, tools)
   for _, manager in ipairs(INSTALL) do
     if machine:has_program(manager.program) then
-      local packages = {}
-      for i, tool in ipairs(tools) do packages[i] = tool[manager[1]] end
-      return manager.command .. table.concat(packages, " ")
+      return manager.command .. table.concat(lists.column(tools, manager[1]), " ")
     end
   end
 end
 
 local function tools(machine)
-  local missing, said = {}, {}
-  for _, tool in ipairs(TOOLS) do
-    if not is_here(machine, tool) then
-      missing[#missing + 1] = tool
-      said[#said + 1] = ("%s (%s)"):format(tool[1], tool[2])
-    end
-  end
+  local missing = lists.where(TOOLS, function(tool) return not is_here(machine, tool) end)
   if #missing == 0 then return finding.good({}, "all tools", "every optional tool is here") end
-  local names = {}
-  for i, tool in ipairs(missing) do names[i] = tool[1] end
-  local what = "not installed: " .. text.list(said)
-  return finding.obstacle("limits", names, what, command_for(machine, missing))
+  local said = lists.map(missing, function(tool) return ("%s (%s)"):format(tool[1], tool[2]) end)
+  return finding.obstacle("limits", lists.column(missing, 1), "not installed: " .. text.list(said),
+    command_for(machine, missing))
 end
 
 ---@type { name: string, check: fun(machine: pmclua.doctor.Machine): table }[]

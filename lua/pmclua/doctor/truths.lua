@@ -5,6 +5,7 @@
 -- time nothing is concluded.
 
 local kernels = require "pmclua.doctor.kernels"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -80,22 +81,16 @@ end
 
 -- Whole counts of the repetitions, with the iterations that each did; nil and why where there are none.
 local function count(truth, spec)
-  local points, refused = {}, nil
-  local function take(record)
-    if record.warmup then return end
-    local count_of = record.counts[1]
-    refused = refused or record.why
-    if count_of then points[#points + 1] = { tonumber(count_of), record.iterations } end
-  end
   local n = truth.n
-  local ok, result = pcall(require("pmclua.experiment").measure, kernels.of(truth.kernel), {
+  local records, why = kernels.measure(kernels.of(truth.kernel), {
     events = { spec }, iterations = truth.slope and { n, 2 * n, 3 * n, 4 * n, 5 * n } or n,
-    inherit = truth.inherit, repetitions = REPETITIONS, warmup = 1, store = false, quiet = true, each = take,
-    timeout = LIMIT_S })
-  if not ok then return nil, result end
-  local event = result.header.events[1]
-  if event.status then return nil, event.why or event.status end
-  if #points == 0 then return nil, refused or result.problem or "it was never on the PMU" end
+    inherit = truth.inherit, repetitions = REPETITIONS, warmup = 1, timeout = LIMIT_S })
+  if not records then return nil, why end
+  local points = lists.map(records, function(record)
+    local count_of = record.counts[1]
+    return count_of and { tonumber(count_of), record.iterations } or nil
+  end)
+  if #points == 0 then return nil, "it was never on the PMU" end
   return points
 end
 

@@ -3,22 +3,14 @@
 -- It says EINVAL and no more: what is asked here is what people get wrong. The language is that of
 -- Documentation/trace/events.rst: FIELD OPERATOR VALUE, joined by && and ||, with ! and parentheses.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
 
 -- Words that are no field of the tracepoint's own: those that all have, and the operands of the language.
 local COMMON = { "common_type", "common_flags", "common_preempt_count", "common_pid", "CPU", "cpu", "COMM",
-  "comm",
-  "CPUS" }
-
-local function known(fields)
-  local names = {}
-  for _, list in ipairs { fields, COMMON } do
-    for _, name in ipairs(list) do names[#names + 1] = name end
-  end
-  return names
-end
+  "comm", "CPUS" }
 
 -- Without texts between quotes, whose words are no names.
 local function bare(filter)
@@ -27,8 +19,8 @@ end
 
 local function unknown_field(filter, fields)
   if #fields == 0 then return nil end
-  local is_known, names = {}, known(fields)
-  for _, name in ipairs(names) do is_known[name] = true end
+  local names = lists.joined { fields, COMMON }
+  local is_known = lists.set(names)
   for name in bare(filter):gmatch "([%a_][%w_]*)[%s.%w]*[=!<>&~]" do
     if not is_known[name] then
       return ("the tracepoint has no field '%s'"):format(name),

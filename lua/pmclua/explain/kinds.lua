@@ -1,5 +1,7 @@
 --- kinds.lua: what an attr asks for, as far as the rules need to know.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 M.HARDWARE, M.SOFTWARE, M.TRACEPOINT, M.CACHE, M.RAW, M.BREAKPOINT = 0, 1, 2, 3, 4, 5
@@ -37,8 +39,7 @@ end
 ---@param changes table<string, any>
 ---@return table
 function M.with(attr, changes)
-  local copy = {}
-  for name, value in pairs(attr) do copy[name] = value end
+  local copy = lists.copy(attr)
   for name, value in pairs(changes) do copy[name] = value or nil end
   return copy
 end

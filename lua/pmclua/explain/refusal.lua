@@ -2,6 +2,7 @@
 --
 -- The rules of perf_event_open are in explain/open.lua, what is known of the machine in explain/facts.lua.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local problem = require("pmclua.base.problem").problem
 
@@ -37,31 +38,18 @@ local function errno(errnum)
   return core.errno_name(errnum) or "E" .. errnum, said:sub(1, 1):lower() .. said:sub(2)
 end
 
-local function exists(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
-end
-
 local function commands_in_path()
-  local lfs, list = require "lfs", {}
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    local ok, iterate, state = pcall(lfs.dir, folder)
-    if ok then
-      for name in iterate, state do
-        if not name:find "^%." then list[#list + 1] = name end
-      end
-    end
-  end
-  table.sort(list)
-  return list
+  local folders = lists.collect((os.getenv "PATH" or ""):gmatch "[^:]+")
+  local names = lists.joined(lists.map(folders, require("pmclua.host.machine").entries))
+  table.sort(names)
+  return names
 end
 
 local function no_such_command(name)
   if not name:find "/" then
     return "there is no such command in PATH", text.meant(name, commands_in_path())
   end
-  if exists(name) then
+  if require("lfs").attributes(name, "mode") then
     return "the interpreter that it names does not exist",
            "see its first line, or: file " .. name
   end
@@ -116,8 +104,7 @@ end
 local function filter_refused(failure)
   local why, hint = require("pmclua.explain.filter").why(failure.filter, failure.fields)
   return problem { code = failure.code, operation = "filter", event = failure.event, hint = hint,
-    reason = why,
-                     message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
+    reason = why, message = ("cannot open %s with the filter '%s': %s"):format(subject_of(failure),
                        text.safe(failure.filter), why) }
 end
 
@@ -134,8 +121,7 @@ function M.open(failure, facts)
   local why, hint = rules[failure.code](asked, facts or M.facts())
   if not why then why = select(2, errno(failure.errnum or 0)) end
   return problem { code = failure.code, operation = "open", event = failure.event, hint = hint,
-    reason = why,
-                     message = ("cannot open %s: %s"):format(subject_of(asked), why) }
+    reason = why, message = ("cannot open %s: %s"):format(subject_of(asked), why) }
 end
 
 local facts

@@ -54,6 +54,41 @@ function machine.is_in_user_namespace()
   return inode ~= nil and inode ~= INITIAL_USER_NAMESPACE
 end
 
+-- Bit numbers of linux/capability.h.
+local CAPABILITIES = { CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_SYSLOG = 34,
+  CAP_PERFMON = 38 }
+
+-- One field of /proc/PID/status.
+local function field(status, name) return ("\n" .. (status or "")):match("\n" .. name .. ":%s*(%S+)") end
+
+--- Whether a process has a capability in its user namespace.
+---@param status string? the text of its /proc/PID/status
+---@param name string
+---@return boolean
+function machine.has_capability(status, name)
+  local bit = assert(CAPABILITIES[name], name)
+  local hex = field(status, "CapEff") or "0"
+  -- It has 16 digits, more than a double holds.
+  local digit = tonumber(hex:sub(-1 - math.floor(bit / 4), -1 - math.floor(bit / 4)), 16) or 0
+  return math.floor(digit / 2 ^ (bit % 4)) % 2 == 1
+end
+
+--- Whether system calls of a process are filtered (seccomp), as in most containers.
+---@param status string? the text of its /proc/PID/status
+---@return boolean
+function machine.is_filtered(status) return field(status, "Seccomp") == "2" end
+
+--- A limit of a process, in its unit; nil: not known.
+---@param limits string? the text of its /proc/PID/limits
+---@param name string "Max open files"
+---@return number? soft
+---@return number? hard math.huge: none
+function machine.limit(limits, name)
+  local soft, hard = (limits or ""):match(name .. "%s+(%S+)%s+(%S+)")
+  if not soft then return nil end
+  return tonumber(soft) or math.huge, tonumber(hard) or math.huge
+end
+
 local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 
 local function cpu_facts()
