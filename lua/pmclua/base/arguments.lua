@@ -27,6 +27,14 @@ end
 ---@return string
 function check.shown(value) return type(value) == "string" and ("%q"):format(value) or tostring(value) end
 
+--- A list of mistakes, and what adds to it.
+---@return string[] mistakes
+---@return fun(form: string, ...) wrong
+function check.mistakes()
+  local mistakes = {}
+  return mistakes, function(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+end
+
 -- ---- lists -----------------------------------------------------------------------------------------------
 
 -- How an entry that has a name is written in a list: of events and metrics, of conditions, of anything else.

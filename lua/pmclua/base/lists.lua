@@ -159,6 +159,15 @@ function M.by(list, field)
   return map
 end
 
+--- The words of a text as keys.
+---@param text string
+---@return table<string, true>
+function M.words(text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
+end
+
 --- The keys of a map, which are of one type, in order.
 ---@param map table
 ---@return table

@@ -1,16 +1,11 @@
---- text.lua: words and columns as people read them; numbers are in text/number.lua.
+--- text.lua: words and columns as people read them; and numbers, as number.lua has them.
 --
 -- Invariant: nothing here depends on the locale, and what `safe` returns moves no cursor, changes no
 -- colour and is valid UTF-8, whatever bytes went in.
 
 local number = require "pmclua.base.number"
 
-local M = {
-  count = number.count, decimal = number.decimal, short = number.short, time = number.time,
-  duration = number.duration, ratio = number.ratio, percent = number.percent, bytes = number.bytes,
-  value = number.value,
-  interval = number.interval, ratio_interval = number.ratio_interval, approximate = number.approximate,
-}
+local M = require("pmclua.base.lists").copy(number)
 
 -- ---- code points ----------------------------------------------------------------------------------
 
@@ -87,9 +82,14 @@ end
 
 local NAMED = { [9] = "\\t", [10] = "\\n", [13] = "\\r", [27] = "\\e" }
 
-local function escaped(s, at, point, length)
-  if point and NAMED[point] then return NAMED[point] end
-  return (s:sub(at, at + length - 1):gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+-- A text whose runs of some bytes are written anew, character by character: `f` takes one and its code point, nil where
+-- it is a byte that is not UTF-8.
+local function respelt(s, runs, f)
+  return (s:gsub(runs, function(run)
+    local out = {}
+    for at, point, length in points(run) do out[#out + 1] = f(run:sub(at, at + length - 1), point) end
+    return table.concat(out)
+  end))
 end
 
 --- The text with all that a terminal would act upon made visible: control characters, bytes that are
@@ -97,27 +97,19 @@ end
 ---@param s string
 ---@return string
 function M.safe(s)
-  return (s:gsub("[^\32-\126]+", function(run)
-    local out = {}
-    for at, point, length in points(run) do
-      local plain = point and not within(point, HARMFUL)
-      out[#out + 1] = plain and run:sub(at, at + length - 1) or escaped(run, at, point, length)
-    end
-    return table.concat(out)
-  end))
+  return respelt(s, "[^\32-\126]+", function(character, point)
+    if point and not within(point, HARMFUL) then return character end
+    return NAMED[point] or (character:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+  end)
 end
 
 --- The text with each byte that is not UTF-8 replaced by U+FFFD (file names are bytes).
 ---@param s string
 ---@return string
 function M.utf8(s)
-  return (s:gsub("[\128-\255]+", function(run)
-    local out = {}
-    for at, point, length in points(run) do
-      out[#out + 1] = point and run:sub(at, at + length - 1) or "\239\191\189"
-    end
-    return table.concat(out)
-  end))
+  return respelt(s, "[\128-\255]+", function(character, point)
+    return point and character or "\239\191\189"
+  end)
 end
 
 -- What the reports use beyond ASCII; nothing else of ours is.
@@ -132,11 +124,7 @@ local IN_ASCII = {
 ---@param s string
 ---@return string
 function M.ascii(s)
-  return (s:gsub("[\128-\255]+", function(run)
-    local out = {}
-    for at, _, length in points(run) do out[#out + 1] = IN_ASCII[run:sub(at, at + length - 1)] or "?" end
-    return table.concat(out)
-  end))
+  return respelt(s, "[\128-\255]+", function(character) return IN_ASCII[character] or "?" end)
 end
 
 -- ---- columns --------------------------------------------------------------------------------------

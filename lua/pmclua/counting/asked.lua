@@ -169,8 +169,7 @@ end
 ---@return { events: pmclua.Event[], metrics: pmclua.Metric[] } asked
 ---@return string[] mistakes
 function M.check(spec, reserved)
-  local mistakes = {}
-  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local mistakes, wrong = checking.mistakes()
   local asked = { factors = {}, events = M.events(spec.events, wrong),
     metrics = M.metrics(spec.metrics or {}, wrong) }
   require("pmclua.counting.needed").events(asked, wrong)

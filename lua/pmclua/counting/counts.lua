@@ -69,12 +69,6 @@ local function why_not_enabled(counts)
     or "nothing ran here, or it was counted elsewhere"
 end
 
--- Whether it is not known if a program was executed that may not be watched.
-local function is_unwatched(counts)
-  local watch = rawget(counts, GROUP).watch
-  return watch ~= nil and watch.dropped.unseen ~= nil
-end
-
 -- A target that executed a program which may not be watched has lost its counts.
 local function why(counts, slot, cause)
   local watch = rawget(counts, GROUP).watch
@@ -93,7 +87,9 @@ local function read(counts, slot)
   if value and running > 0 and is_doubtful(slot, raw) then
     value, status, cause = nil, "unverified", "only-zeros"
   end
-  if status == "counted" and is_unwatched(counts) then
+  local watch = rawget(counts, GROUP).watch
+  -- It is not known whether a program was executed that may not be watched.
+  if status == "counted" and watch and watch.dropped.unseen then
     return value, dropped.UNWATCHED, share, dropped.WHY_UNWATCHED
   end
   return value, status, share, cause and why(counts, slot, cause)

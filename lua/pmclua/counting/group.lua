@@ -32,8 +32,7 @@ end
 
 -- The events of a list, parsed; raises what is wrong with them at the line that called the caller.
 local function events_of(spec)
-  local mistakes = {}
-  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local mistakes, wrong = checking.mistakes()
   local events = asked.events(checking.numbered(spec), wrong, options_for(spec.target))
   for _, event in ipairs(events) do
     if Counts[event.field] or event.field == "raw" then

@@ -35,13 +35,9 @@ local function with_terms(head, event)
   return letters == "" and head or head .. ":" .. letters
 end
 
-local function on_pmu(event, terms)
-  lists.append(terms, extra_terms(event))
-  return ("%s/%s/%s"):format(event.pmu, table.concat(terms, ","), modifier.format(event))
-end
-
 local function by_config(event)
-  return on_pmu(event, { "config=" .. hex(event.attr.config) })
+  local terms = { "config=" .. hex(event.attr.config), unpack(extra_terms(event)) }
+  return ("%s/%s/%s"):format(event.pmu, table.concat(terms, ","), modifier.format(event))
 end
 
 local function format_breakpoint(event)

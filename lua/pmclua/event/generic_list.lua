@@ -10,22 +10,14 @@ local M = {}
 
 local PMU = { [names.TYPE_HARDWARE] = "cpu", [names.TYPE_SOFTWARE] = "software" }
 
--- Generic hardware events stand for several on a hybrid CPU.
-local function is_one(generic, options)
-  return generic.type == names.TYPE_SOFTWARE
-    or #require("pmclua.event.sysfs").tree(options and options.sysfs):hybrid() == 0
-end
-
 local function event_of(word, options)
   local generic = names.find(word)
-  local event
-  if generic and is_one(generic, options) then
-    event = { source = generic.source, pmu = PMU[generic.type],
-      attr = { type = generic.type, config = generic.config } }
-    event.unit = names.unit(generic)
-  else
-    event = not generic and tool.find(word) or nil
-  end
+  -- Generic hardware events stand for several on a hybrid CPU.
+  local is_several = generic and generic.type == names.TYPE_HARDWARE
+    and #require("pmclua.event.sysfs").tree(options and options.sysfs):hybrid() > 0
+  local event = generic and not is_several and { source = generic.source, pmu = PMU[generic.type],
+    attr = { type = generic.type, config = generic.config }, unit = names.unit(generic) }
+    or not generic and tool.find(word)
   if not event then return nil end
   event.spec, event.name, event.field, event.verified = word, word, (word:gsub("-", "_")), true
   event.scale = 1

@@ -179,18 +179,17 @@ local function pmu_filter(glob)
   end
 end
 
--- "branch miss" finds "branch-misses" and "BR_MISP: branch mispredictions, or missed".
-local function pattern_of(word)
-  return (word:lower():gsub("[^%w%s_-]", "%%%0"):gsub("[-_%s]", "[-_ ]"))
-end
-
 local function has_all(said, patterns)
   return lists.all(patterns, function(pattern) return said:find(pattern) end)
 end
 
--- Those that are so called before those that are so described.
+-- Those that are so called before those that are so described. "branch miss" finds "branch-misses" and
+-- "BR_MISP: branch mispredictions, or missed".
 local function search(list, words)
-  local patterns, called, described = lists.map(words, pattern_of), {}, {}
+  local called, described = {}, {}
+  local patterns = lists.map(words, function(word)
+    return (word:lower():gsub("[^%w%s_-]", "%%%0"):gsub("[-_%s]", "[-_ ]"))
+  end)
   for _, entry in ipairs(list) do
     local name = entry.name:lower()
     if has_all(name, patterns) then

@@ -51,16 +51,10 @@ local function split(item)
   return pmu, parts
 end
 
-local function by_key(parts)
-  local given = {}
-  for i = 2, #parts do given[parts[i].key] = parts[i] end
-  return given
-end
-
 local function is_off(part) return part.value:find "^[0nNfF]" end
 
 local function check(parts)
-  local given = by_key(parts)
+  local given = lists.by({ unpack(parts, 2) }, "key")
   for key, why in pairs(refused) do
     if given[key] then problem.at(given[key], "%s", why) end
   end
@@ -165,11 +159,6 @@ local function blame(item, pmu, parts, code)
   problem.raise(item.position, item.stop - item.position, "%s", message)
 end
 
--- Of Arm's PMUs sysfs names what the very PMU has: the OS kernel opens other codes, too, which then read 0.
-local function is_vouched_for(full, attr, tree)
-  return not full:find "^arm" or require("pmclua.event.pmu").vouches(attr.config, tree)
-end
-
 local function keep(encoded, given)
   local attr = {}
   for _, field in ipairs(fields) do attr[field] = encoded[field] end
@@ -195,10 +184,12 @@ function M.encode(item, tree)
   local given = check(parts)
   local attr = keep(encoded, given)
   local device = tree:of_type(attr.type)
+  -- Of Arm's PMUs sysfs names what the very PMU has: the OS kernel opens other codes, too, which then read 0.
+  local is_verified = not full:find "^arm" or require("pmclua.event.pmu").vouches(attr.config, tree)
   return {
     source = "pfm", pmu = device and device.name or full:match("^(.-)::"), full = full, attr = attr,
     device = device and device.name, cpus = device and device.cpus, core_cpus = device and device.core_cpus,
-    period = given.period and encoded.sample_period, verified = is_vouched_for(full, attr, tree),
+    period = given.period and encoded.sample_period, verified = is_verified,
   }
 end
 

@@ -64,10 +64,6 @@ local function alias_terms(alias)
   return alias.parsed
 end
 
-local function known_names(pmu)
-  return lists.joined { pmu:alias_names(), pmu:format_names(), term.names }
-end
-
 -- The PMU's own name of a generic event; or how libpfm4 is asked for what perf has in tables of its own.
 local function other_name(pmu, name)
   local generic = names.find(name)
@@ -83,7 +79,8 @@ local function unknown(pmu, given)
   end
   local formats = table.concat(pmu:format_names(), ", ")
   local has = formats == "" and "config, config1 and so on" or formats .. ", config, config1 and so on"
-  problem.hinted(given.name, other_name(pmu, name) or text.nearest(name, known_names(pmu)),
+  local known = lists.joined { pmu:alias_names(), pmu:format_names(), term.names }
+  problem.hinted(given.name, other_name(pmu, name) or text.nearest(name, known),
     "the PMU %s has no term or event '%s'; its terms are %s", pmu.name, name, has)
 end
 

@@ -159,14 +159,13 @@ local function caution_of(exits, jumps_out)
 end
 
 -- Plain probes on the instructions that leave a function: an event each.
-local function encode_exits(item, pmu, options)
+local function encode_exits(item, pmu)
   if item.offset then problem.at(item.offset, "the returns of a function take no offset") end
   local location = item.location
   if number.is_number(location.text) and not location.quoted then
     problem.at(location, ASK_FOR_ONE, "the returns of an address cannot be found: name a function")
   end
-  local resolve = options and options.function_exits or require("pmclua.event.functions").exits
-  local exits, jumps_out = resolve(item.path.text, location.text)
+  local exits, jumps_out = require("pmclua.event.functions").exits(item.path.text, location.text)
   if not exits then problem.at(location, ASK_FOR_ONE, jumps_out) end
   local events, caution = {}, caution_of(exits, jumps_out)
   for i, exit in ipairs(exits) do
@@ -182,15 +181,14 @@ end
 --- Encodes "path:function+offset" and "kprobe:function". Raises a problem.
 ---@param item table of the grammar
 ---@param tree pmclua.event.Tree
----@param options table? `function_offset`: function(path, function) to the offset in the file, or nil and why;
----   `function_exits`: to what functions.exits gives
+---@param options table? `function_offset`: function(path, function) to the offset in the file, or nil and why
 ---@return table[] events several where a function's returns are meant
 ---@return pmclua.event.Token? modifiers
 function M.encode(item, tree, options)
   local pmu = find_pmu(item, tree)
   if item.words[2] then problem.at(item.words[2], "expected nothing after the modifiers") end
   if item.is_return == "exits" and pmu.name == "uprobe" then
-    return encode_exits(item, pmu, options), item.words[1]
+    return encode_exits(item, pmu), item.words[1]
   end
   local event = {
     source = "probe", pmu = pmu.name,

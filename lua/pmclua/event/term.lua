@@ -14,8 +14,8 @@ M.names = { "config", "config1", "config2", "config3", "config4", "name", "perio
 local fixed, configs = lists.set(M.names), lists.set { unpack(M.names, 1, 5) }
 
 -- Terms of perf that say how to sample or what to inherit: no matter of the event that is counted.
-local refused = lists.set { "freq", "branch_type", "time", "call-graph", "stack-size", "max-stack", "nr",
-  "inherit", "no-inherit", "overwrite", "no-overwrite", "aux-output", "aux-sample-size", "aux-action" }
+local refused = lists.words [[freq branch_type time call-graph stack-size max-stack nr inherit no-inherit
+  overwrite no-overwrite aux-output aux-sample-size aux-action]]
 
 local function read_text(term)
   local value = term.value

@@ -21,10 +21,6 @@ local function constant_zero(event, attr)
   return why and "with Linux excluded it would always read 0: " .. why
 end
 
-local function has_exclusion(attr)
-  return attr.exclude_user or attr.exclude_kernel or attr.exclude_hv
-end
-
 -- The highest that a PMU may have: perf_event_open(2).
 local MOST_PRECISE = 3
 
@@ -97,7 +93,8 @@ function try.event(event, target, leader)
   local asked = event.filter and kinds.with(event.attr, { filter = event.filter }) or event.attr
   local attr, failure = opens(candidates(event, asked), target, leader)
   if attr then return counted(event, attr) end
-  if failure.code ~= "EACCES" or has_exclusion(event.attr) then return refused(event, failure) end
+  local has_exclusion = asked.exclude_user or asked.exclude_kernel or asked.exclude_hv
+  if failure.code ~= "EACCES" or has_exclusion then return refused(event, failure) end
 
   local of_user = kinds.with(asked, { exclude_kernel = 1, exclude_hv = false })
   attr = opens(candidates(event, of_user), target, leader)

@@ -24,17 +24,16 @@ local FORMS = {
   tracepoint = "SYSTEM:NAME",
 }
 
-local function form_of(pmu)
-  return FORMS[pmu.name] or ("%s/%s/"):format(pmu.name, pmu:alias_names()[1] or "TERM=VALUE")
-end
-
 -- What is only the beginning of an event: a PMU without terms, a system of tracepoints, "mem".
 local function blame_beginning(item, tree, options)
   local head, second = item.words[1], item.words[2]
   local word = head.text
   if word:find "[*?%[]" then return end
   local pmu = tree:resolve(word)[1]
-  if pmu then problem.at(head, "'%s' is a PMU; its events are written as %s", word, form_of(pmu)) end
+  if pmu then
+    local form = FORMS[pmu.name] or ("%s/%s/"):format(pmu.name, pmu:alias_names()[1] or "TERM=VALUE")
+    problem.at(head, "'%s' is a PMU; its events are written as %s", word, form)
+  end
   if word == "mem" then problem.at(head, "a breakpoint is written as mem:ADDRESS/LENGTH:rwx") end
   if (not second or second.text == "") and select(2, tracepoint.has_system(word, options)) then
     local said = "'%s' is a system of tracepoints, which are written as %s:NAME, all of them as %s:*"

@@ -23,9 +23,6 @@ local function goes_with(step, first)
     and not step.cell.workload.in_process
 end
 
--- A simulated pass is run under Valgrind from here, one repetition after the other.
-local function is_simulated(run, step) return run.plan.passes[step.pass].simulated ~= nil end
-
 -- Whether a step is done, or need not be.
 local function is_over(run, step)
   return run.done and run.done:has(step) or run.simulation and run.simulation:has_enough(step)
@@ -49,8 +46,10 @@ function M.batches(declaration, plan, run)
     -- What ran since may have been enough for it.
     if ahead and is_over(run, ahead) then ahead = nil end
     local steps = { ahead or next_wanted() }
+    -- A simulated pass is run under Valgrind from here, one repetition after the other.
+    local is_simulated = steps[1] and plan.passes[steps[1].pass].simulated
     ahead = nil
-    while steps[1] and #steps < most and not ahead and not is_simulated(run, steps[1]) do
+    while steps[1] and #steps < most and not ahead and not is_simulated do
       local step = next_wanted()
       if not step then break end
       if goes_with(step, steps[1]) then steps[#steps + 1] = step else ahead = step end

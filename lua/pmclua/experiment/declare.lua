@@ -109,8 +109,7 @@ end
 ---@param spec table what the script wrote
 ---@return pmclua.Declaration, string[] mistakes
 function declare.check(spec)
-  local mistakes = {}
-  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local mistakes, wrong = checking.mistakes()
   local declaration = check_keys(spec, wrong)
   if spec.workloads == nil then wrong "workloads is missing: what is to be run?" end
   if spec.events == nil and not declaration.sample then

@@ -56,18 +56,14 @@ local function kind_of(region)
   return kind
 end
 
-local function name_of(kind)
-  local parts = { kind.first.bytes, kind.last.bytes, tostring(kind.is_whole), tostring(kind.is_return_probe) }
-  return table.concat(parts, "\0")
-end
-
 --- The kinds of these regions, each once, and each region's.
 local function kinds_of(list)
   local kinds, by_name, of, unknown = {}, {}, {}, nil
   for i, region in ipairs(list) do
     local kind, why = kind_of(region)
     if kind then
-      local name = name_of(kind)
+      local name = table.concat({ kind.first.bytes, kind.last.bytes, tostring(kind.is_whole),
+        tostring(kind.is_return_probe) }, "\0")
       if not by_name[name] then kinds[#kinds + 1], by_name[name] = kind, kind end
       of[i] = by_name[name]
     else

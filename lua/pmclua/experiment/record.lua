@@ -119,14 +119,12 @@ function M.entry_key(cell, pass, is_warmup, region)
   return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
 end
 
--- What needs no descriptor is a field of the record, and in a stored one only that.
-local function reading_of(record, events, index)
-  return record.counts[index] or record[events[index].tool], record.enabled[index], record.running[index]
-end
-
 -- The value of the whole repetition; nil where it was not counted.
 local function whole_value(record, index, events)
-  local function read(other) return reading_of(record, events, other) end
+  -- What needs no descriptor is a field of the record, and in a stored one only that.
+  local function read(other)
+    return record.counts[other] or record[events[other].tool], record.enabled[other], record.running[other]
+  end
   local elsewhere = reading.elsewhere(events[index], events, read)
   local raw, enabled, running = read(index)
   return (reading.of(events[index], raw, enabled, running, elsewhere))

@@ -3,6 +3,7 @@
 --     local result = regions.measure("./parse large.json", { regions = { "parse" } })
 --     print(result:region("parse"):quantile("page_faults", 0.5))
 
+local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local following = require "pmclua.experiment.following"
@@ -14,20 +15,17 @@ local M = {}
 
 M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
-local OPTIONS = { regions = "table|string", events = "table|string", timeout = "number|string",
+M.OPTIONS = { regions = "table|string", events = "table|string", timeout = "number|string",
   pin = "string", calibrate = "boolean", subtract = "boolean", duration = "number|string",
   duty = "number|string", session = "table" }
-M.OPTIONS = OPTIONS
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
 local OF_THE_RUN = "it is known of the whole run, and of no single call"
 
 local function parse_events(value)
-  local mistakes = {}
-  local events = require("pmclua.counting.asked").events(value, function(form, ...)
-    mistakes[#mistakes + 1] = form:format(...)
-  end)
+  local mistakes, wrong = checking.mistakes()
+  local events = require("pmclua.counting.asked").events(value, wrong)
   if #mistakes > 0 then
     error(explain.problem { code = "EINVAL", message = table.concat(mistakes, "\n") }, 0)
   end
@@ -68,7 +66,8 @@ local function run_once(self, workload, pass, limits)
   local session = self.session
   local result = session:run_only(function(message)
     workload:define(message, {}, { session = session, pin = limits.pin })
-  end, { events = #pass.groups > 0 and session:events(pass.groups) or nil, timeout_ns = limits.timeout_ns })
+  end, { timeout_ns = limits.timeout_ns,
+    events = #pass.groups > 0 and session:events(pass.groups) or nil })
   local why = failure(result, pass, self.events, workload)
   if why then error(why, 0) end
   return result
@@ -90,10 +89,6 @@ local function hit_ns_of(costs)
   return most
 end
 
-local function has_calls(found)
-  return lists.any(found, function(region) return region.entries ~= 0 end)
-end
-
 -- The run of a pass. What probes cost is measured right before it and right after.
 local function run_pass(self, pass)
   local costs, unknown = {}, nil
@@ -101,8 +96,10 @@ local function run_pass(self, pass)
   if self.workload.duty then self.workload.hit_ns = hit_ns_of(costs) end
   for i, region in ipairs(self.regions) do region.costs = costs[i] and probing.for_runner(costs[i]) end
   local result = run_once(self, self.workload, pass, self.limits)
-  local has_drift = next(costs) and has_calls(result.regions) and core.interrupts() == 0
-  if has_drift then probing.add_drift(costs, (calibrate(self, pass))) end
+  local has_calls = lists.any(result.regions, function(region) return region.entries ~= 0 end)
+  if next(costs) and has_calls and core.interrupts() == 0 then
+    probing.add_drift(costs, (calibrate(self, pass)))
+  end
   return { result = result, columns = columns_of(pass), costs = costs, cost_unknown = unknown }
 end
 
@@ -194,7 +191,7 @@ end
 ---   a process may lose by being followed, as "5%"
 ---@return pmclua.RegionResult  raises where something cannot be followed or counted
 function M.measure(command, options)
-  require("pmclua.base.arguments").options("pmc.regions", options, OPTIONS)
+  checking.options("pmc.regions", options, M.OPTIONS)
   local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end

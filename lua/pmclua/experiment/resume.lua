@@ -24,11 +24,6 @@ local function canonical(value)
   return "{" .. table.concat(lists.assignments(value, canonical), ",") .. "}"
 end
 
-local function regions_of(declaration)
-  local regions = declaration.regions
-  return regions and { regions.kind, regions.entries or false, regions.spec or false }
-end
-
 --- What makes two plans the same experiment, hashed.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
@@ -41,12 +36,13 @@ function M.identity(declaration, plan)
     return { workload.name, workload.kind, workload:identity() }
   end)
   local cells = lists.map(plan.cells, function(cell) return { cell.workload.name, cell.levels } end)
-  local passes = lists.column(plan.passes, "events")
+  local passes, regions = lists.column(plan.passes, "events"), declaration.regions
   return core.hash(canonical { events, workloads, cells, passes, declaration.seed, declaration.warmup,
     declaration.iterations, target = declaration.target and declaration.target.name,
     delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,
     build = declaration.build and declaration.build:identity(), pin = declaration.pin,
-    read = declaration.read, regions = regions_of(declaration),
+    read = declaration.read,
+    regions = regions and { regions.kind, regions.entries or false, regions.spec or false },
     reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 

@@ -129,12 +129,6 @@ local function instance_of(self, cell)
   return instance
 end
 
---- The workload as the session knows it, with its code where a repetition has it.
-local function id_of(self, cell, its_layout)
-  instance_of(self, cell)
-  return self.placing:id(cell, its_layout and its_layout.code)
-end
-
 local function run_here(self, cell, pass_number)
   local workload = cell.workload
   local groups, failure = workload:open_groups(groups_of(self, pass_number))
@@ -148,9 +142,10 @@ end
 --- What the session is asked to run.
 local function job_of(self, cell, pass_number, count, its_layout)
   local traced = pass_number and self.plan.passes[pass_number].traced
+  instance_of(self, cell)
   return {
     layout = its_layout,
-    workload = id_of(self, cell, its_layout),
+    workload = self.placing:id(cell, its_layout and its_layout.code),
     events = pass_number and set_of(self, pass_number),
     take = self.waits:next(cell, traced ~= nil), points = traced,
     iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,

@@ -33,12 +33,6 @@ local function has_target(value)
   return type(value) == "table" and not getmetatable(value) and value.target ~= nil and value[1] == nil
 end
 
--- Who waits while a target is sampled: for `duration`, until the target ends, or until a signal comes.
-local function waiting(target, duration)
-  local seconds = duration and require("pmclua.base.units").seconds(duration)
-  return { [target.name] = function() target:wait(seconds) end }
-end
-
 -- The workloads, and the options behind them.
 local function split(...)
   if select("#", ...) == 1 and has_target((...)) then return {}, (...) end
@@ -58,7 +52,12 @@ local function declaration_of(workloads, options)
   local first = workloads[1] ~= nil and require("pmclua.workload").from(workloads[1]) or nil
   if first then workloads[1] = first end
   local is_pair = #workloads == 2
-  if #workloads == 0 then workloads = waiting(options.target, options.duration) end
+  if #workloads == 0 then
+    -- While a target is sampled somebody waits: for `duration`, until the target ends, or until a signal comes.
+    local target, duration = options.target, options.duration
+    local seconds = duration and require("pmclua.base.units").seconds(duration)
+    workloads = { [target.name] = function() target:wait(seconds) end }
+  end
   return { name = "where", workloads = workloads, baseline = is_pair and first and first.name or nil,
     sample = sampled(options),
     repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,

@@ -116,11 +116,6 @@ local KIND, FOLDER, STICKY, GROUP_OR_OTHERS, OTHERS_WRITE = 0xf000, 0x4000, 0x20
 -- Root, by whatever number it has here, or this user.
 local function is_trusted(uid) return uid == core.stat("/").uid or uid == core.uid() end
 
-local function file_is_ours(path)
-  local facts = core.stat(path)
-  return facts ~= nil and is_trusted(facts.uid) and bit.band(facts.mode, OTHERS_WRITE) == 0
-end
-
 --- Whether each folder and link on the path belongs to this user or root, and none is writable by all, except as
 --- /tmp is (sticky).
 local function way_is_ours(folder)
@@ -155,8 +150,9 @@ end
 ---@param path string absolute
 function paths.is_ours(path)
   local real = core.real_path(path)
-  return real ~= nil and way_is_ours(paths.directory(path)) and way_is_ours(paths.directory(real))
-    and file_is_ours(real)
+  local facts = real and core.stat(real)
+  return facts ~= nil and way_is_ours(paths.directory(path)) and way_is_ours(paths.directory(real))
+    and is_trusted(facts.uid) and bit.band(facts.mode, OTHERS_WRITE) == 0
 end
 
 --- The folder of a path ("." where it names none).

@@ -130,12 +130,6 @@ local function lost(result, form, ...)
   return result
 end
 
--- What Valgrind itself said on standard error, where it ran nothing.
-local function refusal_of(result)
-  local said = (result.errors or ""):match "valgrind: ([^\n]*)"
-  return said and text.safe(said) or ("it ended with status %d"):format(result.exit)
-end
-
 -- Why a run has no counts that could be true; nil where it has.
 local function check_run(self, result, found)
   local program = self.workload.argv[1]
@@ -143,7 +137,9 @@ local function check_run(self, result, found)
     return lost(result, "%s", tostring(self.workload:refusal(result)))
   end
   if #found.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
-    return lost(result, "Valgrind did not start %s: %s", text.safe(program), refusal_of(result))
+    local said = (result.errors or ""):match "valgrind: ([^\n]*)"
+    return lost(result, "Valgrind did not start %s: %s", text.safe(program),
+      said and text.safe(said) or ("it ended with status %d"):format(result.exit))
   end
   if found.last_words then
     return lost(result, "%s (Valgrind %s)", text.safe(found.last_words), text.safe(found.version or "?"))
@@ -169,16 +165,12 @@ end
 local NOEXEC = 8
 local SETUID, SETGID = 0x800, 0x400
 
--- Whether a program gets another user's rights when it is executed, which it does not get under Valgrind.
-local function gains_rights(path)
-  local _, mode = core.signature(path)
-  return mode and bit.band(mode, SETUID + SETGID) ~= 0
-end
-
+-- Nor does a program get another user's rights under Valgrind.
 local function why_not(path)
+  local _, mode = core.signature(path)
   if not is_executable_format(path) then
     return tostring(require("pmclua.explain").system(NOEXEC, "execute", path))
-  elseif gains_rights(path) then
+  elseif mode and bit.band(mode, SETUID + SETGID) ~= 0 then
     return ("%s gains rights when it is executed (setuid): Valgrind runs no such program"):format(path)
   end
 end
@@ -214,10 +206,6 @@ local function of_programs(found, files)
   return lists.joined(lists.map(found.processes, function(process)
     return #process.starts > 0 and recount.of_process(files, process.pid) or nil
   end))
-end
-
-local function same_processes(one, other)
-  return #one.processes == #other.processes and one.forks == other.forks and one.execs == other.execs
 end
 
 -- A process that outlives the command writes its counts when it ends. Whether one has not ended yet.
@@ -258,7 +246,9 @@ local function count_again(self, simulated, result, found)
   local function look() recount.take_dumps(self.scratch, taken) end
   local again, problem = run_again(self, "callgrind", simulated, result, look)
   if not again then return nil, problem end
-  if not same_processes(found, again) then
+  local has_same = #found.processes == #again.processes and found.forks == again.forks
+    and found.execs == again.execs
+  if not has_same then
     return nil, "it started other processes when it was counted again: its forks cannot be told apart"
   end
   local files, why = read_files(self)

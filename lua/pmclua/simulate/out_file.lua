@@ -76,12 +76,6 @@ local function position(last, said)
   return tonumber(said) or last
 end
 
--- What a line of counts has beside them: one position or, with addresses, two.
-local function positions_of(text)
-  local said = text:match "\npositions:([^\n]*)"
-  return said and #words_of(said) or 1
-end
-
 local PATHS = { fl = "file", fi = "file", fe = "file", ob = "object", fn = "fn" }
 
 local Reader = {}
@@ -120,8 +114,10 @@ end
 ---@param file pmclua.OutFile
 ---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, counts: table<string, number> }[]
 function M.lines(file)
+  -- What a line of counts has beside them: one position or, with addresses, two.
+  local positions = #words_of(file.text:match "\npositions:([^\n]*)" or "line")
   local reader = setmetatable({ file = file, lines = {}, names = { file = {}, object = {}, fn = {} },
-    positions = positions_of(file.text), at = {}, is_call = false }, Reader)
+    positions = positions, at = {}, is_call = false }, Reader)
   for line in file.text:gmatch "[^\n]+" do reader:take(line) end
   return reader.lines
 end

@@ -22,29 +22,22 @@ function M.traced(list, argv) return { paths.runner(), "reads", list, unpack(arg
 
 -- ---- the environment -----------------------------------------------------------------------------------
 
-local function set_of(names)
-  local set = {}
-  for word in names:gmatch "%S+" do set[word] = true end
-  return set
-end
-
 -- Variables that no compiler reads and that change with the terminal, folder or login: names, and prefixes up to
 -- the first "_".
-local IRRELEVANT = set_of [[_ PWD OLDPWD SHLVL TERM COLORTERM NO_COLOR COLUMNS LINES DISPLAY WINDOWID TMPDIR
-  TMUX STY LS_COLORS PS1 PS2 PS3 PS4 PROMPT_COMMAND HISTFILE HISTSIZE HISTCONTROL USER LOGNAME HOSTNAME MAIL
-  LESS LESSOPEN LESSCLOSE PAGER EDITOR VISUAL GPG_TTY WAYLAND_DISPLAY VTE_VERSION
+local IRRELEVANT = lists.words [[_ PWD OLDPWD SHLVL TERM COLORTERM NO_COLOR COLUMNS LINES DISPLAY
+  WINDOWID TMPDIR TMUX STY LS_COLORS PS1 PS2 PS3 PS4 PROMPT_COMMAND HISTFILE HISTSIZE HISTCONTROL USER
+  LOGNAME HOSTNAME MAIL LESS LESSOPEN LESSCLOSE PAGER EDITOR VISUAL GPG_TTY WAYLAND_DISPLAY VTE_VERSION
   JOURNAL_STREAM INVOCATION_ID]]
-local IRRELEVANT_BEGINNINGS = set_of "TERM_ SSH_ XDG_ DBUS_ TMUX_ SUDO_ PMCLUA_"
-
-local function is_relevant(name)
-  return not IRRELEVANT[name] and not IRRELEVANT_BEGINNINGS[name:match "^%u+_"]
-end
+local IRRELEVANT_BEGINNINGS = lists.words "TERM_ SSH_ XDG_ DBUS_ TMUX_ SUDO_ PMCLUA_"
 
 --- The variables that may change the object, and the working directory, which is in debug information.
 ---@param environment string[] "NAME=value"
 ---@return string
 function M.surroundings(environment)
-  local list = lists.where(environment, function(entry) return is_relevant(entry:match "^[^=]*") end)
+  local list = lists.where(environment, function(entry)
+    local name = entry:match "^[^=]*"
+    return not IRRELEVANT[name] and not IRRELEVANT_BEGINNINGS[name:match "^%u+_"]
+  end)
   table.sort(list)
   return table.concat(list, "\0") .. "\0" .. (core.real_path "." or "")
 end
@@ -120,15 +113,15 @@ function M.listing(text, own, before_ns, needed)
     local from = paths.from(here, path)
     if not kinds[from] and not own[path] then return UNKNOWN end
   end
-  local lines, seen = {}, {}
+  local lines = {}
   for _, path in ipairs(order) do
     if not created[path] and not own[path] and not is_generated(path) then
       local line = line_of(kinds[path], path, before_ns)
       if not line then return UNKNOWN end
-      if not seen[line] then lines[#lines + 1], seen[line] = line, true end
+      lines[#lines + 1] = line
     end
   end
-  return table.concat(lines)
+  return table.concat(lists.unique(lines))
 end
 
 -- ---- is it still so? -----------------------------------------------------------------------------------

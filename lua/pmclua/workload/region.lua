@@ -22,13 +22,12 @@ local M = {}
 
 local ITEM = { name = "string", returns = "string", from = "string", to = "string" }
 local OPTIONS = { threads = "string", keep = "number", returns = "string", ring_bytes = "number" }
-local CHOICES = { threads = { all = true, one = true }, returns = { probe = true, instructions = true } }
+local CHOICES = { threads = { "all", "one" }, returns = { "instructions", "probe" } }
 
 local function check_choice(table_, key, wrong)
   local value = table_[key]
-  if value == nil or CHOICES[key][value] then return end
-  local choices = check.keys(CHOICES[key])
-  wrong("regions: %s must be %s, not %s", key, text.list(choices, "or"), tostring(value))
+  if value == nil or lists.contains(CHOICES[key], value) then return end
+  wrong("regions: %s must be %s, not %s", key, text.list(CHOICES[key], "or"), tostring(value))
 end
 
 local function check_item(item, i, wrong)
@@ -38,8 +37,7 @@ local function check_item(item, i, wrong)
     return nil
   end
   for key, value in pairs(item) do
-    local is_known = key == 1 or ITEM[key]
-    if not is_known then
+    if not (key == 1 or ITEM[key]) then
       wrong("regions: item %d has no '%s'%s", i, tostring(key), check.meant(key, check.keys(ITEM)))
     elseif type(value) ~= "string" or value == "" then
       wrong("regions: %s of item %d must be a string", tostring(key), i)
@@ -64,21 +62,18 @@ end
 ---@return string[] mistakes
 function M.check(value)
   if type(value) == "string" then value = { value } end
-  local spec, mistakes = { items = {} }, {}
-  local function wrong(form, ...) mistakes[#mistakes + 1] = form:format(...) end
+  local spec, mistakes, wrong = { items = {} }, check.mistakes()
   if type(value) ~= "table" then
     wrong("regions must be a list of functions, not a %s", type(value))
     return spec, mistakes
   end
-  for key, option in pairs(value) do
-    if type(key) ~= "number" then
-      if not OPTIONS[key] then
-        wrong("regions: there is no option '%s'%s", tostring(key), check.meant(key, check.keys(OPTIONS)))
-      elseif type(option) ~= OPTIONS[key] then
-        wrong("regions: %s must be a %s", key, OPTIONS[key])
-      end
-      spec[key] = option
+  for key, option in pairs(check.named(value)) do
+    if not OPTIONS[key] then
+      wrong("regions: there is no option '%s'%s", tostring(key), check.meant(key, check.keys(OPTIONS)))
+    elseif type(option) ~= OPTIONS[key] then
+      wrong("regions: %s must be a %s", key, OPTIONS[key])
     end
+    spec[key] = option
   end
   check_choice(spec, "threads", wrong)
   check_choice(spec, "returns", wrong)

@@ -97,14 +97,11 @@ function Session:events(groups, sampled)
   end)
 end
 
-local function forget_in(host, id)
-  if host.runner and host.sent[id] then host.runner:send(core.message("forget", id)) end
-  host.sent[id] = nil
-end
-
 --- Drops a workload: the runner tears its kernel down.
 function Session:forget(id)
-  forget_in(self.own[id] or self.common, id)
+  local host = self.own[id] or self.common
+  if host.runner and host.sent[id] then host.runner:send(core.message("forget", id)) end
+  host.sent[id] = nil
   if self.own[id] then finish(self.own[id]) end
   self.definitions[id], self.own[id] = nil, nil
 end

@@ -8,6 +8,7 @@
 -- if the answer is yes. It knows scopes and types; a parser of ours would not.
 
 local compile = require "pmclua.workload.compile"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -50,10 +51,9 @@ local VECTOR_REGISTER = ({ x64 = "x", arm64 = "w" })[jit.arch] or "m"
 
 -- ---- which names there are -----------------------------------------------------------------------------
 
-local KEYWORDS = {}
-for word in ([[auto break case char const continue default do double else enum extern float for goto if inline
-  int long register restrict return short signed sizeof static struct switch typedef union unsigned void
-  volatile while typeof asm]]):gmatch "%a+" do KEYWORDS[word] = true end
+local KEYWORDS = lists.words [[auto break case char const continue default do double else enum extern float
+  for goto if inline int long register restrict return short signed sizeof static struct switch typedef
+  union unsigned void volatile while typeof asm]]
 
 -- Code without its texts, characters and comments.
 local function bare(code)
@@ -63,21 +63,18 @@ end
 
 -- Every word of the code that may be a variable's name, each once, in order.
 local function names_in(code)
-  local names, seen = {}, {}
+  local names = {}
   for name in bare(code):gmatch "%f[%w_][%a_][%w_]*" do
-    if not (seen[name] or KEYWORDS[name] or name:find "^__") then
-      seen[name], names[#names + 1] = true, name
-    end
+    if not (KEYWORDS[name] or name:find "^__") then names[#names + 1] = name end
   end
-  return names
+  return lists.unique(names)
 end
 
 local function changes_anything(code)
   local plain = bare(code)
-  for _, sign in ipairs { "[^=!<>]=[^=]", "<<=", ">>=", "%+%+", "%-%-" } do
-    if plain:find(sign) then return true end
-  end
-  return false
+  return lists.any({ "[^=!<>]=[^=]", "<<=", ">>=", "%+%+", "%-%-" }, function(sign)
+    return plain:find(sign)
+  end)
 end
 
 --- Whether there is any code in a text.

@@ -34,11 +34,6 @@ local function reapers_of(pid)
   return reapers
 end
 
-local function uptime_ticks()
-  local seconds = tonumber((machine.line "/proc/uptime" or ""):match "^(%S+)")
-  return seconds and math.floor(seconds * TICKS)
-end
-
 ---@class pmclua.Heirs
 local Heirs = {}
 Heirs.__index = Heirs
@@ -47,8 +42,9 @@ Heirs.__index = Heirs
 ---@param pid integer
 ---@return pmclua.Heirs
 function M.of(pid)
+  local uptime_s = tonumber((machine.line "/proc/uptime" or ""):match "^(%S+)")
   return setmetatable({ pid = pid, reapers = reapers_of(pid), cgroup = cgroup_of(pid),
-    since = uptime_ticks() }, Heirs)
+    since = uptime_s and math.floor(uptime_s * TICKS) }, Heirs)
 end
 
 local function is_heir(self, pid)
@@ -63,11 +59,11 @@ local MOST = 3
 ---@return string?
 function Heirs:remark()
   if not self.since or tasks.living(self.pid) then return nil end
-  local list, names = lists.where(tasks.processes(), function(pid) return is_heir(self, pid) end), {}
-  for i = 1, math.min(#list, MOST) do
-    names[i] = ("%s (process %d)"):format(text.safe(tasks.name(list[i])), list[i])
-  end
+  local list = lists.where(tasks.processes(), function(pid) return is_heir(self, pid) end)
   if #list == 0 then return nil end
+  local names = lists.map({ unpack(list, 1, MOST) }, function(pid)
+    return ("%s (process %d)"):format(text.safe(tasks.name(pid)), pid)
+  end)
   if #list > MOST then names[MOST + 1] = ("%d others"):format(#list - MOST) end
   return ("process %d has ended, and counting with it; what it seems to have left running was counted only "
     .. "until then: %s; pmclua stat -p %d continues there"):format(self.pid, text.list(names), list[1])

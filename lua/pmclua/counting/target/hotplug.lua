@@ -24,11 +24,6 @@ local M = {}
 
 local SOFTWARE, DUMMY = 1, 9            -- linux/perf_event.h
 
-local function open_witness(cpu)
-  local group = core.group({ { type = SOFTWARE, config = DUMMY } }, { pid = -1, cpu = cpu })
-  return group and { handle = group, place = { cpu = cpu }, reading = group:buffer() }
-end
-
 --- How many descriptors it takes for so many CPUs of a target.
 ---@param target pmclua.Target
 ---@param cpus integer
@@ -51,8 +46,11 @@ end
 function Hotplug:add(cpu)
   if self.known[cpu] then return end
   self.known[cpu] = true
-  local witness = self.needs_witness and open_witness(cpu)
-  if witness then table.insert(self.witnesses, witness) end
+  local group = self.needs_witness and core.group({ { type = SOFTWARE, config = DUMMY } },
+    { pid = -1, cpu = cpu })
+  if group then
+    table.insert(self.witnesses, { handle = group, place = { cpu = cpu }, reading = group:buffer() })
+  end
 end
 
 -- ---- coming -------------------------------------------------------------------------------------------
@@ -128,8 +126,9 @@ end
 
 --- Adds the CPUs that are offline now.
 function Hotplug:find_offline()
-  local offline = topology.without(lists.keys(self.known), topology.online())
-  for _, cpu in ipairs(offline) do self.gone[cpu] = true end
+  for _, cpu in ipairs(topology.without(lists.keys(self.known), topology.online())) do
+    self.gone[cpu] = true
+  end
 end
 
 -- ---- what is to be said -------------------------------------------------------------------------------

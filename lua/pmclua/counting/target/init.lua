@@ -26,14 +26,13 @@ local M = {}
 ---@field by_cpu boolean counted CPU by CPU, whatever runs there
 local Target = {}
 Target.__index = Target
+Target.inherits, Target.by_cpu = false, false
 Target.__tostring = function(self) return "target: " .. self.name end
 
 --- Whether a value is a target.
 ---@param value any
 ---@return boolean
 function M.is(value) return getmetatable(value) == Target end
-
-local function nothing_to_release() end
 
 -- ---- arguments ----------------------------------------------------------------------------------------
 
@@ -85,7 +84,7 @@ local function new(fields) return setmetatable(fields, Target) end
 --- The thread that opens it.
 ---@return pmclua.Target
 function M.self()
-  return new { kind = "self", name = "this thread", inherits = false, by_cpu = false }
+  return new { kind = "self", name = "this thread" }
 end
 
 --- Processes: all their threads, and those and the children that they start while they are counted.
@@ -97,7 +96,7 @@ function M.pid(spec)
   local ids = lists.unique(lists.map(ids_of("pmc.pid", given), function(id)
     return tasks.process_of(id) or id
   end))
-  return new { kind = "process", ids = ids, inherits = true, by_cpu = false,
+  return new { kind = "process", ids = ids, inherits = true,
     per = check_per("pmc.pid", given.per, { "thread", "process" }), part_field = "thread",
     name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
 end
@@ -109,7 +108,7 @@ function M.thread(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.thread", given, { per = "string" })
   local ids = ids_of("pmc.thread", given)
-  return new { kind = "thread", ids = ids, inherits = false, by_cpu = false,
+  return new { kind = "thread", ids = ids,
     per = check_per("pmc.thread", given.per, { "thread" }), part_field = "thread",
     name = ("thread%s %s"):format(#ids > 1 and "s" or "", table.concat(ids, ", ")) }
 end
@@ -119,7 +118,7 @@ end
 ---@param from_exec boolean
 ---@return pmclua.Target
 function M.held(pid, from_exec)
-  return new { kind = "held", ids = { pid }, inherits = true, by_cpu = false, from_exec = from_exec,
+  return new { kind = "held", ids = { pid }, inherits = true, from_exec = from_exec,
     name = ("process %d"):format(pid) }
 end
 
@@ -161,12 +160,10 @@ function list_places.process(self)
 end
 
 function list_places.thread(self)
-  local places = {}
-  for i, tid in ipairs(self.ids) do
+  return lists.map(self.ids, function(tid)
     if not tasks.is_alive(tid) then error(no_such("thread", tid), 0) end
-    places[i] = { pid = tid, cpu = -1, part = self.per and thread_label(tid) }
-  end
-  return places
+    return { pid = tid, cpu = -1, part = self.per and thread_label(tid) }
+  end)
 end
 
 -- ---- CPUs ---------------------------------------------------------------------------------------------
@@ -181,7 +178,7 @@ function M.cpus(spec)
     explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
   end
   local cpus = cpus_of("pmc.cpus", given[1])
-  return new { kind = "cpus", cpus = cpus, inherits = false, by_cpu = true, part_field = "cpu",
+  return new { kind = "cpus", cpus = cpus, by_cpu = true, part_field = "cpu",
     per = check_per("pmc.cpus", given.per, topology.kinds), name = "CPU " .. topology.format(cpus) }
 end
 
@@ -191,7 +188,7 @@ end
 function M.system(spec)
   local given = spec or {}
   check.options("pmc.system", given, { per = "string" }, 3)
-  return new { kind = "system", inherits = false, by_cpu = true, part_field = "cpu",
+  return new { kind = "system", by_cpu = true, part_field = "cpu",
     per = check_per("pmc.system", given.per, topology.kinds), name = "all CPUs" }
 end
 
@@ -237,18 +234,16 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 function M.cgroup(spec)
   local given = arguments_of(spec)
   check_arguments("pmc.cgroup", given, { cpus = "string|number", per = "string" })
-  local names, seen = {}, {}
   for _, item in ipairs(given) do
     if type(item) ~= "string" or item == "" then explain.misuse("pmc.cgroup takes names of cgroups", 3) end
-    local plain = cgroup.plain(item)
-    if not seen[plain] then names[#names + 1] = item end
-    seen[plain] = true
   end
+  -- Of names for the same cgroup the first.
+  local names = lists.map(lists.groups(given, cgroup.plain), function(same) return same[1] end)
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end
   local kinds = { "cgroup", unpack(topology.kinds) }
   local per = check_per("pmc.cgroup", given.per, kinds) or (#names > 1 and "cgroup" or nil)
-  return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), inherits = false,
-    by_cpu = true, per = per, part_field = per == "cgroup" and "thread" or "cpu",
+  return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), by_cpu = true,
+    per = per, part_field = per == "cgroup" and "thread" or "cpu",
     name = ("cgroup%s %s"):format(#names > 1 and "s" or "", text.safe(table.concat(names, ", "))) }
 end
 
@@ -294,7 +289,7 @@ end
 ---@return string[] notes what is to be said of them
 function Target:places()
   local places, release, notes = list_places[self.kind](self)
-  return places, release or nothing_to_release, notes or {}
+  return places, release or function() end, notes or {}
 end
 
 --- Raises a problem where the target is not there; opens nothing.
