@@ -3,6 +3,7 @@
 -- Invariant: what needs an absent number is absent, with the reason, and so is a division by zero; what a branch that
 -- is not taken needs does not matter. Each name is looked up, and each metric computed, once an evaluation.
 
+local evaluate = require "pmclua.metric.evaluate"
 local expression = require "pmclua.metric.expression"
 
 local M = {}
@@ -95,14 +96,7 @@ function kinds.call(tree, program)
   elseif not apply then
     return function() return nil, ("%s has no value here"):format(name) end
   end
-  local first, second = compile(tree[3], program), compile(tree[4], program)
-  return function()
-    local a, why = first()
-    if a == nil then return nil, why end
-    local b, why_not = second()
-    if b == nil then return nil, why_not end
-    return apply(a, b)
-  end
+  return evaluate.lifted(apply, compile(tree[3], program), compile(tree[4], program))
 end
 
 kinds["if"] = function(tree, program)
@@ -112,15 +106,6 @@ kinds["if"] = function(tree, program)
     if holds == nil then return nil, why end
     if holds ~= 0 then return a() end
     return b()
-  end
-end
-
-local function negative(tree, program)
-  local operand = compile(tree[2], program)
-  return function()
-    local value, why = operand()
-    if value == nil then return nil, why end
-    return -value
   end
 end
 
@@ -137,25 +122,21 @@ local function text_of(tree)
 end
 
 local function binary(tree, program)
-  local first, second = compile(tree[2], program), compile(tree[3], program)
   local apply = expression.operators[tree[1]]
   local divisor = ("%s is 0"):format(text_of(tree[3]) or "a divisor")
-  return function()
-    local a, why = first()
-    if a == nil then return nil, why end
-    local b, why_not = second()
-    if b == nil then return nil, why_not end
+  return evaluate.lifted(function(a, b)
     local value = apply(a, b)
-    if value == nil then return nil, divisor end
-    return value
-  end
+    return value, value == nil and divisor or nil
+  end, compile(tree[2], program), compile(tree[3], program))
 end
 
 function compile(tree, program)
   if type(tree) == "number" then return function() return tree end end
   local special = kinds[tree[1]]
   if special then return special(tree, program) end
-  if tree[3] == nil then return negative(tree, program) end
+  if tree[3] == nil then
+    return evaluate.lifted(function(value) return -value end, compile(tree[2], program))
+  end
   return binary(tree, program)
 end
 
@@ -175,12 +156,10 @@ function M.formula(root, trees, inputs)
   local compute = compile(root, program)
   return function(lookup)
     program.run = program.run + 1
-    program.lookup = type(lookup) == "function" and lookup or function(name) return lookup[name] end
+    program.lookup = evaluate.as_function(lookup)
     local value, why = compute()
     program.lookup = nil
-    if value == nil then return nil, why end
-    if value - value ~= 0 then return nil, "the result is not a finite number" end
-    return value
+    return evaluate.finite(value, why)
   end
 end
 

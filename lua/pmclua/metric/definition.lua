@@ -4,6 +4,7 @@
 -- anywhere. It may be anybody's: what is no definition makes no metric, and formulae are parsed, never run.
 
 local compute = require "pmclua.metric.compute"
+local evaluate = require "pmclua.metric.evaluate"
 local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
@@ -68,18 +69,10 @@ local function folded(definition)
 end
 
 local function needs_of(definition)
-  local needs, seen = {}, {}
-  local names = {}
-  for name in pairs(definition.inputs) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local input = definition.inputs[name]
-    local fields = #input.fields > 0 and input.fields or { (name:gsub("-", "_")) }
-    for _, field in ipairs(fields) do
-      if not seen[field] then needs[#needs + 1], seen[field] = field, true end
-    end
-  end
-  return needs
+  return lists.unique(lists.joined(lists.map(lists.keys(definition.inputs), function(name)
+    local fields = definition.inputs[name].fields
+    return #fields > 0 and fields or { (name:gsub("-", "_")) }
+  end)))
 end
 
 local function source_of(definition)
@@ -93,13 +86,9 @@ end
 -- Whether a metric's value is a problem.
 local function threshold_of(definition)
   if not definition then return nil end
-  local condition = value_of(definition)
   return { text = definition.formulas[definition.name], events = definition.events,
-    needs = needs_of(definition), evaluate = function(lookup)
-      local value, why = condition(lookup)
-      if value == nil then return nil, why end
-      return value ~= 0
-    end }
+    needs = needs_of(definition),
+    evaluate = evaluate.lifted(function(value) return value ~= 0 end, value_of(definition)) }
 end
 
 -- Constraints in perf's words, and when they hold.
@@ -128,13 +117,7 @@ function M.build(definition)
     apart = is_apart(definition.constraint), threshold = threshold_of(definition.threshold),
     table = definition.table, pmu = definition.pmu, level = definition.level, children = definition.children,
     stored = definition }
-  function metric.evaluate(lookup)
-    local value, why = formula(lookup)
-    if value == nil then return nil, why end
-    value = value * scale
-    if value - value ~= 0 then return nil, "the result is not a finite number" end
-    return value
-  end
+  metric.evaluate = evaluate.lifted(function(value) return evaluate.finite(value * scale) end, formula)
   metric.variants = { metric }
   return lazy.later(metric, { source = function() return source_of(definition) end })
 end

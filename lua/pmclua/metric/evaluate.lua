@@ -9,6 +9,22 @@ local M = {}
 
 local compile       -- tree, text -> function(lookup) -> number | nil, reason
 
+--- What `f` makes of the values of one or two operands: absent, with the reason, where one of them is.
+---@param f fun(a: any, b: any): any, string?
+---@param first fun(lookup: any): any, string?
+---@param second? fun(lookup: any): any, string?
+---@return fun(lookup: any): any, string?
+function M.lifted(f, first, second)
+  return function(lookup)
+    local a, why = first(lookup)
+    if a == nil then return nil, why end
+    if not second then return f(a) end
+    local b, why_not = second(lookup)
+    if b == nil then return nil, why_not end
+    return f(a, b)
+  end
+end
+
 local kinds = {}
 
 function kinds.number(node)
@@ -26,12 +42,7 @@ function kinds.name(node)
 end
 
 function kinds.negative(node, text)
-  local operand = compile(node[1], text)
-  return function(lookup)
-    local value, reason = operand(lookup)
-    if value == nil then return nil, reason end
-    return -value
-  end
+  return M.lifted(function(value) return -value end, compile(node[1], text))
 end
 
 function kinds.source(node, text) return compile(node[1], text) end
@@ -102,12 +113,26 @@ end
 
 function compile(node, text) return kinds[node.kind](node, text) end
 
-local function as_function(lookup)
+---@alias pmclua.Lookup table<string, number> | fun(name: string): number?, string?
+
+--- A lookup as a function.
+---@param lookup pmclua.Lookup
+---@return fun(name: string): number?, string?
+function M.as_function(lookup)
   if type(lookup) == "function" then return lookup end
   return function(name) return lookup[name] end
 end
 
----@alias pmclua.Lookup table<string, number> | fun(name: string): number?, string?
+--- A value that was computed; nil and why where it is absent, or no finite number.
+---@param value? number
+---@param why? string
+---@return number?
+---@return string?
+function M.finite(value, why)
+  if value == nil then return nil, why end
+  if value - value ~= 0 then return nil, "the result is not a finite number" end
+  return value
+end
 
 --- A function that computes the tree from what `lookup` says of each name.
 ---@param tree table
@@ -115,12 +140,7 @@ end
 ---@return fun(lookup: pmclua.Lookup): number?, string?
 function M.formula(tree, text)
   local compute = compile(tree, text)
-  return function(lookup)
-    local value, reason = compute(as_function(lookup))
-    if value == nil then return nil, reason end
-    if value - value ~= 0 then return nil, "the result is not a finite number" end
-    return value
-  end
+  return function(lookup) return M.finite(compute(M.as_function(lookup))) end
 end
 
 local compare = {
@@ -145,14 +165,9 @@ function M.holds(operator, observed, expected, tolerance)
 end
 
 local function comparison(node, text)
-  local left, right = M.formula(node.left, text), M.formula(node.right, text)
-  return function(lookup)
-    local observed, reason = left(lookup)
-    if observed == nil then return nil, reason end
-    local expected, why = right(lookup)
-    if expected == nil then return nil, why end
+  return M.lifted(function(observed, expected)
     return M.holds(node.operator, observed, expected, node.tolerance)
-  end
+  end, M.formula(node.left, text), M.formula(node.right, text))
 end
 
 -- Three-valued: `decisive` decides whatever the others are; else one unknown makes it unknown.

@@ -11,7 +11,13 @@ local evaluate = require "pmclua.metric.evaluate"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
-local M = {}
+-- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where pmclua has
+-- one of that name: tables of AMD and Arm have a backend_bound, too.
+local M = require("pmclua.base.lazy").fields({}, {
+  ["pmclua.metric.vendor"] = { "group", "groups", of_vendor = "named", vendor_list = "list",
+    vendor_names = "names", vendor_absent = "absent" },
+  ["pmclua.metric.definition"] = { "restore" },
+})
 
 ---@class pmclua.Formula
 ---@field formula string its text
@@ -68,17 +74,10 @@ local function names_of(tree)
   return needs, places
 end
 
-local function known_functions()
-  local list = {}
-  for name in pairs(grammar.functions) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
-
 local function check_call(source, node)
   local arity = grammar.functions[node.name]
   if not arity then
-    local hint = text.meant_or_all(node.name, known_functions())
+    local hint = text.meant_or_all(node.name, lists.keys(grammar.functions))
     return grammar.error(source, node.position, ("there is no function '%s'"):format(node.name), hint)
   end
   if #node < arity[1] or #node > arity[2] then
@@ -87,27 +86,27 @@ local function check_call(source, node)
   end
 end
 
-local function calls_are_right(source, tree)
+local function wrong_call(source, tree)
   local wrong
   visit(tree, function(node)
     if node.kind == "call" and not wrong then wrong = check_call(source, node) end
   end)
-  return not wrong, wrong
+  return wrong
 end
 
-local function match(kind, source)
+-- What `make` says of the tree of a text, with the names that it needs; nil and the problem where it is no such text.
+local function parse(kind, source, make)
   if type(source) ~= "string" then
     return nil, grammar.error(tostring(source), 1, "a formula must be a string, not a " .. type(source))
   end
   local tree, problem = grammar.match(kind, source)
   if not tree then return nil, problem end
-  local ok, wrong = calls_are_right(source, kind == "definition" and tree.tree or tree)
-  if not ok then return nil, wrong end
-  return tree
-end
-
-local function with_names(result, tree)
-  result.needs, result.places = names_of(tree)
+  local named = kind == "definition" and tree.tree or tree
+  local wrong = wrong_call(source, named)
+  if wrong then return nil, wrong end
+  local result = make(tree)
+  result.source, result.formula = source, result.formula or source
+  result.needs, result.places = names_of(named)
   result.uses_iterations = result.places.iterations ~= nil
   return result
 end
@@ -119,33 +118,21 @@ end
 ---@return pmclua.Formula? formula
 ---@return pmclua.FormulaError? error message, position, hint
 function M.formula(source)
-  local tree, problem = match("formula", source)
-  if not tree then return nil, problem end
-  local result = { formula = source, source = source, evaluate = evaluate.formula(tree, source) }
-  return with_names(result, tree)
+  return parse("formula", source, function(tree) return { evaluate = evaluate.formula(tree, source) } end)
 end
 
 local function define(source)
-  local tree, problem = match("definition", source)
-  if not tree then return nil, problem end
-  local result = {
-    name = tree.name, unit = tree.unit or "", kind = "ratio", source = source,
-    formula = (source:sub(tree.start, tree.finish - 1):gsub("%s+$", "")),
-    evaluate = evaluate.formula(tree.tree, source),
-  }
-  return with_names(result, tree.tree)
+  return parse("definition", source, function(tree)
+    return { name = tree.name, unit = tree.unit or "", kind = "ratio",
+      formula = (source:sub(tree.start, tree.finish - 1):gsub("%s+$", "")),
+      evaluate = evaluate.formula(tree.tree, source) }
+  end)
 end
-
--- Loaded when a name is none of pmclua's own.
-local function vendor() return require "pmclua.metric.vendor" end
 
 local by_name
 
 local function definitions()
-  if not by_name then
-    by_name = {}
-    for _, definition in ipairs(require "pmclua.metric.named") do by_name[definition.name] = definition end
-  end
+  by_name = by_name or lists.by(require "pmclua.metric.named", "name")
   return by_name
 end
 
@@ -161,11 +148,10 @@ end
 ---@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
 function M.find(name)
   local definition = definitions()[name]
-  if not definition then return vendor().named(name) end
-  local variants = {}
-  for i, variant in ipairs(definition.variants or { definition }) do
-    variants[i] = variant_of(definition, variant)
-  end
+  if not definition then return M.of_vendor(name) end
+  local variants = lists.map(definition.variants or { definition }, function(variant)
+    return variant_of(definition, variant)
+  end)
   local metric = variants[1]
   metric.variants = variants
   return metric
@@ -190,12 +176,6 @@ end
 ---@return pmclua.Metric?
 function M.own(name) return definitions()[name] and M.find(name) end
 
---- The vendor's metric of this name, also where pmclua has one of its own: tables of AMD and Arm have a
---- backend_bound, too.
----@param name string
----@return pmclua.Metric?
-function M.of_vendor(name) return vendor().named(name) end
-
 -- "cpu_atom/IPC/" to "cpu_atom_IPC", by which formulae can name it.
 local function label_of(metric) return ("%s_%s"):format(metric.pmu, metric.name) end
 
@@ -212,39 +192,15 @@ function M.of_each_kind(metric)
   return lists.map(whole, function(variant) return definition.labelled(variant, label_of(variant)) end)
 end
 
---- The metrics of a vendor's group ("TopdownL2"), in any case; nil where there is no such group.
----@param name string
----@return string[]? names
-function M.group(name) return vendor().group(name) end
-
---- The groups of the vendor's metrics for this CPU, sorted.
----@return string[]
-function M.groups() return vendor().groups() end
-
---- The metric that a stored one (`metric.stored`) says, without tables; nil where it is none.
----@param stored pmclua.metric.Definition
----@return pmclua.Metric?
-function M.restore(stored) return require("pmclua.metric.definition").restore(stored) end
-
---- What the vendor's metrics for this CPU are, sorted by name; `named` says more.
----@return { name: string, meaning: string, groups: string[] }[]
-function M.vendor_list() return vendor().list() end
-
---- Names of the vendor's metrics for this CPU, sorted; none where no table has any.
----@return string[]
-function M.vendor_names() return vendor().names() end
-
 --- Names of pmclua's own named metrics, in the order in which they are listed.
 ---@return string[]
 function M.names()
-  local list = {}
-  for i, definition in ipairs(require "pmclua.metric.named") do list[i] = definition.name end
-  return list
+  return lists.column(require "pmclua.metric.named", "name")
 end
 
 local function unknown_name(source, name)
   local hint = text.meant(name, M.names()) or text.meant(name, M.vendor_names())
-    or vendor().absent() or "write a metric of your own as name = formula"
+    or M.vendor_absent() or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 
@@ -303,24 +259,18 @@ end
 ---@return table? condition a pmclua.Formula whose evaluate gives a boolean, or nil and a reason
 ---@return pmclua.FormulaError? error
 function M.condition(source)
-  local tree, problem = match("condition", source)
-  if not tree then return nil, problem end
-  local result = { formula = source, source = source, evaluate = evaluate.condition(tree, source) }
-  return with_names(result, tree)
+  return parse("condition", source, function(tree)
+    return { evaluate = evaluate.condition(tree, source) }
+  end)
 end
 
 local function comparison(kind, source)
-  local tree, problem = match(kind, source)
-  if not tree then return nil, problem end
-  local result = { formula = source, source = source, operator = tree.operator, tolerance = tree.tolerance }
-  with_names(result, tree)
-  result.left = evaluate.formula(tree.left, source)
-  if tree.right.kind == "relative" then
-    result.relative = tree.right.value
-  else
-    result.right = evaluate.formula(tree.right, source)
-  end
-  return result, tree
+  return parse(kind, source, function(tree)
+    local is_relative = tree.right.kind == "relative"
+    return { operator = tree.operator, tolerance = tree.tolerance, left = evaluate.formula(tree.left, source),
+      right = not is_relative and evaluate.formula(tree.right, source) or nil,
+      relative = is_relative and tree.right.value or nil }
+  end)
 end
 
 --- One comparison, e.g. of `expect`, with a tolerance after "+-".
@@ -328,8 +278,8 @@ end
 ---@return table? comparison { formula, operator, tolerance, left(lookup), right(lookup), needs, places }
 ---@return pmclua.FormulaError? error
 function M.comparison(source)
-  local result, tree = comparison("comparison", source)
-  if not result then return nil, tree end
+  local result, problem = comparison("comparison", source)
+  if not result then return nil, problem end
   if result.tolerance and result.operator ~= "==" then
     local place = source:find("+-", 1, true) or source:find("±", 1, true)
     return nil, grammar.error(source, place, "a tolerance is allowed only after '=='")
@@ -343,8 +293,8 @@ end
 ---@return table? limit as a comparison; `relative` (0.01 for +1%) instead of `right`
 ---@return pmclua.FormulaError? error
 function M.limit(source)
-  local result, tree = comparison("limit", source)
-  if not result then return nil, tree end
+  local result, problem = comparison("limit", source)
+  if not result then return nil, problem end
   local one_sided = result.operator:find "^[<>]"
   if result.relative and not one_sided then
     return nil, grammar.error(source, source:find(result.operator:sub(1, 1), 1, true),

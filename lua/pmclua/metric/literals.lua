@@ -1,5 +1,6 @@
 --- literals.lua: what "#literals" of perf's formulae are on this machine, or on the one whose sysfs SYSFS_PATH names.
 
+local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local topology = require "pmclua.host.topology"
 
@@ -7,19 +8,12 @@ local M = {}
 
 local function root() return os.getenv "SYSFS_PATH" or "/sys" end
 
-local function lines_of(name)
-  local seen, count = {}, 0
-  for _, cpu in ipairs(topology.online()) do
-    local line = machine.line(("%s/devices/system/cpu/cpu%d/topology/%s"):format(root(), cpu, name))
-    if line and not seen[line] then seen[line], count = true, count + 1 end
-  end
-  return count
-end
-
 -- perf names a part of the machine by the list of its CPUs; older Linux has the lists by other names.
 local function count_parts(name, older)
-  local count = lines_of(name)
-  return count > 0 and count or older and lines_of(older) or 0
+  local parts = lists.unique(lists.map(topology.online(), function(cpu)
+    return machine.line(("%s/devices/system/cpu/cpu%d/topology/%s"):format(root(), cpu, name))
+  end))
+  return #parts == 0 and older and count_parts(older) or #parts
 end
 
 local function smt_on()

@@ -86,27 +86,20 @@ end
 
 -- Of a named metric the variant whose events can be counted here.
 local function variant_of(metric, events)
-  local can_count = {}
-  for _, event in ipairs(events) do can_count[event.field] = not event.status end
-  for _, variant in ipairs(metric.variants or {}) do
-    local has_all = true
-    for _, name in ipairs(variant.needs) do has_all = has_all and can_count[name] end
-    if has_all then return variant end
-  end
-  return metric
+  local counted = lists.by(lists.where(events, function(event) return not event.status end), "field")
+  return lists.find(metric.variants or {}, function(variant)
+    return lists.all(variant.needs, function(name) return counted[name] end)
+  end) or metric
 end
 
 local function columns_of(declaration)
-  local columns, by_field = {}, {}
-  for _, event in ipairs(declaration.events) do
-    columns[#columns + 1] = { field = event.field, title = event.name, unit = event.unit, event = event }
-  end
-  for _, asked in ipairs(declaration.metrics) do
+  local columns = lists.map(declaration.events, function(event)
+    return { field = event.field, title = event.name, unit = event.unit, event = event }
+  end)
+  return lists.append(columns, lists.map(declaration.metrics, function(asked)
     local metric = variant_of(asked, declaration.events)
-    columns[#columns + 1] = { field = metric.name, title = metric.name, unit = metric.unit, metric = metric }
-  end
-  for _, column in ipairs(columns) do by_field[column.field] = column end
-  return columns, by_field
+    return { field = metric.name, title = metric.name, unit = metric.unit, metric = metric }
+  end))
 end
 
 -- ---- starting -----------------------------------------------------------------------------------------
@@ -115,7 +108,8 @@ end
 local function open(self, declaration, who, inherit)
   local passes = require("pmclua.counting.passes").plan(declaration.events, "multiplex", who,
     { inherit = inherit, simulates = false })
-  self.columns, self.by_field = columns_of(declaration)
+  self.columns = columns_of(declaration)
+  self.by_field = lists.by(self.columns, "field")
   local groups, watch = passes[1].groups, nil
   -- A command is run all the same.
   if #groups > 0 or not self.held then
@@ -313,12 +307,12 @@ end
 -- Events that were not on the PMU all the time.
 local function kept_off(self)
   if not self.last then return nil end
-  local counts, names = self.last - self.first, {}
-  for _, column in ipairs(self.columns) do
+  local counts = self.last - self.first
+  local names = lists.map(self.columns, function(column)
     local event = column.event
     local share = event and not event.tool and counts:share(column.field)
-    if share and reading.was_kept_off(event, share) then names[#names + 1] = text.safe(event.name) end
-  end
+    return share and reading.was_kept_off(event, share) and text.safe(event.name) or nil
+  end)
   if #names == 0 or is_dropped(self) then return nil end
   return ("%s: not on the PMU all the time: other events, or something else (another perf, an NMI watchdog), "
     .. "was using its counters; stop that, or count fewer events at once"):format(text.list(names))
