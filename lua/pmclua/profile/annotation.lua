@@ -2,6 +2,7 @@
 --
 -- Invariant: each count of the function is at one line and at one instruction, or in what has none.
 
+local lists = require "pmclua.base.lists"
 local listing = require "pmclua.profile.listing"
 
 local M = {}
@@ -18,9 +19,12 @@ local M = {}
 
 -- ---- counts --------------------------------------------------------------------------------------------
 
-local function add(map, key, side, value)
-  map[key] = map[key] or {}
-  map[key][side] = (map[key][side] or 0) + value
+-- Adds to the counts of a file, by line or instruction.
+local function add(files, key, path, at, side, value)
+  files[key] = files[key] or { path = path, counts = {} }
+  local counts = files[key].counts
+  counts[at] = counts[at] or {}
+  counts[at][side] = (counts[at][side] or 0) + value
 end
 
 -- Means by source file and line, and by file and instruction.
@@ -30,14 +34,12 @@ local function gather(self, side, of)
     for _, at in ipairs(line.at or {}) do
       local source = at.source or line.source
       if source and at.line then
-        self.by_source[source] = self.by_source[source] or { file = line.file }
-        add(self.by_source[source], at.line, side, at.count / parts)
+        add(self.by_source, source, line.file, at.line, side, at.count / parts)
         placed = placed + at.count
       end
       if type(at.address) == "number" then
         local key = line.file .. "\0" .. (line.build_id or "")
-        self.by_file[key] = self.by_file[key] or { path = line.file, counts = {} }
-        add(self.by_file[key].counts, at.address, side, at.count / parts)
+        add(self.by_file, key, line.file, at.address, side, at.count / parts)
       end
     end
     self.unplaced[side] = self.unplaced[side] + (line.count - placed) / parts
@@ -48,57 +50,39 @@ end
 
 local AROUND = 3                -- lines and instructions that are shown around those with counts
 
-local function sorted_numbers(map)
-  local list = {}
-  for key in pairs(map) do
-    if type(key) == "number" then list[#list + 1] = key end
-  end
-  table.sort(list)
-  return list
-end
-
 -- Indices within `around` of some that matter, in order.
 local function near(indices, most, around)
-  local seen, list = {}, {}
+  local seen = {}
   for _, index in ipairs(indices) do
-    for i = math.max(1, index - around), math.min(most, index + around) do
-      if not seen[i] then seen[i], list[#list + 1] = true, i end
-    end
+    for i = math.max(1, index - around), math.min(most, index + around) do seen[i] = true end
   end
-  table.sort(list)
-  return list
+  return lists.keys(seen)
 end
 
-local function source_of(path, counts)
-  local numbers = sorted_numbers(counts)
-  local texts, why = listing.source(path, counts.file)
+local function source_of(path, file)
+  local numbers = lists.keys(file.counts)
+  local texts, why = listing.source(path, file.path)
   local shown = texts and near(numbers, math.max(#texts, numbers[#numbers]), AROUND) or numbers
-  local lines = {}
-  for i, number in ipairs(shown) do
-    local own = counts[number] or {}
-    lines[i] = { number = number, text = texts and texts[number] or nil, a = own.a, b = own.b }
-  end
+  local lines = lists.map(shown, function(number)
+    local own = file.counts[number] or {}
+    return { number = number, text = texts and texts[number] or nil, a = own.a, b = own.b }
+  end)
   return { path = path, lines = lines, why = why }
 end
 
-local function weight_of(counts)
+local function weight_of(file)
   local sum = 0
-  for key, own in pairs(counts) do
-    if type(key) == "number" then sum = sum + (own.a or 0) + (own.b or 0) end
-  end
+  for _, own in pairs(file.counts) do sum = sum + (own.a or 0) + (own.b or 0) end
   return sum
 end
 
-local function by_weight(map, make, counts_of)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
+local function by_weight(files, make)
+  local keys = lists.keys(files)
   table.sort(keys, function(x, y)
-    local p, q = weight_of(counts_of(map[x])), weight_of(counts_of(map[y]))
+    local p, q = weight_of(files[x]), weight_of(files[y])
     return p > q or p == q and x < y
   end)
-  local list = {}
-  for i, key in ipairs(keys) do list[i] = make(key, map[key]) end
-  return list
+  return lists.map(keys, function(key) return make(key, files[key]) end)
 end
 
 -- ---- instructions --------------------------------------------------------------------------------------
@@ -123,14 +107,14 @@ end
 
 local function bare(counts)
   local list = {}
-  for i, offset in ipairs(sorted_numbers(counts)) do
+  for i, offset in ipairs(lists.keys(counts)) do
     list[i] = { index = i, offset = offset, a = counts[offset].a, b = counts[offset].b }
   end
   return list
 end
 
-local function code_of(file)
-  local list, why = listing.instructions(file.path, sorted_numbers(file.counts))
+local function code_of(_, file)
+  local list, why = listing.instructions(file.path, lists.keys(file.counts))
   return { path = file.path, sides = sides_of(file.counts), why = why,
     list = list and with_counts(list, file.counts) or bare(file.counts) }
 end
@@ -143,10 +127,8 @@ function M.new(a, b)
   local self = { by_source = {}, by_file = {}, unplaced = { a = 0, b = 0 } }
   gather(self, "a", a)
   if b then gather(self, "b", b) end
-  local function same(counts) return counts end
-  return { unplaced = self.unplaced, sources = by_weight(self.by_source, source_of, same),
-    codes = by_weight(self.by_file, function(_, file) return code_of(file) end,
-      function(file) return file.counts end) }
+  return { unplaced = self.unplaced, sources = by_weight(self.by_source, source_of),
+    codes = by_weight(self.by_file, code_of) }
 end
 
 return M

@@ -4,6 +4,7 @@
 -- was sampled, is absent with its reason.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -84,16 +85,6 @@ local function ranges_of(symbols, offsets)
   return ranges
 end
 
--- Whether each of some offsets is where an instruction begins.
-local function holds_all(list, offsets)
-  local begins = {}
-  for _, one in ipairs(list) do begins[one.offset] = true end
-  for _, offset in ipairs(offsets) do
-    if not begins[offset] then return false end
-  end
-  return true
-end
-
 --- The instructions of the functions that hold some offsets.
 ---@param file string a program or library
 ---@param offsets number[] in the file
@@ -112,7 +103,9 @@ function M.instructions(file, offsets)
   end
   symbols:close()
   if why or #list == 0 then return nil, why or "where the function begins is not known" end
-  if not holds_all(list, offsets) then return nil, "the file is not the one that was sampled" end
+  local begins = lists.by(list, "offset")
+  local are_there = lists.all(offsets, function(offset) return begins[offset] end)
+  if not are_there then return nil, "the file is not the one that was sampled" end
   return list
 end
 

@@ -4,6 +4,7 @@
 -- rest, by what is known of its cause.
 
 local chains = require "pmclua.profile.chains"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -72,11 +73,8 @@ local function lines_of(found, attribution)
     line.at[#line.at + 1] = { address = offset, line = place.line, source = place.line_source,
       inlined = place.inlined, samples = samples, count = samples * found.period }
   end
-  local list = {}
-  for i, line in ipairs(lines) do
-    table.sort(line.at, by_address)
-    list[i] = line
-  end
+  local list = lists.map(lines, function(line) return line end)
+  for _, line in ipairs(list) do table.sort(line.at, by_address) end
   table.sort(list, by_cost)
   return list
 end

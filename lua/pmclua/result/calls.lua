@@ -84,23 +84,20 @@ end
 ---@param name string
 ---@return pmclua.RegionName
 function M.named(events, name)
-  local field, titles = name:gsub("-", "_"), {}
-  for i, about in ipairs(M.names(events)) do
-    if about.field == field then return about end
-    titles[i] = about.title
-  end
+  local all, field = M.names(events), name:gsub("-", "_")
+  local found = lists.find(all, function(about) return about.field == field end)
+  if found then return found end
   error(explain.problem { code = "ENOENT", operation = "report",
     message = ("regions have no '%s'"):format(name),
-    hint = text.meant_or_all(name, titles) }, 0)
+    hint = text.meant_or_all(name, lists.column(all, "title")) }, 0)
 end
 
 --- The run and column of a name; nil and why there is none. Raises for a name that nothing has.
 local function column_of(self, name)
   local about = M.named(self.events, name)
   if BUILT_IN[about.field] then return self.runs[1], BUILT_IN[about.field], nil end
-  for _, run in ipairs(self.runs) do
-    if run.columns[about.index] then return run, run.columns[about.index], about.event end
-  end
+  local counting = lists.find(self.runs, function(run) return run.columns[about.index] end)
+  if counting then return counting, counting.columns[about.index], about.event end
   return nil, about.event.why or "it was not counted", about.event
 end
 
@@ -246,9 +243,10 @@ end
 function RegionCalls:of_thread(thread, name)
   local run, column = column_of(self, name)
   if not run or self:is_switching() then return nil end
-  for _, other in ipairs(found_in(self, run).threads) do
-    if other.tid == thread.tid and other.pid == thread.pid then return tonumber(other.outermost[column]) end
-  end
+  local own = lists.find(found_in(self, run).threads, function(other)
+    return other.tid == thread.tid and other.pid == thread.pid
+  end)
+  return own and tonumber(own.outermost[column])
 end
 
 -- ---- distributions -------------------------------------------------------------------------------------
@@ -339,12 +337,10 @@ end
 function RegionCalls:histogram(name, is_self)
   local run, column = counted(self, name, is_self)
   if not run then return {} end
-  local spread, bars = spread_of(self, run, column, is_self), {}
-  for _, bucket in ipairs(spread.buckets) do
-    bars[#bars + 1] = { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
+  return lists.map(spread_of(self, run, column, is_self).buckets, function(bucket)
+    return { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
       count = tonumber(bucket.count) }
-  end
-  return bars
+  end)
 end
 
 --- A region of a result.

@@ -7,6 +7,7 @@ local summaries = require "pmclua.result.summary"
 local values = require "pmclua.result.values"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
 
@@ -125,25 +126,22 @@ end
 ---@param cell pmclua.Cell
 ---@return string[]
 function M.parts(cell)
-  local list = {}
-  for _, name in ipairs(cell_key.PARTS) do
-    local value = cell[name] ~= nil and tostring(cell[name])
+  return lists.map(cell_key.PARTS, function(name)
+    if cell[name] == nil then return nil end
+    local value = tostring(cell[name])
     -- A cgroup is recorded where a thread is, and is called what it is.
-    local is_cgroup = value and name == "thread" and value:find "^cgroup "
-    list[#list + 1] = is_cgroup and value or value and ("%s %s"):format(name, value) or nil
-  end
-  return list
+    local is_cgroup = name == "thread" and value:find "^cgroup "
+    return is_cgroup and value or ("%s %s"):format(name, value)
+  end)
 end
 
 --- What tells this cell from others: "rows, n = 256".
 ---@return string
 function Cell:label()
-  local parts = { self.workload }
-  for _, factor in ipairs(self.result.header.factors) do
-    parts[#parts + 1] = ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
-  end
-  for _, part in ipairs(M.parts(self)) do parts[#parts + 1] = part end
-  return table.concat(parts, ", ")
+  local levels = lists.map(self.result.header.factors, function(factor)
+    return ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
+  end)
+  return table.concat(lists.joined { { self.workload }, levels, M.parts(self) }, ", ")
 end
 
 -- What lua/REFERENCE.md, "Results", says that a cell has.
@@ -151,12 +149,8 @@ local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "c
   "values", "values_by_block", "components" }
 
 local function fields_of(cell)
-  local list = { unpack(DOCUMENTED) }
-  for _, factor in ipairs(cell.result.header.factors) do list[#list + 1] = factor[1] end
-  for _, named in ipairs { cell.result.event_by_field, cell.result.metric_by_name } do
-    for name in pairs(named) do list[#list + 1] = name end
-  end
-  return list
+  return lists.joined { DOCUMENTED, lists.column(cell.result.header.factors, 1),
+    lists.keys(cell.result.event_by_field), lists.keys(cell.result.metric_by_name) }
 end
 
 local cell_meta = {
@@ -178,17 +172,14 @@ end
 function M.new(result, part)
   local planned, data = result.header.cells[part.number], part.columns
   local workload = result.workload_by_name[planned.workload]
-  local failed = {}
-  for outcome, count in pairs(data.failed) do failed[outcome] = count end
   local per = workload.per or "run"
   return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
     control = workload.control, kind = workload.kind, per = per, lines = {},
     fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
-    region = part.region,
-    thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
+    region = part.region, thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
-    failed = failed, first_failure = data.first_failure, first_rejected = data.first_rejected,
-    exits = data.exits }, cell_meta)
+    failed = lists.copy(data.failed), exits = data.exits, first_failure = data.first_failure,
+    first_rejected = data.first_rejected }, cell_meta)
 end
 
 --- The same cell as one of another view of its result, whose metrics it then has.
@@ -196,8 +187,7 @@ end
 ---@param result pmclua.Result
 ---@return pmclua.Cell
 function M.adopt(cell, result)
-  local mine = {}
-  for name, value in pairs(cell) do mine[name] = value end
+  local mine = lists.copy(cell)
   mine.result, mine.summaries, mine.lines = result, {}, {}
   return setmetatable(mine, cell_meta)
 end

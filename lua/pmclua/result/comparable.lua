@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local kinds = require "pmclua.explain.kinds"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -139,18 +140,7 @@ function M.mode(one, other)
   end
 end
 
-local CACHES = { "I1", "D1", "LL" }
-local SURROUNDINGS = { "environment", "environment_hash", "signals", "streams", "cpu" }
-
-local function difference_in(names, ours, theirs)
-  for _, name in ipairs(names) do
-    local differs = ours[name] ~= theirs[name]
-    if differs and name:find "_hash$" then return "simulated in another environment", "" end
-    if differs then
-      return ("simulated with %s %s"):format(name, said(ours[name])), said(theirs[name])
-    end
-  end
-end
+local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams", "cpu", "I1", "D1", "LL" }
 
 --- Why simulated counts of two results were not made in the same way; nil where they were.
 ---@param one table header
@@ -159,9 +149,10 @@ end
 ---@return string? theirs
 function M.simulation(one, other)
   local ours, theirs = one.simulation or {}, other.simulation or {}
-  local here, there = difference_in(SURROUNDINGS, ours, theirs)
-  if here then return here, there end
-  return difference_in(CACHES, ours, theirs)
+  local name = lists.find(OF_SIMULATION, function(fact) return ours[fact] ~= theirs[fact] end)
+  if not name then return nil end
+  if name:find "_hash$" then return "simulated in another environment", "" end
+  return ("simulated with %s %s"):format(name, said(ours[name])), said(theirs[name])
 end
 
 --- Why values of two cells are not of the same; nil where they are.

@@ -4,6 +4,7 @@
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local refuse = require("pmclua.store.failure").refuse
 local results = require "pmclua.result"
 local store = require "pmclua.store"
@@ -28,12 +29,8 @@ local function load_one(path)
 end
 
 local function open_all(paths)
-  local files, headers = {}, {}
-  for i, path in ipairs(paths) do
-    files[i] = store.open(path)
-    headers[i] = files[i].header
-  end
-  return files, headers
+  local files = lists.map(paths, function(path) return store.open(path) end)
+  return files, lists.column(files, "header")
 end
 
 local function merged_headers(headers, paths, by)
@@ -49,9 +46,9 @@ local function read_all(files, paths, header, maps, take)
     local renumber = merge.renumber(maps[i], header)
     file.each(function(record) take(renumber(record)) end)
     if file.status ~= "complete" then status = file.status end
-    for _, problem in ipairs(file.problems) do
-      problems[#problems + 1] = ("%s: %s"):format(paths[i], problem)
-    end
+    lists.append(problems, lists.map(file.problems, function(problem)
+      return ("%s: %s"):format(paths[i], problem)
+    end))
   end
   return status, problems
 end
@@ -68,11 +65,8 @@ end
 local GROUPINGS = { file = true, rank = true, host = true }
 
 local function check_paths(paths, what)
-  local seen, others = {}, {}
-  for key, value in pairs(paths) do
-    if key ~= "by" then others[key] = value end
-  end
-  check.list(what, others)
+  local seen = {}
+  check.list(what, lists.without(paths, "by"))
   for i, path in ipairs(paths) do
     if type(path) ~= "string" then
       explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)

@@ -3,6 +3,8 @@
 -- Invariant: a host is known by what counts depend on, its CPU, microcode and OS kernel, and never by its name:
 -- each runner of a build service has a name of its own, and one name may be another machine's next year.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local CPU, HOST = { "cpu", "architecture" }, { "microcode", "os_kernel" }
@@ -11,9 +13,9 @@ local CPU, HOST = { "cpu", "architecture" }, { "microcode", "os_kernel" }
 local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
 
 local function first_difference(names, one, other)
-  for _, name in ipairs(names) do
-    if is_known(one[name]) and is_known(other[name]) and one[name] ~= other[name] then return name end
-  end
+  return lists.find(names, function(name)
+    return is_known(one[name]) and is_known(other[name]) and one[name] ~= other[name]
+  end)
 end
 
 --- The first fact in which two hosts differ in kind.

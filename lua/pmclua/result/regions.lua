@@ -2,6 +2,7 @@
 
 local calls = require "pmclua.result.calls"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 local reading = require "pmclua.counting.reading"
 local spent = require "pmclua.result.spent"
@@ -94,11 +95,9 @@ end
 ---@param name string
 ---@return pmclua.RegionCalls
 function RegionResult:region(name)
-  local names = {}
-  for i, region in ipairs(self) do
-    if region.name == name then return region end
-    names[i] = region.name
-  end
+  local found = lists.find(self, function(region) return region.name == name end)
+  if found then return found end
+  local names = lists.column(self, "name")
   explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end
 

@@ -1,7 +1,7 @@
 --- stopping.lua: why a stop rule ended a run, from what was recorded.
 
+local lists = require "pmclua.base.lists"
 local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
-
 local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
@@ -12,23 +12,19 @@ local M = {}
 ---@return pmclua.Interval[] summaries
 ---@return pmclua.Verdict[] verdicts
 function M.state(result, level)
-  local summaries, verdicts, primary = {}, {}, result.header.primary
-  for cell in result:cells() do summaries[#summaries + 1] = cell:summary(primary) end
+  local primary = result.header.primary
+  local summaries = lists.map(result:list(), function(cell) return cell:summary(primary) end)
   local compared = result.header.baseline and result:compare { names = { primary }, level = level }
-  for _, pair in ipairs(compared and compared.pairs or {}) do
-    verdicts[#verdicts + 1] = pair.rows[1].verdict
-  end
-  return summaries, verdicts
+  local pairs_of_cells = compared and compared.pairs or {}
+  return summaries, lists.map(pairs_of_cells, function(pair) return pair.rows[1].verdict end)
 end
 
 -- The blocks that a run had: repetitions of whole cells, those that failed among them.
 local function blocks_of(result)
   local most = 0
-  for _, part in ipairs(result.parts) do
-    for _, block in pairs(cell_key.is_part(part) and {} or part.columns.passes) do
-      most = math.max(most, block.index[block.n] or 0)
-    end
-    for _, failure in ipairs(cell_key.is_part(part) and {} or part.columns.failures) do
+  for _, part in ipairs(lists.where(result.parts, function(part) return not cell_key.is_part(part) end)) do
+    for _, block in pairs(part.columns.passes) do most = math.max(most, block.index[block.n] or 0) end
+    for _, failure in ipairs(part.columns.failures) do
       if not failure.warmup then most = math.max(most, failure.index) end
     end
   end

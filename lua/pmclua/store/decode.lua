@@ -75,7 +75,7 @@ local function read_head(self, shape, values)
   return cell, #head
 end
 
--- A record with what its line says once; `exit` and what follows is still to come.
+-- The fields that only some lines have.
 local function set_optional(record, shape, values)
   for name, value in pairs(shape.fixed) do record[name] = value end
   for i = shape.cell_at + 2, #shape.head do record[shape.head[i]] = values[i] end
@@ -140,18 +140,26 @@ local function blank_record()
 end
 
 -- What has fields besides is a table of its own; the others are one for each pass, which has its own events.
-local function record_for(self, shape, pass)
+local function table_for(self, shape, pass)
   if not self.reused or shape.has_optional or shape.threads > 0 then return blank_record() end
   self.reused[pass] = self.reused[pass] or blank_record()
   return self.reused[pass]
 end
 
+-- A record with what the head of its line says; its numbers are still to come.
+local function record_for(self, shape, values, cell)
+  local pass = values[shape.cell_at + 1]
+  local record = table_for(self, shape, pass)
+  record.workload, record.levels = shape.workload, cell.levels
+  record.cell, record.pass = values[shape.cell_at], pass
+  record.warmup, record.outcome = shape.warmup, shape.outcome
+  if shape.has_optional then set_optional(record, shape, values) end
+  return record
+end
+
 local function read_single(self, shape, values)
   local cell, at = read_head(self, shape, values)
-  local record = record_for(self, shape, values[shape.cell_at + 1])
-  record.workload, record.levels = shape.workload, cell.levels
-  record.cell, record.pass = values[shape.cell_at], values[shape.cell_at + 1]
-  record.warmup, record.outcome = shape.warmup, shape.outcome
+  local record = record_for(self, shape, values, cell)
   -- In the order of shape.SCALARS.
   record.exit, record.signal = values[at + 1], values[at + 2]
   record.index, record.order = values[at + 3], values[at + 4]
@@ -159,7 +167,6 @@ local function read_single(self, shape, values)
   record.user_ns, record.system_ns, record.max_rss_bytes = values[at + 8], values[at + 9], values[at + 10]
   record.minor_faults, record.major_faults = values[at + 11], values[at + 12]
   record.voluntary_switches, record.involuntary_switches = values[at + 13], values[at + 14]
-  if shape.has_optional then set_optional(record, shape, values) end
   check_numbers(record, self.iterates[record.workload])
   local events = self.pass_events[record.pass]
   at = read_counts(values, at + #SCALARS, record, events)
@@ -236,18 +243,6 @@ local function unpack_counts(line, values, k, counted)
   end
 end
 
-local function unpack_record(self, line, shape, values, k)
-  local record = record_for(self, shape, values[shape.cell_at + 1])
-  record.workload, record.levels = shape.workload, line.cell.levels
-  record.cell, record.pass = values[shape.cell_at], values[shape.cell_at + 1]
-  record.warmup, record.outcome = shape.warmup, shape.outcome
-  for i = 1, #SCALARS do record[SCALARS[i]] = pick(line, values, SCALARS[i], k) end
-  if shape.has_optional then set_optional(record, shape, values) end
-  unpack_counts(line, values, k, record)
-  check_numbers(record, line.iterates)
-  return record
-end
-
 --- Reads a line that was scanned into `form` and `values`. Raises a text that says what is wrong with it.
 ---@param form string
 ---@param values (number|ffi.cdata*|nil)[]
@@ -267,6 +262,12 @@ end
 ---@param values (number|ffi.cdata*|nil)[]
 ---@param k integer from 1
 ---@return table record
-function Decoder:unpack(packed, values, k) return unpack_record(self, packed, packed.shape, values, k) end
+function Decoder:unpack(packed, values, k)
+  local record = record_for(self, packed.shape, values, packed.cell)
+  for i = 1, #SCALARS do record[SCALARS[i]] = pick(packed, values, SCALARS[i], k) end
+  unpack_counts(packed, values, k, record)
+  check_numbers(record, packed.iterates)
+  return record
+end
 
 return M

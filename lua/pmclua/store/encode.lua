@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local shapes = require "pmclua.store.shape"
 
 local M = {}
@@ -15,19 +16,13 @@ local SCALARS, OPTIONAL = shapes.SCALARS, shapes.OPTIONAL
 local Encoder = {}
 Encoder.__index = Encoder
 
-local function factor_names(header)
-  local names = {}
-  for i, factor in ipairs(header.factors or {}) do names[i] = factor[1] end
-  return names
-end
-
 --- An encoder for the records of the plan in `header` (its cells and pass_events).
 ---@param header table
 ---@return pmclua.store.Encoder
 function M.new(header)
   local self = setmetatable({ cells = header.cells, pass_events = header.pass_events,
     cell_text = {}, heads = { repetition = {}, repetitions = {} }, values = {} }, Encoder)
-  local order = factor_names(header)
+  local order = lists.column(header.factors or {}, 1)
   for i, cell in ipairs(header.cells) do
     self.cell_text[i] = ('"workload":%s,"levels":%s,"cell":%d'):format(json.string(cell.workload),
       json.encode(json.object(cell.levels), { order = order }), i)
@@ -165,19 +160,14 @@ local function same_in_all(records, name)
   return true
 end
 
-local function put_column(values, at, records, name)
-  local n = #records
-  values[at + 1] = n
-  for i = 1, n do values[at + 1 + i] = check_count(records[i][name], name) end
-  return at + 1 + n
-end
-
-local function put_event_column(values, at, records, field, event)
+-- Appends one field of each record, or what that field says of one event.
+local function put_column(values, at, records, field, event)
   local n = #records
   values[at + 1] = n
   for i = 1, n do
-    local list = records[i][field]
-    values[at + 1 + i] = list and check_count(list[event], field)
+    local value = records[i][field]
+    if event and value then value = value[event] end
+    values[at + 1 + i] = check_count(value, field)
   end
   return at + 1 + n
 end
@@ -211,7 +201,7 @@ end
 
 local function put_columns(values, at, records, field, events)
   if #events == 0 then return put_list(values, at, {}, 0) end
-  for _, event in ipairs(events) do at = put_event_column(values, at, records, field, event) end
+  for _, event in ipairs(events) do at = put_column(values, at, records, field, event) end
   return at
 end
 

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 local members = require "pmclua.store.members"
 
 local M = {}
@@ -113,12 +114,9 @@ end
 
 local function has_level(header, workloads, name, wanted)
   if name == "workload" then return workloads[wanted] == true end
-  for _, factor in ipairs(header.factors) do
-    for _, level in ipairs(factor[1] == name and factor[2] or {}) do
-      if level == wanted then return true end
-    end
-  end
-  return false
+  return lists.any(header.factors, function(factor)
+    return factor[1] == name and lists.contains(factor[2], wanted)
+  end)
 end
 
 local function check_baseline(header, workloads)

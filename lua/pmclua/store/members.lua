@@ -3,6 +3,8 @@
 --- Invariant: a member named here has its kind, or the file is refused; nobody checks it later. Any other
 --- member comes from another version, or describes the host: it is shown, and no number is computed from it.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local function of_type(name) return function(value) return type(value) == name end end
@@ -17,12 +19,7 @@ local function share(value) return number(value) and value > 0 and value < 1 end
 
 local function either(...)
   local kinds = { ... }
-  return function(value)
-    for _, is in ipairs(kinds) do
-      if is(value) then return true end
-    end
-    return false
-  end
+  return function(value) return lists.any(kinds, function(is) return is(value) end) end
 end
 
 local function list_of(is)
@@ -50,15 +47,19 @@ local function map_of(is)
   end
 end
 
---- A map whose members are of these kinds, where they are there.
-local function members_of(kinds)
-  return function(value)
-    if type(value) ~= "table" then return false end
-    for name, is in pairs(kinds) do
-      if value[name] ~= nil and not is(value[name]) then return false end
-    end
-    return true
+--- The name of a member of `value` that is not of its kind; nil where all are.
+---@param value table
+---@param kinds table<string, fun(value: any): boolean>
+---@return string?
+function M.wrong(value, kinds)
+  for name, is in pairs(kinds) do
+    if value[name] ~= nil and not is(value[name]) then return name end
   end
+end
+
+-- A map whose members are of these kinds, where they are there.
+local function members_of(kinds)
+  return function(value) return type(value) == "table" and M.wrong(value, kinds) == nil end
 end
 
 local level = either(text, number, flag)
@@ -109,15 +110,5 @@ M.cell = { machine_code = members_of { unroll = count, copies = count, least = c
   text = text, empty = flag } }
 
 M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
-
---- The name of a member of `value` that is not of its kind; nil where all are.
----@param value table
----@param kinds table<string, fun(value: any): boolean>
----@return string?
-function M.wrong(value, kinds)
-  for name, is in pairs(kinds) do
-    if value[name] ~= nil and not is(value[name]) then return name end
-  end
-end
 
 return M

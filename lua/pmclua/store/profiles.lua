@@ -12,8 +12,7 @@ local M = {}
 local MOST_PLACES = 5000        -- instructions that one line tells of, some 300 kB
 local LARGEST = 2 ^ 53
 
--- ---- writing
--- -------------------------------------------------------------------------------------------
+-- ---- writing -------------------------------------------------------------------------------------------
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source",
@@ -95,8 +94,7 @@ function M.write(record, buffer)
   for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer) end
 end
 
--- ---- reading
--- -------------------------------------------------------------------------------------------
+-- ---- reading -------------------------------------------------------------------------------------------
 
 local function refuse(what) error(("'%s' of a profile is not what it should be"):format(what), 0) end
 

@@ -96,13 +96,11 @@ local function parcels(writer)
   return list
 end
 
-local function write_one(writer, record)
-  if record.profiles then profiles.write(record, writer.buffer) end
-  writer.encoder:write(record, writer.buffer)
-end
-
 local function write_each(writer, records)
-  for i = 1, #records do write_one(writer, records[i]) end
+  for _, record in ipairs(records) do
+    if record.profiles then profiles.write(record, writer.buffer) end
+    writer.encoder:write(record, writer.buffer)
+  end
 end
 
 local function encode_pending(writer)

@@ -4,6 +4,7 @@
 -- alone. Where there is no interval, or the machine's own noise is larger than the difference, the
 -- verdict is "undecided" and says why.
 
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local interval = require "pmclua.stats.interval"
 local rank = require "pmclua.stats.rank"
@@ -72,14 +73,8 @@ local function paired_ratio(values, baseline, level)
            coverage = ratio.coverage, reason = ratio.reason }
 end
 
-local function logarithms(values)
-  local list = {}
-  for i = 1, #values do list[i] = math.log(values[i]) end
-  return list
-end
-
 local function unpaired_ratio(values, baseline, level)
-  local shift = rank.hodges_lehmann(logarithms(values), logarithms(baseline), level)
+  local shift = rank.hodges_lehmann(lists.map(values, math.log), lists.map(baseline, math.log), level)
   return { method = "Hodges-Lehmann", ratio = math.exp(shift.shift), coverage = shift.coverage,
            low = shift.low and math.exp(shift.low), high = shift.high and math.exp(shift.high),
            reason = shift.reason }
@@ -199,14 +194,9 @@ end
 ---@return number[] baseline
 ---@return integer[] blocks
 function M.pair(values, baseline)
-  local blocks = {}
-  for block in pairs(values) do
-    if baseline[block] ~= nil then blocks[#blocks + 1] = block end
-  end
-  table.sort(blocks)
-  local a, b = {}, {}
-  for i, block in ipairs(blocks) do a[i], b[i] = values[block], baseline[block] end
-  return a, b, blocks
+  local blocks = lists.where(lists.keys(values), function(block) return baseline[block] ~= nil end)
+  local function listed(by_block) return lists.map(blocks, function(block) return by_block[block] end) end
+  return listed(values), listed(baseline), blocks
 end
 
 return M

@@ -5,6 +5,7 @@
 -- fails, verdict/stop.lua when to stop repeating.
 
 local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local interval = lazy.module "pmclua.stats.interval"
 local units = lazy.module "pmclua.base.units"
 
@@ -28,10 +29,7 @@ lazy.fields(M, {
 ---@return integer m comparisons corrected for
 function M.levels(names, primary, cells, level)
   level = level or M.DEFAULT_LEVEL
-  local others = 0
-  for _, name in ipairs(names) do
-    if name ~= primary then others = others + cells end
-  end
+  local others = cells * #lists.where(names, function(name) return name ~= primary end)
   local levels = {}
   for _, name in ipairs(names) do
     levels[name] = name == primary and level or interval.bonferroni(level, others)

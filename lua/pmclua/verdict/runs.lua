@@ -5,6 +5,8 @@
 -- one, and the result says which.
 
 local distribution = require "pmclua.stats.distribution"
+local lists = require "pmclua.base.lists"
+local mean = require("pmclua.stats.mean").average
 
 local M = {}
 
@@ -27,14 +29,6 @@ end
 
 local function has_ratio(found) return found.ratio ~= nil and (found.low or 1) > 0 end
 
--- Whether all can be compared by ratios.
-local function all_ratios(list)
-  for _, found in ipairs(list) do
-    if not has_ratio(found) then return false end
-  end
-  return true
-end
-
 -- The first that has no interval, or no number of the kind that all have.
 local function problem_of(list, is_ratio)
   for _, found in ipairs(list) do
@@ -44,23 +38,15 @@ local function problem_of(list, is_ratio)
   end
 end
 
-local function mean(list)
-  local sum = 0
-  for i = 1, #list do sum = sum + list[i] end
-  return sum / #list
-end
-
 local function deviation(list, middle)
   local sum = 0
   for i = 1, #list do sum = sum + (list[i] - middle) ^ 2 end
   return math.sqrt(sum / (#list - 1))
 end
 
-local function all_exact(list)
-  for _, found in ipairs(list) do
-    if found.method ~= "exact" or found.ratio ~= list[1].ratio then return false end
-  end
-  return true
+-- Whether every run of the baseline differs from the new one by the same, known exactly.
+local function are_exact(list)
+  return lists.all(list, function(found) return found.method == "exact" and found.ratio == list[1].ratio end)
 end
 
 local function result_of(is_ratio, middle, low, high, more)
@@ -81,10 +67,10 @@ end
 ---@return pmclua.BetweenRuns? found nil where one has no interval
 ---@return string? reason
 function M.several(list, level)
-  local is_ratio, count = all_ratios(list), #list
+  local is_ratio, count = lists.all(list, has_ratio), #list
   local why = problem_of(list, is_ratio)
   if why then return nil, why end
-  if is_ratio and all_exact(list) then
+  if is_ratio and are_exact(list) then
     local one = list[1]
     return { method = "exact", ratio = one.ratio, low = one.low, high = one.high, runs = count, spread = 0 }
   end

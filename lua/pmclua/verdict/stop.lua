@@ -6,6 +6,8 @@
 -- known beforehand, and each look is taken at 1 - α/looks (Bonferroni). Verdicts after a stop rule are
 -- drawn at that level too.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; ratio of looks; without a limit
@@ -46,10 +48,7 @@ end
 ---@param n integer
 ---@return boolean
 function M.is_look(rule, n)
-  for _, size in ipairs(M.looks(rule)) do
-    if size == n then return true end
-  end
-  return false
+  return lists.contains(M.looks(rule), n)
 end
 
 --- The level of each look, and of the verdicts at the end, so that all looks together hold at `level`.
@@ -60,22 +59,20 @@ function M.look_level(rule, level)
   return 1 - (1 - (level or 0.95)) / #M.looks(rule)
 end
 
-local function all_narrow(summaries, share)
-  for _, summary in ipairs(summaries) do
+local function are_narrow(summaries, share)
+  return #summaries > 0 and lists.all(summaries, function(summary)
     -- Counts above 2^53 are no Lua numbers.
     local width = summary.low and tonumber(summary.high - summary.low)
-    if not width or width > share * math.abs(tonumber(summary.median)) then return false end
-  end
-  return #summaries > 0
+    return width and width <= share * math.abs(tonumber(summary.median))
+  end)
 end
 
 -- Decided, or known as narrowly as was asked for.
-local function all_settled(verdicts, share)
-  for _, verdict in ipairs(verdicts) do
+local function are_settled(verdicts, share)
+  return #verdicts > 0 and lists.all(verdicts, function(verdict)
     local narrow = share and verdict.low and verdict.high - verdict.low <= share
-    if verdict.verdict == "undecided" and not narrow then return false end
-  end
-  return #verdicts > 0
+    return verdict.verdict ~= "undecided" or narrow
+  end)
 end
 
 --- Why to stop now; nil to go on. The limits are asked after any block; summaries and verdicts (drawn
@@ -88,8 +85,8 @@ function M.stop(rule, state)
   if rule.seconds and state.seconds >= rule.seconds then return "time" end
   if not M.is_look(rule, state.n) then return nil end
   local compares = #state.verdicts > 0            -- then it is the ratios that are to be known
-  if not compares and rule.interval and all_narrow(state.summaries, rule.interval) then return "narrow" end
-  if all_settled(state.verdicts, rule.interval) then return "decided" end
+  if not compares and rule.interval and are_narrow(state.summaries, rule.interval) then return "narrow" end
+  if are_settled(state.verdicts, rule.interval) then return "decided" end
 end
 
 return M

@@ -3,6 +3,7 @@
 -- Invariant: pure: facts in, sentences out. A warning says what was seen with its figure, and its hint
 -- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
 
+local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local text = require "pmclua.base.text"
 
@@ -57,32 +58,23 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 
 -- The events that have values, with the summary that several checks need: sorted once.
 local function counted_events(cell)
-  local list = {}
-  for _, event in ipairs(cell.events) do
-    if #event.values > 0 then
-      local summary = event.summary or stats.summary(event.values)
-      list[#list + 1] = setmetatable({ summary = summary }, { __index = event })
-    end
-  end
-  return list
+  local counted = lists.where(cell.events, function(event) return #event.values > 0 end)
+  return lists.map(counted, function(event)
+    local summary = event.summary or stats.summary(event.values)
+    return setmetatable({ summary = summary }, { __index = event })
+  end)
 end
 
 local checks = {}
 
 -- ---- repetitions ------------------------------------------------------------------------------------
 
-local function all_exact(events)
-  for _, event in ipairs(events) do
-    if not event.summary.exact then return false end
-  end
-  return true
-end
-
 function checks.few(cell, events)
   local most = 0
   for _, event in ipairs(events) do most = math.max(most, #event.values) end
   local fewest = FEWEST * (cell.repetitions_of_a_layout or 1)
-  if most == 0 or most >= fewest or cell.repetitions == 1 or all_exact(events) then return end
+  local are_exact = lists.all(events, function(event) return event.summary.exact end)
+  if most == 0 or most >= fewest or cell.repetitions == 1 or are_exact then return end
   return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
          ("ask for %d repetitions or more"):format(fewest)
 end
@@ -99,19 +91,14 @@ end
 
 function checks.first(cell, events)
   if not cell.warmups then return end
-  local titles, worst = {}, 1
-  for _, event in ipairs(events) do
-    if starts_slow(event) then
-      titles[#titles + 1] = event.title
-      worst = math.max(worst, event.values[1] / event.summary.median)
-    end
-  end
-  if #titles == 0 then return end
+  local slow, worst = lists.where(events, starts_slow), 1
+  for _, event in ipairs(slow) do worst = math.max(worst, event.values[1] / event.summary.median) end
+  if #slow == 0 then return end
   local hint = cell.warmups == 0 and "run warm-up repetitions first: warmup = 3"
     or ("%s not enough: run more"):format(cell.warmups == 1 and "one warm-up is"
                                            or cell.warmups .. " warm-ups are")
   return ("the first repetition is the largest of all in %s (%s times the median)")
-    :format(text.list(titles), text.ratio(worst)), hint
+    :format(text.list(lists.column(slow, "title")), text.ratio(worst)), hint
 end
 
 -- Where code lies cannot change which instructions are executed.
@@ -127,13 +114,11 @@ function checks.moved(_, events)
 end
 
 function checks.outliers(_, events)
-  local parts = {}
-  for _, event in ipairs(events) do
+  local parts = lists.map(events, function(event)
     local flagged = #event.summary.outliers - (starts_slow(event) and 1 or 0)
-    if flagged > 0 and #event.values >= FEWEST then
-      parts[#parts + 1] = ("%d of %d values of %s"):format(flagged, #event.values, event.title)
-    end
-  end
+    if flagged == 0 or #event.values < FEWEST then return nil end
+    return ("%d of %d values of %s"):format(flagged, #event.values, event.title)
+  end)
   if #parts == 0 then return end
   return "outliers, kept: " .. text.list(parts),
          "something else ran now and then: pin the workload, quiet the machine, or trust the medians"
@@ -152,14 +137,11 @@ local function drift_of(event, margin)
 end
 
 function checks.drift(cell, events)
-  local parts = {}
-  for _, event in ipairs(events) do
+  local parts = lists.map(events, function(event)
     local r = drift_of(event, cell.margin or 0.01)
-    if r then
-      parts[#parts + 1] = ("%s %s (rank correlation with time %.2f)"):format(event.title,
-        r > 0 and "grew" or "fell", r)
-    end
-  end
+    local said = "%s %s (rank correlation with time %.2f)"
+    return r and said:format(event.title, r > 0 and "grew" or "fell", r)
+  end)
   if #parts == 0 then return end
   return "drift: " .. text.list(parts),
          "the machine's state changed (clock, heat, caches, memory): warm it up longer, or fix its frequency"
@@ -168,29 +150,21 @@ end
 -- ---- counting ---------------------------------------------------------------------------------------
 
 function checks.scaled(cell)
-  local titles, least = {}, 1
-  for _, event in ipairs(cell.events) do
-    if event.status == "scaled" then
-      titles[#titles + 1] = event.title
-      least = math.min(least, event.ran or 1)
-    end
-  end
-  if #titles == 0 then return end
+  local scaled, least = lists.where(cell.events, function(event) return event.status == "scaled" end), 1
+  for _, event in ipairs(scaled) do least = math.min(least, event.ran or 1) end
+  if #scaled == 0 then return end
   return ("%s shared the counters and are estimates (each was counted at least %s of the time on average)")
-    :format(text.list(titles), text.percent(least)),
+    :format(text.list(lists.column(scaled, "title")), text.percent(least)),
     cell.in_passes and "stop whatever else is counting (another perf, an NMI watchdog)"
     or "count them in passes: --passes rerun"
 end
 
 function checks.small(_, events)
-  local parts = {}
-  for _, event in ipairs(events) do
+  local parts = lists.map(events, function(event)
     local median = event.summary.median
-    if event.overhead and event.overhead > OVERHEAD * median then
-      local share = median > 0 and text.percent(event.overhead / median) or "all"
-      parts[#parts + 1] = ("%s of %s"):format(share, event.title)
-    end
-  end
+    if not event.overhead or event.overhead <= OVERHEAD * median then return nil end
+    return ("%s of %s"):format(median > 0 and text.percent(event.overhead / median) or "all", event.title)
+  end)
   if #parts == 0 then return end
   return "the measured work is small: starting and stopping the counters adds " .. text.list(parts),
          "raise iterations, or have the cost fitted: iterations = \"fit\""
@@ -250,14 +224,11 @@ function checks.uncounted(cell)
 end
 
 function checks.kept_off(cell)
-  local names, most = {}, 0
-  for _, event in ipairs(cell.events) do
-    if (event.kept_off or 0) > 0 then names[#names + 1] = event.title end
-    most = math.max(most, event.kept_off or 0)
-  end
+  local kept_off, most = lists.where(cell.events, function(event) return (event.kept_off or 0) > 0 end), 0
+  for _, event in ipairs(kept_off) do most = math.max(most, event.kept_off) end
   if most == 0 then return end
   return ("%s never on the PMU in %s: something else was using its counters")
-    :format(text.list(names), text.plural(most, "repetition")),
+    :format(text.list(lists.column(kept_off, "title")), text.plural(most, "repetition")),
     "stop that (another perf, an NMI watchdog), or count fewer events at once"
 end
 
@@ -317,28 +288,17 @@ function M.of_cell(cell)
   return list
 end
 
--- Several warnings of one kind as one: what the first says, of all their cells.
-local function merged(warnings)
-  local cells, first = {}, warnings[1]
-  for i, warning in ipairs(warnings) do cells[i] = warning.cell end
-  return { kind = first.kind, message = first.message, hint = first.hint, cell = first.cell, cells = cells }
-end
-
 --- The warnings of all cells, one of each kind, the gravest first.
 ---@param cells pmclua.WarningCell[]
 ---@return pmclua.Warning[]
 function M.check(cells)
-  local by_kind, list = {}, {}
-  for _, cell in ipairs(cells) do
-    for _, warning in ipairs(M.of_cell(cell)) do
-      by_kind[warning.kind] = by_kind[warning.kind] or {}
-      table.insert(by_kind[warning.kind], warning)
-    end
-  end
-  for _, kind in ipairs(IN_ORDER) do
-    if by_kind[kind] then list[#list + 1] = merged(by_kind[kind]) end
-  end
-  return list
+  local all = lists.joined(lists.map(cells, M.of_cell))
+  local kinds = lists.by(lists.groups(all, function(warning) return warning.kind end), "key")
+  return lists.map(IN_ORDER, function(kind)
+    local first = kinds[kind] and kinds[kind][1]
+    if first then first.cells = lists.column(kinds[kind], "cell") end       -- what it says goes for all of them
+    return first
+  end)
 end
 
 return M
