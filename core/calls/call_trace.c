@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,7 +21,7 @@
 #include "host/lists.h"
 #include "ring.h"
 
-enum { RING_BYTES = 4 << 20, RINGS_BYTES = 64 << 20, LATE_NS = 2000000, LOOK_MS = 20 };
+enum { RING_BYTES = 4 << 20, RING_LEAST = 64 << 10, RINGS_BYTES = 64 << 20, LATE_NS = 2000000, LOOK_MS = 20 };
 
 struct cpu_trace { int enter, leave; struct ring ring; };
 
@@ -42,13 +41,11 @@ struct pmclua_call_trace {
 /* Both write TID and TIME; what leaves has the call's number in its raw data. */
 static struct pmclua_attr attr_of_point(uint64_t id, int tells_number, int on_exec)
 {
-    struct perf_event_attr event = {
+    return attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1, .inherit = 1, .disabled = 1,
         .enable_on_exec = on_exec != 0, .sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
         .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (tells_number ? (uint64_t)PERF_SAMPLE_RAW : 0),
-        .context_switch = !tells_number, .watermark = 1, .wakeup_watermark = RING_BYTES / 4,
-    };
-    return attr_of(&event);
+        .context_switch = !tells_number, .watermark = 1, .wakeup_watermark = RING_BYTES / 4 });
 }
 
 static int open_cpu(struct pmclua_call_trace *trace, const struct pmclua_call_points *points, int cpu, size_t bytes)
@@ -67,14 +64,6 @@ static int open_cpu(struct pmclua_call_trace *trace, const struct pmclua_call_po
         return result;
     mine->leave = pmclua_open(&leaves, points->pid, cpu, -1, 0);
     return mine->leave < 0 ? mine->leave : pmclua_ioctl(mine->leave, "SET_OUTPUT", (uint64_t)fd, NULL);
-}
-
-static size_t ring_bytes_of(long cpus)
-{
-    size_t bytes = RING_BYTES;
-    while (bytes > 65536 && bytes * (size_t)cpus > RINGS_BYTES)
-        bytes /= 2;
-    return bytes;
 }
 
 /* ---- records ---- */
@@ -116,31 +105,27 @@ static void add_switch(struct pmclua_call_trace *trace, const struct perf_event_
     memcpy(&record->time_ns, data + 8, sizeof record->time_ns);
 }
 
-static void add_record(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+static int add_record(void *owner, const struct perf_event_header *header)
 {
+    struct pmclua_call_trace *trace = owner;
     uint64_t lost;
-    if (header->type == PERF_RECORD_SAMPLE && header->size >= sizeof *header + 16) {
+    if (header->size < sizeof *header + 16)
+        return 0;
+    switch (header->type) {
+    case PERF_RECORD_SAMPLE:
         add_sample(trace, header);
-    } else if (header->type == PERF_RECORD_SWITCH && header->size >= sizeof *header + 16) {
+        break;
+    case PERF_RECORD_SWITCH:
         add_switch(trace, header);
-    } else if (header->type == PERF_RECORD_LOST && header->size >= sizeof *header + 16) {
+        break;
+    case PERF_RECORD_LOST:
         memcpy(&lost, (const uint8_t *)(header + 1) + 8, sizeof lost);
         trace->lost += lost;
+        break;
+    default:
+        break;
     }
-}
-
-static void read_ring(struct pmclua_call_trace *trace, struct ring *ring)
-{
-    int broken = 0;
-    const struct perf_event_header *header;
-    ring_look(ring);
-    while (trace->errnum == 0 && (header = ring_record(ring, &broken))) {
-        add_record(trace, header);
-        ring_step(ring, header);
-    }
-    if (broken)
-        trace->errnum = EPROTO;
-    ring_release(ring);
+    return -trace->errnum;
 }
 
 static int by_time(const void *a, const void *b)
@@ -153,8 +138,10 @@ static int by_time(const void *a, const void *b)
 static void look(struct pmclua_call_trace *trace, int is_last)
 {
     uint64_t until_ns = is_last ? UINT64_MAX : pmclua_now_ns() - LATE_NS;
-    for (int i = 0; i < trace->cpus; i++)
-        read_ring(trace, &trace->cpu[i].ring);
+    for (int i = 0; trace->errnum == 0 && i < trace->cpus; i++) {
+        ring_look(&trace->cpu[i].ring);
+        trace->errnum = -ring_read(&trace->cpu[i].ring, add_record, trace);
+    }
     qsort(trace->record, trace->count, sizeof *trace->record, by_time);
     size_t ready = 0;
     while (ready < trace->count && trace->record[ready].time_ns <= until_ns)
@@ -178,25 +165,19 @@ static void *read_rings(void *argument)
 
 static int start_thread(struct pmclua_call_trace *trace)
 {
-    sigset_t all, before;
     trace->stop = eventfd(0, EFD_CLOEXEC);
     if (trace->stop < 0)
         return -errno;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = -pthread_create(&trace->thread, NULL, read_rings, trace);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int result = ring_reader_start(&trace->thread, read_rings, trace);
     trace->has_thread = result == 0;
     return result;
 }
 
 static void end_thread(struct pmclua_call_trace *trace)
 {
-    uint64_t one = 1;
     if (!trace->has_thread)
         return;
-    while (write(trace->stop, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    eventfd_write(trace->stop, 1);
     pthread_join(trace->thread, NULL);
     trace->has_thread = 0;
 }
@@ -230,8 +211,9 @@ int pmclua_call_trace_open(struct pmclua_call_trace **out, const struct pmclua_c
     trace->stop = -1;
     trace->times = call_times_new(points->pid ? points->pid : pmclua_tid());
     int result = trace->times ? 0 : -ENOMEM;
+    size_t bytes = ring_bytes_each(RING_BYTES, RING_LEAST, RINGS_BYTES, (size_t)cpus);
     for (int cpu = 0; result == 0 && cpu < cpus; cpu++)
-        result = open_cpu(trace, points, cpu, ring_bytes_of(cpus));
+        result = open_cpu(trace, points, cpu, bytes);
     if (result == 0)
         result = start_thread(trace);
     if (result < 0) {
@@ -276,9 +258,9 @@ int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uin
 
 int pmclua_call_trace_keep(const struct pmclua_call_points *points)
 {
-    struct pmclua_attr enters = attr_of_point(points->enter, 0, 0), leaves = attr_of_point(points->leave, 1, 0);
-    int fd = pmclua_open(&enters, 0, -1, -1, 0);
-    return fd < 0 ? fd : (fd = pmclua_open(&leaves, 0, -1, -1, 0)) < 0 ? fd : 0;
+    int enters = attr_hold(PERF_TYPE_TRACEPOINT, points->enter);
+    int leaves = enters < 0 ? enters : attr_hold(PERF_TYPE_TRACEPOINT, points->leave);
+    return leaves < 0 ? leaves : 0;
 }
 
 /* ---- what calls and faults cost ---- */

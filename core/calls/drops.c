@@ -56,12 +56,10 @@ struct pmclua_drops {
 
 static struct pmclua_attr attr_of_watcher(void)
 {
-    struct perf_event_attr event = {
+    return attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .inherit = 1,
         .exclude_kernel = 1, .exclude_hv = 1, .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1,
-        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-    };
-    return attr_of(&event);
+        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC });
 }
 
 /* Edge-triggered: one whose events have ended would be ready for ever. */
@@ -74,12 +72,10 @@ static int listen_to(const struct pmclua_drops *drops, int fd)
 /* 0 as well where the CPU is offline. */
 static int open_ring(struct pmclua_drops *drops, int cpu)
 {
-    struct perf_event_attr event = {
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
         .exclude_kernel = 1, .exclude_hv = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-        .watermark = 1,                       /* of 0 bytes: half of the ring, however large it is */
-    };
-    struct pmclua_attr attr = attr_of(&event);
+        .watermark = 1 });                    /* of 0 bytes: half of the ring, however large it is */
     struct watched *watched = &drops->cpu[cpu];
     watched->owner = pmclua_open(&attr, 0, cpu, -1, 0);
     if (watched->owner < 0)
@@ -112,14 +108,6 @@ static long cpus_that_may_be(void)
     return count;
 }
 
-static size_t ring_bytes_of(size_t rings)
-{
-    size_t bytes = RING_MAX;
-    while (bytes > RING_LEAST && bytes * rings > RINGS_BYTES)
-        bytes /= 2;
-    return bytes;
-}
-
 int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid)
 {
     pmclua_drops_stop(drops);
@@ -146,7 +134,7 @@ static struct pmclua_drops *new_drops(int cpus, uint32_t threads)
     if (!drops)
         return NULL;
     drops->cpus = cpus;
-    drops->ring_bytes = ring_bytes_of((size_t)cpus * threads);
+    drops->ring_bytes = ring_bytes_each(RING_MAX, RING_LEAST, RINGS_BYTES, (size_t)cpus * threads);
     for (int i = 0; i < cpus; i++)
         drops->cpu[i].owner = drops->cpu[i].fd = -1;
     drops->ready = epoll_create1(EPOLL_CLOEXEC);
@@ -205,50 +193,40 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 
 /* ---- reading ---- */
 
-static void add_step(struct steps *steps, const struct step *step)
-{
-    if (list_grow(&steps->step, steps->count, &steps->room, sizeof *step) < 0)
-        steps->is_short = 1;
-    else
-        steps->step[steps->count++] = *step;
-}
-
 /* A record's pid is its first word, a COMM's name its third; the time is the last of all. */
-static void take_record(struct steps *steps, const struct perf_event_header *header)
+static int take_record(void *owner, const struct perf_event_header *header)
 {
+    struct steps *steps = owner;
     const uint8_t *body = (const uint8_t *)(header + 1), *end = (const uint8_t *)header + header->size;
     struct step step = { 0 };
     switch (header->type) {
     case PERF_RECORD_COMM:
         if (!(header->misc & PERF_RECORD_MISC_COMM_EXEC))
-            return;
+            return 0;
         step.kind = EXECUTES;
         strncpy(step.name, (const char *)body + 8, sizeof step.name - 1);
         break;
     case PERF_RECORD_MMAP: step.kind = MAPS; break;
     case PERF_RECORD_EXIT: step.kind = ENDS; break;
-    case PERF_RECORD_LOST: steps->is_short = 1; return;
-    default: return;
+    case PERF_RECORD_LOST: steps->is_short = 1; return 0;
+    default: return 0;
     }
     memcpy(&step.pid, body, sizeof step.pid);
     memcpy(&step.time, end - sizeof step.time, sizeof step.time);
-    add_step(steps, &step);
+    if (list_grow(&steps->step, steps->count, &steps->room, sizeof step) < 0)
+        steps->is_short = 1;
+    else
+        steps->step[steps->count++] = step;
+    return 0;
 }
 
 static void read_ring(struct steps *steps, struct ring *ring)
 {
-    const struct perf_event_header *header;
-    int broken = 0;
     ring_look(ring);
     /* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
     uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
     steps->is_short |= ring->limit - ring->place > ring->bytes - largest;
-    while ((header = ring_record(ring, &broken))) {
-        take_record(steps, header);
-        ring_step(ring, header);
-    }
-    steps->is_short |= broken;
-    ring_release(ring);
+    steps->is_short |= ring_read(ring, take_record, steps) < 0;
 }
 
 /* Of one moment, what comes last in a process's life is last. */
@@ -308,8 +286,7 @@ int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
     /* A ring that is read first may get an earlier step than one that is read later has. */
     uint64_t known_ns = pmclua_now_ns();
     for (int i = 0; i < drops->cpus; i++)
-        if (drops->cpu[i].ring.page)
-            read_ring(steps, &drops->cpu[i].ring);
+        read_ring(steps, &drops->cpu[i].ring);
     if (steps->count)
         qsort(steps->step, steps->count, sizeof *steps->step, by_time);
     judge(drops, known_ns);

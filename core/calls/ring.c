@@ -5,12 +5,15 @@
  * be read. The OS kernel never writes over what was not given back: it counts lost records instead.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "ring.h"
+
+enum { RELEASE_PARTS = 16 };       /* so much of a ring is given back at once */
 
 int ring_open(struct ring *ring, int fd, size_t bytes)
 {
@@ -32,15 +35,16 @@ int ring_open(struct ring *ring, int fd, size_t bytes)
     return 0;
 }
 
-uint64_t ring_look(struct ring *ring)
-{
-    ring->limit = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-    return ring->limit;
-}
-
 uint64_t ring_written(const struct ring *ring)
 {
     return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+uint64_t ring_look(struct ring *ring)
+{
+    if (ring->page)
+        ring->limit = ring_written(ring);
+    return ring->limit;
 }
 
 /* `count` bytes at our place, in one piece. */
@@ -74,12 +78,28 @@ const struct perf_event_header *ring_record(struct ring *ring, int *broken)
 void ring_step(struct ring *ring, const struct perf_event_header *record)
 {
     ring->place += record->size;
+    if (ring->place - ring->released > ring->bytes / RELEASE_PARTS)
+        ring_release(ring);
 }
 
 void ring_release(struct ring *ring)
 {
     __atomic_store_n(&ring->page->data_tail, ring->place, __ATOMIC_RELEASE);
     ring->released = ring->place;
+}
+
+int ring_read(struct ring *ring, int (*take)(void *owner, const struct perf_event_header *record), void *owner)
+{
+    const struct perf_event_header *record;
+    int result = 0, broken = 0;
+    if (!ring->page)
+        return 0;
+    while (result == 0 && (record = ring_record(ring, &broken))) {
+        result = take(owner, record);
+        ring_step(ring, record);
+    }
+    ring_release(ring);
+    return broken ? -EPROTO : result;
 }
 
 void ring_skip(struct ring *ring)
@@ -95,4 +115,22 @@ void ring_close(struct ring *ring)
     munmap(ring->page, (size_t)(ring->data - (uint8_t *)ring->page) + ring->bytes);
     free(ring->whole);
     *ring = (struct ring){ 0 };
+}
+
+size_t ring_bytes_each(size_t largest, size_t least, size_t together, size_t count)
+{
+    size_t bytes = largest;
+    while (bytes > least && bytes * count > together)
+        bytes /= 2;
+    return bytes;
+}
+
+int ring_reader_start(pthread_t *thread, void *(*read)(void *), void *owner)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = -pthread_create(thread, NULL, read, owner);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
 }

@@ -2,11 +2,10 @@
  * clock.c: the frequency of the counter that the OS kernel's clock for perf is made of: the time stamp counter of
  * x86, the generic timer of Arm. The page of any event says how it becomes nanoseconds.
  */
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pmclua.h"
+#include "attr.h"
 
 /* ns = cycles * time_mult >> time_shift (linux/perf_event.h). */
 static double hz_of(const struct perf_event_mmap_page *page)
@@ -18,11 +17,7 @@ static double hz_of(const struct perf_event_mmap_page *page)
 
 double pmclua_clock_hz(void)
 {
-    struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
-    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_DUMMY);
-    pmclua_attr_set(&attr, "exclude_kernel", 1);
-    int fd = pmclua_open(&attr, 0, -1, -1, 0);
+    int fd = attr_hold(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
     if (fd < 0)
         return 0;
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);

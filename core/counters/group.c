@@ -7,11 +7,11 @@
  * several PMUs); counts only grow, so that callers take differences.
  */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attr.h"
 #include "group.h"
 
 /* An inherited descriptor's ioctl would reach the parent's event. */
@@ -96,11 +96,9 @@ static int open_member(struct pmclua_group *group, const struct pmclua_attr *att
 
 static int note_pinned(struct pmclua_group *group, const struct pmclua_attr *leader, int32_t pid, int32_t cpu)
 {
-    uint64_t pinned;
-    pmclua_attr_get(leader, "pinned", &pinned);
-    group->is_pinned = pinned != 0;
+    group->is_pinned = native_of(leader).pinned;
     int is_task = pid > 0 && !(group->options & PMCLUA_CGROUP);
-    return pinned && is_task ? witness_open(group, leader, pid, cpu) : 0;
+    return group->is_pinned && is_task ? witness_open(group, leader, pid, cpu) : 0;
 }
 
 static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, int32_t count,
@@ -131,10 +129,9 @@ static int open_all(struct pmclua_group **out, const struct pmclua_attr *attrs, 
  * of the CPU's own PMU, whatever its name. */
 static int is_of_cpu(const struct pmclua_attr *attr)
 {
-    uint64_t type, inherit;
-    pmclua_attr_get(attr, "type", &type);
-    pmclua_attr_get(attr, "inherit", &inherit);
-    return !inherit && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW);
+    uint32_t type = native_of(attr).type;
+    return !native_of(attr).inherit
+        && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW);
 }
 
 static int may_read_in_user_space(const struct pmclua_attr *attrs, int32_t count, int32_t pid, int32_t cpu)

@@ -8,10 +8,10 @@
  * Invariant: it is started after the group, stopped before it and read before it. So it is enabled for no
  * longer than a group that was not lost.
  */
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#include "attr.h"
 #include "group.h"
 
 static int has_one_time(void)
@@ -37,17 +37,11 @@ static uint64_t least_ns(uint64_t witnessed)
 
 int witness_open(struct pmclua_group *group, const struct pmclua_attr *leader, int32_t pid, int32_t cpu)
 {
-    static const char *const alike[] = { "disabled", "enable_on_exec", "inherit", "inherit_thread" };
-    struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
-    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_DUMMY);
-    pmclua_attr_set(&attr, "exclude_kernel", 1);
-    pmclua_attr_set(&attr, "read_format", PERF_FORMAT_TOTAL_TIME_ENABLED);
-    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
-        uint64_t value = 0;
-        pmclua_attr_get(leader, alike[i], &value);
-        pmclua_attr_set(&attr, alike[i], value);
-    }
+    struct perf_event_attr like = native_of(leader);
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, .disabled = like.disabled,
+        .enable_on_exec = like.enable_on_exec, .inherit = like.inherit, .inherit_thread = like.inherit_thread });
     int fd = pmclua_open(&attr, pid, cpu, -1, 0);
     group->witness = fd < 0 ? -1 : fd;
     return fd < 0 ? fd : 0;

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -54,23 +53,12 @@ static void *read_rings(void *argument)
 /* Before the events are opened: one that is started by a thread that is sampled would be sampled itself. */
 static int start_thread(struct pmclua_sampler *sampler)
 {
-    sigset_t all, before;
     sampler->ready = calloc(2 * (size_t)sampler->rings + 1, sizeof *sampler->ready);
     if (!sampler->ready)
         return -ENOMEM;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = -pthread_create(&sampler->thread, NULL, read_rings, sampler);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int result = ring_reader_start(&sampler->thread, read_rings, sampler);
     sampler->has_thread = result == 0;
     return result;
-}
-
-static void tell_thread(const struct pmclua_sampler *sampler)
-{
-    uint64_t one = 1;
-    while (write(sampler->word, &one, sizeof one) < 0 && errno == EINTR)
-        ;
 }
 
 static void begin_reading(struct pmclua_sampler *sampler)
@@ -81,7 +69,7 @@ static void begin_reading(struct pmclua_sampler *sampler)
         *ready++ = (struct pollfd){ sampler->ring[i].news_fd, POLLIN, 0 };
     }
     *ready = (struct pollfd){ sampler->word, POLLIN, 0 };
-    tell_thread(sampler);
+    eventfd_write(sampler->word, 1);
 }
 
 static void end_thread(struct pmclua_sampler *sampler)
@@ -89,7 +77,7 @@ static void end_thread(struct pmclua_sampler *sampler)
     if (!sampler->has_thread)
         return;
     __atomic_store_n(&sampler->is_over, 1, __ATOMIC_RELEASE);
-    tell_thread(sampler);
+    eventfd_write(sampler->word, 1);
     pthread_join(sampler->thread, NULL);
     sampler->has_thread = 0;
 }

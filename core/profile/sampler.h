@@ -21,6 +21,7 @@ struct news {
 
 /* The rings of one CPU, and the events that write into them; the first of each owns its ring. */
 struct cpu_rings {
+    struct pmclua_sampler *sampler;
     int cpu, samples_fd, news_fd;  /* -1: it cannot be opened there */
     struct ring samples, news;     /* closed then */
     uint64_t ended;                /* count of tasks that have ended: PERF_RECORD_READ */

@@ -17,13 +17,6 @@ enum { NEWS_BYTES = 64 * 1024 };
 
 /* ---- attrs ---- */
 
-static struct perf_event_attr native_of(const struct pmclua_attr *attr)
-{
-    struct perf_event_attr native;
-    memcpy(&native, attr, sizeof native);
-    return native;
-}
-
 static void set_common(struct perf_event_attr *native, const struct pmclua_sampling *asked)
 {
     int of_cpu = asked->pid < 0 || (asked->options & PMCLUA_CGROUP);
@@ -134,25 +127,20 @@ static size_t ring_bytes_of(const struct pmclua_sampler *sampler)
 {
     if (sampler->asked.ring_bytes)
         return sampler->asked.ring_bytes;
-    size_t bytes = pmclua_uid() == 0 ? RING_MAX : RING_USER;
-    while (bytes > RING_LEAST && bytes * sampler->rings > RINGS_BYTES)
-        bytes /= 2;
-    return bytes;
+    return ring_bytes_each(pmclua_uid() == 0 ? RING_MAX : RING_USER, RING_LEAST, RINGS_BYTES, sampler->rings);
 }
 
 /* What tells of mappings first, on all CPUs: without it samples are worth nothing. */
 static int open_task(struct pmclua_sampler *sampler, int pid, struct pmclua_failure *failure)
 {
-    struct pmclua_attr news = news_attr(sampler);
-    size_t bytes = ring_bytes_of(sampler);
-    struct pmclua_attr attr = sampling_attr(sampler);
-    for (uint32_t i = 0; i < 2 * sampler->rings; i++) {
-        uint32_t number = i % sampler->rings;
-        int is_sampling = i >= sampler->rings;
-        int result = open_ring(sampler, is_sampling ? &attr : &news, pid, number, is_sampling,
-                               is_sampling ? bytes : NEWS_BYTES);
-        if (result < 0 && !is_elsewhere(result))
-            return refused(failure, result, pid, sampler->ring[number].cpu, sampler);
+    for (int is_sampling = 0; is_sampling < 2; is_sampling++) {
+        struct pmclua_attr attr = is_sampling ? sampling_attr(sampler) : news_attr(sampler);
+        size_t bytes = is_sampling ? ring_bytes_of(sampler) : NEWS_BYTES;
+        for (uint32_t i = 0; i < sampler->rings; i++) {
+            int result = open_ring(sampler, &attr, pid, i, is_sampling, bytes);
+            if (result < 0 && !is_elsewhere(result))
+                return refused(failure, result, pid, sampler->ring[i].cpu, sampler);
+        }
     }
     return 0;
 }
@@ -191,7 +179,7 @@ int sampler_find_cpus(struct pmclua_sampler *sampler)
         return -ENOMEM;
     sampler->rings = (uint32_t)asked->cpu_count;
     for (uint32_t i = 0; i < sampler->rings; i++)
-        sampler->ring[i] = (struct cpu_rings){ .cpu = asked->cpus[i], .samples_fd = -1, .news_fd = -1 };
+        sampler->ring[i] = (struct cpu_rings){ sampler, asked->cpus[i], .samples_fd = -1, .news_fd = -1 };
     return 0;
 }
 

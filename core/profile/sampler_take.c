@@ -156,25 +156,17 @@ static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_hea
     return 0;
 }
 
-static int read_news(struct pmclua_sampler *sampler, struct cpu_rings *of)
+static int take_news_record(void *owner, const struct perf_event_header *record)
 {
-    struct ring *ring = &of->news;
-    if (!ring->page)
-        return 0;
-    const struct perf_event_header *record;
-    int result = 0, broken = 0;
-    ring_look(ring);
-    while (result == 0 && (record = ring_record(ring, &broken))) {
-        if (record->type == PERF_RECORD_LOST)
-            sampler->facts.news_lost += ((const struct lost_record *)(record + 1))->lost;
-        else if (record->type == PERF_RECORD_READ)
-            take_end(sampler, of, (const void *)(record + 1));
-        else
-            result = keep_news(sampler, record);
-        ring_step(ring, record);
-    }
-    ring_release(ring);
-    return broken ? -EPROTO : result;
+    struct cpu_rings *ring = owner;
+    struct pmclua_sampler *sampler = ring->sampler;
+    if (record->type == PERF_RECORD_LOST)
+        sampler->facts.news_lost += ((const struct lost_record *)(record + 1))->lost;
+    else if (record->type == PERF_RECORD_READ)
+        take_end(sampler, ring, (const void *)(record + 1));
+    else
+        return keep_news(sampler, record);
+    return 0;
 }
 
 /* Of one moment, in the order in which a process lives. */
@@ -286,8 +278,10 @@ static int take_sample(struct pmclua_sampler *sampler, const struct perf_event_h
     return 0;
 }
 
-static int take_record(struct pmclua_sampler *sampler, struct cpu_rings *ring, const struct perf_event_header *record)
+static int take_record(void *owner, const struct perf_event_header *record)
 {
+    struct cpu_rings *ring = owner;
+    struct pmclua_sampler *sampler = ring->sampler;
     const void *body = record + 1;
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
@@ -306,42 +300,22 @@ static int take_record(struct pmclua_sampler *sampler, struct cpu_rings *ring, c
     }
 }
 
-enum { RELEASE_PARTS = 16 };           /* so much of a ring is given back at once */
-
-static int take_samples(struct pmclua_sampler *sampler, struct cpu_rings *ring)
-{
-    const struct perf_event_header *record;
-    int result = 0, broken = 0;
-    if (!ring->samples.page)
-        return 0;
-    uint64_t given_back = ring->samples.place;
-    while (result == 0 && (record = ring_record(&ring->samples, &broken))) {
-        result = take_record(sampler, ring, record);
-        ring_step(&ring->samples, record);
-        if (ring->samples.place - given_back > ring->samples.bytes / RELEASE_PARTS) {
-            ring_release(&ring->samples);
-            given_back = ring->samples.place;
-        }
-    }
-    ring_release(&ring->samples);
-    return broken ? -EPROTO : result;
-}
-
 enum { LATE_NS = 10000000 };           /* between a record's time and its being published, at most */
 
 int sampler_take(struct pmclua_sampler *sampler, int is_last)
 {
     int result = 0;
     for (uint32_t i = 0; i < sampler->rings; i++)
-        if (sampler->ring[i].samples.page)
-            ring_look(&sampler->ring[i].samples);
+        ring_look(&sampler->ring[i].samples);
     uint64_t known_ns = is_last ? UINT64_MAX : pmclua_now_ns();
-    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
-        result = read_news(sampler, &sampler->ring[i]);
+    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++) {
+        ring_look(&sampler->ring[i].news);
+        result = ring_read(&sampler->ring[i].news, take_news_record, &sampler->ring[i]);
+    }
     if (result == 0)
         result = take_all_news(sampler, known_ns);
     for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
-        result = take_samples(sampler, &sampler->ring[i]);
+        result = ring_read(&sampler->ring[i].samples, take_record, &sampler->ring[i]);
     if (result == 0 && !is_last)
         maps_tidy(&sampler->maps, known_ns - LATE_NS);
     return result;

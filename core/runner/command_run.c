@@ -107,20 +107,15 @@ enum { ENDED_NS = 50000 };
 static int is_dropped(const struct pmclua_result *result, uint64_t before_ns, const struct set_group *group,
                       const uint64_t *reading)
 {
-    uint64_t inherit = 0, enabled_ns = reading[0];
-    if (pmclua_reading_is_lost(reading))
-        return 0;
-    pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
-    uint64_t used_ns = result->user_ns + result->system_ns;
-    return before_ns + enabled_ns * 10 < used_ns && (inherit || enabled_ns < ENDED_NS);
+    uint64_t enabled_ns = reading[0], used_ns = result->user_ns + result->system_ns;
+    return !pmclua_reading_is_lost(reading) && before_ns + enabled_ns * 10 < used_ns
+        && (group_is_inherited(group) || enabled_ns < ENDED_NS);
 }
 
 /* A program that the command, or a child of it, executed is missing in the counts. */
 static int is_partial(const struct pmclua_result *result, const struct set_group *group, int pid)
 {
-    uint64_t inherit = 0;
-    pmclua_attr_get(&group->attrs[0], "inherit", &inherit);
-    return result->drops > 0 && (inherit || result->drop.pid == pid);
+    return result->drops > 0 && (group_is_inherited(group) || result->drop.pid == pid);
 }
 
 static void clear_dropped(const struct event_set *set, uint64_t before_ns, int pid, struct answer *answer)
@@ -174,10 +169,10 @@ static void abandon_held(const struct command *command, struct held *held, struc
 
 static int has_inherited(const struct event_set *set)
 {
-    uint64_t inherit = 0;
-    for (int i = 0; set && i < set->groups && !inherit; i++)
-        pmclua_attr_get(&set->group[i].attrs[0], "inherit", &inherit);
-    return inherit != 0;
+    int inherited = 0;
+    for (int i = 0; set && i < set->groups; i++)
+        inherited |= group_is_inherited(&set->group[i]);
+    return inherited;
 }
 
 /* Of the last command: opening one for each would cost as much as making the child does. */

@@ -6,8 +6,7 @@
  * each time: so one stopped event of each of its kinds stays open, which counts nothing. Tracepoints are their
  * set's to hold (event_set.c): an open event of a probe keeps its definition from being removed.
  */
-#include <linux/perf_event.h>
-
+#include "counters/attr.h"
 #include "event_set.h"
 
 enum { MOST = 64 };                /* kinds: descriptors are few */
@@ -27,22 +26,15 @@ static int is_kept(uint64_t config)
 static void keep(uint64_t config)
 {
     kept[count++] = config;
-    struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
-    pmclua_attr_set(&attr, "config", config);
-    pmclua_attr_set(&attr, "disabled", 1);
-    pmclua_attr_set(&attr, "exclude_kernel", 1);
-    pmclua_open(&attr, 0, -1, -1, 0);
+    attr_hold(PERF_TYPE_SOFTWARE, config);
 }
 
 void event_set_keep_kinds_open(const struct event_set *set)
 {
     for (int i = 0; set && i < set->groups; i++)
         for (int k = 0; k < set->group[i].count; k++) {
-            uint64_t type, config;
-            pmclua_attr_get(&set->group[i].attrs[k], "type", &type);
-            pmclua_attr_get(&set->group[i].attrs[k], "config", &config);
-            if (type == PERF_TYPE_SOFTWARE && count < MOST && !is_kept(config))
-                keep(config);
+            struct perf_event_attr event = native_of(&set->group[i].attrs[k]);
+            if (event.type == PERF_TYPE_SOFTWARE && count < MOST && !is_kept(event.config))
+                keep(event.config);
         }
 }

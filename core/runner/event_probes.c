@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "event_set.h"
+#include "counters/attr.h"
 #include "host/lists.h"
 #include "probe_attrs.h"
 
@@ -34,20 +34,16 @@ static int is_kept_text(const struct event_set *set, uint64_t pointer)
  * to no text of ours. */
 static int place_of(const struct event_set *set, const struct pmclua_attr *attr, struct place *place)
 {
-    uint64_t type, inherit, config, text;
-    pmclua_attr_get(attr, "type", &type);
-    pmclua_attr_get(attr, "inherit", &inherit);
-    if (!inherit || type < PERF_TYPE_MAX)
+    struct perf_event_attr probe = native_of(attr);
+    if (!probe.inherit || probe.type < PERF_TYPE_MAX)
         return 0;
-    int of_kernel = (long long)type == kprobe_type();
-    if (!of_kernel && (long long)type != uprobe_type())
+    int of_kernel = probe.type == kprobe_type();
+    if (!of_kernel && probe.type != uprobe_type())
         return 0;
-    pmclua_attr_get(attr, "config", &config);
-    pmclua_attr_get(attr, "config1", &text);
-    *place = (struct place){ .of_kernel = of_kernel, .text = text ? (const char *)(uintptr_t)text : NULL,
-                             .is_return = (config & return_probe_config(of_kernel ? "kprobe" : "uprobe")) != 0 };
-    pmclua_attr_get(attr, "config2", &place->offset);
-    return is_kept_text(set, text) || (of_kernel && !text) ? 1 : -EFAULT;
+    *place = (struct place){ .of_kernel = of_kernel, .text = (const char *)(uintptr_t)probe.config1,
+                             .is_return = (probe.config & return_probe_config(of_kernel ? "kprobe" : "uprobe")) != 0,
+                             .offset = probe.config2 };
+    return is_kept_text(set, probe.config1) || (of_kernel && !probe.config1) ? 1 : -EFAULT;
 }
 
 static int add_at_file(struct tracefs_probes *probes, const struct place *place)

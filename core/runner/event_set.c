@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "counters/attr.h"
 #include "event_set.h"
 #include "host/lists.h"
 
@@ -87,22 +87,15 @@ static int add_field(struct event_set *set, const struct message_field *field)
 /* ---- tracepoints between repetitions ---- */
 
 /* Closing the last event of a tracepoint takes the OS kernel some 30 ms: it waits until nobody is in the
- * tracepoint. An event that is never enabled keeps it registered for as long as the set lives. */
+ * tracepoint. So one is held open for as long as the set lives. */
 static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *counted)
 {
-    uint64_t type, config;
-    pmclua_attr_get(counted, "type", &type);
-    pmclua_attr_get(counted, "config", &config);
-    if (type != PERF_TYPE_TRACEPOINT)
+    struct perf_event_attr event = native_of(counted);
+    if (event.type != PERF_TYPE_TRACEPOINT)
         return 0;
     if (list_extend(&set->held, (size_t)set->held_count, sizeof *set->held) < 0)
         return -ENOMEM;
-    struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", type);
-    pmclua_attr_set(&attr, "config", config);
-    pmclua_attr_set(&attr, "disabled", 1);
-    pmclua_attr_set(&attr, "exclude_kernel", 1);      /* what an ordinary user may open */
-    int fd = pmclua_open(&attr, 0, -1, -1, 0);
+    int fd = attr_hold(event.type, event.config);
     if (fd >= 0)
         set->held[set->held_count++] = fd;
     return 0;               /* without it counting is as right, and slower */
@@ -143,6 +136,8 @@ int event_set_define(struct event_set *set, const struct pmclua_message *message
         event_set_free(set);
     return result;
 }
+
+int group_is_inherited(const struct set_group *group) { return native_of(&group->attrs[0]).inherit; }
 
 void event_set_free(struct event_set *set)
 {

@@ -30,6 +30,8 @@ struct event_set {
 /* Defines the set of a message; -errno, and it is empty. */
 int  event_set_define(struct event_set *set, const struct pmclua_message *message);
 void event_set_free(struct event_set *set);
+/* Whether threads and children are counted in a group, too. */
+int  group_is_inherited(const struct set_group *group);
 /* Its inherited attrs of the uprobe and kprobe PMUs become tracepoints of probes that are defined for them
  * (event_probes.c). 0, also where Linux refuses a probe: set->refused has the refusal then. */
 int  event_set_define_probes(struct event_set *set);

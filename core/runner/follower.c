@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,10 +21,7 @@
 #include "follower.h"
 #include "probe_counts.h"
 
-enum {
-    POLL_MS = 100,                 /* a ring that is a quarter full wakes us earlier */
-    RELEASE_PARTS = 16             /* so much of a ring is given back at once */
-};
+enum { POLL_MS = 100 };            /* a ring that is a quarter full wakes us earlier */
 
 struct follower {
     struct probes *probes;         /* those of this time */
@@ -205,9 +201,6 @@ static void read_rings(struct follower *follower)
     while (follower->errnum == 0 && (i = earliest(next, rings)) >= 0 && next[i].base.time_ns < safe_ns) {
         follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
         ring_step(&ring[i], next[i].record);
-        /* The OS kernel may go on writing where we are done, and not only after all of it. */
-        if (ring[i].place - ring[i].released > ring[i].bytes / RELEASE_PARTS)
-            ring_release(&ring[i]);
         look_next(follower, i, &next[i]);
     }
     for (i = 0; i < rings; i++)
@@ -229,16 +222,6 @@ static void *follow(void *argument)
                 follower->ready[i].fd = -1;
     }
     return NULL;
-}
-
-static int start_thread(struct follower *follower)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = -pthread_create(&follower->thread, NULL, follow, follower);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
 }
 
 static int make_room(struct follower *follower)
@@ -267,17 +250,15 @@ int follower_start(struct follower *follower, struct probes *probes)
     follower->before = follower->taken;
     follower->lost = 0;
     int result = make_room(follower);
-    return result < 0 ? result : start_thread(follower);
+    return result < 0 ? result : ring_reader_start(&follower->thread, follow, follower);
 }
 
 int follower_stop(struct follower *follower)
 {
-    uint64_t one = 1;
-    while (write(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    eventfd_t said;
+    eventfd_write(follower->stop, 1);
     pthread_join(follower->thread, NULL);
-    while (read(follower->stop, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    eventfd_read(follower->stop, &said);
     /* Before the last reading, which must find what is counted here. */
     uint64_t wanted = probes_written(follower->probes);
     if (follower->errnum == 0)

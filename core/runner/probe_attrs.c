@@ -50,21 +50,18 @@ void attr_set_leader(struct pmclua_attr *attr, int inherit, uint32_t options, ui
 
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes)
 {
-    struct perf_event_attr event = {
-        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1 };
-    struct pmclua_attr attr = attr_of(&event);
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1 });
     attr_set_leader(&attr, inherit, options, ring_bytes);
     return attr;
 }
 
 struct pmclua_attr attr_of_clock(uint32_t options)
 {
-    struct perf_event_attr attr = {
+    return attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
         .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, .inherit = 1, .disabled = 1,
-        .enable_on_exec = (options & PMCLUA_ON_EXEC) != 0,
-    };
-    return attr_of(&attr);
+        .enable_on_exec = (options & PMCLUA_ON_EXEC) != 0 });
 }
 
 /* Makes an event write a sample each time it happens. */
@@ -97,8 +94,8 @@ uint64_t return_probe_config(const char *pmu)
 
 struct pmclua_attr attr_of_switches(int inherit)
 {
-    struct perf_event_attr event = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-    struct pmclua_attr attr = attr_of(&event);
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES });
     attr_set_common(&attr, inherit);
     set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ);
     return attr;
@@ -106,8 +103,7 @@ struct pmclua_attr attr_of_switches(int inherit)
 
 struct pmclua_attr attr_of_tracepoint(const struct tracefs_event *event, int inherit)
 {
-    struct perf_event_attr tracepoint = { .type = PERF_TYPE_TRACEPOINT, .config = event->id };
-    struct pmclua_attr attr = attr_of(&tracepoint);
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){ .type = PERF_TYPE_TRACEPOINT, .config = event->id });
     attr_set_common(&attr, inherit);
     set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER);
     return attr;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "counters/attr.h"
 #include "host/lists.h"
 #include "probe_attrs.h"
 #include "probe_group.h"
@@ -30,10 +31,8 @@ static int add_member(const struct probes *probes, struct probe_group *group, co
     member.fd = pmclua_open(attr, probes->target.tids[group->source], group->cpu, leader, 0);
     if (member.fd < 0)
         return member.fd;
-    uint64_t period = 0;
-    pmclua_attr_get(attr, "sample_period", &period);
-    if (period > 0)
-        pmclua_attr_get(attr, "sample_type", &member.sample_type);
+    if (native_of(attr).sample_period > 0)
+        member.sample_type = native_of(attr).sample_type;
     group->member[group->members++] = member;
     return pmclua_ioctl(member.fd, "ID", 0, &group->member[group->members - 1].id);
 }
@@ -51,10 +50,7 @@ static uint64_t ring_bytes(const struct probes *probes)
 {
     if (probes->regions->ring_bytes)
         return probes->regions->ring_bytes;
-    uint64_t bytes = RING_LARGEST;
-    while (bytes > RING_SMALLEST && bytes * (uint64_t)probes_ring_count(probes) > RINGS_TOGETHER)
-        bytes /= 2;
-    return bytes;
+    return ring_bytes_each(RING_LARGEST, RING_SMALLEST, RINGS_TOGETHER, (size_t)probes_ring_count(probes));
 }
 
 /* A CPU that is offline, or a thread that has ended meanwhile. */
@@ -65,9 +61,7 @@ static int add_event(const struct probes *probes, struct probe_group *group, int
 {
     const struct set_group *asked = &probes->set->group[set_group];
     struct pmclua_attr attr = asked->attrs[index];
-    uint64_t type = 0;
-    pmclua_attr_get(&attr, "type", &type);
-    if (probes_are_inherited(probes) && (long long)type == uprobe_type())
+    if (probes_are_inherited(probes) && native_of(&attr).type == uprobe_type())
         return refuse_probes(refusal, PMCLUA_STAGE_REGION_INHERIT, -EINVAL);
     if (group->members == 0)
         attr_set_leader(&attr, probes_are_inherited(probes), probes->target.options, ring_bytes(probes));

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counters/attr.h"
 #include "host/lists.h"
 #include "child.h"
-#include "probe_attrs.h"
 #include "region_set.h"
 
 enum { KEEP_DEFAULT = 100000 };
@@ -166,14 +166,10 @@ static void remove_probes(struct region_set *set)
     tracefs_remove(&set->tracefs);
 }
 
-/* An event that is never enabled keeps a tracepoint registered. */
+/* Without it everything is as right, and slower. */
 static int hold(const struct tracefs_event *event)
 {
-    if (!event->is_defined)
-        return -1;
-    struct pmclua_attr attr = attr_of_tracepoint(event, 0);
-    pmclua_attr_set(&attr, "disabled", 1);
-    return pmclua_open(&attr, 0, -1, -1, 0);       /* without it everything is as right, and slower */
+    return event->is_defined ? attr_hold(PERF_TYPE_TRACEPOINT, event->id) : -1;
 }
 
 static int define_all(struct region_set *set)

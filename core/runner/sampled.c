@@ -48,12 +48,11 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
     int count = online_cpus(cpus);
     if (count < 0)
         return refuse(failure, count);
-    uint64_t inherit = 0;
-    pmclua_attr_get(&set->group[0].attrs[0], "inherit", &inherit);
+    const struct set_group *group = &set->group[0];
     struct pmclua_sampling asked = {
-        .attr = set->group[0].attrs[0], .filter = set->group[0].filters[0], .period = set->period, .ring_bytes = set->samples_bytes,
+        .attr = group->attrs[0], .filter = group->filters[0], .period = set->period, .ring_bytes = set->samples_bytes,
         .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
-        .options = options | (inherit ? 0 : PMCLUA_ALONE) | (set->has_chains ? PMCLUA_CHAINS : 0),
+        .options = options | (group_is_inherited(group) ? 0 : PMCLUA_ALONE) | (set->has_chains ? PMCLUA_CHAINS : 0),
     };
     if (pid != 0)
         return pmclua_sampler_open(sampler, &asked, failure);

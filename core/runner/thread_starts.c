@@ -9,11 +9,10 @@
  * The event is a task-clock that runs all the time: it is the guard of the others, too (guard.c).
  */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pmclua.h"
+#include "counters/attr.h"
 #include "thread_starts.h"
 
 /* A page that tells, and one of data. Mapped to be read only, the ring is overwritten and never full. */
@@ -21,12 +20,9 @@ static size_t ring_bytes(void) { return 2 * (size_t)sysconf(_SC_PAGESIZE); }
 
 int thread_starts_open(struct thread_starts *starts)
 {
-    struct pmclua_attr attr = { { 0 } };
-    pmclua_attr_set(&attr, "type", PERF_TYPE_SOFTWARE);
-    pmclua_attr_set(&attr, "config", PERF_COUNT_SW_TASK_CLOCK);
-    pmclua_attr_set(&attr, "read_format", PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID);
-    pmclua_attr_set(&attr, "exclude_kernel", 1);
-    pmclua_attr_set(&attr, "task", 1);
+    struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1, .task = 1,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID });
     *starts = (struct thread_starts){ 0 };
     int fd = pmclua_open(&attr, 0, -1, -1, 0);
     if (fd < 0)

@@ -89,6 +89,8 @@ M.LEFT = {
   pause = "it only ever ends by a signal", fork = "in place of clone, under valgrind alone",
   __isoc99_fscanf = "ends what a killed command left, until there is nothing",
   nanosleep = "waits again where it was interrupted",
+  eventfd_write = "waits for nobody: all that is ever written has room",
+  eventfd_read = "reads what was written just before",
   fprintf = "words on standard error", fputs = "words on standard error",
   syscall = "by number: perf_event_open and pidfd_open; futex and set_mempolicy are advice",
   exit = "ends", _exit = "ends",
