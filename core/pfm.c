@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,36 +15,26 @@
 
 #include "pmclua.h"
 
+#define PFM_FUNCTIONS(X) X(initialize) X(get_pmu_info) X(get_event_next) X(get_event_info) X(get_event_attr_info) \
+    X(get_os_event_encoding)
+#define MEMBER(name) __typeof__(pfm_##name) *name;
+
 static struct {
     int state;                     /* 0: not tried; 1: ready; -errno */
-    __typeof__(pfm_initialize) *initialize;
-    __typeof__(pfm_get_pmu_info) *pmu_info;
-    __typeof__(pfm_get_event_next) *event_next;
-    __typeof__(pfm_get_event_info) *event_info;
-    __typeof__(pfm_get_event_attr_info) *attribute_info;
-    __typeof__(pfm_get_os_event_encoding) *encode;
+    PFM_FUNCTIONS(MEMBER)
     int32_t pmus[PFM_PMU_MAX];     /* the numbers that are PMUs: libpfm4's have holes */
     int32_t pmu_count;
 } pfm;
 
 /* Where the last pmclua_pfm_event left off: libpfm4 only offers "the next event". */
-static struct { int32_t pmu, position; int index; } cursor = { -1, -1, -1 };
+static struct { int32_t pmu, position; int index; } cursor = { -1, 0, 0 };
 
 static int load_symbols(void *library)
 {
-    struct { const char *name; void **function; } symbols[] = {
-        { "pfm_initialize", (void **)&pfm.initialize },
-        { "pfm_get_pmu_info", (void **)&pfm.pmu_info },
-        { "pfm_get_event_next", (void **)&pfm.event_next },
-        { "pfm_get_event_info", (void **)&pfm.event_info },
-        { "pfm_get_event_attr_info", (void **)&pfm.attribute_info },
-        { "pfm_get_os_event_encoding", (void **)&pfm.encode },
-    };
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        *symbols[i].function = dlsym(library, symbols[i].name);
-        if (!*symbols[i].function)
-            return -ELIBACC;
-    }
+#define LOAD(name) \
+    if (!(pfm.name = (__typeof__(pfm.name))dlsym(library, "pfm_" #name))) \
+        return -ELIBACC;
+    PFM_FUNCTIONS(LOAD)
     return 0;
 }
 
@@ -51,7 +42,7 @@ static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
 {
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
-    return pfm.pmu_info((pfm_pmu_t)pmu, info) == PFM_SUCCESS ? 0 : -ENOENT;
+    return pfm.get_pmu_info((pfm_pmu_t)pmu, info) == PFM_SUCCESS ? 0 : -ENOENT;
 }
 
 static int open_library(void)
@@ -95,15 +86,6 @@ static int errno_of(int code)
     }
 }
 
-static void copy_text(char *out, size_t bytes, const char *text)
-{
-    size_t length = strlen(text);
-    if (length >= bytes)
-        length = bytes - 1;
-    memcpy(out, text, length);
-    out[length] = '\0';
-}
-
 int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, size_t bytes, int32_t *code)
 {
     int result = ready();
@@ -116,7 +98,7 @@ int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, si
     char *text = NULL;
     pfm_perf_encode_arg_t argument = { .attr = &encoded.pfm, .fstr = &text, .size = sizeof argument };
     int levels = PFM_PLM0 | PFM_PLM3 | PFM_PLMH;
-    int error = pfm.encode(name, levels, PFM_OS_PERF_EVENT_EXT, &argument);
+    int error = pfm.get_os_event_encoding(name, levels, PFM_OS_PERF_EVENT_EXT, &argument);
     if (error != PFM_SUCCESS) {
         if (code)
             *code = error;
@@ -127,7 +109,7 @@ int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, si
     *attr = encoded.words;
     const char *said = *argument.fstr;            /* libpfm4 may leave it unset */
     if (full && bytes > 0)
-        copy_text(full, bytes, said ? said : name);
+        snprintf(full, bytes, "%s", said ? said : name);
     if (code)
         *code = 0;
     free(text);
@@ -153,27 +135,17 @@ int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu)
 /* The index of the `position`-th event, stepping on from the last one asked for where that is nearer. */
 static int event_index(int32_t pmu, int32_t position)
 {
-    int index, at;
-    if (cursor.pmu == pmu && cursor.position >= 0 && cursor.position <= position) {
-        index = cursor.index;
-        at = cursor.position;
-    } else {
-        pfm_pmu_info_t info;
+    pfm_pmu_info_t info;
+    if (cursor.pmu != pmu || cursor.position > position) {
         if (pmu_info(pmu, &info) < 0)
             return -1;
-        index = info.first_event;
-        at = 0;
-    }
-    while (index >= 0 && at < position) {
-        index = pfm.event_next(index);
-        at++;
-    }
-    if (index >= 0) {
         cursor.pmu = pmu;
-        cursor.position = position;
-        cursor.index = index;
+        cursor.position = 0;
+        cursor.index = info.first_event;
     }
-    return index;
+    for (; cursor.index >= 0 && cursor.position < position; cursor.position++)
+        cursor.index = pfm.get_event_next(cursor.index);
+    return cursor.index;
 }
 
 int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *event)
@@ -187,7 +159,7 @@ int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *eve
     pfm_event_info_t info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    if (pfm.event_info(index, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
+    if (pfm.get_event_info(index, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
         return -ENOENT;
     event->name = info.name;
     event->description = info.desc;
@@ -204,7 +176,7 @@ int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, con
     pfm_event_attr_info_t info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    if (position < 0 || pfm.attribute_info(event, position, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
+    if (position < 0 || pfm.get_event_attr_info(event, position, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
         return -ENOENT;
     *name = info.name;
     *description = info.desc;

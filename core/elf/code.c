@@ -7,24 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/lists.h"
 #include "symbols.h"
 
 /* ---- addresses ---- */
 
 static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
 {
-    const struct elfutils *dw = elfutils();
-    size_t count = 0;
-    dw->elf_getphdrnum(symbols->elf, &count);
-    for (size_t i = 0; i < count; i++) {
-        GElf_Phdr header;
-        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X))
-            continue;
-        if (offset - header.p_offset < header.p_filesz) {
+    GElf_Phdr header;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
+        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz) {
             *address = offset - header.p_offset + header.p_vaddr;
             return 0;
         }
-    }
     return -ENXIO;
 }
 
@@ -59,15 +54,8 @@ static struct symbol *best_alias(const struct pmclua_symbols *symbols, int32_t i
 /* The function that covers an address: of several the one that begins last. */
 static struct symbol *symbol_at(const struct pmclua_symbols *symbols, uint64_t address)
 {
-    int32_t low = 0, high = symbols->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (symbols->symbol[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (int32_t i = low - 1, tries = 0; i >= 0 && tries < NESTED_MAX; i--, tries++) {
+    int32_t up_to = (int32_t)list_up_to(symbols->symbol, (size_t)symbols->count, sizeof *symbols->symbol, address);
+    for (int32_t i = up_to - 1; i >= 0 && i >= up_to - NESTED_MAX; i--) {
         struct symbol *symbol = &symbols->symbol[i];
         if ((symbol->flags & PMCLUA_FUNCTION_IMPORTED) || address - symbol->address >= symbol->bytes)
             continue;
@@ -105,15 +93,10 @@ static int read_starts(struct pmclua_symbols *symbols, const GElf_Phdr *segment)
 
 static int find_starts(struct pmclua_symbols *symbols)
 {
-    const struct elfutils *dw = elfutils();
-    size_t count = 0;
+    GElf_Phdr segment;
     int result = 0;
-    dw->elf_getphdrnum(symbols->elf, &count);
-    for (size_t i = 0; !symbols->start && i < count; i++) {
-        GElf_Phdr segment;
-        if (dw->gelf_getphdr(symbols->elf, (int)i, &segment) && segment.p_type == PT_GNU_EH_FRAME)
-            result = read_starts(symbols, &segment);
-    }
+    for (size_t at = 0; !symbols->start && symbols_segment(symbols, &at, PT_GNU_EH_FRAME, &segment);)
+        result = read_starts(symbols, &segment);
     if (!symbols->start && result == 0)
         symbols->start = calloc(1, sizeof *symbols->start);
     return symbols->start ? result : -ENOMEM;
@@ -125,18 +108,11 @@ static void take_start(struct pmclua_symbols *symbols, struct pmclua_code *code)
     const struct section *section = symbols_section(symbols, code->address);
     if ((!symbols->start && find_starts(symbols) < 0) || symbols->starts == 0)
         return;
-    uint32_t low = 0, high = symbols->starts;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (symbols->start[middle] <= code->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || (section && symbols->start[low - 1] < section->start))
+    size_t next = list_up_to(symbols->start, symbols->starts, sizeof *symbols->start, code->address);
+    if (next == 0 || (section && symbols->start[next - 1] < section->start))
         return;
-    uint64_t end = low < symbols->starts ? symbols->start[low] : code->address + 1;
-    code->start = symbols->start[low - 1];
+    uint64_t end = next < symbols->starts ? symbols->start[next] : code->address + 1;
+    code->start = symbols->start[next - 1];
     code->bytes = (section && section->end < end ? section->end : end) - code->start;
     code->flags = PMCLUA_FUNCTION_GUESSED;
 }

@@ -103,15 +103,9 @@ static int read_units(struct pmclua_symbols *symbols)
 
 static struct unit *unit_at(const struct units *units, uint64_t address)
 {
-    size_t low = 0, high = units->ranges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (units->range[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && address < units->range[low - 1].end ? &units->unit[units->range[low - 1].unit] : NULL;
+    size_t up_to = list_up_to(units->range, units->ranges, sizeof *units->range, address);
+    const struct unit_range *range = up_to ? &units->range[up_to - 1] : NULL;
+    return range && address < range->end ? &units->unit[range->unit] : NULL;
 }
 
 /* ---- functions of a unit ---- */
@@ -125,18 +119,23 @@ static const char *keep(struct units *units, char *name)
     return units->name[units->names++] = name;
 }
 
-/* "ns::parse" of a function of C++, whose own name is only "parse". */
-static const char *name_of(struct units *units, Dwarf_Die *die)
+char *die_plain_name(Dwarf_Die *die)
 {
     const struct elfutils *dw = elfutils();
     Dwarf_Attribute attribute;
     const char *linkage = NULL;
-    if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+    if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dw->dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
         linkage = dw->dwarf_formstring(&attribute);
-    char *shown = linkage ? demangle(linkage) : NULL;
-    const char *plain = shown ? keep(units, plain_name(shown)) : NULL;
+    char *shown = linkage ? demangle(linkage) : NULL, *plain = shown ? plain_name(shown) : NULL;
     free(shown);
-    return plain ? plain : dw->dwarf_diename(die);
+    return plain;
+}
+
+static const char *name_of(struct units *units, Dwarf_Die *die)
+{
+    const char *plain = keep(units, die_plain_name(die));
+    return plain ? plain : elfutils()->dwarf_diename(die);
 }
 
 static void take_caller(const struct unit *unit, Dwarf_Die *die, struct scope *scope)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
 #include "symbols.h"
 
 struct search {
@@ -14,33 +13,13 @@ struct search {
     struct pmclua_inlined *found;
 };
 
-static const char *linkage_name(Dwarf_Die *die)
-{
-    const struct elfutils *dw = elfutils();
-    Dwarf_Attribute attribute;
-    if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-        dw->dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-        return dw->dwarf_formstring(&attribute);
-    return NULL;
-}
-
-/* Whether `name` is all of the spelling, or what stands behind one of its "::". */
-static int is_name(const char *spelling, const char *name)
-{
-    size_t length = strlen(spelling), count = strlen(name);
-    if (length < count || strcmp(spelling + length - count, name) != 0)
-        return 0;
-    return length == count || (length > count + 2 && memcmp(spelling + length - count - 2, "::", 2) == 0);
-}
-
 static int is_called(Dwarf_Die *die, const char *name)
 {
-    const char *own = elfutils()->dwarf_diename(die), *linkage = linkage_name(die);
+    const char *own = elfutils()->dwarf_diename(die);
     if (own && strcmp(own, name) == 0)
         return 1;
-    char *shown = linkage ? demangle(linkage) : NULL, *plain = shown ? plain_name(shown) : NULL;
-    int is_it = plain && is_name(plain, name);
-    free(shown);
+    char *plain = die_plain_name(die);
+    int is_it = plain && match_end(plain, strlen(plain), name) != NO_MATCH;
     free(plain);
     return is_it;
 }

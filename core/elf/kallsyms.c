@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "demangle.h"
+#include "host/lists.h"
 #include "pmclua.h"
 
 struct place { uint64_t address; const char *name; };
@@ -106,11 +107,7 @@ void pmclua_kallsyms_close(struct pmclua_kallsyms *known)
 static void copy_name(char *out, size_t bytes, const char *name)
 {
     char whole[PMCLUA_SYMBOL_BYTES];
-    size_t length = strcspn(name, "\t ");
-    if (length >= sizeof whole)
-        length = sizeof whole - 1;
-    memcpy(whole, name, length);
-    whole[length] = '\0';
+    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(name, "\t "), name);
     char *plain = plain_name(whole);
     snprintf(out, bytes, "%s", plain ? plain : whole);
     free(plain);
@@ -118,20 +115,13 @@ static void copy_name(char *out, size_t bytes, const char *name)
 
 int pmclua_kallsyms_find(const struct pmclua_kallsyms *known, uint64_t address, struct pmclua_linux_function *out)
 {
-    size_t low = 0, high = known->places;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (known->place[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t up_to = list_up_to(known->place, known->places, sizeof *known->place, address);
+    if (up_to == 0)
         return -ENOENT;
-    /* Of several names of one place the first. */
-    for (low--; low > 0 && known->place[low - 1].address == known->place[low].address;)
-        low--;
-    const char *name = known->place[low].name, *module = strchr(name, '[');
+    const struct place *place = &known->place[up_to - 1];
+    while (place > known->place && place[-1].address == place->address)
+        place--;                               /* of several names of one place the first */
+    const char *name = place->name, *module = strchr(name, '[');
     memset(out, 0, sizeof *out);
     copy_name(out->name, sizeof out->name, name);
     if (module)

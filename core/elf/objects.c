@@ -3,6 +3,7 @@
  *
  * Symbols are taken as elfutils lists them, one position each; nothing is kept.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "symbols.h"
@@ -40,9 +41,7 @@ int32_t pmclua_symbols_object(struct pmclua_symbols *symbols, int32_t position, 
         /* Of a variable of threads the value is an offset, which elfutils leaves as it is. */
         uint64_t value = flags & PMCLUA_OBJECT_OF_THREADS ? sym.st_value : address - symbols->bias;
         *object = (struct pmclua_object){ .address = value, .bytes = sym.st_size, .flags = flags };
-        size_t length = strcspn(name, "@");
-        length = length < sizeof object->name ? length : sizeof object->name - 1;
-        memcpy(object->name, name, length);
+        snprintf(object->name, sizeof object->name, "%.*s", (int)strcspn(name, "@"), name);
         return i + 1;
     }
     return 0;
@@ -56,14 +55,10 @@ int32_t pmclua_symbols_is_fixed(const struct pmclua_symbols *symbols)
 
 uint64_t pmclua_symbols_base(const struct pmclua_symbols *symbols)
 {
-    const struct elfutils *dw = elfutils();
     uint64_t lowest = UINT64_MAX;
-    size_t count = 0;
-    dw->elf_getphdrnum(symbols->elf, &count);
-    for (size_t i = 0; i < count; i++) {
-        GElf_Phdr header;
-        if (dw->gelf_getphdr(symbols->elf, (int)i, &header) && header.p_type == PT_LOAD && header.p_vaddr < lowest)
+    GElf_Phdr header;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
+        if (header.p_vaddr < lowest)
             lowest = header.p_vaddr;
-    }
     return lowest == UINT64_MAX ? 0 : lowest;
 }

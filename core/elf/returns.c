@@ -20,29 +20,21 @@
 
 /* ---- Capstone ---- */
 
+#define CAPSTONE_FUNCTIONS(X) X(open) X(close) X(option) X(malloc) X(free) X(disasm_iter) X(insn_group)
+#define MEMBER(name) __typeof__(cs_##name) *name;
+
 static struct {
     int state;                     /* 0: not tried; 1: ready; -errno */
-    __typeof__(cs_open) *open;
-    __typeof__(cs_close) *close;
-    __typeof__(cs_option) *option;
-    __typeof__(cs_malloc) *malloc;
-    __typeof__(cs_free) *free;
-    __typeof__(cs_disasm_iter) *next;
-    __typeof__(cs_insn_group) *is_in;
+    CAPSTONE_FUNCTIONS(MEMBER)
 } capstone;
 
 static int open_library(void)
 {
     void *library = dlopen("libcapstone.so.4", RTLD_NOW | RTLD_LOCAL);
-    struct { const char *name; void **function; } symbols[] = {
-        { "cs_open", (void **)&capstone.open }, { "cs_close", (void **)&capstone.close },
-        { "cs_option", (void **)&capstone.option }, { "cs_malloc", (void **)&capstone.malloc },
-        { "cs_free", (void **)&capstone.free }, { "cs_disasm_iter", (void **)&capstone.next },
-        { "cs_insn_group", (void **)&capstone.is_in },
-    };
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
-        if (!library || !(*symbols[i].function = dlsym(library, symbols[i].name)))
-            return -ELIBACC;
+#define LOAD(name) \
+    if (!library || !(capstone.name = (__typeof__(capstone.name))dlsym(library, "cs_" #name))) \
+        return -ELIBACC;
+    CAPSTONE_FUNCTIONS(LOAD)
     return 1;
 }
 
@@ -76,6 +68,11 @@ static int open_machine(struct code *code, int machine)
     capstone.option(code->handle, CS_OPT_DETAIL, CS_OPT_ON);
     code->instruction = capstone.malloc(code->handle);
     return code->instruction ? 0 : -ENOMEM;
+}
+
+static int is_in(const struct code *code, cs_group_type group)
+{
+    return capstone.insn_group(code->handle, code->instruction, group);
 }
 
 static void close_code(struct code *code)
@@ -112,7 +109,7 @@ static int open_code(struct code *code, const struct pmclua_symbols *symbols, co
 static uint64_t target_of(const struct code *code)
 {
     const cs_detail *detail = code->instruction->detail;
-    if (!capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP))
+    if (!is_in(code, CS_GRP_JUMP))
         return 0;
     if (code->step) {
         uint8_t last = detail->arm64.op_count;
@@ -168,7 +165,7 @@ static void take_jump(struct found *found, const struct code *code, const struct
 {
     uint64_t target = target_of(code);
     if (target == 0)
-        found->body->jumps_out |= capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP);
+        found->body->jumps_out |= is_in(code, CS_GRP_JUMP);
     if (target == 0 || target - code->start < code->end - code->start) {
         found->body->loops_to_entry |= target == function->address;
         return;
@@ -201,10 +198,10 @@ static int take_all(struct found *found, struct code *code, const struct pmclua_
     size_t left = code->end - code->start;
     uint64_t address = code->start;
     while (left > 0) {
-        if (capstone.next(code->handle, &place, &left, &address, code->instruction)) {
-            if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET))
+        if (capstone.disasm_iter(code->handle, &place, &left, &address, code->instruction)) {
+            if (is_in(code, CS_GRP_RET))
                 add_exit(found, code, PMCLUA_EXIT_RETURN);
-            else if (capstone.is_in(code->handle, code->instruction, CS_GRP_CALL))
+            else if (is_in(code, CS_GRP_CALL))
                 found->body->calls = 1;
             else
                 take_jump(found, code, symbols, function, cold);
@@ -261,9 +258,7 @@ static int asks_for_more(const struct code *code)
     const uint8_t *opcode = code->instruction->detail->x86.opcode;
     uint8_t repeat = code->instruction->detail->x86.prefix[0];
     int is_string = (opcode[0] >= 0xa4 && opcode[0] <= 0xaf) || (opcode[0] >= 0x6c && opcode[0] <= 0x6f);
-    return capstone.is_in(code->handle, code->instruction, CS_GRP_INT) ||
-           capstone.is_in(code->handle, code->instruction, CS_GRP_IRET) ||
-           capstone.is_in(code->handle, code->instruction, CS_GRP_PRIVILEGE) ||
+    return is_in(code, CS_GRP_INT) || is_in(code, CS_GRP_IRET) || is_in(code, CS_GRP_PRIVILEGE) ||
            (opcode[0] == 0x0f && (opcode[1] == 0x05 || opcode[1] == 0x34)) ||
            (is_string && (repeat == 0xf2 || repeat == 0xf3));
 }
@@ -271,9 +266,8 @@ static int asks_for_more(const struct code *code)
 static void describe_x86(const struct code *code, struct pmclua_instruction *out)
 {
     const cs_x86 *detail = &code->instruction->detail->x86;
-    int jumps = capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP) ||
-                capstone.is_in(code->handle, code->instruction, CS_GRP_CALL);
-    if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET)) {
+    int jumps = is_in(code, CS_GRP_JUMP) || is_in(code, CS_GRP_CALL);
+    if (is_in(code, CS_GRP_RET)) {
         out->flags = PMCLUA_INSTRUCTION_RETURN;
     } else if (jumps && detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM) {
         out->flags = PMCLUA_INSTRUCTION_JUMP;
@@ -296,13 +290,11 @@ static void describe_arm64(const struct code *code, struct pmclua_instruction *o
 {
     uint32_t word;
     memcpy(&word, out->bytes, sizeof word);
-    int is_call = capstone.is_in(code->handle, code->instruction, CS_GRP_CALL);
-    int jumps = capstone.is_in(code->handle, code->instruction, CS_GRP_JUMP);
-    if (capstone.is_in(code->handle, code->instruction, CS_GRP_RET) || is_authenticated_return(out->bytes))
+    if (is_in(code, CS_GRP_RET) || is_authenticated_return(out->bytes))
         out->flags = PMCLUA_INSTRUCTION_RETURN;
     else if ((word & 0xfe000000u) == 0xd6000000u || (word & 0xff000000u) == 0xd4000000u)
         out->flags = PMCLUA_INSTRUCTION_UNFIT;     /* through a register; exceptions */
-    else if (is_call || jumps)
+    else if (is_in(code, CS_GRP_CALL) || is_in(code, CS_GRP_JUMP))
         out->flags = PMCLUA_INSTRUCTION_JUMP;
     else if ((word & 0x3b000000u) == 0x18000000u)
         out->flags = PMCLUA_INSTRUCTION_MEMORY;    /* a load relative to it */
@@ -315,7 +307,7 @@ static int read_instruction(struct code *code, int fd, uint64_t offset, struct p
     const uint8_t *place = bytes;
     size_t left = got > 0 ? (size_t)got : 0;
     uint64_t address = offset;
-    int is_known = capstone.next(code->handle, &place, &left, &address, code->instruction);
+    int is_known = capstone.disasm_iter(code->handle, &place, &left, &address, code->instruction);
     if (!is_known && (!code->step || got < code->step))
         return -EILSEQ;
     *out = (struct pmclua_instruction){ .size = is_known ? code->instruction->size : (uint32_t)code->step };

@@ -209,7 +209,7 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     if (!symbols)
         return;
     for (int32_t i = 0; i < symbols->count; i++) {
-        free((char *)symbols->symbol[i].name);
+        free(symbols->symbol[i].name);
         free(symbols->symbol[i].shown);
         free(symbols->symbol[i].plain);
     }
@@ -227,37 +227,37 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
 
 /* ---- places ---- */
 
-int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes)
+int symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word type, GElf_Phdr *header)
 {
     const struct elfutils *dw = elfutils();
     size_t count = 0;
     dw->elf_getphdrnum(symbols->elf, &count);
-    for (size_t i = 0; i < count; i++) {
-        GElf_Phdr header;
-        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_INTERP || bytes == 0)
-            continue;
-        size_t length = header.p_filesz < bytes - 1 ? header.p_filesz : bytes - 1;
-        ssize_t got = pread(symbols->fd, path, length, (off_t)header.p_offset);
-        path[got > 0 ? got : 0] = '\0';
-        return (int32_t)strlen(path);
-    }
-    return -ENOENT;
+    while (*at < count)
+        if (dw->gelf_getphdr(symbols->elf, (int)(*at)++, header) && header->p_type == type)
+            return 1;
+    return 0;
+}
+
+int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes)
+{
+    GElf_Phdr header;
+    size_t at = 0;
+    if (bytes == 0 || !symbols_segment(symbols, &at, PT_INTERP, &header))
+        return -ENOENT;
+    size_t length = header.p_filesz < bytes - 1 ? header.p_filesz : bytes - 1;
+    ssize_t got = pread(symbols->fd, path, length, (off_t)header.p_offset);
+    path[got > 0 ? got : 0] = '\0';
+    return (int32_t)strlen(path);
 }
 
 int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
 {
-    const struct elfutils *dw = elfutils();
-    size_t count = 0;
-    dw->elf_getphdrnum(symbols->elf, &count);
-    for (size_t i = 0; i < count; i++) {
-        GElf_Phdr header;
-        if (!dw->gelf_getphdr(symbols->elf, (int)i, &header) || header.p_type != PT_LOAD)
-            continue;
+    GElf_Phdr header;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
         if ((header.p_flags & PF_X) && address - header.p_vaddr < header.p_filesz) {
             *offset = address - header.p_vaddr + header.p_offset;
             return 0;
         }
-    }
     return -ENXIO;
 }
 
@@ -311,8 +311,6 @@ int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struc
 
 /* ---- names ---- */
 
-enum match { NO_MATCH, BY_GLOB, BY_TAIL, BY_NAME };
-
 /* Without the template's arguments: "convert" of "convert<long>". */
 static size_t base_length(const char *name)
 {
@@ -327,7 +325,7 @@ static size_t base_length(const char *name)
 }
 
 /* "parse" is meant by itself; "Parser::parse" where the source says "json::Parser::parse". */
-static enum match match_end(const char *name, size_t length, const char *pattern)
+enum match match_end(const char *name, size_t length, const char *pattern)
 {
     size_t count = strlen(pattern);
     if (length < count || memcmp(name + length - count, pattern, count) != 0)

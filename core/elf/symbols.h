@@ -8,9 +8,9 @@
 #include "pmclua.h"
 
 struct symbol {
-    const char *name;              /* as in the file, without version; owned */
-    char *shown, *plain;           /* demangle.h; owned; NULL until names are first needed */
     uint64_t address, bytes;       /* as the file has it: before it is loaded anywhere */
+    char *name;                    /* as in the file, without version; owned */
+    char *shown, *plain;           /* demangle.h; owned; NULL until names are first needed */
     uint32_t flags;
 };
 
@@ -37,6 +37,14 @@ struct pmclua_symbols {
 const struct section *symbols_section(const struct pmclua_symbols *symbols, uint64_t address);
 /* Fills in a symbol's spellings; -ENOMEM. */
 int  symbol_name(struct symbol *symbol);
+/* The next program header of a type, from number *at on, which moves past it; 0: there is none. */
+int  symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word type, GElf_Phdr *header);
+
+/* How a name is meant by what a user wrote: the higher the better. */
+enum match { NO_MATCH, BY_GLOB, BY_TAIL, BY_NAME };
+
+/* Whether the first `length` bytes of a name are `pattern`, or end in "::" and it. */
+enum match match_end(const char *name, size_t length, const char *pattern);
 
 /* ---- stubs.c ---- */
 
@@ -50,5 +58,7 @@ void stubs_free(struct stubs *stubs);
 void units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size);
 void units_free(struct units *units);
+/* "ns::parse" of a function of C++, whose own name is only "parse"; NULL: it has no such name. Freed by the caller. */
+char *die_plain_name(Dwarf_Die *die);
 
 #endif

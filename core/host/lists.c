@@ -32,3 +32,18 @@ int list_extend(void *list, size_t count, size_t bytes)
 {
     return resize(list, count + 1, bytes);
 }
+
+size_t list_up_to(const void *list, size_t count, size_t bytes, uint64_t value)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t key;
+        memcpy(&key, (const char *)list + middle * bytes, sizeof key);
+        if (key <= value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
