@@ -76,10 +76,8 @@ static int spawn(pid_t *pid, const struct pmclua_start *start, int theirs, char 
     snprintf(limit, sizeof limit, "%llu", (unsigned long long)descriptors_found);
     char *argv[UNDER_MAX + 4] = { NULL };
     int count = 0;
-    while (start->under && count < UNDER_MAX && start->under[count]) {
+    for (; start->under && count < UNDER_MAX && start->under[count]; count++)
         argv[count] = (char *)start->under[count];
-        count++;
-    }
     argv[count] = (char *)(count ? start->path : "pmclua-runner");
     argv[count + 1] = number;
     argv[count + 2] = descriptors_found ? limit : NULL;
@@ -92,18 +90,16 @@ static int spawn(pid_t *pid, const struct pmclua_start *start, int theirs, char 
 /* The child inherits our personality: it is changed for the moment of making it. */
 static int spawn_with_layout(pid_t *pid, const struct pmclua_start *start, int theirs)
 {
-    uint32_t padding = start->padding;
-    int fixed_addresses = start->fixed_addresses;
-    char **envp = padding > 0 ? padding_add(environ, padding) : environ;
+    char **envp = start->padding > 0 ? padding_add(environ, start->padding) : environ;
     if (!envp)
         return -ENOMEM;
-    int before = fixed_addresses ? personality(0xffffffff) : -1;
+    int before = start->fixed_addresses ? personality(0xffffffff) : -1;
     if (before >= 0)
         personality((unsigned long)before | ADDR_NO_RANDOMIZE);
     int result = spawn(pid, start, theirs, envp);
     if (before >= 0)
         personality((unsigned long)before);
-    if (padding > 0)
+    if (start->padding > 0)
         padding_free(envp);
     return result;
 }
@@ -136,18 +132,15 @@ static int connect_pair(int ends[2])
 int pmclua_runner_start(struct pmclua_runner **out, const struct pmclua_start *start)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
-    if (!runner)
-        return -ENOMEM;
-    notice_children();
-    int ends[2], result = connect_pair(ends);
-    if (result < 0) {
-        free(runner);
-        return result;
+    int ends[2], result = runner ? connect_pair(ends) : -ENOMEM;
+    if (result == 0) {
+        notice_children();
+        result = spawn_with_layout(&runner->pid, start, ends[1]);
+        close(ends[1]);
+        if (result < 0)
+            close(ends[0]);
     }
-    result = spawn_with_layout(&runner->pid, start, ends[1]);
-    close(ends[1]);
     if (result < 0) {
-        close(ends[0]);
         free(runner);
         return result;
     }

@@ -138,24 +138,16 @@ static void open_standard(lua_State *L)
 }
 
 /* Puts `search` right after package.preload's loader. */
-static int open_library(lua_State *L)
+static void open_library(lua_State *L)
 {
     open_standard(L);
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "preload");
-    lua_pushcfunction(L, open_embedded);
-    lua_setfield(L, -2, "pmclua.embedded");
-    lua_pop(L, 2);
-    lua_getglobal(L, "table");
-    lua_getfield(L, -1, "insert");
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "loaders");
-    lua_remove(L, -2);
-    lua_pushinteger(L, 2);
+    if (luaL_loadstring(L, "local search, open_embedded = ...\n"
+                           "package.preload['pmclua.embedded'] = open_embedded\n"
+                           "table.insert(package.loaders, 2, search)") != 0)
+        lua_error(L);
     lua_pushcfunction(L, search);
-    lua_call(L, 3, 0);
-    lua_pop(L, 1);
-    return 0;
+    lua_pushcfunction(L, open_embedded);
+    lua_call(L, 2, 0);
 }
 
 static void push_arguments(lua_State *L, int argc, char **argv)

@@ -393,11 +393,11 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 uint64_t pmclua_now_ns(void);
 /* Of x86's time stamp counter, or Arm's generic timer, as the OS kernel converts it for perf; 0: it does not say. */
 double pmclua_clock_hz(void);
+/* Frees a block of a sampler, of calls or of system calls. */
+void pmclua_free_block(uint64_t *block);
 /* A file in memory that may be executed, with these bytes: its path, and a descriptor, which the caller closes with
- * pmclua_close_file; or -errno. */
+ * pmclua_close; or -errno. */
 int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_bytes);
-/* 0 or -errno. */
-int pmclua_close_file(int fd);
 /* The folder of the file that this code is in: the executable, or the library. -ENAMETOOLONG. */
 int pmclua_folder(char *folder, size_t bytes);
 /* Unsigned number in `text` (decimal, or hex after 0x), all of it. -EINVAL, -ERANGE. */
@@ -476,7 +476,7 @@ struct pmclua_call_trace;
 int pmclua_call_trace_open(struct pmclua_call_trace **trace, const struct pmclua_call_points *points);
 /* The program begins to be executed at `start_ns`, CLOCK_MONOTONIC. */
 void pmclua_call_trace_start(struct pmclua_call_trace *trace, uint64_t start_ns);
-/* What came of it: a block of `count` u64s, freed by the caller with free(). Once. -errno. */
+/* What came of it: a block of `count` u64s, freed by the caller with pmclua_free_block. Once. -errno. */
 int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uint32_t *count);
 void pmclua_call_trace_close(struct pmclua_call_trace *trace);
 /* Opens an event of each tracepoint on this thread that never counts, for as long as this process lives: closing the
@@ -559,10 +559,9 @@ int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
 void pmclua_calls_pause(struct pmclua_calls *calls);
 /* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
-/* What came of it: a block of u64, freed by the caller with pmclua_calls_free_block. Calls that are still
+/* What came of it: a block of u64, freed by the caller with pmclua_free_block. Calls that are still
  * open are reported as unfinished. */
 int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **block, uint32_t *count);
-void pmclua_calls_free_block(uint64_t *block);
 
 /* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
  * callees, then itself alone) and 3 * (values + 1) sums (of outermost calls with callees; what of calls by
@@ -644,9 +643,8 @@ int pmclua_sampler_start(struct pmclua_sampler *sampler);
 int pmclua_sampler_stop(struct pmclua_sampler *sampler);
 /* Reads what is left, and the counts. Once. */
 int pmclua_sampler_end(struct pmclua_sampler *sampler);
-/* What came of it, as a block, after the end: freed by the caller with pmclua_sampler_free_block. */
+/* What came of it, as a block, after the end: freed by the caller with pmclua_free_block. */
 int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count);
-void pmclua_sampler_free_block(uint64_t *block);
 void pmclua_sampler_close(struct pmclua_sampler *sampler);
 
 /* The block: this; `files` struct pmclua_profile_file, each with its path behind it (path_bytes, at least one NUL, and

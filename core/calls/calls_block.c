@@ -129,8 +129,3 @@ int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **out, uint32_t *co
     *count = (uint32_t)block.used;
     return 0;
 }
-
-void pmclua_calls_free_block(uint64_t *block)
-{
-    free(block);
-}

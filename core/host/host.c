@@ -57,7 +57,7 @@ int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_
     return result;
 }
 
-int pmclua_close_file(int fd) { return close(fd) < 0 ? -errno : 0; }
+void pmclua_free_block(uint64_t *block) { free(block); }
 
 uint64_t pmclua_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 

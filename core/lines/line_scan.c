@@ -205,8 +205,8 @@ static int take_comma(struct scanner *s)
     return 1;
 }
 
-/* An array of nothing but values, past its '[': 1 where it is another kind, with nothing taken. */
-static int scan_values(struct scanner *s)
+/* An array of nothing but values, past its '[' and up to its ']': 1 where it is another kind, with nothing taken. */
+static int take_values(struct scanner *s)
 {
     const char *first = s->at;
     size_t length_at = s->count;
@@ -219,7 +219,7 @@ static int scan_values(struct scanner *s)
     }
     if (error == 0) {
         s->values[length_at] = length;
-        return emit(s, "%", 1);
+        return 0;
     }
     s->at = first;
     s->count = length_at;
@@ -269,7 +269,9 @@ static int scan_value(struct scanner *s, int depth)
         return error;
     if (open == '{')
         return scan_members(s, depth + 1, '}');
-    error = scan_values(s);
+    error = take_values(s);
+    if (error == 0)
+        error = emit(s, "%", 1);
     if (error == 0)
         return expect(s, ']');
     return error == 1 ? scan_members(s, depth + 1, ']') : error;
@@ -293,22 +295,6 @@ int32_t pmclua_line_scan(const char *line, size_t bytes, char *form, size_t form
     return error ? error : (int32_t)s.count;
 }
 
-/* The values of "[%]": 0, -EINVAL where they are not there. */
-static int match_values(struct scanner *s)
-{
-    size_t length_at = s->count;
-    uint64_t length = 0;
-    int error = add_value(s, 0, 0);
-    while (!error && peek(s) != ']') {
-        if (length++ && !take_word(s, ","))
-            return -EINVAL;
-        error = take_plain(s);
-    }
-    if (!error)
-        s->values[length_at] = length;
-    return error;
-}
-
 int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint64_t *values, uint8_t *absent,
                           size_t size)
 {
@@ -322,7 +308,7 @@ int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint
             return -EINVAL;
         s.at += literal;
         if (at)
-            error = literal && at[-1] == '[' && at[1] == ']' ? match_values(&s) : take_plain(&s);
+            error = literal && at[-1] == '[' && at[1] == ']' ? take_values(&s) : take_plain(&s);
         text = at ? at + 1 : end;
     }
     return error || s.at != s.end ? -EINVAL : (int32_t)s.count;

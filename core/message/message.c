@@ -71,7 +71,8 @@ const struct message_header *message_header(const struct pmclua_message *message
     return (const struct message_header *)message->bytes;
 }
 
-int message_next(const struct pmclua_message *message, uint32_t *offset, struct message_field *field)
+/* Steps through the fields: *offset starts at 0. 1 and *field, 0 at the end, -EPROTO. */
+static int message_next(const struct pmclua_message *message, uint32_t *offset, struct message_field *field)
 {
     uint32_t place = (uint32_t)sizeof(struct message_header) + *offset;
     if (place == message->used)
@@ -85,6 +86,18 @@ int message_next(const struct pmclua_message *message, uint32_t *offset, struct 
     field->data = message->bytes + place + 8;
     *offset += 8 + padded(field->bytes);
     return 1;
+}
+
+int message_take(const struct pmclua_message *message, int (*take)(void *owner, const struct message_field *field),
+                 void *owner)
+{
+    struct message_field field;
+    uint32_t offset = 0;
+    int result;
+    while ((result = message_next(message, &offset, &field)) > 0)
+        if ((result = take(owner, &field)) < 0)
+            break;
+    return result;
 }
 
 int field_u64(const struct message_field *field, uint64_t *value)

@@ -15,8 +15,9 @@ enum { MSG_RESULT = 0x736d5043, MESSAGE_MAX = 1 << 30 };      /* no kind that st
 
 struct message_field { uint32_t kind, bytes; const uint8_t *data; };
 
-/* Steps through the fields: *offset starts at 0. 1 and *field, 0 at the end, -EPROTO. */
-int message_next(const struct pmclua_message *message, uint32_t *offset, struct message_field *field);
+/* Hands each field to `take` until it returns -errno: 0, or that; -EPROTO. */
+int message_take(const struct pmclua_message *message, int (*take)(void *owner, const struct message_field *field),
+                 void *owner);
 const struct message_header *message_header(const struct pmclua_message *message);
 /* A field's number (-EPROTO: not 8 bytes) or text (NUL-terminated by its writer; NULL: it is not). */
 int field_u64(const struct message_field *field, uint64_t *value);

@@ -63,5 +63,3 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     *count = (uint32_t)u64s;
     return 0;
 }
-
-void pmclua_sampler_free_block(uint64_t *block) { free(block); }

@@ -56,15 +56,21 @@ void answer_usage(struct answer *answer, const struct rusage *before, const stru
 int answer_send(int fd, struct answer *answer)
 {
     const struct pmclua_result *result = &answer->result;
-    size_t readings = result->reading_u64s * sizeof *answer->readings;
-    size_t regions = result->region_u64s * sizeof *answer->regions;
-    size_t profile = result->profile_u64s * sizeof *answer->profile;
-    size_t calls = result->call_u64s * sizeof *answer->calls;
-    size_t text = (size_t)result->output_bytes + result->error_bytes;
-    size_t bytes = sizeof(struct message_header) + sizeof *result + readings + regions + profile + calls + text;
+    struct message_header header = { 0, MSG_RESULT, result->sequence };
+    const struct { const void *bytes; size_t count; } parts[] = {
+        { &header, sizeof header }, { result, sizeof *result },
+        { answer->readings, result->reading_u64s * sizeof *answer->readings },
+        { answer->regions, result->region_u64s * sizeof *answer->regions },
+        { answer->profile, result->profile_u64s * sizeof *answer->profile },
+        { answer->calls, result->call_u64s * sizeof *answer->calls },
+        { answer->text, (size_t)result->output_bytes + result->error_bytes },
+    };
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        bytes += parts[i].count;
     if (bytes > MESSAGE_MAX)
         return -EMSGSIZE;
-    struct message_header header = { (uint32_t)(bytes - sizeof header), MSG_RESULT, result->sequence };
+    header.bytes = (uint32_t)(bytes - sizeof header);
     static char *buffer;
     static size_t size;
     if (!buffer || bytes > size) {
@@ -75,26 +81,17 @@ int answer_send(int fd, struct answer *answer)
         size = bytes;
     }
     char *place = buffer;
-    place = mempcpy(place, &header, sizeof header);
-    place = mempcpy(place, result, sizeof *result);
-    if (readings)
-        place = mempcpy(place, answer->readings, readings);
-    if (regions)
-        place = mempcpy(place, answer->regions, regions);
-    if (profile)
-        place = mempcpy(place, answer->profile, profile);
-    if (calls)
-        place = mempcpy(place, answer->calls, calls);
-    if (text)
-        memcpy(place, answer->text, text);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count)
+            place = mempcpy(place, parts[i].bytes, parts[i].count);
     return message_send(fd, buffer, bytes);
 }
 
 void answer_free(struct answer *answer)
 {
     free(answer->readings);
-    pmclua_calls_free_block(answer->regions);
-    pmclua_sampler_free_block(answer->profile);
+    free(answer->regions);
+    free(answer->profile);
     free(answer->calls);
     free(answer->text);
     *answer = (struct answer){ 0 };

@@ -12,8 +12,8 @@
 struct answer {
     struct pmclua_result result;
     uint64_t *readings;                /* owned; result.reading_u64s of them */
-    uint64_t *regions;                 /* owned by pmclua_calls_free_block; result.region_u64s of them */
-    uint64_t *profile;                 /* owned by pmclua_sampler_free_block; result.profile_u64s of them */
+    uint64_t *regions;                 /* owned; result.region_u64s of them */
+    uint64_t *profile;                 /* owned; result.profile_u64s of them */
     uint64_t *calls;                   /* owned; result.call_u64s of them */
     char *text;                        /* owned; output_bytes + error_bytes */
 };

@@ -17,7 +17,6 @@
 #include "attachment.h"
 #include "channel.h"
 #include "child.h"
-#include "probe_counts.h"
 #include "regions.h"
 
 enum {
@@ -56,31 +55,24 @@ void attachment_free(struct attachment *attachment)
     free(attachment);
 }
 
-static int take_field(struct attachment *attachment, const struct message_field *field)
+static int take_field(void *owner, const struct message_field *field)
 {
+    struct attachment *attachment = owner;
     switch (field->kind) {
     case PMCLUA_F_PID:    return field_u64(field, &attachment->pid);
     case PMCLUA_F_DUTY:   return field_u64(field, &attachment->duty);
     case PMCLUA_F_HIT_NS: return field_u64(field, &attachment->hit_ns);
-    default: {
-        int taken = region_set_take(&attachment->regions, field);
-        return taken > 0 ? 0 : taken < 0 ? taken : -EPROTO;
-    }
+    default:              return region_set_take(&attachment->regions, field);
     }
 }
 
 int attachment_new(struct attachment **out, const struct pmclua_message *message)
 {
     struct attachment *attachment = calloc(1, sizeof *attachment);
-    struct message_field field;
-    uint32_t offset = 0;
     if (!attachment)
         return -ENOMEM;
     attachment->hit_ns = HIT_NS;
-    int result;
-    while ((result = message_next(message, &offset, &field)) > 0)
-        if ((result = take_field(attachment, &field)) < 0)
-            break;
+    int result = message_take(message, take_field, attachment);
     if (result == 0 && !attachment->regions)
         result = -EPROTO;
     if (result < 0)

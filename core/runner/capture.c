@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "streams.h"
 
 /* A pipe holds one chunk unless its writer enlarges it; more than this is written as we read. */
 enum { CHUNK_BYTES = 65536, DRAIN_CHUNKS = 16, PAUSE_MS = 10 };

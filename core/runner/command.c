@@ -14,8 +14,9 @@
 
 extern char **environ;
 
-static int take_field(struct command *command, const struct message_field *field)
+static int take_field(void *owner, const struct message_field *field)
 {
+    struct command *command = owner;
     const char *text = field_text(field);
     switch (field->kind) {
     case PMCLUA_F_ARGUMENT:
@@ -40,10 +41,8 @@ static int take_field(struct command *command, const struct message_field *field
     case PMCLUA_F_CPUS:
         command->pinned = 1;
         return text ? cpulist_parse(text, &command->cpus) : -EPROTO;
-    default: {
-        int taken = region_set_take(&command->regions, field);
-        return taken > 0 ? 0 : taken < 0 ? taken : -EPROTO;
-    }
+    default:
+        return region_set_take(&command->regions, field);
     }
 }
 
@@ -99,12 +98,7 @@ void command_free(struct command *command)
 
 static int define(struct command *command, const struct pmclua_message *message)
 {
-    struct message_field field;
-    uint32_t offset = 0;
-    int result, arguments, variables;
-    while ((result = message_next(message, &offset, &field)) > 0)
-        if ((result = take_field(command, &field)) < 0)
-            return result;
+    int arguments, variables, result = message_take(message, take_field, command);
     if (result < 0)
         return result;
     command->argv = message_texts(message, PMCLUA_F_ARGUMENT, &arguments);

@@ -24,6 +24,16 @@
 
 extern char **environ;
 
+/* One repetition: its child, from the moment when it is held. */
+struct repetition {
+    const struct command *command;
+    const struct event_set *set;
+    const struct run *run;
+    struct answer *answer;
+    struct streams streams;
+    struct held held;
+};
+
 /* What got SIGTERM at its limit may have ended by itself all the same. */
 static void take_status(struct pmclua_result *result, int status, int has_grace)
 {
@@ -67,10 +77,12 @@ static void add_account(struct pmclua_result *result, struct account *before, co
     account_add(result, before, after, result->wall_ns);
 }
 
-static void run_held(struct held *held, const struct command *command, struct streams *streams, const struct run *run,
-                     struct pmclua_drops *drops, struct answer *answer)
+static void run_held(struct repetition *one, struct pmclua_drops *drops)
 {
-    struct pmclua_result *result = &answer->result;
+    const struct command *command = one->command;
+    const struct run *run = one->run;
+    struct pmclua_result *result = &one->answer->result;
+    struct held *held = &one->held;
     struct rusage usage;
     uint64_t end_ns;
     int status;
@@ -80,20 +92,20 @@ static void run_held(struct held *held, const struct command *command, struct st
     account_read(held->pid, run->take, &account);
     result->start_ns = pmclua_now_ns();
     launch_release(held);
-    streams_follow(streams, held->pid, drops);
+    streams_follow(&one->streams, held->pid, drops);
     int waited = wait_for(held->pid, run, &status, &usage, &end_ns, &after);
     child_watch(0);
     if (child_hit_limit())
         child_end_descendants();
     result->wall_ns = end_ns - result->start_ns;
     if (waited < 0) {
-        answer_refuse(answer, -waited, PMCLUA_STAGE_WAIT, NULL);
+        answer_refuse(one->answer, -waited, PMCLUA_STAGE_WAIT, NULL);
         return;
     }
     take_status(result, status, command->grace_ns != 0);
     add_account(result, &account, &after);
     struct rusage before = launch_counts_before(held);
-    answer_usage(answer, &before, &usage);
+    answer_usage(one->answer, &before, &usage);
     result->max_rss_bytes = memory_peak(&usage);
 }
 
@@ -144,27 +156,27 @@ static void read_counters(struct counters *counters, uint64_t before_ns, int pid
         clear_dropped(counters->set, before_ns, pid, answer);
 }
 
-static void refuse_start(const struct command *command, int errnum, enum pmclua_stage stage, struct answer *answer)
+static void refuse_start(const struct repetition *one, int errnum, enum pmclua_stage stage)
 {
-    answer_refuse(answer, errnum, stage, stage == PMCLUA_STAGE_ENTER ? command->directory : command->path);
+    const char *subject = stage == PMCLUA_STAGE_ENTER ? one->command->directory : one->command->path;
+    answer_refuse(one->answer, errnum, stage, subject);
 }
 
-static void end_held(const struct command *command, struct held *held, struct answer *answer)
+/* By launch_end or launch_abandon: what kept the child itself from going on is the cause, also where it is that which
+ * kept its events from being opened. */
+static void end_held(struct repetition *one, int (*end)(struct held *, enum pmclua_stage *))
 {
     enum pmclua_stage stage;
-    int errnum = launch_end(held, &stage);
+    int errnum = end(&one->held, &stage);
     if (errnum)
-        refuse_start(command, errnum, stage, answer);
+        refuse_start(one, errnum, stage);
 }
 
-/* What kept the child itself from going on is the cause, where it is that which kept its events from
- * being opened. */
-static void abandon_held(const struct command *command, struct held *held, struct answer *answer)
+/* Its events could not be opened. */
+static void refuse_events(struct repetition *one)
 {
-    enum pmclua_stage stage;
-    int errnum = launch_abandon(held, &stage);
-    if (errnum)
-        refuse_start(command, errnum, stage, answer);
+    one->answer->result.outcome = PMCLUA_NOT_COUNTED;
+    end_held(one, launch_abandon);
 }
 
 static int has_inherited(const struct event_set *set)
@@ -213,99 +225,99 @@ static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct
         pmclua_drops_stop(drops);
 }
 
-static void run_counted(const struct command *command, struct held *held, struct streams *streams,
-                        const struct event_set *set, const struct run *run, struct answer *answer)
+static void run_counted(struct repetition *one)
 {
+    struct answer *answer = one->answer;
     struct counters counters;
-    if (counters_open(&counters, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
-        answer->result.outcome = PMCLUA_NOT_COUNTED;
-        abandon_held(command, held, answer);
+    int pid = one->held.pid;
+    if (counters_open(&counters, one->set, pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
+        refuse_events(one);
         return;
     }
-    int pid = held->pid;
     /* Without it drops are only seen by the time that is missing. */
     struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
-    struct pmclua_call_trace *trace = traced_open(run, pid, answer);
-    run_held(held, command, streams, run, drops, answer);
+    struct pmclua_call_trace *trace = traced_open(one->run, pid, answer);
+    run_held(one, drops);
     traced_take(trace, answer);
-    uint64_t before_ns = launch_used_ns(held);
-    end_held(command, held, answer);
-    take_drops(drops, !has_inherited(set), pid, &answer->result);
+    uint64_t before_ns = launch_used_ns(&one->held);
+    end_held(one, launch_end);
+    take_drops(drops, !has_inherited(one->set), pid, &answer->result);
     if (answer->result.outcome != PMCLUA_NOT_STARTED)
         read_counters(&counters, before_ns, pid, answer);
     counters_close(&counters);
 }
 
 /* The same with the calls of its regions. */
-static void run_followed(const struct command *command, struct held *held, struct streams *streams,
-                         const struct event_set *set, const struct run *run, struct answer *answer)
+static void run_followed(struct repetition *one)
 {
-    struct followed_regions *followed;
+    struct answer *answer = one->answer;
+    struct region_set *regions = one->command->regions;
+    struct followed_regions followed;
+    int pid = one->held.pid;
     termination_defer(1);
-    int result = regions_open(&followed, command->regions, set, held->pid, answer);
+    int result = regions_open(&followed, regions, one->set, pid, answer);
     if (result < 0 || termination_waits()) {
-        abandon_held(command, held, answer);
+        end_held(one, launch_abandon);
         if (result == 0)
             answer_refuse(answer, ECANCELED, PMCLUA_STAGE_REGION_TERMINATION, NULL);
     } else {
-        int pid = held->pid;
         struct pmclua_drops *drops = watch_programs(pid, &answer->result);
-        run_held(held, command, streams, run, drops, answer);
-        end_held(command, held, answer);
-        take_drops(drops, command->regions->one_thread != 0, pid, &answer->result);
+        run_held(one, drops);
+        end_held(one, launch_end);
+        take_drops(drops, regions->one_thread != 0, pid, &answer->result);
     }
     if (result == 0)
-        regions_close(followed, answer);
+        regions_close(&followed, answer);
     termination_defer(0);
 }
 
 /* The same with the event of its set sampled. */
-static void run_sampled(const struct command *command, struct held *held, struct streams *streams,
-                        const struct event_set *set, const struct run *run, struct answer *answer)
+static void run_sampled(struct repetition *one)
 {
+    struct pmclua_result *result = &one->answer->result;
     struct pmclua_sampler *sampler;
-    if (sampled_open(&sampler, set, held->pid, PMCLUA_ON_EXEC, &answer->result.failure) < 0) {
-        answer->result.outcome = PMCLUA_NOT_COUNTED;
-        abandon_held(command, held, answer);
+    if (sampled_open(&sampler, one->set, one->held.pid, PMCLUA_ON_EXEC, &result->failure) < 0) {
+        refuse_events(one);
         return;
     }
-    run_held(held, command, streams, run, NULL, answer);
-    end_held(command, held, answer);
-    if (answer->result.outcome != PMCLUA_NOT_STARTED)
-        sampled_take(sampler, answer);
+    run_held(one, NULL);
+    end_held(one, launch_end);
+    if (result->outcome != PMCLUA_NOT_STARTED)
+        sampled_take(sampler, one->answer);
     pmclua_sampler_close(sampler);
 }
 
-static void launch_and_count(const struct command *command, char *const *envp, struct streams *streams,
-                             const struct event_set *set, const struct run *run, struct answer *answer)
+static void launch_and_count(struct repetition *one, char *const *envp)
 {
+    const struct command *command = one->command;
+    const struct run *run = one->run;
+    const int *fd = one->streams.fd;
     struct launch launch = {
         .path = command->path, .argv = command->argv, .envp = envp,
-        .directory = command->directory, .standard = { streams->fd[0], streams->fd[1], streams->fd[2] },
-        .own_group = !command->foreground, .standard_signals = command->standard != 0, .fixed_addresses = run->fixed_addresses != 0,
+        .directory = command->directory, .standard = { fd[0], fd[1], fd[2] }, .own_group = !command->foreground,
+        .standard_signals = command->standard != 0, .fixed_addresses = run->fixed_addresses != 0,
         .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
     if (command->foreground)
         launch.keep_count = descriptors_inherited(&launch.keep);
-    struct held held;
-    int result = launch_hold(&held, &launch);
+    int result = launch_hold(&one->held, &launch);
     if (result < 0)
-        refuse_start(command, -result, PMCLUA_STAGE_START, answer);
+        refuse_start(one, -result, PMCLUA_STAGE_START);
     else if (command->regions)
-        run_followed(command, &held, streams, set, run, answer);
-    else if (set && set->period)
-        run_sampled(command, &held, streams, set, run, answer);
+        run_followed(one);
+    else if (one->set && one->set->period)
+        run_sampled(one);
     else
-        run_counted(command, &held, streams, set, run, answer);
+        run_counted(one);
 }
 
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer)
 {
-    struct streams streams;
+    struct repetition one = { .command = command, .set = set, .run = run, .answer = answer };
     left_begin();
     answer->result.threads = 1;
     answer->result.iterations = run->iterations;
-    int result = streams_open(&streams, &command->streams, run->capture_limit);
+    int result = streams_open(&one.streams, &command->streams, run->capture_limit);
     if (result < 0) {
         answer_refuse(answer, -result, PMCLUA_STAGE_READ,
                       command->streams.input ? command->streams.input : "/dev/null");
@@ -313,9 +325,9 @@ void command_run(struct command *command, const struct event_set *set, const str
     }
     char *const *envp = command->envp ? command->envp : environ;
     char **padded = run->padding ? padding_add(envp, (uint32_t)run->padding) : NULL;
-    launch_and_count(command, padded ? padded : envp, &streams, set, run, answer);
+    launch_and_count(&one, padded ? padded : envp);
     padding_free(padded);
     left_take(&answer->result);
-    streams_take(&streams, answer);
-    streams_close(&streams);
+    streams_take(&one.streams, answer);
+    streams_close(&one.streams);
 }

@@ -69,8 +69,9 @@ static int add_options(struct event_set *set, const struct message_field *field)
     return 0;
 }
 
-static int add_field(struct event_set *set, const struct message_field *field)
+static int add_field(void *owner, const struct message_field *field)
 {
+    struct event_set *set = owner;
     switch (field->kind) {
     case PMCLUA_F_GROUP:   return add_group(set);
     case PMCLUA_F_ATTR:    return add_attr(set, field);
@@ -120,14 +121,7 @@ static void release_tracepoints(struct event_set *set)
 int event_set_define(struct event_set *set, const struct pmclua_message *message)
 {
     *set = (struct event_set){ .id = message_header(message)->id };
-    struct message_field field;
-    uint32_t offset = 0;
-    int result;
-    while ((result = message_next(message, &offset, &field)) > 0) {
-        result = add_field(set, &field);
-        if (result < 0)
-            break;
-    }
+    int result = message_take(message, add_field, set);
     if (result == 0)
         result = event_set_define_probes(set);
     if (result == 0)

@@ -19,7 +19,6 @@
 #include "calls/samples.h"
 #include "host/proc.h"
 #include "follower.h"
-#include "probe_counts.h"
 
 enum { POLL_MS = 100 };            /* a ring that is a quarter full wakes us earlier */
 

@@ -12,13 +12,13 @@
 
 #include "host/cpulist.h"
 #include "kernel.h"
-#include "params.h"
 #include "simulated.h"
 
 /* ---- definition ---- */
 
-static int take_field(struct kernel *kernel, const struct message_field *field)
+static int take_field(void *owner, const struct message_field *field)
 {
+    struct kernel *kernel = owner;
     const char *text = field_text(field);
     switch (field->kind) {
     case PMCLUA_F_LIBRARY:   return field_copy(field, &kernel->library);
@@ -40,12 +40,7 @@ int kernel_new(struct kernel **out, const struct pmclua_message *message)
     struct kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return -ENOMEM;
-    struct message_field field;
-    uint32_t offset = 0;
-    int result, count;
-    while ((result = message_next(message, &offset, &field)) > 0)
-        if ((result = take_field(kernel, &field)) < 0)
-            break;
+    int count, result = message_take(message, take_field, kernel);
     if (result == 0 && !(kernel->parameters = message_texts(message, PMCLUA_F_PARAMETER, &count)))
         result = -ENOMEM;
     if (result == 0 && (!kernel->library || !kernel->symbol || kernel->threads > 4096))
@@ -124,6 +119,58 @@ void kernel_end_if_forked(void)
 
 /* ---- setup ---- */
 
+/* What a setup sees of its parameters, and what it complains of. `params` is first: the callbacks get its address. */
+struct setup_call {
+    struct pmclua_params params;
+    char *const *parameters;       /* "NAME=VALUE", NULL-terminated; borrowed */
+    char why[1024];                /* the first complaint; empty: none */
+};
+
+static void *param_fail(const struct pmclua_params *params, const char *why)
+{
+    struct setup_call *call = (struct setup_call *)params;
+    if (!call->why[0])
+        snprintf(call->why, sizeof call->why, "%s", why && *why ? why : "its setup gives no reason");
+    return NULL;
+}
+
+static const char *param_str(const struct pmclua_params *params, const char *name, const char *otherwise)
+{
+    size_t length = strlen(name);
+    for (char *const *text = ((struct setup_call *)params)->parameters; *text; text++)
+        if (strncmp(*text, name, length) == 0 && (*text)[length] == '=')
+            return *text + length + 1;
+    return otherwise;
+}
+
+static void not_a_number(const struct pmclua_params *params, const char *name, const char *text, const char *kind)
+{
+    char why[256];
+    snprintf(why, sizeof why, "parameter %s is '%s', which is not %s", name, text, kind);
+    param_fail(params, why);
+}
+
+static uint64_t param_u64(const struct pmclua_params *params, const char *name, uint64_t otherwise)
+{
+    const char *text = param_str(params, name, NULL);
+    uint64_t value = otherwise;
+    if (text && pmclua_parse_u64(text, &value) < 0)
+        not_a_number(params, name, text, "an unsigned integer");
+    return value;
+}
+
+static double param_f64(const struct pmclua_params *params, const char *name, double otherwise)
+{
+    const char *text = param_str(params, name, NULL);
+    if (!text)
+        return otherwise;
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end)
+        not_a_number(params, name, text, "a number");
+    return value;
+}
+
 /* All threads set up at the same time: each with a call of its own. */
 struct setups { struct kernel *kernel; struct setup_call *call; };
 
@@ -132,7 +179,8 @@ static void setup_step(struct team_thread *thread, void *argument)
     const struct setups *setups = argument;
     struct kernel *kernel = setups->kernel;
     struct setup_call *call = &setups->call[thread->index];
-    setup_call_new(call, thread->index, kernel->team->count, kernel->parameters);
+    *call = (struct setup_call){ { (uint32_t)thread->index, (uint32_t)kernel->team->count, param_u64, param_f64,
+                                   param_str, param_fail }, kernel->parameters, "" };
     void *state = kernel->setup(&call->params);
     kernel_end_if_forked();
     kernel->state[thread->index] = state;

@@ -109,13 +109,18 @@ static void forget_workload(uint64_t id)
 
 /* ---- running ---- */
 
+static int send_and_free(struct answer *answer)
+{
+    int result = answer_send(channel_fd(), answer);
+    answer_free(answer);
+    return result;
+}
+
 static int refuse(const struct run *run, int errnum, enum pmclua_stage stage)
 {
     struct answer answer = { .result.sequence = run->id };
     answer_refuse(&answer, errnum, stage, NULL);
-    int result = answer_send(channel_fd(), &answer);
-    answer_free(&answer);
-    return result;
+    return send_and_free(&answer);
 }
 
 static int run_command(struct command *command, const struct event_set *set, const struct run *run)
@@ -126,8 +131,7 @@ static int run_command(struct command *command, const struct event_set *set, con
         command_run(command, set, run, &answer);
         int failed = answer.result.outcome != PMCLUA_DONE || answer.result.exit_code != 0;
         goes_on = !(failed && run->stop_at_failure) && !channel_has_message();
-        result = answer_send(channel_fd(), &answer);
-        answer_free(&answer);
+        result = send_and_free(&answer);
     }
     return result;
 }
@@ -136,9 +140,7 @@ static int run_attachment(struct attachment *attachment, const struct event_set 
 {
     struct answer answer = { .result.sequence = run->id };
     attachment_run(attachment, set, run, &answer);
-    int result = answer_send(channel_fd(), &answer);
-    answer_free(&answer);
-    return result;
+    return send_and_free(&answer);
 }
 
 static int answer_stop(uint64_t id)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "probe_attrs.h"
-#include "probe_counts.h"
+#include "probes.h"
 
 /* ---- clocks ---- */
 

@@ -8,7 +8,7 @@
 #include "counters/attr.h"
 #include "host/lists.h"
 #include "probe_attrs.h"
-#include "probe_group.h"
+#include "probes.h"
 
 enum {
     RING_LARGEST = 8 << 20, RING_SMALLEST = 128 << 10,     /* bytes of one ring */

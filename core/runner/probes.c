@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #include "probe_attrs.h"
-#include "probe_counts.h"
-#include "probe_group.h"
 #include "probes.h"
 
 /* Whether samples of inherited events hold each thread's own counts (6.12). */

@@ -69,4 +69,29 @@ const struct member *probes_find(const struct probes *probes, uint64_t id, const
 void probes_switch(struct probes *probes, int on);
 void probes_close(struct probes *probes);
 
+/* ---- probe_group.c: the events of one thread on one CPU ---- */
+
+/* What goes wrong while a group is opened. */
+struct refusal { struct pmclua_failure *failure; enum pmclua_stage *stage; };
+
+int refuse_probes(const struct refusal *refusal, enum pmclua_stage stage, int result);
+
+enum { NO_CPU = 1, NO_THREAD };         /* why a group is left out */
+
+/* Opens the next of probes->group. NO_CPU, NO_THREAD: there is none; -errno. */
+int  probe_group_open(struct probes *probes, int source, int cpu, const struct refusal *refusal);
+void probe_group_close(struct probe_group *group);
+
+/* ---- probe_counts.c: what the events have counted in all, apart from their samples ---- */
+
+/* Events that know the CPU time of all threads. On failure probe_clocks_close has to close some. */
+int  probe_clocks_open(struct probes *probes);
+void probe_clocks_switch(const struct probes *probes, int on);
+void probe_clocks_close(struct probes *probes);
+/* Adds the set's counts so far, of all groups and threads, as counters_read lays them out. Enabled is the CPU
+ * time of all threads, running what of it the groups were on the PMU. */
+int  probes_read(const struct probes *probes, uint64_t *reading);
+/* How many samples the members that write some were to write. */
+uint64_t probes_written(const struct probes *probes);
+
 #endif

@@ -122,7 +122,7 @@ int region_set_take(struct region_set **out, const struct message_field *field)
     int is_ours = field->kind == PMCLUA_F_ATTR ||
                   (field->kind >= PMCLUA_F_REGION && field->kind <= PMCLUA_F_RING_BYTES);
     if (!is_ours)
-        return 0;
+        return -EPROTO;
     struct region_set *set = *out ? *out : calloc(1, sizeof *set);
     if (!set)
         return -ENOMEM;
@@ -131,8 +131,7 @@ int region_set_take(struct region_set **out, const struct message_field *field)
         set->held[0] = set->held[1] = -1;
     }
     *out = set;
-    int result = take(set, field);
-    return result < 0 ? result : 1;
+    return take(set, field);
 }
 
 /* ---- files and definitions ---- */

@@ -30,8 +30,7 @@ struct region_set {
     int held[2];                   /* events that keep these tracepoints registered between runs; -1: none */
 };
 
-/* Whether a field is of regions: takes it into *set, which is made when first needed. 1: taken; 0: it is
- * another's; -errno. */
+/* Takes a field of regions into *set, which is made when first needed: 0, or -errno. */
 int  region_set_take(struct region_set **set, const struct message_field *field);
 /* Takes definitions away, too. */
 void region_set_free(struct region_set *set);

@@ -1,18 +1,9 @@
 /*
  * regions.c: a command's regions for as long as it runs: probes on it, and a follower of its calls.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "probe_counts.h"
 #include "regions.h"
-
-struct followed_regions {
-    struct probes probes;
-    struct follower *follower;
-    int pid;
-};
 
 void regions_refuse(struct answer *answer, int errnum, enum pmclua_stage stage)
 {
@@ -26,7 +17,6 @@ static int open_both(struct followed_regions *followed, struct region_set *regio
                      struct pmclua_failure *failure, enum pmclua_stage *stage)
 {
     struct probe_target target = { &followed->pid, 1, PMCLUA_ON_EXEC };
-    *stage = PMCLUA_STAGE_REGION_MEMORY;
     int result = follower_new(&followed->follower, regions, set);
     if (result < 0)
         return result;
@@ -42,24 +32,17 @@ static int open_both(struct followed_regions *followed, struct region_set *regio
     return result;
 }
 
-int regions_open(struct followed_regions **out, struct region_set *regions, const struct event_set *set, int pid,
+int regions_open(struct followed_regions *followed, struct region_set *regions, const struct event_set *set, int pid,
                  struct answer *answer)
 {
     enum pmclua_stage stage = PMCLUA_STAGE_REGION_MEMORY;
-    struct followed_regions *followed = calloc(1, sizeof *followed);
-    int result = -ENOMEM;
-    if (followed) {
-        followed->pid = pid;
-        result = open_both(followed, regions, set, &answer->result.failure, &stage);
-    }
-    if (result < 0) {
+    *followed = (struct followed_regions){ .pid = pid };
+    int result = open_both(followed, regions, set, &answer->result.failure, &stage);
+    if (result < 0)
         regions_refuse(answer, -result, stage);
-        free(followed);
-        return result;
-    }
-    answer->result.region_path = followed->probes.path;
-    *out = followed;
-    return 0;
+    else
+        answer->result.region_path = followed->probes.path;
+    return result;
 }
 
 int regions_totals(const struct probes *probes, struct answer *answer)
@@ -99,5 +82,4 @@ void regions_close(struct followed_regions *followed, struct answer *answer)
         regions_answer(followed->follower, result < 0 ? result : stopped, answer);
     probes_close(&followed->probes);
     follower_free(followed->follower);
-    free(followed);
 }

@@ -7,10 +7,15 @@
 #include "answer.h"
 #include "follower.h"
 
-struct followed_regions;
+/* Probes on a command, and who follows its calls. */
+struct followed_regions {
+    struct probes probes;
+    struct follower *follower;
+    int pid;
+};
 
 /* Probes on the held child `pid` and a follower. On failure nothing is open and `answer` says why. */
-int  regions_open(struct followed_regions **followed, struct region_set *regions, const struct event_set *set,
+int  regions_open(struct followed_regions *followed, struct region_set *regions, const struct event_set *set,
                   int pid, struct answer *answer);
 /* Says what kept regions from being followed (PMCLUA_STAGE_NONE: an event of the set, in the answer's failure). */
 void regions_refuse(struct answer *answer, int errnum, enum pmclua_stage stage);

@@ -32,8 +32,9 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     }
 }
 
-static int take_field(struct run *run, const struct message_field *field)
+static int take_field(void *owner, const struct message_field *field)
 {
+    struct run *run = owner;
     if (field->kind == PMCLUA_F_RUN_CPUS) {
         const char *text = field_text(field);
         run->pinned = 1;
@@ -50,11 +51,5 @@ static int take_field(struct run *run, const struct message_field *field)
 int run_take(struct run *run, const struct pmclua_message *message)
 {
     *run = (struct run){ .id = message_header(message)->id, .repetitions = 1 };
-    struct message_field field;
-    uint32_t offset = 0;
-    int result;
-    while ((result = message_next(message, &offset, &field)) > 0)
-        if ((result = take_field(run, &field)) < 0)
-            return result;
-    return result;
+    return message_take(message, take_field, run);
 }

@@ -68,7 +68,7 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
 void sampled_take(struct pmclua_sampler *sampler, struct answer *answer)
 {
     int result = pmclua_sampler_end(sampler);
-    pmclua_sampler_free_block(answer->profile);
+    free(answer->profile);
     answer->profile = NULL;
     if (result == 0)
         result = pmclua_sampler_block(sampler, &answer->profile, &answer->result.profile_u64s);

@@ -5,7 +5,17 @@
 #define PMCLUA_RUNNER_STREAMS_H
 
 #include "answer.h"
-#include "capture.h"
+
+/* One captured stream (capture.c): the command writes to `theirs`, a pipe; what is read is kept up to a limit, and
+ * thrown away beyond it. fd -1: not captured. */
+struct capture { int ours, theirs; char *text; uint32_t used, size; uint64_t limit; };
+
+/* Opens the pipe: 0, -errno. */
+int  capture_open(struct capture *capture, uint64_t limit);
+/* Reads from both until `pid` has ended, then what is left; not what others write later. Meanwhile `drops` (NULL:
+ * none) are read, too, so that their rings do not overflow. */
+void capture_follow(struct capture captures[2], int pid, struct pmclua_drops *drops);
+void capture_close(struct capture *capture);
 
 /* What a command's definition says. */
 struct stream_choice {

@@ -77,7 +77,7 @@ int fuzz_one(const uint8_t *bytes, size_t count)
         step(calls, &input);
     HOLD(pmclua_calls_finish(calls, &words, &length) == 0);
     check(&setup, words, length);
-    pmclua_calls_free_block(words);
+    pmclua_free_block(words);
     pmclua_calls_free(calls);
     return 0;
 }

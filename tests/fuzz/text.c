@@ -29,20 +29,23 @@ static void read_name(const char *text)
     free(spelling);
 }
 
+static int read_field(void *owner, const struct message_field *field)
+{
+    const struct pmclua_message *message = owner;
+    uint64_t number;
+    HOLD(field->data >= message->bytes && field->data + field->bytes <= message->bytes + message->used);
+    field_u64(field, &number);
+    const char *text = field_text(field);
+    HOLD(!text || strlen(text) < field->bytes);
+    return 0;
+}
+
 static void read_message(const uint8_t *bytes, size_t count)
 {
     uint32_t used = (uint32_t)(sizeof(struct message_header) + count);
     struct pmclua_message message = { malloc(used), used, used };
-    struct message_field field;
-    uint32_t offset = 0;
-    uint64_t number;
     memcpy(message.bytes + sizeof(struct message_header), bytes, count);
-    while (message_next(&message, &offset, &field) == 1) {
-        HOLD(field.data >= message.bytes && field.data + field.bytes <= message.bytes + message.used);
-        field_u64(&field, &number);
-        const char *text = field_text(&field);
-        HOLD(!text || strlen(text) < field.bytes);
-    }
+    message_take(&message, read_field, &message);
     pmclua_message_free(&message);
 }
 

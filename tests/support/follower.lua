@@ -67,7 +67,7 @@ function Follower:finish()
   local words, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
   assert(C.pmclua_calls_finish(self.handle, words, count) == 0)
   local found = regions.read(words[0])
-  C.pmclua_calls_free_block(words[0])
+  C.pmclua_free_block(words[0])
   return found
 end
 

@@ -144,7 +144,7 @@ function Sampler:finish()
   if result == 0 then result = C.pmclua_sampler_block(self.handle, block, count) end
   if result < 0 then return nil, core.errno_name(-result) end
   local found = M.read(block[0])
-  C.pmclua_sampler_free_block(block[0])
+  C.pmclua_free_block(block[0])
   return found
 end
 

@@ -80,7 +80,7 @@ function M.code_file(bytes)
   local path = ffi.new "char[64]"
   local fd = C.pmclua_memory_file(bytes, #bytes, path, 64)
   if fd < 0 then return nil, -fd end
-  return { path = ffi.string(path), close = function() C.pmclua_close_file(fd) end }
+  return { path = ffi.string(path), close = function() C.pmclua_close(fd) end }
 end
 
 -- ---- from the runner ----
