@@ -239,7 +239,6 @@ struct pmclua_message { uint8_t *bytes; uint32_t used, size; };
 /* Empties `message` and gives it a header. */
 int pmclua_message_begin(struct pmclua_message *message, uint32_t kind, uint64_t id);
 int pmclua_message_add(struct pmclua_message *message, uint32_t field, const void *bytes, uint32_t count);
-int pmclua_message_add_u64(struct pmclua_message *message, uint32_t field, uint64_t value);
 void pmclua_message_free(struct pmclua_message *message);
 
 /* How a repetition ended. */

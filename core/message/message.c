@@ -55,11 +55,6 @@ int pmclua_message_add(struct pmclua_message *message, uint32_t field, const voi
     return 0;
 }
 
-int pmclua_message_add_u64(struct pmclua_message *message, uint32_t field, uint64_t value)
-{
-    return pmclua_message_add(message, field, &value, sizeof value);
-}
-
 void pmclua_message_free(struct pmclua_message *message)
 {
     free(message->bytes);

@@ -4,7 +4,7 @@
 local core = require "pmclua.core"
 local ffi = require "ffi"
 local pmc = require "pmclua"
-local sums = require "pmclua.core.target"
+local sums = require "pmclua.core.sums"
 local support = require "tests.support"
 
 local FAULTS = { type = 1, config = 2, exclude_kernel = 1, pinned = 1 }

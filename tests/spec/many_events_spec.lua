@@ -15,7 +15,7 @@ local EVENTS = table.concat(specs "e%d=page-faults", ",")
 
 -- pmclua stat under a limit of descriptors, as ulimit has it.
 local function stat(limit, ...)
-  support.need(select(2, require("pmclua.core.target").descriptor_limits()) > 4 * COUNT, "few descriptors")
+  support.need(select(2, require("pmclua.core.processes").descriptor_limits()) > 4 * COUNT, "few descriptors")
   support.need_unwatched("it keeps descriptors of its own, within the limit", "valgrind")
   return support.run { "sh", "-c", ("ulimit %s; exec \"$@\""):format(limit), "sh", support.program, "stat",
     "-x", ",", "-o", "-", ... }

@@ -12,7 +12,7 @@ local message_of = support.message_of
 --- Calls fn with a clock of its own: waiting takes as long as asked and `late[n]` seconds more the n-th
 --- time that the end of an interval comes.
 local function with_clock(late, fn)
-  local binding = require "pmclua.core.target"
+  local binding = require "pmclua.core.processes"
   local now_ns, wait, now, waits = core.now_ns, binding.wait, 1e9, 0
   rawset(core, "now_ns", function() return now end)
   binding.wait = function(_, left_ns)

@@ -34,9 +34,6 @@ function Drops:read()
 end
 
 --- Closes it; a second time does nothing.
-function Drops:close()
-  if self.handle then C.pmclua_drops_close(ffi.gc(self.handle, nil)) end
-  self.handle = nil
-end
+function Drops:close() core.private_close(self, C.pmclua_drops_close) end
 
 return M

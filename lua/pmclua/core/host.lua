@@ -7,7 +7,7 @@ local ffi = require "ffi"
 ffi.cdef [[int pmclua_libc_clock_getres(int clock, long *resolution) __asm__("clock_getres");]]
 
 local C = core.private_C()
-local exact, refused = core.exact, core.private_refused
+local exact, refused, done = core.exact, core.private_refused, core.private_done
 
 local M = {}
 
@@ -82,20 +82,11 @@ end
 
 --- Sleeps. True, or nil and "EINTR" when an interrupt came.
 ---@param ns number
-function M.pause(ns)
-  local result = C.pmclua_pause(ns)
-  if result < 0 then return refused(result) end
-  return true
-end
+function M.pause(ns) return done(C.pmclua_pause(ns)) end
 
 function M.interrupts() return C.pmclua_interrupts() end
 --- The signal that interrupted last; 0: none.
 function M.interrupt_signal() return C.pmclua_interrupt_signal() end
-
-local function done(result)
-  if result < 0 then return refused(result) end
-  return true
-end
 
 function M.pin(cpus) return done(C.pmclua_pin(cpus)) end
 --- True when this thread may run on each CPU of a list; or nil, errno name, number, and for ENODEV which.

@@ -48,7 +48,7 @@ function M.inflate(path)
     return nil, number ~= 0 and core.errno_name(number) or "ENOMEM", number
   end
   lib.gzbuffer(file, BUFFER_BYTES)
-  return setmetatable({ file = ffi.gc(file, lib.gzclose_r), lib = lib,
+  return setmetatable({ handle = ffi.gc(file, lib.gzclose_r), lib = lib,
     room = ffi.new("char[?]", BUFFER_BYTES) }, Inflating)
 end
 
@@ -57,21 +57,18 @@ end
 ---@return string? piece
 ---@return string? why
 function Inflating:read()
-  local got = self.lib.gzread(self.file, self.room, BUFFER_BYTES)
+  local got = self.lib.gzread(self.handle, self.room, BUFFER_BYTES)
   if got > 0 then return ffi.string(self.room, got) end
   local number = ffi.new "int[1]"
-  local said = self.lib.gzerror(self.file, number)
+  local said = self.lib.gzerror(self.handle, number)
   if number[0] == 0 then return nil end
   return nil, number[0] == CUT_OFF and "cut off" or ffi.string(said)
 end
 
 --- Bytes that were read of the file itself.
 ---@return number
-function Inflating:offset() return tonumber(self.lib.gzoffset(self.file)) end
+function Inflating:offset() return tonumber(self.lib.gzoffset(self.handle)) end
 
-function Inflating:close()
-  if self.file then self.lib.gzclose_r(ffi.gc(self.file, nil)) end
-  self.file = nil
-end
+function Inflating:close() core.private_close(self, self.lib.gzclose_r) end
 
 return M

@@ -93,27 +93,49 @@ function core.is_u64(value) return ffi.istype("uint64_t", value) end
 ---@param errnum integer
 ---@return string code "EACCES"; "E123" where this system has no name for it
 function core.errno_name(errnum)
-  local name = C.pmclua_errno_name(errnum)
-  return name ~= nil and ffi.string(name) or "E" .. errnum
+  return core.private_text(C.pmclua_errno_name(errnum)) or "E" .. errnum
 end
 
 ---@param errnum integer
 ---@return string text "Permission denied"
 function core.errno_text(errnum)
-  local text = C.pmclua_errno_text(errnum)
-  return text ~= nil and ffi.string(text) or "error " .. errnum
+  return core.private_text(C.pmclua_errno_text(errnum)) or "error " .. errnum
 end
 
 ---@param signal integer
 ---@return string name "SIGSEGV"
 function core.signal_name(signal)
-  local name = C.pmclua_signal_name(signal)
-  return name ~= nil and ffi.string(name) or "signal " .. signal
+  return core.private_text(C.pmclua_signal_name(signal)) or "signal " .. signal
 end
 
 --- What a C function's -errno means: nil and the errno's name and number.
 local function refused(result) return nil, core.errno_name(-result), -result end
 core.private_refused = refused
+
+--- Of a C function that gives nothing else: true, or as `refused`.
+local function done(result)
+  if result < 0 then return refused(result) end
+  return true
+end
+core.private_done = done
+
+-- ---- what C owns ----
+
+--- Has C close `owner.handle`; a second time does nothing.
+function core.private_close(owner, close)
+  if owner.handle then close(ffi.gc(owner.handle, nil)) end
+  owner.handle = nil
+end
+
+--- A text of C's; nil for NULL.
+function core.private_text(pointer) return pointer ~= nil and ffi.string(pointer) or nil end
+
+--- `count` bytes in hexadecimal; nil where there are none.
+function core.private_hex(bytes, count)
+  local digits = {}
+  for i = 1, count do digits[i] = ("%02x"):format(bytes[i - 1]) end
+  return count > 0 and table.concat(digits) or nil
+end
 
 -- ---- attr ----
 
@@ -177,12 +199,13 @@ function core.attr_bytes(fields)
   return ffi.string(attr, ffi.sizeof(attr))
 end
 
---- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular.
-local function failure_table(failure)
+--- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the pid is
+--- the descriptor of its folder.
+local function failure_table(failure, is_cgroup)
   return {
     errnum = failure.errnum, code = core.errno_name(failure.errnum),
-    index = failure.index + 1, group = failure.group + 1,
-    pid = failure.pid, cpu = failure.cpu, attr = attr_table(failure.attr),
+    index = failure.index + 1, group = failure.group + 1, is_cgroup = is_cgroup or nil,
+    pid = is_cgroup and -1 or failure.pid, cpu = failure.cpu, attr = attr_table(failure.attr),
     filter = failure.filter == 1 or nil, ring = failure.filter == 2 or nil,
   }
 end
@@ -311,22 +334,17 @@ function core.group(attrs, options)
   local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
   local flags = core.private_group_flags(options)
   local pid, cpu = options.directory or options.pid or 0, options.cpu or -1
-  local function refusal()
-    local facts = failure_table(failure)
-    if options.directory then facts.pid, facts.is_cgroup = -1, true end
-    return facts
-  end
   local result = C.pmclua_group_open(handle, list, #attrs, pid, cpu, flags, failure)
   if result < 0 then
     failure.errnum = -result
-    return nil, refusal()
+    return nil, failure_table(failure, options.directory ~= nil)
   end
   local group = setmetatable({ handle = ffi.gc(handle[0], C.pmclua_group_close), count = #attrs }, Group)
   for i, fields in ipairs(attrs) do
     if fields.filter and C.pmclua_group_filter(group.handle, i - 1, fields.filter, failure) < 0 then
       group:close()
       failure.pid, failure.cpu, failure.attr = pid, cpu, list[i - 1]
-      return nil, refusal()
+      return nil, failure_table(failure, options.directory ~= nil)
     end
   end
   return group
@@ -337,17 +355,8 @@ local function open_handle(group)
 end
 
 --- Starts counting: true, or nil, errno name, number.
-function Group:start()
-  local result = C.pmclua_group_start(open_handle(self))
-  if result < 0 then return refused(result) end
-  return true
-end
-
-function Group:stop()
-  local result = C.pmclua_group_stop(open_handle(self))
-  if result < 0 then return refused(result) end
-  return true
-end
+function Group:start() return done(C.pmclua_group_start(open_handle(self))) end
+function Group:stop() return done(C.pmclua_group_stop(open_handle(self))) end
 
 --- A buffer for one reading of this group, for `read_into`. Opaque: index it through `word` alone.
 function Group:buffer() return ffi.new("uint64_t[?]", 2 + self.count) end
@@ -383,10 +392,7 @@ function Group:method() return METHODS[C.pmclua_group_method(open_handle(self))]
 
 function Group:fd(index) return C.pmclua_group_fd(open_handle(self), index - 1) end
 
-function Group:close()
-  if self.handle then C.pmclua_group_close(ffi.gc(self.handle, nil)) end
-  self.handle = nil
-end
+function Group:close() core.private_close(self, C.pmclua_group_close) end
 
 -- ---- the other rooms of this layer, loaded when first used ----
 
@@ -395,12 +401,10 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "capabilities", "catch_interrupts", "chmod", "clock_hz", "columns", "folder", "hash",
+  host = { "capabilities", "catch_interrupts", "clock_hz", "columns", "folder", "hash",
     "interrupt_signal", "interrupts", "is_terminal", "listing_next", "make_scratch", "make_temporary",
-    "mkdir", "now_ns", "pause",
-    "pid", "check_cpus", "close", "pin", "read_some", "real_path", "rename", "signature", "stat", "tid",
-    "uid",
-    "where_second_kills" },
+    "mkdir", "now_ns", "pause", "pid", "check_cpus", "close", "pin", "read_some", "real_path", "rename",
+    "signature", "stat", "tid", "tick_ns", "uid", "where_second_kills" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines", "standard_output" },
   inflate = { "inflate", "can_inflate" },

@@ -18,7 +18,7 @@ local NAME_BYTES = 64
 local SLOT_HEAD_BYTES = 8 + 8 + NAME_BYTES + 7 * 8
 local READ_FORMAT = 1 + 2 + 8            -- both times, group
 
-local EXACT = core.exact
+local exact = core.exact
 
 local function words_text(values)
   return ffi.string(ffi.new("uint64_t[?]", #values, values), 8 * #values)
@@ -109,7 +109,7 @@ end
 
 -- A number of entries, threads or nanoseconds: no run has 2^53 of them, which take 104 days in nanoseconds.
 local function number_of(word, what)
-  local value = EXACT(word)
+  local value = exact(word)
   if type(value) ~= "number" then damaged("%s is %s", what, core.decimal(value)) end
   return value
 end
@@ -118,8 +118,8 @@ end
 local function reading_of(pointer, layout)
   local words = {}
   for i = 1, layout.reading_u64s do
-    if pointer[i - 1] >= 2ULL ^ 63 then damaged("a count is %s", core.decimal(EXACT(pointer[i - 1]))) end
-    words[i] = EXACT(pointer[i - 1])
+    if pointer[i - 1] >= 2ULL ^ 63 then damaged("a count is %s", core.decimal(exact(pointer[i - 1]))) end
+    words[i] = exact(pointer[i - 1])
   end
   return words
 end

@@ -4,6 +4,7 @@ local core = require "pmclua.core"
 local ffi = require "ffi"
 
 local C = core.private_C "pfm"
+local text = core.private_text
 
 local M = {}
 
@@ -20,15 +21,13 @@ function M.pfm.encode(name)
   return core.private_attr_table(attr), ffi.string(full)
 end
 
-local function text_of(pointer) return pointer ~= nil and ffi.string(pointer) or nil end
-
 --- Every PMU that libpfm4 knows: { name, description, pmu, present, events }; {} without libpfm4.
 function M.pfm.pmus()
   local list, pmu = {}, ffi.new "struct pmclua_pfm_pmu"
   local position = 0
   while C.pmclua_pfm_pmu(position, pmu) == 0 do
     position = position + 1
-    list[position] = { name = text_of(pmu.name), description = text_of(pmu.description), pmu = pmu.pmu,
+    list[position] = { name = text(pmu.name), description = text(pmu.description), pmu = pmu.pmu,
       present = pmu.present ~= 0, events = pmu.events }
   end
   return list
@@ -40,7 +39,7 @@ function M.pfm.events(pmu)
   local position = 0
   while C.pmclua_pfm_event(pmu, position, event) == 0 do
     position = position + 1
-    list[position] = { name = text_of(event.name), description = text_of(event.description),
+    list[position] = { name = text(event.name), description = text(event.description),
       index = event.index }
   end
   return list
@@ -52,7 +51,7 @@ function M.pfm.attributes(index)
   local is_umask, position = ffi.new "int32_t[1]", 0
   while C.pmclua_pfm_attribute(index, position, name, description, is_umask) == 0 do
     position = position + 1
-    list[position] = { name = text_of(name[0]), description = text_of(description[0]),
+    list[position] = { name = text(name[0]), description = text(description[0]),
       is_umask = is_umask[0] ~= 0 }
   end
   return list

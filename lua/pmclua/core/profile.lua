@@ -27,18 +27,12 @@ local FACTS = { "total", "enabled_ns", "running_ns", "period", "samples", "lost"
   "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes", "chains_lost",
   "frames_max", "thread_offset" }
 
-local function hexadecimal(bytes, count)
-  local text = {}
-  for i = 1, count do text[i] = ("%02x"):format(bytes[i - 1]) end
-  return count > 0 and table.concat(text) or nil
-end
-
 local function read_file(place)
   local raw = ffi.cast("const struct pmclua_profile_file *", place)
   local path_bytes = tonumber(raw.path_bytes)
   local file = { path = ffi.string(ffi.cast("const char *", raw + 1), path_bytes),
     pid = raw.pid ~= 0 and tonumber(raw.pid) or nil,
-    build_id = hexadecimal(raw.build_id, tonumber(raw.id_bytes)) }
+    build_id = core.private_hex(raw.build_id, tonumber(raw.id_bytes)) }
   return file, ffi.cast("const uint64_t *", raw + 1) + math.floor(path_bytes / 8) + 1
 end
 
@@ -124,8 +118,7 @@ function M.open(asked)
     + (asked.is_alone and C.PMCLUA_ALONE or 0) + (asked.call_chains and C.PMCLUA_CHAINS or 0)
   local handle = ffi.new "struct pmclua_sampler *[1]"
   if C.pmclua_sampler_open(handle, raw, failure) < 0 then
-    local facts = core.private_failure_table(failure)
-    if asked.directory then facts.pid, facts.is_cgroup = -1, true end
+    local facts = core.private_failure_table(failure, asked.directory ~= nil)
     facts.text = text
     return nil, facts
   end
@@ -149,9 +142,6 @@ function Sampler:finish()
 end
 
 --- Closes it; a second time does nothing.
-function Sampler:close()
-  if self.handle then C.pmclua_sampler_close(ffi.gc(self.handle, nil)) end
-  self.handle = nil
-end
+function Sampler:close() core.private_close(self, C.pmclua_sampler_close) end
 
 return M

@@ -28,15 +28,14 @@ local PATHS = {
 local function add_costs(message, costs)
   local values = ffi.new("int64_t[?]", #costs)
   for i, cost in ipairs(costs) do values[i - 1] = math.floor(cost + 0.5) end
-  local bytes = ffi.sizeof(values)
-  assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_REGION_COSTS, values, bytes) == 0, "no memory")
+  message:raw("region_costs", values, ffi.sizeof(values))
 end
 
 local function add_point(message, point)
   if point.file then
     message:text("file", point.file)
-    local raw = ffi.new("struct pmclua_point", M.KINDS[point.kind], point.offset)
-    assert(C.pmclua_message_add(message.bytes, C.PMCLUA_F_POINT, raw, ffi.sizeof(raw)) == 0, "no memory")
+    local place = ffi.new("struct pmclua_point", M.KINDS[point.kind], point.offset)
+    message:raw("point", place, ffi.sizeof(place))
   else
     message:number("point_event", M.KINDS[point.kind])
     message:attr(point.attr)

@@ -17,15 +17,15 @@ local OUTCOMES = {
 }
 
 -- What was being done when a repetition could not be started: of a workload, and of following regions.
-local STAGES, REGION_STAGES = {}, {}
-for _, name in ipairs { "definition", "node", "kernel", "start", "pin", "enter", "read", "execute",
-  "wait" } do
-  STAGES[C["PMCLUA_STAGE_" .. name:upper()]] = name
+local function stages(prefix, names)
+  local of = {}
+  for name in names:gmatch "%S+" do of[C[prefix .. name:upper()]] = name end
+  return of
 end
-for _, name in ipairs { "memory", "file", "definition", "target", "cpu", "groups", "leader", "inherit",
-  "probe", "ring", "clock", "thread", "reading", "termination" } do
-  REGION_STAGES[C["PMCLUA_STAGE_REGION_" .. name:upper()]] = name
-end
+
+local STAGES = stages("PMCLUA_STAGE_", "definition node kernel start pin enter read execute wait")
+local REGION_STAGES = stages("PMCLUA_STAGE_REGION_",
+  "memory file definition target cpu groups leader inherit probe ring clock thread reading termination")
 
 local TAKE = { times = C.PMCLUA_TAKE_TIMES, io = C.PMCLUA_TAKE_IO }
 
@@ -54,25 +54,28 @@ function M.message(kind, id)
   return setmetatable({ bytes = bytes }, Message)
 end
 
-local function field_number(name) return C["PMCLUA_F_" .. name:upper()] end
+--- Adds a field of any bytes.
+---@param field string
+---@param bytes ffi.cdata*|string|nil
+---@param count integer
+function Message:raw(field, bytes, count)
+  assert(C.pmclua_message_add(self.bytes, C["PMCLUA_F_" .. field:upper()], bytes, count) == 0, "no memory")
+  return self
+end
 
 --- Adds a text field; one with a NUL inside is refused.
 function Message:text(field, text)
   if text:find("\0", 1, true) then error(("%s contains a NUL character"):format(field), 0) end
-  assert(C.pmclua_message_add(self.bytes, field_number(field), text, #text + 1) == 0, "no memory")
-  return self
+  return self:raw(field, text, #text + 1)
 end
 
-function Message:number(field, number)
-  assert(C.pmclua_message_add_u64(self.bytes, field_number(field), number) == 0, "no memory")
-  return self
-end
+function Message:number(field, number) return self:raw(field, ffi.new("uint64_t[1]", number), 8) end
 
 --- Begins a group of events; `attr` adds its members.
 ---@param options? { pinned?: boolean, leads?: boolean, read?: string } leads: in regions the first leads the others;
 ---   read: as for core.group
 function Message:group(options)
-  assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_GROUP, nil, 0) == 0, "no memory")
+  self:raw("group", nil, 0)
   local flags = options and core.private_group_flags(options) or 0
   return flags ~= 0 and self:number("options", flags) or self
 end
@@ -80,7 +83,7 @@ end
 function Message:attr(fields)
   local attr = ffi.new "struct pmclua_attr"
   local text = core.private_fill_attr(attr, fields)
-  assert(C.pmclua_message_add(self.bytes, C.PMCLUA_F_ATTR, attr, ffi.sizeof(attr)) == 0, "no memory")
+  self:raw("attr", attr, ffi.sizeof(attr))
   if text then self:text("attr_text", text) end
   return fields.filter and self:text("filter", fields.filter) or self
 end
@@ -88,6 +91,12 @@ end
 ---@class pmclua.core.Runner
 local Runner = {}
 Runner.__index = Runner
+
+local function end_runner(handle, kill)
+  local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
+  C.pmclua_runner_end(handle, kill and 1 or 0, exit, signal)
+  return exit[0], signal[0]
+end
 
 --- Starts a runner. Returns it, or nil, errno name, number.
 ---@param path string its executable
@@ -101,11 +110,7 @@ function M.runner(path, layout, under)
   local result = C.pmclua_runner_start(handle, ffi.new("struct pmclua_start", { path = path, under = words,
     padding = layout.padding or 0, fixed_addresses = layout.fixed_addresses and 1 or 0 }))
   if result < 0 then return refused(result) end
-  local function finalize(runner)
-    local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
-    C.pmclua_runner_end(runner, 1, exit, signal)
-  end
-  return setmetatable({ handle = ffi.gc(handle[0], finalize) }, Runner)
+  return setmetatable({ handle = ffi.gc(handle[0], function(runner) end_runner(runner, true) end) }, Runner)
 end
 
 local function runner_handle(runner)
@@ -122,9 +127,7 @@ function Runner:end_descendants() C.pmclua_runner_end_descendants(runner_handle(
 
 --- True, or nil and "EPIPE" when the runner has ended.
 function Runner:send(message)
-  local result = C.pmclua_runner_send(runner_handle(self), message.bytes)
-  if result < 0 then return refused(result) end
-  return true
+  return core.private_done(C.pmclua_runner_send(runner_handle(self), message.bytes))
 end
 
 local function result_table(result)
@@ -184,10 +187,9 @@ end
 --- Ends it (`kill`: with what it runs). Returns exit code (-1: none) and signal (0: none).
 function Runner:finish(kill)
   if not self.handle then return -1, 0 end
-  local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
-  C.pmclua_runner_end(ffi.gc(self.handle, nil), kill and 1 or 0, exit, signal)
+  local exit, signal = end_runner(ffi.gc(self.handle, nil), kill)
   self.handle = nil
-  return exit[0], signal[0]
+  return exit, signal
 end
 
 return M

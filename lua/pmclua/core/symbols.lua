@@ -5,6 +5,7 @@ local core = require "pmclua.core"
 local ffi = require "ffi"
 
 local C = core.private_C "symbols"
+local exact, refused, text = core.exact, core.private_refused, core.private_text
 
 local M = {}
 
@@ -27,7 +28,7 @@ Symbols.__index = Symbols
 function M.open(path)
   local handle = ffi.new "struct pmclua_symbols *[1]"
   local result = C.pmclua_symbols_open(handle, path)
-  if result < 0 then return nil, core.errno_name(-result), -result end
+  if result < 0 then return refused(result) end
   return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_symbols_close), path = path,
     count = C.pmclua_symbols_count(handle[0]) }, Symbols)
 end
@@ -58,8 +59,8 @@ function Symbols:at(index)
   local raw = ffi.new "struct pmclua_function"
   if C.pmclua_symbols_function(open_handle(self), index - 1, raw) < 0 then return nil end
   local symbol = { index = index, name = ffi.string(raw.name), shown = ffi.string(raw.shown),
-    plain = ffi.string(raw.plain), address = core.exact(raw.address), offset = core.exact(raw.offset),
-    bytes = core.exact(raw.bytes) }
+    plain = ffi.string(raw.plain), address = exact(raw.address), offset = exact(raw.offset),
+    bytes = exact(raw.bytes) }
   for name, bit_value in pairs(FLAGS) do symbol[name] = bit.band(raw.flags, bit_value) ~= 0 end
   return symbol
 end
@@ -82,7 +83,7 @@ end
 function Symbols:offset(address)
   local offset = ffi.new "uint64_t[1]"
   if C.pmclua_symbols_offset(open_handle(self), address, offset) < 0 then return nil end
-  return core.exact(offset[0])
+  return exact(offset[0])
 end
 
 ---@class pmclua.core.Linux the functions of Linux itself
@@ -105,8 +106,7 @@ end
 function Linux:find(address)
   local found = ffi.new "struct pmclua_linux_function"
   if C.pmclua_kallsyms_find(self.handle, address, found) < 0 then return nil end
-  local module = ffi.string(found.module)
-  return ffi.string(found.name), module ~= "" and module or nil
+  return ffi.string(found.name), found.module[0] ~= 0 and ffi.string(found.module) or nil
 end
 
 ---@class pmclua.core.Code what an instruction belongs to
@@ -122,16 +122,14 @@ end
 
 local MOST_INLINED = 32
 
-local function text_or_nil(text) return text ~= nil and ffi.string(text) or nil end
-
 local function positive(number) return number > 0 and number or nil end
 
 local function inlined_list(raw, count)
   local list = {}
   for i = 1, count do
     local one = raw[i - 1]
-    list[i] = { fn = ffi.string(one["function"]), source = text_or_nil(one.source),
-      declared = text_or_nil(one.declared), line = positive(one.line) }
+    list[i] = { fn = ffi.string(one["function"]), source = text(one.source),
+      declared = text(one.declared), line = positive(one.line) }
   end
   return count > 0 and list or nil
 end
@@ -141,9 +139,7 @@ end
 function Symbols:build_id()
   local bytes = ffi.new "uint8_t[64]"
   local count = C.pmclua_symbols_build_id(open_handle(self), bytes, 64)
-  local digits = {}
-  for i = 1, math.min(count, 64) do digits[i] = ("%02x"):format(bytes[i - 1]) end
-  return count > 0 and table.concat(digits) or nil
+  return core.private_hex(bytes, math.min(count, 64))
 end
 
 --- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code.
@@ -152,9 +148,9 @@ end
 function Symbols:code(offset)
   local raw, inlined = ffi.new "struct pmclua_code", ffi.new("struct pmclua_inlined_at[?]", MOST_INLINED)
   if C.pmclua_symbols_code(open_handle(self), offset, raw, inlined, MOST_INLINED) < 0 then return nil end
-  return { fn = text_or_nil(raw["function"]), start = raw.bytes > 0 and core.exact(raw.start) or nil,
-    bytes = raw.bytes > 0 and core.exact(raw.bytes) or nil, address = core.exact(raw.address),
-    source = text_or_nil(raw.source), declared = text_or_nil(raw.declared), line = positive(raw.line),
+  return { fn = text(raw["function"]), start = raw.bytes > 0 and exact(raw.start) or nil,
+    bytes = raw.bytes > 0 and exact(raw.bytes) or nil, address = exact(raw.address),
+    source = text(raw.source), declared = text(raw.declared), line = positive(raw.line),
     inlined = inlined_list(inlined, raw.inlined) }
 end
 
@@ -176,7 +172,7 @@ end
 function Symbols:instruction(offset)
   local raw = ffi.new "struct pmclua_instruction"
   local result = C.pmclua_symbols_instruction(open_handle(self), offset, raw)
-  if result < 0 then return nil, core.errno_name(-result), -result end
+  if result < 0 then return refused(result) end
   local function has(flag) return math.floor(raw.flags / flag) % 2 == 1 end
   return { bytes = ffi.string(raw.bytes, raw.size), text = ffi.string(raw.text),
     relative = raw.relative, relative_bytes = raw.relative_bytes,
@@ -199,7 +195,7 @@ end
 function Symbols:inlined(name, index)
   local raw = ffi.new "struct pmclua_inlined"
   if C.pmclua_symbols_inlined(open_handle(self), name, index and index - 1 or -1, raw) < 0 then return nil end
-  return { places = raw.places, line = raw.line, file = raw.file ~= nil and ffi.string(raw.file) or nil }
+  return { places = raw.places, line = raw.line, file = text(raw.file) }
 end
 
 ---@class pmclua.core.Object what a breakpoint can watch
@@ -218,7 +214,7 @@ function Symbols:objects()
   return function()
     position = C.pmclua_symbols_object(open_handle(self), position, raw)
     if position == 0 then return nil end
-    return { name = ffi.string(raw.name), address = core.exact(raw.address), bytes = core.exact(raw.bytes),
+    return { name = ffi.string(raw.name), address = exact(raw.address), bytes = exact(raw.bytes),
       kind = KINDS[raw.flags] }
   end
 end
@@ -229,7 +225,7 @@ function Symbols:is_fixed() return C.pmclua_symbols_is_fixed(open_handle(self)) 
 
 --- The lowest address that the file has.
 ---@return number
-function Symbols:base() return core.exact(C.pmclua_symbols_base(open_handle(self))) end
+function Symbols:base() return exact(C.pmclua_symbols_base(open_handle(self))) end
 
 ---@class pmclua.core.Body what the code of a function shows
 ---@field loops_to_entry boolean
@@ -248,20 +244,17 @@ function Symbols:exits(index)
   local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
   local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
     jumps_out = body.jumps_out ~= 0 }
-  if body.unknown_at ~= 0 then facts.unknown_at = core.exact(body.unknown_at) end
+  if body.unknown_at ~= 0 then facts.unknown_at = exact(body.unknown_at) end
   local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
   -- The code is read again.
   if count > 0 then count = C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body) end
   if count < 0 then return nil, core.errno_name(-count), facts end
   for i = 1, count do
-    exits[i] = { offset = core.exact(raw[i - 1].offset), tail = raw[i - 1].kind == C.PMCLUA_EXIT_TAIL }
+    exits[i] = { offset = exact(raw[i - 1].offset), tail = raw[i - 1].kind == C.PMCLUA_EXIT_TAIL }
   end
   return exits, facts
 end
 
-function Symbols:close()
-  if self.handle then C.pmclua_symbols_close(ffi.gc(self.handle, nil)) end
-  self.handle = nil
-end
+function Symbols:close() core.private_close(self, C.pmclua_symbols_close) end
 
 return M

@@ -26,9 +26,8 @@ local SPECIAL = { [C.PMCLUA_CALL_OPEN] = "open", [C.PMCLUA_CALL_NONE] = "none" }
 ---@field fault_ns number how long it takes to touch a fresh page
 
 local function name_of(number)
-  if SPECIAL[number] then return SPECIAL[number] end
-  local name = C.pmclua_system_call_name(number)
-  return name ~= nil and ffi.string(name) or ("system call %d"):format(number)
+  return SPECIAL[number] or core.private_text(C.pmclua_system_call_name(number))
+    or ("system call %d"):format(number)
 end
 
 --- A block of C's as a table.
@@ -41,9 +40,8 @@ function M.read(block)
   for i = 1, tonumber(head.rows) do
     local one = row[i - 1]
     rows[i] = { name = name_of(tonumber(one.number)), is_first = one.is_first == 1,
-      count = tonumber(one.count),
-      total_ns = tonumber(one.total_ns), blocked_ns = tonumber(one.blocked_ns),
-      waited_ns = tonumber(one.waited_ns) }
+      count = tonumber(one.count), total_ns = tonumber(one.total_ns),
+      blocked_ns = tonumber(one.blocked_ns), waited_ns = tonumber(one.waited_ns) }
   end
   return { rows = rows, lost = tonumber(head.lost), call_ns = tonumber(head.call_ns),
     traced_ns = tonumber(head.traced_ns), fault_ns = tonumber(head.fault_ns) }

@@ -10,7 +10,7 @@
 --
 -- After `break` the monitor is still open: `close` closes its descriptors.
 
-local binding = require "pmclua.core.target"
+local binding = require "pmclua.core.processes"
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

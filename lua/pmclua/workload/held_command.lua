@@ -3,7 +3,7 @@
 -- The runner starts a shell that stops itself; when continued, it becomes the command by exec. Events opened on it
 -- in between, with enable_on_exec, count the command from its first instruction.
 
-local binding = require "pmclua.core.target"
+local binding = require "pmclua.core.processes"
 local command = require "pmclua.workload.command"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

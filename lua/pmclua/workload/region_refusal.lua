@@ -64,7 +64,7 @@ function rules.groups() return "regions are counted by one group, but these even
 
 -- The runner has raised its limit as far as it may.
 local function too_many_files()
-  local _, hard = require("pmclua.core.target").descriptor_limits()
+  local _, hard = require("pmclua.core.processes").descriptor_limits()
   local cpus = #require("pmclua.host.topology").online()
   return ("on each of %s they take a descriptor for each event and probe, and 2; at most %s are allowed here")
     :format(text.plural(cpus, "CPU"), text.count(hard)),

@@ -3,7 +3,7 @@
 -- Invariant: the soft limit is as it was found whenever nobody needs more. It stays raised while the
 -- descriptors are open, since a new one takes the lowest number that is free.
 
-local binding = require "pmclua.core.target"
+local binding = require "pmclua.core.processes"
 local explain = require "pmclua.explain"
 local machine = require "pmclua.host.machine"
 local text = require "pmclua.base.text"

@@ -123,7 +123,7 @@ function M.held(pid, from_exec)
 end
 
 local function no_such(kind, id)
-  local is_hidden = not tasks.state(id) and require("pmclua.core.target").exists(id)
+  local is_hidden = not tasks.state(id) and require("pmclua.core.processes").exists(id)
   if is_hidden then
     return explain.problem { code = "EACCES", operation = "open",
       message = ("%s %d belongs to another user, and /proc hides it (hidepid)"):format(kind, id),
@@ -248,7 +248,7 @@ function M.cgroup(spec)
 end
 
 local function open_folder(path)
-  local folder, why = require("pmclua.core.target").folder(path)
+  local folder, why = require("pmclua.core.processes").folder(path)
   if folder then return folder end
   error(explain.problem { code = "EACCES", operation = "open",
     message = "cannot open the cgroup's folder: " .. why }, 0)
@@ -352,7 +352,7 @@ local SLICE_S = 0.1         -- the end of a thread, and of one of several proces
 ---@return "ended"|"signal"|"timeout"
 ---@return integer? signal
 function Target:wait(seconds)
-  local core, binding = require "pmclua.core", require "pmclua.core.target"
+  local core, binding = require "pmclua.core", require "pmclua.core.processes"
   local deadline = core.now_ns() + (seconds or math.huge) * 1e9
   local process = self.kind == "process" and #self.ids == 1 and binding.process(self.ids[1]) or nil
   local caught, what, signal = core.catch_interrupts "second-kills", nil, nil

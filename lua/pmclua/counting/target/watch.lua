@@ -4,7 +4,7 @@
 -- being opened. No thread of a process is counted twice or left out: what is open is what /proc listed
 -- both before and after. Sums only grow; a place that can no longer be read keeps what it gave last.
 
-local binding = require "pmclua.core.target"
+local sums = require "pmclua.core.sums"
 local budget = require "pmclua.counting.target.budget"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -275,7 +275,7 @@ end
 
 --- A buffer for one reading: the sum first, then each part. Each is the groups' words one after the other:
 --- enabled ns, running ns, values.
-function Watch:buffer() return binding.buffer(self.width * (1 + #self.parts)) end
+function Watch:buffer() return sums.buffer(self.width * (1 + #self.parts)) end
 
 --- Where the words of part `number` begin in a reading; 0: the sum.
 ---@param number integer
@@ -289,7 +289,7 @@ function Watch:group_offset(number) return self.offsets[number] end
 local function lose_all(self, buffer)
   for part = 0, #self.parts do
     for i, group in ipairs(self.groups) do
-      binding.lose(buffer, self.width * part + self.offsets[i], 2 + #group.attrs)
+      sums.lose(buffer, self.width * part + self.offsets[i], 2 + #group.attrs)
     end
   end
 end
@@ -298,12 +298,12 @@ end
 function Watch:read_into(buffer)
   assert_open(self)
   look(self)
-  binding.clear(buffer, self.width * (1 + #self.parts))
+  sums.clear(buffer, self.width * (1 + #self.parts))
   for _, member in ipairs(self.members) do
     read_member(self, member)
-    if not member.place.is_apart then binding.add(buffer, member.at, member.reading, member.words) end
+    if not member.place.is_apart then sums.add(buffer, member.at, member.reading, member.words) end
     if member.part then
-      binding.add(buffer, self.width * member.part + member.at, member.reading, member.words)
+      sums.add(buffer, self.width * member.part + member.at, member.reading, member.words)
     end
   end
   if self.dropped:look() then lose_all(self, buffer) end
@@ -314,7 +314,7 @@ end
 function Watch:subtract(earlier, later, out)
   for part = 0, #self.parts do
     for i, group in ipairs(self.groups) do
-      binding.subtract(earlier, later, out, self.width * part + self.offsets[i], 2 + #group.attrs)
+      sums.subtract(earlier, later, out, self.width * part + self.offsets[i], 2 + #group.attrs)
     end
   end
 end

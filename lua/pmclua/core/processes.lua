@@ -1,12 +1,8 @@
---- target.lua: the binding of counting elsewhere, part of core.lua's layer: sums over many groups, and the few
---- calls of libc that waiting for somebody else and many descriptors take.
---
--- Invariant: sums only grow. A group that can no longer be read keeps what it gave last, so that a
--- difference of two sums is never negative.
+--- processes.lua: other processes, part of core.lua's layer: the few calls of libc that waiting for one, letting one
+--- go on, and having as many descriptors as counting it takes, take.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
-local C = core.private_C()
 
 -- Under names of our own: other files may declare the same functions in other words.
 ffi.cdef [[
@@ -46,30 +42,7 @@ function M.limit_descriptors(soft)
   local limits = ffi.new "uint64_t[2]"
   ffi.C.pmclua_libc_getrlimit(RLIMIT_NOFILE, limits)
   limits[0] = soft
-  if ffi.C.pmclua_libc_setrlimit(RLIMIT_NOFILE, limits) < 0 then return nil, core.errno_name(ffi.errno()) end
-  return true
-end
-
--- ---- sums ---------------------------------------------------------------------------------------------
-
---- A buffer of `words` words, all 0. Opaque: index it through core.word, core.number and core.raw.
-function M.buffer(words) return ffi.new("uint64_t[?]", words) end
-
---- Sets the first `count` words to 0.
-function M.clear(buffer, count) ffi.fill(buffer, count * 8) end
-
---- Has the `count` words of a group from word `at` on be those of one that is not known.
-function M.lose(buffer, at, count)
-  ffi.fill(buffer + at, count * 8)
-  buffer[at] = 1
-end
-
---- Adds the `count` words of a group's reading to those of `sum` from word `at` (from 0) on.
-function M.add(sum, at, reading, count) C.pmclua_reading_add(sum + at, reading, count) end
-
---- out = later - earlier, of the `count` words of a group from word `at` on.
-function M.subtract(earlier, later, out, at, count)
-  C.pmclua_reading_delta(earlier + at, later + at, out + at, count)
+  return core.private_done(ffi.C.pmclua_libc_setrlimit(RLIMIT_NOFILE, limits) == 0 and 0 or -ffi.errno())
 end
 
 -- ---- other processes ----------------------------------------------------------------------------------
@@ -110,9 +83,7 @@ function M.wait(descriptor, timeout_ns)
   return result > 0 and "ready" or result == 0 and "timeout" or "signal"
 end
 
-local SIGCONT = 18                      -- on x86, arm64 and riscv
-
-local EPERM = 1
+local SIGCONT, EPERM = 18, 1            -- on x86, arm64 and riscv
 
 --- Whether there is a process, though /proc may not show it.
 ---@param pid integer
@@ -122,9 +93,7 @@ function M.exists(pid) return ffi.C.pmclua_libc_kill(pid, 0) == 0 or ffi.errno()
 --- Lets a stopped process go on: true, or nil, errno name, number.
 ---@param pid integer
 function M.continue(pid)
-  if ffi.C.pmclua_libc_kill(pid, SIGCONT) == 0 then return true end
-  local errnum = ffi.errno()
-  return nil, core.errno_name(errnum), errnum
+  return core.private_done(ffi.C.pmclua_libc_kill(pid, SIGCONT) == 0 and 0 or -ffi.errno())
 end
 
 return M
