@@ -2,6 +2,7 @@
 -- parts that do not depend on options are in shells/.
 
 local describe = require "describe"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -9,18 +10,11 @@ local M = {}
 
 --- The generic events and Valgrind's, which are the same on all machines.
 local function event_names()
-  local names = {}
-  for _, name in ipairs(require("pmclua.event.names").all()) do names[#names + 1] = name end
   local simulated = require "pmclua.event.simulated"
-  for _, name in ipairs(simulated.names()) do names[#names + 1] = simulated.PMU .. "::" .. name end
+  local names = lists.joined { require("pmclua.event.names").all(),
+    lists.map(simulated.names(), function(name) return simulated.PMU .. "::" .. name end) }
   table.sort(names)
-  return names
-end
-
-local function strings(list)
-  local out = {}
-  for i, value in ipairs(list) do out[i] = tostring(value) end
-  return out
+  return table.concat(names, " ")
 end
 
 ---@class install.Value
@@ -33,7 +27,7 @@ end
 local function value_of(option)
   local name, value = option[1], option.value
   if option.kind == "flag" then return nil end
-  if option.choices then return { kind = "words", words = strings(option.choices) } end
+  if option.choices then return { kind = "words", words = lists.map(option.choices, tostring) } end
   if name == "format" then return { kind = "words", words = require("pmclua.report").formats() } end
   if name:find "^metrics?$" then return { kind = "words", words = require("pmclua.metric").names() } end
   if value == "FILE" or name:find "^files?$" then return { kind = "files" } end
@@ -45,11 +39,7 @@ end
 
 local function is_argument(option) return option.argument or option.rest end
 
-local function all_options(script)
-  local list = { unpack(script.own) }
-  for _, option in ipairs(script.common) do list[#list + 1] = option end
-  return list
-end
+local function all_options(script) return lists.joined { script.own, script.common } end
 
 --- What a script at a path of its user's takes, as far as one can know.
 local function any_experiment()
@@ -76,9 +66,7 @@ local function flags()
 end
 
 local function filled(template, values)
-  local file = assert(io.open(template))
-  local text = file:read "*a"
-  file:close()
+  local text = assert(require("pmclua.host.machine").text(template))
   return (text:gsub("@(%u+)@", function(name) return assert(values[name], name) end))
 end
 
@@ -107,14 +95,11 @@ local function bash_script(script, options, kinds)
 end
 
 local function bash(scripts, folder)
-  local options, kinds, flag_words = {}, {}, {}
+  local options, kinds, flag_words = {}, {}, lists.joined(lists.column(flags(), "words"))
   for _, script in ipairs(scripts) do bash_script(script, options, kinds) end
-  for _, flag in ipairs(flags()) do
-    for _, word in ipairs(flag.words) do flag_words[#flag_words + 1] = word end
-  end
   local tables = {
     "_pmclua_flags=" .. quoted(table.concat(flag_words, " ")),
-    "_pmclua_events=" .. quoted(table.concat(event_names(), " ")), "",
+    "_pmclua_events=" .. quoted(event_names()), "",
     "_pmclua_options() {  # SCRIPT: its options", "  case $1 in", table.concat(options, "\n"), "  esac", "}",
     "",
     "_pmclua_kind() {     # SCRIPT OPTION: what its value is; nothing where it takes none",
@@ -166,8 +151,7 @@ local function zsh_script(script)
 end
 
 local function zsh(scripts, folder)
-  local functions, specs = {}, {}
-  for i, script in ipairs(scripts) do functions[i] = zsh_script(script) end
+  local functions, specs = lists.map(scripts, zsh_script), {}
   for _, flag in ipairs(flags()) do
     for _, word in ipairs(flag.words) do
       local many, value = flag.value and "*" or "", flag.value and (":%s: "):format(flag.value) or ""
@@ -175,7 +159,7 @@ local function zsh(scripts, folder)
     end
   end
   return filled(folder .. "/pmclua.zsh", { TABLES = table.concat(functions, "\n\n"),
-    EVENTS = table.concat(event_names(), " "), FLAGS = table.concat(specs, " ") })
+    EVENTS = event_names(), FLAGS = table.concat(specs, " ") })
 end
 
 -- ---- fish ----
@@ -202,9 +186,7 @@ local function fish_argument(condition, option, script)
   end
   if value.kind ~= "commands" then return nil end
   for _, other in ipairs(all_options(script)) do
-    if not is_argument(other) and other.kind ~= "flag" then
-      for _, word in ipairs(spellings(other)) do skipped[#skipped + 1] = word end
-    end
+    if not is_argument(other) and other.kind ~= "flag" then lists.append(skipped, spellings(other)) end
   end
   return ("complete -c pmclua -n %s -a '(__fish_complete_subcommand --fcs-skip=2 %s)'"):format(condition,
     table.concat(skipped, " "))
@@ -213,10 +195,9 @@ end
 local function fish(scripts, folder)
   local lines = {}
   for _, flag in ipairs(flags()) do
-    local spelled = {}
-    for _, word in ipairs(flag.words) do
-      spelled[#spelled + 1] = (word:sub(1, 2) == "--" and "-l " or "-s ") .. word:match "[^-].*"
-    end
+    local spelled = lists.map(flag.words, function(word)
+      return (word:sub(1, 2) == "--" and "-l " or "-s ") .. word:match "[^-].*"
+    end)
     lines[#lines + 1] = ("complete -c pmclua -n __pmclua_at_script %s %s-d %s"):format(
       table.concat(spelled, " "), flag.value and "-x " or "", quoted(flag.help))
   end
@@ -228,7 +209,7 @@ local function fish(scripts, folder)
     end
   end
   return filled(folder .. "/pmclua.fish", { TABLES = table.concat(lines, "\n"),
-    EVENTS = table.concat(event_names(), " ") })
+    EVENTS = event_names() })
 end
 
 --- The completions of each shell.
@@ -236,8 +217,7 @@ end
 ---@param folder string where shells/ is
 ---@return { bash: string, zsh: string, fish: string }
 function M.of(scripts, folder)
-  local list = { unpack(scripts) }
-  list[#list + 1] = any_experiment()
+  local list = lists.joined { scripts, { any_experiment() } }
   return { bash = bash(list, folder), zsh = zsh(list, folder), fish = fish(list, folder) }
 end
 

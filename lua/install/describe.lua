@@ -3,6 +3,7 @@
 -- A script is loaded with a `require` of its own: there `pmclua` notes the options that are declared and
 -- ends the script; whatever would measure ends it too.
 
+local lists = require "pmclua.base.lists"
 local options = require "pmclua.cli.options"
 local script = require "pmclua.cli.script"
 
@@ -20,19 +21,13 @@ local HARMLESS = { "command", "kernel", "call", "buffer", "snippet", "function",
   "cpus", "system", "cgroup", "targets", "events", "metrics", "stats", "version", "machine" }
 
 local function stand_in(found)
-  local names = {}
-  for _, name in ipairs(HARMLESS) do names[name] = true end
-  return setmetatable({
-    options = function(declaration)
-      found.declaration = declaration
-      error(found, 0)
-    end,
-    experiment = function()
-      found.declaration = {}
-      error(found, 0)
-    end,
-  }, { __index = function(_, name)
-    if names[name] then return require("pmclua")[name] end
+  local function declare(declaration)
+    found.declaration = declaration
+    error(found, 0)
+  end
+  return setmetatable({ options = declare, experiment = function() declare {} end },
+    { __index = function(_, name)
+    if lists.contains(HARMLESS, name) then return require("pmclua")[name] end
     return function() error(found, 0) end
   end })
 end
@@ -61,13 +56,10 @@ end
 ---@param folder string
 ---@return install.Script[]
 function M.folder(folder)
-  local list = {}
-  for file in require("lfs").dir(folder) do
-    local name = file:match "^([^.].*)%.lua$"
-    if name then list[#list + 1] = M.script(name, folder .. "/" .. file) end
-  end
-  table.sort(list, function(a, b) return a.name < b.name end)
-  return list
+  return lists.map(require("pmclua.host.machine").entries(folder), function(file)
+    local name = file:match "^(.*)%.lua$"
+    return name and M.script(name, folder .. "/" .. file)
+  end)
 end
 
 --- What `-h` says of the command line: words and explanations, in order.

@@ -1,6 +1,7 @@
 --- man.lua: the manual pages, from the headers and option tables that `--help` prints.
 
 local describe = require "describe"
+local lists = require "pmclua.base.lists"
 local roff = require "roff"
 
 local M = {}
@@ -45,25 +46,23 @@ local function option_tag(parts)
 end
 
 local function option_items(options)
-  local items = {}
-  for _, option in ipairs(options) do
+  return table.concat(lists.map(options, function(option)
     local parts = describe.option(option)
     local tag = (option.argument or option.rest) and roff.italic(option[1]) or option_tag(parts)
-    items[#items + 1] = roff.item(tag, parts.help)
-  end
-  return table.concat(items, "\n")
+    return roff.item(tag, parts.help)
+  end), "\n")
 end
 
 local function pair_items(pairs)
-  local items = {}
-  for i, pair in ipairs(pairs) do items[i] = roff.item(roff.bold(pair[1]), pair[2]) end
-  return table.concat(items, "\n")
+  return table.concat(lists.map(pairs, function(pair)
+    return roff.item(roff.bold(pair[1]), pair[2])
+  end), "\n")
 end
 
 local function see_also(names)
-  local list = {}
-  for i, name in ipairs(names) do list[i] = (".BR %s (1)"):format(roff.escape(name)) end
-  return table.concat(list, " ,\n")
+  return table.concat(lists.map(names, function(name)
+    return (".BR %s (1)"):format(roff.escape(name))
+  end), " ,\n")
 end
 
 local function add(blocks, title, text)
@@ -80,9 +79,8 @@ end
 --- The synopsis: the header's usage, each form on a line of its own.
 local function synopsis(script)
   local usage = require("pmclua.cli.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
-  local lines = {}
-  for line in usage:gmatch "%s*([^\n]+)" do lines[#lines + 1] = roff.escape(line) end
-  return table.concat(lines, "\n.br\n")
+  local lines = lists.collect(usage:gmatch "%s*([^\n]+)")
+  return table.concat(lists.map(lines, roff.escape), "\n.br\n")
 end
 
 --- pmclua-NAME(1).
@@ -122,11 +120,8 @@ reference: every function, workload and key of an experiment. `READING.md` expla
 ---@param scripts install.Script[]
 ---@return string page, string name
 function M.pmclua(scripts)
-  local names, questions = { "perf", "luajit" }, {}
-  for i, script in ipairs(scripts) do
-    table.insert(names, i, "pmclua-" .. script.name)
-    questions[i] = { script.name, script.header.question }
-  end
+  local pages = lists.map(scripts, function(script) return "pmclua-" .. script.name end)
+  local questions = lists.map(scripts, function(script) return { script.name, script.header.question } end)
   local blocks = { heading "pmclua" }
   add(blocks, "Name", "pmclua \\- experiments with hardware performance counters, in Lua")
   add(blocks, "Synopsis", roff.escape "pmclua [OPTIONS] [SCRIPT.lua | NAME] [ARGUMENTS]")
@@ -136,7 +131,7 @@ function M.pmclua(scripts)
   add(blocks, "Options of every experiment", option_items(require("pmclua.cli.experiment_options").list))
   add(blocks, "Exit status", pair_items(EXIT))
   add(blocks, "Environment", pair_items(ENVIRONMENT))
-  add(blocks, "See also", see_also(names))
+  add(blocks, "See also", see_also(lists.joined { pages, { "perf", "luajit" } }))
   return table.concat(blocks, "\n") .. "\n", "pmclua"
 end
 

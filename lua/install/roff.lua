@@ -57,7 +57,7 @@ end
 ---@param text string
 function M.verbatim(text)
   local lines = {}
-  for line in (text .. "\n"):gmatch "(.-)\n" do
+  for _, line in ipairs(require("pmclua.base.text").lines(text)) do
     if line ~= "" or #lines > 0 then lines[#lines + 1] = guarded(M.escape((line:gsub("^  ", "")))) end
   end
   return (".in +4n\n.EX\n%s\n.EE\n.in"):format(table.concat(lines, "\n"))

@@ -190,6 +190,15 @@ function M.wrap(s, width)
   return lines
 end
 
+--- The lines of a text, empty ones too.
+---@param s string
+---@return string[]
+function M.lines(s)
+  local lines = {}
+  for line in (s:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
 --- Long lines broken at spaces, all but the first line indented.
 ---@param lines string[]
 ---@param width integer columns

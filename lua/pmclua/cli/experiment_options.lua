@@ -1,5 +1,6 @@
 --- options.lua: what every experiment takes on the command line, without code of its own.
 
+local lists = require "pmclua.base.lists"
 local options = require "pmclua.cli.options"
 local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
 local usage_error = require("pmclua.base.problem").usage_error
@@ -44,9 +45,7 @@ local function levels_of(word)
   if not name then
     error(usage_error(("--set takes NAME=LEVEL[,LEVEL...], not '%s'"):format(word)), 0)
   end
-  local levels = {}
-  for text in list:gmatch "[^,]+" do levels[#levels + 1] = select_cells.level(text) end
-  return name, levels
+  return name, lists.map(lists.collect(list:gmatch "[^,]+"), select_cells.level)
 end
 
 --- { n = { 256, 512 } } of "n=256,512"; the last of two for one name holds.
@@ -59,32 +58,18 @@ local function settings(words)
   return set
 end
 
----@class pmclua.Overrides what the command line says differently; nil where it says nothing
+---@class pmclua.Overrides what the command line says differently, as M.list explains it; nil where it says nothing
 ---@field events? string[]
 ---@field repetitions? integer
 ---@field warmup? integer
 ---@field set? table<string, any[]> levels by factor
 ---@field baseline? table partial cell, { workload =, FACTOR = level }
 ---@field passes? "rerun"|"multiplex"
----@field vendor? string[] folders, taken when the options are read
 ---@field seed? integer
----@field pin? string CPU list
----@field timeout? string duration with its unit
----@field format? string
----@field output? string
----@field store? string
----@field resume? string
----@field no_store? boolean
 ---@field notes? string[] "NAME=TEXT"
 ---@field gate? string[] paths of stored results
 ---@field against? table partial cell, as baseline
----@field any_host? boolean
----@field any_cpu? boolean
----@field run_spread? string a share, as 5%
----@field strict? boolean
----@field gate_output? string
----@field plan? boolean
----@field quiet? boolean
+---@field [string] string|string[]|boolean|nil the others: words as they were given, true for flags
 
 --- What `given` (words by option) means.
 ---@param given table
@@ -94,8 +79,7 @@ local function overrides(given)
     error(usage_error "--store - and --output -: only one of them can write to standard output", 0)
   end
   if not given.plan then require("pmclua.report.output").check(given.output) end
-  local out = {}
-  for name, value in pairs(given) do out[name] = value end
+  local out = lists.copy(given)
   out.set = given.set and settings(given.set)
   out.baseline = given.baseline and select_cells.cell(given.baseline)
   out.against = given.against and select_cells.cell(given.against)

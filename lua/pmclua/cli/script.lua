@@ -42,16 +42,12 @@ end
 --- Every reusable script, sorted by name.
 ---@return { name: string, path: string }[]
 function M.all()
-  local lfs = require "lfs"
   local list, seen = {}, {}
   for _, folder in ipairs(M.folders()) do
-    if lfs.attributes(folder, "mode") == "directory" then
-      for file in lfs.dir(folder) do
-        local name = file:match "^([^.].*)%.lua$"
-        if name and not seen[name] then
-          seen[name] = true
-          list[#list + 1] = { name = name, path = folder .. "/" .. file }
-        end
+    for _, file in ipairs(require("pmclua.host.machine").entries(folder)) do
+      local name = file:match "^(.*)%.lua$"
+      if name and not seen[name] then
+        seen[name], list[#list + 1] = true, { name = name, path = folder .. "/" .. file }
       end
     end
   end
@@ -60,8 +56,7 @@ function M.all()
 end
 
 local function unknown(name)
-  local names = {}
-  for i, script in ipairs(M.all()) do names[i] = script.name end
+  local names = require("pmclua.base.lists").column(M.all(), "name")
   local here = exists(name .. ".lua") and name .. ".lua"
   local nearest = here or require("pmclua.base.text").nearest(name, names)
   local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
@@ -151,7 +146,7 @@ function M.header(path)
     else header.parts[name] = text end
     lines = {}
   end
-  for line in (header.text .. "\n"):gmatch "(.-)\n" do
+  for _, line in ipairs(require("pmclua.base.text").lines(header.text)) do
     local word, rest = line:match "^(%l+):%s*(.*)$"
     if word and PARTS[word] then
       finish()
@@ -182,16 +177,15 @@ end
 ---@param path string
 ---@return string[]
 function M.options(path)
-  local text, names, list = require("pmclua.host.machine").text(path), {}, {}
-  if not text then return list end
+  local text, names, lists = require("pmclua.host.machine").text(path) or "", {}, require "pmclua.base.lists"
   local block = text:match "options%s*%(?%s*(%b{})"
-  for name in (block or ""):gmatch '{%s*"(%a[%w-]*)"' do names[name] = true end
+  for name in (block or ""):gmatch '{%s*"(%a[%w-]*)"' do names["--" .. name] = true end
   if text:find "experiment%s*{" and not (block and block:find "experiment%s*=%s*false") then
-    for _, option in ipairs(require("pmclua.cli.experiment_options").list) do names[option[1]] = true end
+    for _, option in ipairs(require("pmclua.cli.experiment_options").list) do
+      names["--" .. option[1]] = true
+    end
   end
-  for name in pairs(names) do list[#list + 1] = "--" .. name end
-  table.sort(list)
-  return list
+  return lists.keys(names)
 end
 
 return M

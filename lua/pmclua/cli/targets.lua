@@ -3,6 +3,7 @@
 --     local opt = pmc.options(pmc.targets.options { { "command", rest = true } })
 --     local target, command = pmc.targets.from(opt), pmc.targets.command(opt.command)
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -26,14 +27,7 @@ local LIST = {
 ---@param own pmclua.Option[]
 ---@return pmclua.Option[]
 function M.options(own)
-  local list = {}
-  for key, value in pairs(own) do list[key] = value end
-  for _, option in ipairs(LIST) do
-    local copy = {}
-    for key, value in pairs(option) do copy[key] = value end
-    list[#list + 1] = copy
-  end
-  return list
+  return lists.append(lists.copy(own), lists.map(LIST, lists.copy))
 end
 
 local function refuse(form, ...) error(require("pmclua.base.problem").usage_error(form:format(...)), 0) end
@@ -50,19 +44,20 @@ local function per_of(opt)
   return found
 end
 
+local BY_TASK = { pid = true, tid = true }
 local GIVEN = { { "pid", "-p" }, { "tid", "-t" }, { "cgroup", "-G" }, { "all_cpus", "-a" } }
 
 -- Which one of the targets is given: "pid", "tid", "cgroup", "all_cpus", "cpu"; nil: none.
 local function kind_of(opt)
-  local kinds, letters = {}, {}
-  for _, pair in ipairs(GIVEN) do
-    if opt[pair[1]] then kinds[#kinds + 1], letters[#letters + 1] = pair[1], pair[2] end
+  local given = lists.where(GIVEN, function(pair) return opt[pair[1]] end)
+  if #given > 1 then
+    refuse("%s name different targets: give only one of them", text.list(lists.column(given, 2)))
   end
-  if #kinds > 1 then refuse("%s name different targets: give only one of them", text.list(letters)) end
-  if opt.cpu and (kinds[1] == "pid" or kinds[1] == "tid") then
+  local kind = given[1] and given[1][1]
+  if opt.cpu and BY_TASK[kind or ""] then
     refuse("-C selects CPUs, alone or for -G: a process is counted wherever it runs")
   end
-  return kinds[1] or opt.cpu and "cpu" or nil
+  return kind or opt.cpu and "cpu" or nil
 end
 
 local make = {}
@@ -77,12 +72,9 @@ function make.all_cpus(opt, per)
 end
 
 function make.cgroup(opt, per)
-  local spec = { per = per, cpus = opt.cpu }
-  for name in opt.cgroup:gmatch "[^,]+" do spec[#spec + 1] = name end
-  return require("pmclua.counting.target").cgroup(spec)
+  local names = lists.collect(opt.cgroup:gmatch "[^,]+")
+  return require("pmclua.counting.target").cgroup { per = per, cpus = opt.cpu, unpack(names) }
 end
-
-local BY_TASK = { pid = true, tid = true }
 
 --- The target that options name; nil where they name none. Raises a usage error (exit status 2).
 ---@param opt table as pmc.options gives it

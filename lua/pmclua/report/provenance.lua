@@ -80,8 +80,7 @@ function M.render(header)
   local lines = lists.map(rows, function(row) return text.pad(row[1], longest + 2) .. text.safe(row[2]) end)
   for _, stored in ipairs(M.texts(header)) do
     lines[#lines + 1] = ("\n---- %s"):format(text.safe(stored.title))
-    local content = lists.collect((stored.text:gsub("\n$", "") .. "\n"):gmatch "(.-)\n")
-    lists.append(lines, lists.map(content, text.safe))
+    lists.append(lines, lists.map(text.lines(stored.text), text.safe))
   end
   return table.concat(lines, "\n") .. "\n"
 end

@@ -1,5 +1,6 @@
 --- help.lua: texts that explain: the command line, a script by its header and options, the public names.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -47,7 +48,7 @@ function M.header(header)
     end
     words = {}
   end
-  for line in (header.text .. "\n"):gmatch "(.-)\n" do
+  for _, line in ipairs(text.lines(header.text)) do
     local part = line:match "^(%l+):"
     if part and not header.parts[part] then part = nil end
     if part or line == "" then finish() end
@@ -83,9 +84,7 @@ end
 function M.explanation(option)
   local words = { option.help }
   if option.choices then
-    local list = {}
-    for i, choice in ipairs(option.choices) do list[i] = tostring(choice) end
-    words[#words + 1] = "(" .. text.list(list, "or") .. ")"
+    words[#words + 1] = "(" .. text.list(lists.map(option.choices, tostring), "or") .. ")"
   end
   local default = option[2]
   if type(default) == "table" then default = #default > 0 and table.concat(default, ",") or nil end
@@ -158,12 +157,8 @@ local KEYS = {
 ---@param name string "kernel"
 ---@return string[]?
 function M.keys(name)
-  local table_of, list = KEYS[name], {}
-  for key in pairs(table_of and require(table_of[1])[table_of[2]] or {}) do
-    if type(key) == "string" then list[#list + 1] = key end
-  end
-  table.sort(list)
-  return #list > 0 and list or nil
+  local module, field = unpack(KEYS[name] or {})
+  return module and lists.keys(require("pmclua.base.arguments").named(require(module)[field]))
 end
 
 -- The public name that a value is: pmc.kernel itself, for pmc.help(pmc.kernel).
@@ -177,12 +172,10 @@ local function name_of(value)
 end
 
 local function topic(name)
-  local names = {}
-  for i, entry in ipairs(require "pmclua.cli.help.topics") do
-    if entry[1] == name then return entry end
-    names[i] = entry[1]
-  end
-  local near = text.meant(name, names)
+  local topics = require "pmclua.cli.help.topics"
+  local found = lists.find(topics, function(entry) return entry[1] == name end)
+  if found then return found end
+  local near = text.meant(name, lists.column(topics, 1))
   local hint = near and ", " .. near or "; pmc.help() lists them all"
   require("pmclua.explain").misuse(("there is no help on '%s'%s"):format(name, hint), 3)
 end

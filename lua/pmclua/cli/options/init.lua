@@ -71,37 +71,27 @@ local SYNONYMS = {
   { "r", "n", "runs", "repeat", "repetitions" },
 }
 
--- The other words for a word.
+-- All words for what a word says.
 local function synonyms_of(word)
-  for _, set in ipairs(SYNONYMS) do
-    for _, synonym in ipairs(set) do
-      if synonym == word then return set end
-    end
-  end
-  return {}
+  return lists.find(SYNONYMS, function(set) return lists.contains(set, word) end) or {}
 end
 
 -- "--format markdown" for --markdown and hyperfine's --export-markdown; nil for what is no choice.
 local function as_choice(word, options)
-  for _, option in ipairs(options) do
-    for _, value in ipairs(option.choices or {}) do
-      if value == word:gsub("^export%-", "") then return ("--%s %s"):format(option[1], value) end
-    end
-  end
+  local value = word:gsub("^export%-", "")
+  local option = lists.find(options, function(one) return lists.contains(one.choices or {}, value) end)
+  return option and ("--%s %s"):format(option[1], value)
 end
 
 -- ", did you mean '--repetitions'?" for an option that there is not.
 local function meant_option(unknown, options)
-  local names, word = { "--help" }, unknown:gsub("^%-+", "")
+  local word, names = unknown:gsub("^%-+", ""), lists.column(options, 1)
   local chosen = as_choice(word, options)
   if chosen then return (", did you mean '%s'?"):format(chosen) end
-  for _, option in ipairs(options) do
-    names[#names + 1] = "--" .. option[1]
-    for _, synonym in ipairs(synonyms_of(word)) do
-      if synonym == option[1] then return (", did you mean '--%s'?"):format(synonym) end
-    end
-  end
-  return meant(unknown, names)
+  local synonyms = synonyms_of(word)
+  local same = lists.find(names, function(name) return lists.contains(synonyms, name) end)
+  if same then return (", did you mean '--%s'?"):format(same) end
+  return meant(unknown, lists.map(lists.joined { { "help" }, names }, function(name) return "--" .. name end))
 end
 
 -- Whether a command is one argument.

@@ -4,6 +4,7 @@
 -- -a -b, "--" before words that are no options; of an option given twice the last counts. Where an argument
 -- takes the rest, options end at the first word that belongs to none: the options of `stat -r 5 ls -l` are -r.
 
+local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 
 local M = {}
@@ -44,18 +45,12 @@ local function number(text, is_integer)
   return nil, ("'%s' is not a %s"):format(text, is_integer and "whole number" or "number")
 end
 
-local function items(text)
-  local list = {}
-  for item in text:gmatch "[^,]+" do list[#list + 1] = item end
-  return list
-end
-
 -- The value of a text; nil and why it is none.
 local function converted(option, text)
   local kind = type_of(option)
   if option.choices then return choice(option, text) end
   if kind == "number" or kind == "integer" then return number(text, kind == "integer") end
-  return kind == "list" and items(text) or text
+  return kind == "list" and lists.collect(text:gmatch "[^,]+") or text
 end
 
 -- ---- words -----------------------------------------------------------------------------------------------
