@@ -1,9 +1,12 @@
 /*
  * reads.c: runs a program and lists the files that it and its children looked for, found or not.
  *
- * A filter has the OS kernel stop each system call that names a file; the tracer reads the name and goes on. What a
- * compiler, an assembler and a linker read, and where they looked first, is known in no other way. Lines of the list:
- * "r PATH" looked for, "d PATH" listed as a folder, "w PATH" made; "?": something was missed.
+ * A filter has the OS kernel ask us at each system call that names a file (seccomp's notifications); we read the name
+ * and let the call go on. What a compiler, an assembler and a linker read, and where they looked first, is known in no
+ * other way. Lines of the list: "r PATH" looked for, "d PATH" listed as a folder, "w PATH" made; "?": something was
+ * missed.
+ *
+ * A question costs two thirds of what a stop by ptrace does: most of either is changing to us and back.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,12 +15,15 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -45,26 +51,63 @@ enum { NAMED_COUNT = sizeof NAMED / sizeof *NAMED, MAKES = -2, MAY_MAKE = -3 };
 
 /* ---- the program ---- */
 
-static int filter_calls(void)
+static struct sock_filter load(size_t offset)
 {
-    struct sock_filter code[5 + NAMED_COUNT];
-    unsigned short at = 0;
-    code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-    code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 0, NAMED_COUNT + 2);
-    code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < NAMED_COUNT; i++)
-        code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)NAMED[i].number,
-                                                  (unsigned char)(NAMED_COUNT - i), 0);
-    code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
-    struct sock_fprog program = { at, code };
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0;
+    return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset);
 }
 
-/* Ends with 1 where it could not be traced: then nothing has been executed. */
-static void become(char **argv)
+static struct sock_filter unless(unsigned kind, unsigned operand, unsigned char is_so, unsigned char is_not)
 {
-    if (syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) < 0 || raise(SIGSTOP) != 0 || filter_calls())
+    return (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | kind | BPF_K), operand, is_so, is_not);
+}
+
+static struct sock_filter answer(unsigned what) { return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what); }
+
+/* The low half of an argument, on machines whose low half comes first: all of ours. */
+static size_t argument(int index) { return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t); }
+
+/* What glibc's fstat is: AT_EMPTY_PATH alone, and a descriptor. It names nothing, and each file that is read has one. */
+enum { FSTAT_STEPS = 7, IS_NEGATIVE = 1 << 31 };
+
+static unsigned short put_fstat(struct sock_filter *code)
+{
+    unsigned short at = 0;
+    code[at++] = unless(BPF_JEQ, SYS_newfstatat, 0, FSTAT_STEPS - 1);
+    code[at++] = load(argument(3));
+    code[at++] = unless(BPF_JEQ, AT_EMPTY_PATH, 0, 3);
+    code[at++] = load(argument(0));
+    code[at++] = unless(BPF_JSET, (unsigned)IS_NEGATIVE, 1, 0);
+    code[at++] = answer(SECCOMP_RET_ALLOW);
+    code[at++] = answer(SECCOMP_RET_USER_NOTIF);
+    return at;
+}
+
+/* The descriptor where the questions come; -1: there can be none. */
+static int filter_calls(void)
+{
+    struct sock_filter code[5 + FSTAT_STEPS + NAMED_COUNT];
+    unsigned short at = 0;
+    code[at++] = load(offsetof(struct seccomp_data, arch));
+    code[at++] = unless(BPF_JEQ, MACHINE, 0, FSTAT_STEPS + NAMED_COUNT + 2);
+    code[at++] = load(offsetof(struct seccomp_data, nr));
+    at = (unsigned short)(at + put_fstat(code + at));
+    for (int i = 0; i < NAMED_COUNT; i++)
+        code[at++] = unless(BPF_JEQ, (unsigned)NAMED[i].number, (unsigned char)(NAMED_COUNT - i), 0);
+    code[at++] = answer(SECCOMP_RET_ALLOW);
+    code[at++] = answer(SECCOMP_RET_USER_NOTIF);
+    struct sock_fprog program = { at, code };
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+/* Ends with 1 where it could not be watched: then nothing has been executed. It shares our descriptors until it
+ * executes. */
+static void become(char **argv, int tell)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int listener = filter_calls();
+    if (write(tell, &listener, sizeof listener) != sizeof listener || listener < 0)
         _exit(1);
     syscall(SYS_execve, argv[0], argv, environ);
     _exit(127);
@@ -102,37 +145,35 @@ static int copy_folder(int pid, long descriptor, char *path, size_t bytes)
     return length > 0 ? 0 : -1;
 }
 
-static char kind_of(const struct named *named, const struct __ptrace_syscall_info *call)
+static char kind_of(const struct named *named, const struct seccomp_data *call)
 {
     if (named->flags == MAKES || named->flags == MAY_MAKE)
         return named->flags == MAKES ? 'w' : '?';
-    unsigned long flags = named->flags < 0 ? 0 : call->seccomp.args[named->flags];
+    unsigned long flags = named->flags < 0 ? 0 : call->args[named->flags];
     return flags & (O_CREAT | O_TRUNC) ? 'w' : flags & O_DIRECTORY ? 'd' : 'r';
 }
 
-static void list_name(FILE *list, int pid, const struct named *named, const struct __ptrace_syscall_info *call)
+static void list_name(FILE *list, int pid, const struct named *named, const struct seccomp_data *call)
 {
     char path[PATH_MAX], folder[PATH_MAX] = "";
     char kind = kind_of(named, call);
-    if (copy_text(pid, call->seccomp.args[named->path], path, sizeof path) < 0) {
+    if (copy_text(pid, call->args[named->path], path, sizeof path) < 0) {
         fputs("?\n", list);
         return;
     }
     if (*path == '\0')                       /* what a descriptor has */
         return;
-    long descriptor = named->folder < 0 ? AT_FDCWD : (long)call->seccomp.args[named->folder];
+    long descriptor = named->folder < 0 ? AT_FDCWD : (long)call->args[named->folder];
     if (strchr(path, '\n') || (*path != '/' && copy_folder(pid, descriptor, folder, sizeof folder) < 0))
         kind = '?';
     fprintf(list, "%c %s%s%s\n", kind, folder, *folder ? "/" : "", kind == '?' ? "" : path);
 }
 
-static void list_call(FILE *list, int pid)
+static void list_call(FILE *list, int pid, const struct seccomp_data *call)
 {
-    struct __ptrace_syscall_info call;
-    long got = syscall(SYS_ptrace, PTRACE_GET_SYSCALL_INFO, pid, sizeof call, &call);
-    for (int i = 0; got > 0 && call.arch == MACHINE && i < NAMED_COUNT; i++)
-        if (call.seccomp.nr == (unsigned long)NAMED[i].number) {
-            list_name(list, pid, &NAMED[i], &call);
+    for (int i = 0; call->arch == MACHINE && i < NAMED_COUNT; i++)
+        if (call->nr == NAMED[i].number) {
+            list_name(list, pid, &NAMED[i], call);
             return;
         }
     fputs("?\n", list);
@@ -140,42 +181,87 @@ static void list_call(FILE *list, int pid)
 
 /* ---- following ---- */
 
-/* Goes on with a process that has stopped; what stopped it, unless it was us, reaches it. */
-static void go_on(FILE *list, int pid, int status)
+/* Linux 6.6 and later: whoever asks wakes us on its own CPU, and the other way round. */
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+enum { SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP = 1 };
+#endif
+
+/* Takes in one question and lets the call go on. Who was interrupted asks again; who has ended needs no answer. */
+static void take_question(FILE *list, int listener)
 {
-    int event = status >> 16, signal = WSTOPSIG(status);
-    if (event == PTRACE_EVENT_SECCOMP)
-        list_call(list, pid);
-    if (event || signal == SIGSTOP)          /* a new process begins with a SIGSTOP */
-        signal = 0;
-    syscall(SYS_ptrace, PTRACE_CONT, pid, 0, signal);
+    struct seccomp_notif question = { 0 };
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) < 0)
+        return;
+    list_call(list, (int)question.pid, &question.data);
+    struct seccomp_notif_resp go_on = { .id = question.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on) < 0 && errno != ENOENT)
+        fputs("?\n", list);
 }
 
-static int follow(FILE *list, int first)
+/* Once the program has ended and its children have asked nothing for so long, those that live on are not waited for.
+ * They have lost their files then; the runner ends them when it ends. */
+enum { AFTER_MS = 10000 };
+
+static int reap(int pid)
 {
-    int status, pid, result = 1;
-    long options = PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK
-                 | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-    if (waitpid(first, &status, 0) != first || !WIFSTOPPED(status)
-        || syscall(SYS_ptrace, PTRACE_SETOPTIONS, first, 0, options) < 0)
-        return -1;
-    go_on(list, first, status);
-    while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
-        if (pid > 0 && WIFSTOPPED(status))
-            go_on(list, pid, status);
-        else if (pid == first)
-            result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Follows a program to its end, and its children to theirs: its exit status, or -1. `ended`: its pidfd. */
+static int follow(FILE *list, int listener, int first, int ended)
+{
+    struct pollfd waits[2] = { { listener, POLLIN, 0 }, { ended, POLLIN, 0 } };
+    int result = -1;
+    ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, (unsigned long)SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    for (;;) {
+        int ready = poll(waits, 2, result < 0 ? -1 : AFTER_MS);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            break;
+        if (waits[0].revents & POLLIN)
+            take_question(list, listener);
+        else if (waits[0].revents)           /* nobody is left who could ask */
+            return result < 0 ? reap(first) : result;
+        else {
+            result = reap(first);
+            waits[1].fd = -1;
+        }
     }
+    fputs("?\n", list);
     return result;
+}
+
+/* Starts the program: its pid, its pidfd, and the descriptor where its questions come (-1: it cannot be watched). */
+static int start(char **argv, int *ended, int *listener)
+{
+    int tell[2];
+    if (pipe2(tell, O_CLOEXEC) < 0)
+        return -1;
+    /* One table of descriptors, so that the child's is ours. */
+    int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, 0L, ended, 0L, 0L);
+    if (pid == 0)
+        become(argv, tell[1]);
+    struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
+    while (pid > 0 && poll(waits, 2, -1) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && !((waits[0].revents & POLLIN) && read(tell[0], listener, sizeof *listener) == sizeof *listener))
+        *listener = -1;
+    close(tell[0]);
+    close(tell[1]);
+    return pid;
 }
 
 int list_reads(const char *path, char **argv)
 {
+    int ended = -1, listener = -1;
     FILE *list = fopen(path, "we");
-    int pid = list ? fork() : -1;
-    if (pid == 0)
-        become(argv);
-    int result = pid > 0 ? follow(list, pid) : -1;
+    int pid = list ? start(argv, &ended, &listener) : -1;
+    int result = pid > 0 ? listener < 0 ? reap(pid) : follow(list, listener, pid, ended) : -1;
     if (result < 0 && pid > 0)
         kill(pid, SIGKILL);
     int is_whole = list && fflush(list) == 0 && fclose(list) == 0;

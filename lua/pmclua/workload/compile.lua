@@ -162,8 +162,8 @@ end
 
 local function is_well(result) return result.outcome == "done" and result.exit == 0 end
 
--- Runs the compiler and lists the files that it looks for. Where that is impossible, as under a debugger, it runs
--- without the list.
+-- Runs the compiler and lists the files that it looks for. Where that is impossible, as where somebody else watches
+-- us in the same way, it runs without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
     if is_well(run_command(session, dependencies.traced(list, argv))) then return end
