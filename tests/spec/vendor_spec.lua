@@ -34,6 +34,7 @@ local COUNTS = { ["TOY_LOADS.ALL"] = 10, ["TOY_LOADS.MISS"] = 2, ["TOY_OFFCORE.F
 describe("a folder of Linux's pmu-events", function()
   it("gives events by name, in either case, with modifiers, terms and groups", function()
     with_tables("linux", ICELAKE, function()
+      assert.equal("'z' is not a modifier; modifiers are ukhGHIpPDSWeb", attr_of "toy_loads.all:z")
       assert.equal("4:0x81d0", attr_of "toy_loads.all")
       assert.equal("4:0x81d0 user", attr_of "TOY_LOADS.ALL:u")
       assert.equal("4:0x18410d1", attr_of "TOY_LOADS.MISS")
@@ -142,6 +143,16 @@ describe("the language of formulae", function()
     end)
   end)
 
+  it("takes formulae of any length, as Intel writes them", function()
+    local expression = require "pmclua.metric.expression"
+    local sum = ("(a+a*a)+"):rep(1900) .. "0"
+    local product = ("(%s)*"):format(sum):rep(40) .. "1"
+    assert.is_true(#product > 500000)
+    assert.is_truthy(expression.parse(product))
+    local _, why = expression.parse(("a+"):rep(2000) .. "0")
+    assert.equal("more than 2000 of its operators stand above each other", why.message)
+  end)
+
   it("has no value where it divides by 0, lacks an event or is no formula, and says why", function()
     with_tables("linux", ICELAKE, function()
       local function why(name)
@@ -217,6 +228,26 @@ describe("a folder of intel/perfmon", function()
       assert.equal("tma_toy_bound", misses.parent)
       assert.is_true(misses.threshold.evaluate(counts))
       assert.same({ "tma_toy_bound" }, pmc.metrics.group "topdownl1")
+    end)
+  end)
+
+  it("gives the tree by its levels and parents, without the facts and bottlenecks beside it", function()
+    with_tables("perfmon", ICELAKE, function()
+      local tree = require "pmclua.metric.tree"
+      assert.same({ "tma_toy_bound" }, tree.roots(pmc.metrics))
+      assert.same({ "tma_toy_misses" }, tree.children(pmc.metrics, "tma_toy_bound"))
+      assert.same({ "tma_bottleneck_toys", "tma_toy_bound" }, pmc.metrics.group "BvToy")
+    end)
+  end)
+
+  it("gives what its own words mean: no filter, the first of two masks, one unit of many", function()
+    with_tables("perfmon", ICELAKE, function()
+      assert.equal("4:0x1b7 0x10", attr_of "toy_offcore.near")
+      assert.same({}, require("pmclua.vendor").tables().problems)
+      assert.equal(2, #assert(event.parse "UNC_TOY_READS"))
+      assert.same({ "uncore_imc_0/UNC_TOY_READS/", "UNC_TOY_READS/thresh=1/",
+        "UNC_TOY_READS/config1=0x4043200000000/", "msr/tsc/", "duration_time" },
+        pmc.metrics.named("tma_info_toys").events)
     end)
   end)
 

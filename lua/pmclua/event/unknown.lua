@@ -79,6 +79,15 @@ end
 
 -- ---- events ----------------------------------------------------------------------------------------------
 
+-- The name of an event that is there, with letters behind it that are no modifiers.
+local function blame_modifiers(item, tree)
+  local head, second = item.words[1], item.words[2]
+  if not second or second.text == "" then return end
+  local named = tree:with_alias(head.text)
+  if #named == 0 then named = require("pmclua.event.vendor").pmus(tree, head.text) end
+  if #named > 0 then modifier.check(second) end
+end
+
 local function known_words(word, tree)
   return lists.joined { names.all(), lists.column(tool.events, 1), lists.column(cache.all(), "name"),
     lists.joined(lists.map(tree:pmus(), function(pmu) return pmu:alias_names() end)),
@@ -122,6 +131,7 @@ function M.event(item, tree, options)
   local head, second = item.words[1], item.words[2]
   blame_pfm(item)
   blame_beginning(item, tree, options)
+  blame_modifiers(item, tree)
   local hint = respelt(head.text)
   if not hint and not text.nearest(head.text, names.all()) then cache.blame(head) end
   hint = hint or text.nearest(head.text, known_words(head.text, tree))

@@ -12,8 +12,8 @@
 local M = {}
 
 local DEEPEST = 100               -- levels of parentheses and ifs
-local LONGEST = 65536             -- bytes
-local MOST = 2000                 -- operators: a tree of them is as deep, at most
+local LONGEST = 1048576           -- bytes: Intel writes some with every node of the tree in them, 65,000 and more
+local HIGHEST = 2000              -- nodes above each other: walking a tree takes so many calls
 
 ---@class pmclua.ExpressionError
 ---@field message string
@@ -99,7 +99,14 @@ end
 
 -- ---- the tree ---------------------------------------------------------------------------------------------
 
-local conditional                 -- state -> tree
+local conditional                 -- state -> tree, its height
+
+-- The height of a node above others.
+local function above(state, a, b)
+  local height = math.max(a, b) + 1
+  if height > HIGHEST then fail(state, "more than %d of its operators stand above each other", HIGHEST) end
+  return height
+end
 
 local function call(state, name)
   local wants = FUNCTIONS[name]
@@ -108,27 +115,27 @@ local function call(state, name)
     if state.kind ~= "word" then fail(state, "%s takes a name", name) end
     take(state, "word")
     expect(state, ")")
-    return { "call", name, word }
+    return { "call", name, word }, 1
   end
-  local first = conditional(state)
+  local first, first_height = conditional(state)
   expect(state, ",")
-  local second = conditional(state)
+  local second, second_height = conditional(state)
   expect(state, ")")
-  return { "call", name, first, second }
+  return { "call", name, first, second }, above(state, first_height, second_height)
 end
 
 local function primary(state)
   local kind, value = state.kind, state.value
-  if take(state, "number") then return value end
-  if take(state, "literal") then return { "literal", value } end
+  if take(state, "number") then return value, 1 end
+  if take(state, "literal") then return { "literal", value }, 1 end
   if take(state, "word") then
     if FUNCTIONS[value] and take(state, "(") then return call(state, value) end
-    return { "name", value }
+    return { "name", value }, 1
   end
   if take(state, "(") then
-    local inner = conditional(state)
+    local inner, height = conditional(state)
     expect(state, ")")
-    return inner
+    return inner, height
   end
   fail(state, kind == "end" and "expected a value before the end" or "expected a value")
 end
@@ -136,8 +143,9 @@ end
 local function unary(state)
   local count = 0
   while take(state, "-") do count = count + 1 end
-  local value = primary(state)
-  return count % 2 == 1 and { "-", value } or value
+  local value, height = primary(state)
+  if count % 2 == 0 then return value, height end
+  return { "-", value }, above(state, height, 0)
 end
 
 local LEVELS = { { "|" }, { "^" }, { "&" }, { "<", ">" }, { "+", "-" }, { "*", "/", "%" } }
@@ -145,33 +153,34 @@ local LEVELS = { { "|" }, { "^" }, { "&" }, { "<", ">" }, { "+", "-" }, { "*", "
 local function binary(state, level)
   local operators = LEVELS[level]
   if not operators then return unary(state) end
-  local left = binary(state, level + 1)
+  local left, height = binary(state, level + 1)
   while true do
     local operator
     for _, one in ipairs(operators) do operator = operator or state.kind == one and one end
-    if not operator then return left end
-    state.operators = state.operators + 1
-    if state.operators > MOST then fail(state, "a formula has at most %d operators", MOST) end
+    if not operator then return left, height end
     take(state, operator)
-    left = { operator, left, binary(state, level + 1) }
+    local right, right_height = binary(state, level + 1)
+    left, height = { operator, left, right }, above(state, height, right_height)
   end
 end
 
 function conditional(state)
   state.depth = state.depth + 1
   if state.depth > DEEPEST then fail(state, "it nests more than %d deep", DEEPEST) end
-  local value = binary(state, 1)
+  local value, height = binary(state, 1)
   if take(state, "if") then
-    local condition = binary(state, 1)
+    local condition, condition_height = binary(state, 1)
     expect(state, "else")
-    value = { "if", condition, value, conditional(state) }
+    local other, other_height = conditional(state)
+    value = { "if", condition, value, other }
+    height = above(state, math.max(height, condition_height), other_height)
   end
   state.depth = state.depth - 1
-  return value
+  return value, height
 end
 
 local function whole(source)
-  local state = { source = source, at = 1, depth = 0, operators = 0 }
+  local state = { source = source, at = 1, depth = 0 }
   if #source > LONGEST then fail(state, "a formula has at most %d bytes", LONGEST) end
   advance(state)
   local tree = conditional(state)

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local cpu = require "pmclua.vendor.cpu"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -95,11 +96,26 @@ local function add_perfmon(list, folder, row)
   end
 end
 
-local function add_mapped(list, folder, identifier)
-  for _, row in ipairs(rows_of(folder .. "/mapfile.csv", identifier)) do
-    if row.file:find "%.json$" then add_perfmon(list, folder, row)
-    else add_linux(list, folder, row) end
+-- Events before metrics, which name them; each file once.
+local function in_order(files)
+  local function is_of_metrics(file) return file.path:find "/metrics/[^/]*$" ~= nil end
+  local function is_of_events(file) return not is_of_metrics(file) end
+  local list, seen = {}, {}
+  local sorted = lists.joined { lists.where(files, is_of_events), lists.where(files, is_of_metrics) }
+  for _, file in ipairs(sorted) do
+    local key = ("%s %s"):format(file.path, file.pmu or "")
+    if not seen[key] then list[#list + 1], seen[key] = file, true end
   end
+  return list
+end
+
+local function add_mapped(list, folder, identifier)
+  local files = {}
+  for _, row in ipairs(rows_of(folder .. "/mapfile.csv", identifier)) do
+    if row.file:find "%.json$" then add_perfmon(files, folder, row)
+    else add_linux(files, folder, row) end
+  end
+  for _, file in ipairs(in_order(files)) do list[#list + 1] = file end
 end
 
 -- pmu-events/arch has a folder for each architecture.

@@ -55,7 +55,15 @@ end
 
 local function umask_of(row)
   local umask, extension = number(row.UMask or 0) or 0, number(row.UMaskExt or 0) or 0
-  return extension ~= 0 and ("0x%x"):format(umask + extension * 256) or row.UMask
+  if extension ~= 0 then return ("0x%x"):format(umask + extension * 256) end
+  -- "0x01,0x02" goes with an event code of two, or a register of two.
+  return row.UMask and tostring(row.UMask):match "^[^,]+"
+end
+
+-- "filter_opc=0x182,…"; intel/perfmon has "na", and the names of fields to fill in ("fc, chnl"), which are no terms.
+local function filter_of(row)
+  local filter = type(row.Filter) == "string" and row.Filter or ""
+  return filter:find "^[%l_%d]+=" and filter or nil
 end
 
 --- The terms of an event; nil where it has no code.
@@ -71,7 +79,7 @@ function M.terms(row)
     local value = field[1] == "UMask" and umask_of(row) or row[field[1]]
     if not is_zero(value) then add(parts, field[2], (tostring(value):gsub("%s", ""))) end
   end
-  if type(row.Filter) == "string" and row.Filter ~= "" then parts[#parts + 1] = row.Filter end
+  parts[#parts + 1] = filter_of(row)
   local register = REGISTERS[number(row.MSRIndex or 0)]
   if register and not is_zero(row.MSRValue) then add(parts, register, row.MSRValue) end
   return table.concat(parts, ",")

@@ -1,7 +1,8 @@
 --- perfmon.lua: files of github.com/intel/perfmon: { Header, Events } and { Header, Metrics }.
 --
 -- A formula names its events and constants by letters; here they stand for what they mean, in perf's language. Names of
--- the top-down method are written as perf writes them: "metric_TMA_Frontend_Bound(%)" is tma_frontend_bound. Values of
+-- the top-down method are written as perf writes them: "metric_TMA_Frontend_Bound(%)" is tma_frontend_bound; its levels
+-- and parents make perf's groups (TopdownL1, tma_frontend_bound_group). Values of
 -- metrics in percent are percent in formulae and thresholds, and a share of 1 to whoever asks.
 
 local jevents = require "pmclua.vendor.jevents"
@@ -18,18 +19,21 @@ local SHARES = { RETIRING = "topdown-retiring", BAD_SPECULATION = "topdown-bad-s
 
 local CONSTANTS = { SYSTEM_TSC_FREQ = "#system_tsc_freq", HYPERTHREADING_ON = "#smt_on",
   THREADS_PER_CORE = "(1 + #smt_on)", SOCKET_COUNT = "#num_packages",
-  CORES_PER_SOCKET = "(#num_cores / #num_packages)", DURATIONTIMEINSECONDS = "duration_time",
-  DURATIONTIMEINMILLISECONDS = "(duration_time * 1000)" }
+  CORES_PER_SOCKET = "(#num_cores / #num_packages)",
+  CHAS_PER_SOCKET = "source_count(UNC_CHA_CLOCKTICKS)", TSC = "msr@tsc@",
+  DURATIONTIMEINSECONDS = "duration_time", DURATIONTIMEINMILLISECONDS = "(duration_time * 1000)" }
 
 -- A suffix of an event's name to a term, or to a modifier.
-local function suffix_of(word)
+local function suffix_of(word, is_uncore)
   local letter, value = word:match "^([ceiu])(%w*)$"
-  local terms = { c = "cmask", e = "edge", i = "inv", u = "umask" }
+  local terms = { c = is_uncore and "thresh" or "cmask", e = "edge", i = "inv", u = "umask" }
   if word == "SUP" then return nil, "k" end
   if word == "USER" then return nil, "u" end
   if word == "perf_metrics" or word == "percore" then return nil, nil end
   local register = word:match "^ocr_msr_val=(0x%x+)$" or word:match "^msr_val=(0x%x+)$"
   if register then return "offcore_rsp=" .. register end
+  local filter = word:match "^filter1=(0x%x+)$"       -- the upper half of config1
+  if filter then return ("config1=%s00000000"):format(filter) end
   if letter and tonumber(value ~= "" and value or "1") then
     return ("%s=%s"):format(terms[letter], value ~= "" and value or "1")
   end
@@ -38,15 +42,26 @@ end
 
 local function escaped(text) return (text:gsub("[-,=]", "\\%0"):gsub("/", "@")) end
 
+-- The first of the PMUs that have an event: "UNC_CHA_CLOCKTICKS:one_unit" is counted on one of many.
+local function one_unit(name, collection)
+  for _, event in ipairs(collection.events) do
+    if event.name == name and event.pmu then return ("%s_0@%s@"):format(event.pmu, escaped(name)) end
+  end
+end
+
 -- "DTLB_LOAD_MISSES.STLB_HIT:c1" to "DTLB_LOAD_MISSES.STLB_HIT@cmask\=1@"; what is not understood stays as it is, so
 -- that there is no such event.
-local function event_word(name)
+local function event_word(name, collection)
+  local alone = name:match "^(.*):one_unit$"
+  local unit = alone and one_unit(alone, collection)
+  if unit then return unit end
+  if CONSTANTS[name:upper()] then return CONSTANTS[name:upper()] end
   local share = SHARES[name:match "^PERF_METRICS%.([%w_]+)$" or ""]
   if share then return escaped(share) end
   local head, rest = name:match "^([^:]+):?(.*)$"
   local terms, modifiers = {}, ""
   for word in (rest or ""):gmatch "[^:]+" do
-    local term, modifier = suffix_of(word)
+    local term, modifier = suffix_of(word, head:find "^UNC_" ~= nil)
     if term == false then return escaped(name) end
     terms[#terms + 1] = term
     modifiers = modifiers .. (modifier or "")
@@ -78,15 +93,15 @@ local KEPT = { ["if"] = true, ["else"] = true, min = true, max = true }
 local function replaced(formula, words)
   return (formula:gsub("[%w_.]+", function(word)
     if not word:find "^[%a_]" or KEPT[word] then return nil end
-    return words[word]
+    return words[word] or CONSTANTS[word]             -- most have a letter, some stand for themselves
   end))
 end
 
-local function expression_of(metric)
+local function expression_of(metric, collection)
   local words, shares, has_slots = {}, false, false
   for _, event in ipairs(type(metric.Events) == "table" and metric.Events or {}) do
     local name = tostring(event.Name)
-    words[tostring(event.Alias)] = event_word(name)
+    words[tostring(event.Alias)] = event_word(name, collection)
     shares = shares or name:find "^PERF_METRICS%." ~= nil
     has_slots = has_slots or name:find "^TOPDOWN%.SLOTS" ~= nil
   end
@@ -110,16 +125,31 @@ end
 
 -- ---- files ----
 
+local function parent_of(metric)
+  local parent = metric.ParentCategory
+  return type(parent) == "string" and parent ~= "" and "tma_" .. plain(parent):lower() or nil
+end
+
+-- Its groups, and those that perf's tables have for nodes of the top-down method: of the level, and of what is below
+-- one node. Facts and bottlenecks beside the tree have a level, too.
+local function groups_of(metric)
+  local groups = type(metric.MetricGroup) == "string" and metric.MetricGroup or ""
+  local level, parent = tonumber(metric.Level), parent_of(metric)
+  local is_root = (";" .. groups .. ";"):find(";TmaL1;", 1, true)
+  if not level or not (parent or is_root) or name_of(metric):find("_info_", 1, true) then return groups end
+  local below = parent and (";%s_group"):format(parent) or ""
+  return ("%s;TopdownL%d;tma_L%d_group%s"):format(groups, level, level, below)
+end
+
 local function take_metric(metric, names, file, collection)
   if type(metric.MetricName) ~= "string" or type(metric.Formula) ~= "string" then
     return collection:problem("%s: %s has no formula", file.path, tostring(metric.MetricName or "a metric"))
   end
   local unit = type(metric.UnitOfMeasure) == "string" and metric.UnitOfMeasure or ""
-  local parent = metric.ParentCategory
-  collection:metric { name = name_of(metric), expression = expression_of(metric),
-    threshold = threshold_of(metric, names), groups = metric.MetricGroup, pmu = file.pmu,
+  collection:metric { name = name_of(metric), expression = expression_of(metric, collection),
+    threshold = threshold_of(metric, names), groups = groups_of(metric), pmu = file.pmu,
     scale = unit == "percent" and "1%" or unit ~= "" and "1" .. unit or nil,
-    parent = type(parent) == "string" and "tma_" .. plain(parent):lower() or nil,
+    parent = parent_of(metric),
     description = metric.BriefDescription }
 end
 
@@ -147,7 +177,9 @@ function M.read(file, collection)
     if type(row) == "table" then table.insert(row.EventName and events or metrics, row) end
   end
   for _, row in ipairs(type(events) == "table" and events or {}) do
-    if type(row) == "table" and not jevents.take(row, collection, file.pmu) then
+    -- Bits of an event's mask are listed apart, under no name of an event.
+    local is_event = type(row) == "table" and row.BitName == nil
+    if is_event and not jevents.take(row, collection, file.pmu) then
       collection:problem("%s: %s has no code", file.path, tostring(row.EventName or "an event"))
     end
   end

@@ -13,7 +13,7 @@ local FIELDS = {
     "children", "table", "description" },
 }
 
-local LONGEST = 65536             -- bytes of a field
+local LONGEST = 1048576           -- bytes of a field: Intel writes some formulae with every node of the tree in them
 
 local function clean(value)
   return (safe((tostring(value):sub(1, LONGEST):gsub("[%c]+", " "))):gsub("^ +", ""):gsub(" +$", ""))
