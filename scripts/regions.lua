@@ -68,6 +68,7 @@ if #opt.command == 0 and not opt.pid then
   fail("which command? usage: pmclua regions --function NAME -- COMMAND [ARGS], or -p PID")
 end
 if #opt.command > 0 and opt.pid then fail("a command or -p PID, not both") end
+if not opt.pid and (opt.duration or opt.duty) then fail "--duration and --duty go with -p PID" end
 if #opt.from ~= #opt.to then fail("each --from has its --to") end
 if #opt["function"] + #opt.from == 0 then fail("which function? --function NAME") end
 
@@ -79,6 +80,8 @@ for i, from in ipairs(opt.from) do table.insert(asked, { from = from, to = opt.t
 -- ---- running ----
 
 local ok, result = pcall(function()
+  pmc.outputs { report = opt.output }
+  pmc.outputs { report = opt.calls }
   return pmc.regions(opt.pid and pmc.pid(opt.pid) or pmc.targets.command(opt.command), {
     regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
     duration = opt.duration, duty = opt.duty, subtract = opt.subtract,

@@ -5,7 +5,7 @@
 --   further runs, down to where no node is. Every pass counts cycles and instructions, which shows that the
 --   passes did the same work. Several commands are interleaved and compared with the first: the difference
 --   in cycles by node, which adds up along the tree.
--- usage: pmclua topdown [-l LEVEL | --below NODE] [-r N] [-f FUNCTION...] -- COMMAND [ARGS]
+-- usage: pmclua topdown [-l LEVEL | --below NODE] [-r N] [-f NAME]... -- COMMAND
 --        pmclua topdown [OPTIONS] 'COMMAND A' 'COMMAND B' ...
 --        pmclua topdown [OPTIONS] -p PID | -t TID | -a | -C CPUS [-- COMMAND [ARGS]]
 --        pmclua topdown FILE.jsonl ...
@@ -128,6 +128,10 @@ end
 local function measure()
   local target = pmc.targets.from(opt)
   local list = workloads(target)
+  if opt.duration and not (target and #list == 0) then
+    usage "--duration goes with -p, -t, -a, -C or -G without a command"
+  end
+  if not opt.plan then pmc.outputs { report = opt.output, store = opt.store, plot = opt.plot } end
   local options = { level = opt.level, below = opt.below, cores = opt.cores,
     repetitions = opt.repetitions, warmup = opt.warmup,
     seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,

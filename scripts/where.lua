@@ -87,6 +87,7 @@ local function measure_target()
 end
 
 local function measure()
+  pmc.outputs { report = opt.output, store = opt.store }
   if #opt.command == 0 then return measure_target() end
   if is_one_command() then return pmc.where(pmc.targets.command(opt.command), options()) end
   if is_stored(opt.command[1]) then return pmc.load(unpack(opt.command)):where(opt.event) end

@@ -78,6 +78,7 @@ local function of_stored()
 end
 
 local function of_commands()
+  pmc.outputs { report = opt.output, store = opt.store }
   if #opt.what ~= 2 then usage "it takes two commands" end
   return pmc.why(workload(opt.what[1], opt.what[1]), workload(opt.what[2], second_name()), {
     budget = opt.budget, repetitions = opt.repetitions, events = #opt.events > 0 and opt.events or nil,

@@ -35,6 +35,7 @@ local PLACES = {
   script     = { "pmclua.cli.call", "call" },
   say        = { "pmclua.cli.say", "say" },
   fail       = { "pmclua.cli.say", "fail" },
+  outputs    = { "pmclua.cli.outputs", "check" },
   load       = { "pmclua.result.files", "load" },
   plot       = { "pmclua.report.plot", "plot" },
   stored     = { "pmclua.result.stored" },

@@ -336,7 +336,7 @@ describe("pmclua monitor", function()
       ["ids %(whole numbers from 1%), not 'x'"] = { "-p", "x" },
       ["%-x takes what is to stand"] = { "-x", "" },
       ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--json" },
-      ["^pmclua monitor: pmc.monitor: count must be a whole number from 1"] = { "--count", "0" },
+      ["^pmclua monitor: count must be a whole number from 1"] = { "--count", "0" },
     } do
       local refused = run(words)
       assert.matches(message, refused.err)

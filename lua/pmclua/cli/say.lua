@@ -23,9 +23,16 @@ local function said_of(problem, facts) return facts.misuse and facts.message or 
 -- By script: what it has said.
 local told = setmetatable({}, { __mode = "k" })
 
+-- Mistakes say which public function was called, as `pmc.monitor: …`: of the script's own name once is enough.
+local function without_name(text, script)
+  local name, rest = text:match "^pmc%.(%a+): (.*)$"
+  if not name then name, rest = text:match "^(%a+): (.*)$" end
+  return script and name == script.name and rest or text
+end
+
 local function write(text)
   local script = require("pmclua.host.running").script
-  local said = ("pmclua %s: %s"):format(script and script.word or "-", text)
+  local said = ("pmclua %s: %s"):format(script and script.word or "-", without_name(text, script))
   io.stdout:flush()
   io.stderr:write(require("pmclua.cli.failure").shown(said), "\n")
 end

@@ -44,8 +44,9 @@ local function per_of(opt)
   return found
 end
 
-local BY_TASK = { pid = true, tid = true }
 local GIVEN = { { "pid", "-p" }, { "tid", "-t" }, { "cgroup", "-G" }, { "all_cpus", "-a" } }
+
+local BY_TASK = { pid = true, tid = true }
 
 -- Which one of the targets is given: "pid", "tid", "cgroup", "all_cpus", "cpu"; nil: none.
 local function kind_of(opt)
@@ -76,6 +77,8 @@ function make.cgroup(opt, per)
   return require("pmclua.counting.target").cgroup { per = per, cpus = opt.cpu, unpack(names) }
 end
 
+local LETTERS = { pid = "-p", tid = "-t", cgroup = "-G", all_cpus = "-a", cpu = "-C" }
+
 --- The target that options name; nil where they name none. Raises a usage error (exit status 2).
 ---@param opt table as pmc.options gives it
 ---@return pmclua.Target?
@@ -88,7 +91,9 @@ function M.from(opt)
   if not kind then return nil end
   local ok, target = pcall(make[kind], opt, per)
   if ok then return target end
-  if type(target) == "table" and target.misuse then refuse("%s", target.message) end
+  if type(target) == "table" and target.misuse then
+    refuse("%s", (target.message:gsub("^pmc%.%a+", LETTERS[kind])))
+  end
   error(target, 0)
 end
 

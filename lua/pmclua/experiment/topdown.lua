@@ -12,6 +12,7 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local all_metrics = require "pmclua.metric"
 local rounds = require "pmclua.result.rounds"
+local text = require "pmclua.base.text"
 local topdown = require "pmclua.result.topdown"
 local tree = require "pmclua.metric.tree"
 
@@ -47,6 +48,28 @@ local function check(options)
   if level and options.below then explain.misuse("topdown: level and below cannot be combined", 4) end
 end
 
+-- The metrics of one kind of core.
+local function tree_of(cores)
+  local kinds = cores and tree.kinds(all_metrics)
+  if kinds and #kinds == 0 then
+    explain.misuse(("topdown: cores: '%s' is for hybrid CPUs: the tables have one kind of core"):format(
+      text.safe(cores)), 4)
+  elseif kinds and not lists.contains(kinds, cores) then
+    explain.misuse(("topdown: cores: there is no kind '%s': %s"):format(cores,
+      text.meant_or_all(cores, kinds)), 4)
+  end
+  return tree.of_kind(all_metrics, cores)
+end
+
+local function unknown_node(name, metrics)
+  local names = lists.map(tree.names(metrics), function(node) return (node:gsub("^tma_", "")) end)
+  local said = ("this machine's tables have no node '%s'"):format(text.safe(name))
+  local near = text.meant(name, names)
+  if near then return said .. ": " .. near end
+  if #names > #tree.BUILT_IN then return said .. "; `pmclua topdown --plan -l 8 -- true` names them all" end
+  return ("%s: without a vendor's (perf's, or --vendor DIR) there are %s"):format(said, text.list(names))
+end
+
 -- The first round: the top of the tree, or the node that is named and its children.
 local function first_names(options, metrics)
   if not options.below then
@@ -56,7 +79,7 @@ local function first_names(options, metrics)
   end
   local name = tree.find(metrics, options.below)
   if not name then
-    explain.misuse(("this machine's tables have no node '%s'"):format(options.below), 4)
+    explain.misuse(unknown_node(options.below, metrics), 4)
   end
   return { name, unpack(tree.children(metrics, name)) }
 end
@@ -124,7 +147,7 @@ local function next_names(found, names, options, metrics)
 end
 
 local function drill(workloads, options)
-  local metrics = tree.of_kind(all_metrics, options.cores)
+  local metrics = tree_of(options.cores)
   local names, list, found = first_names(options, metrics), {}, nil
   while #names > 0 and #list < DEEPEST do
     list[#list + 1] = run_round(workloads, options, names, metrics, found)
@@ -184,7 +207,7 @@ local function plan_round(workloads, options, names, metrics, counted)
 end
 
 local function plan_of(workloads, options)
-  local metrics, counted, runs = tree.of_kind(all_metrics, options.cores), {}, 0
+  local metrics, counted, runs = tree_of(options.cores), {}, 0
   local names, list = first_names(options, metrics), {}
   local there = lists.set(names)
   while #names > 0 and #list < DEEPEST do

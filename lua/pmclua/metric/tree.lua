@@ -4,6 +4,8 @@
 -- group NODE_group; Arm's decision tree and Intel's own tables name the parent itself. Where this machine has no
 -- table, the four shares of level 1 that named.lua knows are the tree.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local LEVELS = { "^TopdownL(%d)$", "^Topdown_L(%d)$", "^tma_L(%d)_group$", "^PipelineL(%d)$" }
@@ -100,6 +102,16 @@ function M.of_kind(metrics, kind)
     of_vendor = function(wanted) return of_vendor(wanted, kind) end }
 end
 
+--- The kinds of core of a hybrid CPU that have trees of their own; none where all cores are of one kind.
+---@param metrics table pmclua.metric
+---@return string[]
+function M.kinds(metrics)
+  local first, name = first_kind(metrics)
+  return lists.where(first and { "cpu_core", "cpu_atom" } or {}, function(kind)
+    return metrics.of_vendor(("%s/%s/"):format(kind, name))
+  end)
+end
+
 local function nodes_of(metrics, names)
   local list = {}
   for _, name in ipairs(names or {}) do
@@ -128,6 +140,23 @@ function M.children(metrics, name)
   local own = M.metric(metrics, name)
   if own and own.children then return nodes_of(metrics, own.children) end
   return nodes_of(metrics, metrics.group(name .. "_group"))
+end
+
+--- The names of all nodes, parents before children.
+---@param metrics table
+---@return string[]
+function M.names(metrics)
+  local list, there = {}, {}
+  local function add(names)
+    for _, name in ipairs(names) do
+      if not there[name] then
+        list[#list + 1], there[name] = name, true
+        add(M.children(metrics, name))
+      end
+    end
+  end
+  add(M.roots(metrics))
+  return list
 end
 
 --- The node that a person means: with or without the vendor's prefix.

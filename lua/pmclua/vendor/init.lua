@@ -104,6 +104,9 @@ local function sysfs_root() return os.getenv "SYSFS_PATH" or "/sys" end
 ---@return string[] lacks what is said of those that have nothing about this CPU
 function M.take(given)
   local lacks, folder = {}, require "pmclua.vendor.folder"
+  for _, one in ipairs(given) do
+    if one == "" then return "takes the path of a folder, not ''", lacks end
+  end
   M.folders = table.concat(given, ":")
   for _, one in ipairs(user_folders()) do
     local refusal = folder.refusal(one)

@@ -39,7 +39,9 @@ local function check_item(item, i, wrong)
   for key, value in pairs(item) do
     if not (key == 1 or ITEM[key]) then
       wrong("regions: item %d has no '%s'%s", i, tostring(key), check.meant(key, check.keys(ITEM)))
-    elseif type(value) ~= "string" or value == "" then
+    elseif value == "" then
+      wrong("regions: item %d names no %s", i, key == 1 and "function" or key)
+    elseif type(value) ~= "string" then
       wrong("regions: %s of item %d must be a string", tostring(key), i)
     end
   end

@@ -53,6 +53,8 @@ return {
     [[pmc.script("pages", "--set", "pages=1", "--repetitions", "2", "--no-store")]] },
   { "say", "prints a script's own warning or note on standard error, once",
     [[pmc.say "no file is named: taking the last one"]] },
+  { "outputs", "raises an error where a script's report, stored result or plot could not be written",
+    [[pmc.outputs { report = "report.txt", store = "new.jsonl" }]] },
   { "fail", "ends a script that cannot do what it was asked, with a message and an exit status",
     [[pcall(pmc.fail, "there is no such file", 1)]] },
   { "load", "reads stored results back as one result",

@@ -288,6 +288,13 @@ local function refuse(code, message, hint)
   error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
 end
 
+--- The path of gnuplot; raises an error object where it is not installed.
+---@return string
+function M.need_program()
+  return M.program() or refuse("ENOENT", "plots need gnuplot, which is not installed",
+    "apt-get install gnuplot-nox, or its like")
+end
+
 --- Writes a file, or raises.
 ---@param path string
 ---@param content string
@@ -359,10 +366,7 @@ end
 ---@param size? { width: integer?, height: integer? } pixels, or characters for text
 ---@return string picture raises an error object where gnuplot is missing or fails
 function M.draw(chart, format, size)
-  local program = M.program()
-  if not program then
-    refuse("ENOENT", "plots need gnuplot, which is not installed", "apt-get install gnuplot-nox, or its like")
-  end
+  local program = M.need_program()
   local is_text, asked = format == "text", size or {}
   local down = is_text and #chart.panels or math.ceil(#chart.panels / (chart.columns or 1))
   local wide = math.max(1, (chart.columns or 1) / 2) ^ 0.7
