@@ -310,8 +310,7 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
         kill(runner->pid, SIGTERM);
     if (!reap(runner, &status, kill_it ? 100000000u : 2000000000u)) {
         kill(runner->pid, SIGKILL);
-        while (waitpid(runner->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        TEMP_FAILURE_RETRY(waitpid(runner->pid, NULL, 0));
     }
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

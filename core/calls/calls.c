@@ -80,11 +80,10 @@ int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, co
     struct thread *thread = thread_of(calls, pid, tid);
     if (!thread)
         return -ENOMEM;
-    memset(thread->name, 0, sizeof thread->name);
-    memcpy(thread->name, name, strnlen(name, sizeof thread->name - 1));
+    strncpy(thread->name, name, sizeof thread->name - 1);
     for (uint32_t region = 0; region < calls->regions; region++)
-        if (thread->row[region] >= 0)
-            spreads_rename_row(calls, (uint32_t)thread->row[region], thread->name);
+        if (thread->region[region].row >= 0)
+            spreads_rename_row(calls, (uint32_t)thread->region[region].row, thread->name);
     if (executed) {
         stack_leave_all(calls, thread);
         frames_forget(calls, thread->process);

@@ -101,6 +101,13 @@ struct pair {
     uint64_t counts[];             /* `counted`, of the thread when it began */
 };
 
+/* What a thread has of one region. */
+struct thread_region {
+    struct frame *open;            /* its topmost open call */
+    struct pair *pair;             /* NULL: never begun */
+    int32_t row;                   /* index of its row; -1: none yet */
+};
+
 /* What a thread had last on one CPU. */
 struct last { int is_stale; uint64_t values[]; };
 
@@ -113,12 +120,10 @@ struct thread {
     char name[16];
     uint64_t *counts;              /* `counted`: sums over CPUs; then what probing cost: duration, values */
     struct last **last;            /* by CPU; NULL: never there */
-    struct frame **open;           /* by region: its topmost open call */
-    struct pair **pair;            /* by region; NULL: never begun */
-    int32_t *row;                  /* by region: index of its row; -1: none yet */
     struct process *process;
     struct frame *top;
     uint32_t depth;                /* of the list below it */
+    struct thread_region region[];
 };
 
 /* The thread, made when first seen; NULL: no memory. */

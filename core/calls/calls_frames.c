@@ -70,8 +70,8 @@ static void unlink_frame(struct frame *frame)
     for (struct frame *inner = frame->above; inner; inner = inner->above)
         if (inner->outer == frame)
             inner->outer = frame->outer;
-    if (thread->open[frame->region] == frame)
-        thread->open[frame->region] = frame->outer;
+    if (thread->region[frame->region].open == frame)
+        thread->region[frame->region].open = frame->outer;
     *(frame->above ? &frame->above->below : &thread->top) = frame->below;
     if (frame->below)
         frame->below->above = frame->above;
@@ -127,7 +127,7 @@ struct frame *frame_push(struct pmclua_calls *calls, struct thread *thread, cons
     if (!frame)
         return NULL;
     *frame = (struct frame){
-        .process = thread->process, .thread = thread, .below = thread->top, .outer = thread->open[sample->region],
+        .process = thread->process, .thread = thread, .below = thread->top, .outer = thread->region[sample->region].open,
         .region = sample->region, .level = thread->depth, .cuts = thread->cuts, .losses = calls->losses,
         .orphans = thread->process->orphans[sample->region],
         .stack_pointer = sample->stack_pointer, .start_ns = sample->time_ns };
@@ -135,7 +135,7 @@ struct frame *frame_push(struct pmclua_calls *calls, struct thread *thread, cons
     memset(callees_of(calls, frame), 0, 3 * (size_t)call_u64s(calls) * sizeof(uint64_t));
     if (thread->top)
         thread->top->above = frame;
-    thread->top = thread->open[sample->region] = frame;
+    thread->top = thread->region[sample->region].open = frame;
     thread->depth++;
     calls->frame_count++;
     put_in(calls, frame);

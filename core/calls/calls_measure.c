@@ -17,7 +17,7 @@ void call_settle(struct pmclua_calls *calls, const struct thread *thread, uint32
         u64s_add(calls, inner_of(calls, outer), took);
     } else if (count > 0) {
         u64s_add(calls, calls->region[region].outermost, took);
-        u64s_add(calls, calls->rows[thread->row[region]].sums, took);
+        u64s_add(calls, calls->rows[thread->region[region].row].sums, took);
     }
 }
 
@@ -50,7 +50,7 @@ void call_measure_probes(struct pmclua_calls *calls, uint32_t region)
 int call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,
              uint64_t level, const uint64_t *unsure)
 {
-    int32_t *row = &thread->row[region];
+    int32_t *row = &thread->region[region].row;
     if (*row < 0)
         *row = spreads_row(calls, region, thread->pid, thread->tid, thread->name);
     if (*row < 0)
@@ -65,7 +65,7 @@ int call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region,
 int pair_from(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
     struct region *region = &calls->region[sample->region];
-    struct pair **place = &thread->pair[sample->region];
+    struct pair **place = &thread->region[sample->region].pair;
     if (!*place && !(*place = calloc(1, sizeof **place + calls->counted * sizeof(uint64_t))))
         return -ENOMEM;
     struct pair *pair = *place;
@@ -82,7 +82,7 @@ int pair_from(struct pmclua_calls *calls, struct thread *thread, const struct pm
 int pair_to(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
     struct region *region = &calls->region[sample->region];
-    struct pair *pair = thread->pair[sample->region];
+    struct pair *pair = thread->region[sample->region].pair;
     if (!pair || !pair->is_open) {
         region->facts.orphans++;
         return 0;

@@ -60,10 +60,8 @@ static struct row *find_row(struct pmclua_calls *calls, uint32_t region, uint32_
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t index, const char *name)
 {
     struct row *row = &calls->rows[index];
-    if (row->tid == 0)
-        return;
-    memset(row->name, 0, sizeof row->name);
-    memcpy(row->name, name, strnlen(name, sizeof row->name - 1));
+    if (row->tid != 0)
+        strncpy(row->name, name, sizeof row->name - 1);
 }
 
 void spreads_mark_rows(struct pmclua_calls *calls, uint32_t pid)
@@ -88,7 +86,7 @@ int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, u
         return -ENOMEM;
     struct row row = { .region = region, .pid = is_shared ? 0 : pid, .tid = is_shared ? 0 : tid };
     if (!is_shared)
-        memcpy(row.name, name, strnlen(name, sizeof row.name - 1));
+        strncpy(row.name, name, sizeof row.name - 1);
     row.sums = calloc(2 * (size_t)call_u64s(calls), sizeof *row.sums);
     if (!row.sums)
         return -ENOMEM;

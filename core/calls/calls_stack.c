@@ -64,7 +64,7 @@ void stack_leave_all(struct pmclua_calls *calls, struct thread *thread)
     while (thread->top)
         drop(calls, thread->top, &calls->region[thread->top->region].facts.unfinished);
     for (uint32_t region = 0; region < calls->regions; region++) {
-        struct pair *pair = thread->pair[region];
+        struct pair *pair = thread->region[region].pair;
         if (pair && pair->is_open)
             calls->region[region].facts.unfinished++;
         if (pair)

@@ -63,13 +63,10 @@ static void free_thread(struct pmclua_calls *calls, struct thread *thread)
         frame_remove(calls, thread->top);
     for (uint32_t cpu = 0; thread->last && cpu < calls->cpus; cpu++)
         free(thread->last[cpu]);
-    for (uint32_t region = 0; thread->pair && region < calls->regions; region++)
-        free(thread->pair[region]);
+    for (uint32_t i = 0; i < calls->regions; i++)
+        free(thread->region[i].pair);
     free(thread->last);
-    free(thread->pair);
     free(thread->counts);
-    free(thread->open);
-    free(thread->row);
     if (thread->process)
         leave_process(calls, thread->process);
     free(thread);
@@ -77,25 +74,22 @@ static void free_thread(struct pmclua_calls *calls, struct thread *thread)
 
 static struct thread *new_thread(struct pmclua_calls *calls, uint32_t pid, uint32_t tid)
 {
-    struct thread *thread = calloc(1, sizeof *thread);
+    struct thread *thread = calloc(1, sizeof *thread + calls->regions * sizeof *thread->region);
     if (!thread)
         return NULL;
     thread->pid = pid;
     thread->tid = tid;
     thread->last = calloc(calls->cpus, sizeof *thread->last);
     thread->counts = calloc(calls->counted, sizeof *thread->counts);
-    thread->open = calloc(calls->regions, sizeof *thread->open);
-    thread->row = malloc(calls->regions * sizeof *thread->row);
-    thread->pair = calloc(calls->regions, sizeof *thread->pair);
     struct process *process = process_of(calls, pid);
-    if (!process || !thread->last || !thread->counts || !thread->open || !thread->row || !thread->pair) {
+    if (!process || !thread->last || !thread->counts) {
         free_thread(calls, thread);
         return NULL;
     }
     thread->process = process;
     process->threads++;
-    for (uint32_t region = 0; region < calls->regions; region++)
-        thread->row[region] = -1;
+    for (uint32_t i = 0; i < calls->regions; i++)
+        thread->region[i].row = -1;
     struct thread **slot = &calls->threads[slot_of(calls, tid)];
     thread->next = *slot;
     *slot = thread;

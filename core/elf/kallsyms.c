@@ -1,12 +1,11 @@
 /*
  * kallsyms.c: the functions of Linux itself, as /proc/kallsyms lists them: "ffffffff81000000 T name [module]".
  */
+#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "demangle.h"
 #include "host/lists.h"
@@ -20,33 +19,17 @@ struct pmclua_kallsyms {
     size_t places;
 };
 
-enum { FIRST_BYTES = 1 << 20 };
-
 /* The whole file, which does not tell its size; NUL behind it. */
-static int read_text(char **out, const char *path)
+static int read_whole(char **text, const char *path)
 {
-    size_t size = FIRST_BYTES, used = 0;
-    ssize_t got = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    size_t size = 0;
+    FILE *file = fopen(path, "re");
+    if (!file)
         return -errno;
-    char *text = malloc(size);
-    while (text && (got = read(fd, text + used, size - used - 1)) > 0) {
-        used += (size_t)got;
-        if (size - used < FIRST_BYTES / 2) {
-            char *more = realloc(text, size *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    int result = !text ? -ENOMEM : got < 0 ? -errno : 0;
-    close(fd);
-    if (result < 0)
-        free(text);
-    else
-        text[used] = '\0';
-    *out = result < 0 ? NULL : text;
+    errno = 0;
+    ssize_t got = getdelim(text, &size, '\0', file);
+    int result = got < 0 || ferror(file) ? -(errno ? errno : ENODATA) : 0;
+    fclose(file);
     return result;
 }
 
@@ -75,9 +58,9 @@ static int by_address(const void *a, const void *b)
 int pmclua_kallsyms_open(struct pmclua_kallsyms **out, const char *path)
 {
     struct pmclua_kallsyms *known = calloc(1, sizeof *known);
-    int result = known ? read_text(&known->text, path) : -ENOMEM;
+    int result = known ? read_whole(&known->text, path) : -ENOMEM;
     size_t lines = 1;
-    for (const char *at = known ? known->text : NULL; at && (at = strchr(at, '\n')); at++)
+    for (const char *at = result == 0 ? known->text : NULL; at && (at = strchr(at, '\n')); at++)
         lines++;
     if (result == 0 && !(known->place = calloc(lines, sizeof *known->place)))
         result = -ENOMEM;

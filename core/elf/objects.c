@@ -11,18 +11,15 @@
 /* 0: not a place that a breakpoint can watch. */
 static uint32_t flags_of(const GElf_Sym *sym, GElf_Word section)
 {
+    if (section == SHN_UNDEF)
+        return 0;
     switch (GELF_ST_TYPE(sym->st_info)) {
     case STT_OBJECT:
-    case STT_COMMON:
-        return section == SHN_UNDEF ? 0 : PMCLUA_OBJECT_DATA;
-    case STT_TLS:
-        return section == SHN_UNDEF ? 0 : PMCLUA_OBJECT_OF_THREADS;
-    case STT_FUNC:
-        return section == SHN_UNDEF ? 0 : PMCLUA_OBJECT_CODE;
-    case STT_NOTYPE:
-        return section == SHN_UNDEF || section == SHN_ABS ? 0 : PMCLUA_OBJECT_LABEL;
-    default:
-        return 0;
+    case STT_COMMON: return PMCLUA_OBJECT_DATA;
+    case STT_TLS:    return PMCLUA_OBJECT_OF_THREADS;
+    case STT_FUNC:   return PMCLUA_OBJECT_CODE;
+    case STT_NOTYPE: return section == SHN_ABS ? 0 : PMCLUA_OBJECT_LABEL;
+    default:         return 0;
     }
 }
 

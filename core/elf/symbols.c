@@ -45,18 +45,12 @@ static int report_file(struct pmclua_symbols *symbols, const char *path)
 
 static uint32_t flags_of(const char *name, const GElf_Sym *sym, GElf_Word section)
 {
-    uint32_t flags = 0;
-    if (section == SHN_UNDEF)
-        flags |= PMCLUA_FUNCTION_IMPORTED;
-    if (GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC)
-        flags |= PMCLUA_FUNCTION_INDIRECT;
-    if (GELF_ST_TYPE(sym->st_info) == STT_NOTYPE)
-        flags |= PMCLUA_FUNCTION_UNTYPED;
-    if (GELF_ST_BIND(sym->st_info) == STB_LOCAL)
-        flags |= PMCLUA_FUNCTION_LOCAL;
-    if (strstr(name, ".cold") || strstr(name, ".part."))
-        flags |= PMCLUA_FUNCTION_PART;
-    return flags;
+    int type = GELF_ST_TYPE(sym->st_info), is_part = strstr(name, ".cold") || strstr(name, ".part.");
+    return (section == SHN_UNDEF ? PMCLUA_FUNCTION_IMPORTED : 0)
+        | (type == STT_GNU_IFUNC ? PMCLUA_FUNCTION_INDIRECT : 0)
+        | (type == STT_NOTYPE ? PMCLUA_FUNCTION_UNTYPED : 0)
+        | (GELF_ST_BIND(sym->st_info) == STB_LOCAL ? PMCLUA_FUNCTION_LOCAL : 0)
+        | (is_part ? PMCLUA_FUNCTION_PART : 0);
 }
 
 /* Typed functions; and labels of assembly that other files may call, which have no type. */

@@ -16,9 +16,7 @@ static int read_all(int fd, char *to, size_t bytes, off_t start)
 {
     size_t done = 0;
     while (done < bytes) {
-        ssize_t got = pread(fd, to + done, bytes - done, start + (off_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = TEMP_FAILURE_RETRY(pread(fd, to + done, bytes - done, start + (off_t)done));
         if (got <= 0)
             return got < 0 ? -errno : -EIO;
         done += (size_t)got;
@@ -28,11 +26,7 @@ static int read_all(int fd, char *to, size_t bytes, off_t start)
 
 static int cut(int fd, off_t bytes)
 {
-    int result;
-    do
-        result = ftruncate(fd, bytes);
-    while (result < 0 && errno == EINTR);
-    return result < 0 ? -errno : 0;
+    return TEMP_FAILURE_RETRY(ftruncate(fd, bytes)) < 0 ? -errno : 0;
 }
 
 /* Cuts what follows the last newline: a line that was being written when its writer was killed. */
@@ -62,22 +56,15 @@ static int check_file(int fd)
         return -errno;
     if (!S_ISREG(status.st_mode))
         return -EINVAL;
-    int locked;
-    do
-        locked = flock(fd, LOCK_EX | LOCK_NB);
-    while (locked && errno == EINTR);
-    return locked ? -errno : 0;
+    return TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) < 0 ? -errno : 0;
 }
 
 int32_t pmclua_lines_open(const char *path, int32_t how)
 {
     const int resume = how == PMCLUA_LINES_RESUME;
     const mode_t mode = how == PMCLUA_LINES_SHARED ? 0666 : 0600;
-    int fd;
-    do
-        fd = resume ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
+    const int flags = resume ? O_RDWR | O_NOFOLLOW | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL;
+    int fd = (int)TEMP_FAILURE_RETRY(open(path, flags | O_APPEND | O_CLOEXEC, mode));
     if (fd < 0)
         return -errno;
     int error = check_file(fd);
@@ -105,9 +92,7 @@ int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t 
 {
     size_t written = 0;
     while (written < bytes) {
-        ssize_t got = write(fd, lines + written, bytes - written);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = TEMP_FAILURE_RETRY(write(fd, lines + written, bytes - written));
         if (got <= 0) {
             int error = got < 0 ? -errno : -EIO;
             *kept = keep_whole_lines(fd, lines, written);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,9 +156,7 @@ void texts_free(char **texts)
 int message_send(int fd, const void *bytes, size_t count)
 {
     while (count > 0) {
-        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
+        ssize_t sent = TEMP_FAILURE_RETRY(send(fd, bytes, count, MSG_NOSIGNAL));
         if (sent < 0)
             return errno == ECONNRESET ? -EPIPE : -errno;
         bytes = (const char *)bytes + sent;
@@ -169,9 +168,7 @@ int message_send(int fd, const void *bytes, size_t count)
 static int receive_all(int fd, void *bytes, size_t count)
 {
     while (count > 0) {
-        ssize_t got = recv(fd, bytes, count, MSG_WAITALL);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = TEMP_FAILURE_RETRY(recv(fd, bytes, count, MSG_WAITALL));
         if (got < 0 && errno != ECONNRESET)
             return -errno;
         if (got <= 0)
@@ -225,9 +222,7 @@ int message_receive_part(int fd, struct pmclua_message *message)
             result = reserve(message, bytes - message->used);
         if (result < 0)
             return result;
-        ssize_t got = recv(fd, message->bytes + message->used, bytes - message->used, MSG_DONTWAIT);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = TEMP_FAILURE_RETRY(recv(fd, message->bytes + message->used, bytes - message->used, MSG_DONTWAIT));
         if (got < 0 && errno == EAGAIN)
             return 0;
         if (got < 0 && errno != ECONNRESET)

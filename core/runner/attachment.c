@@ -145,7 +145,7 @@ static uint64_t samples_written(const struct probes *probes)
 {
     uint64_t bytes = 0, least = 8 + 24 + 24 + 16 * (uint64_t)probes->group[0].members;
     for (int i = 0; i < probes->rings; i++)
-        bytes += ring_written(&probes->ring[i]);
+        bytes += ring_written(&probes->ring[i].ring);
     return bytes / least;
 }
 

@@ -51,19 +51,15 @@ static void take_status(struct pmclua_result *result, int status, int has_grace)
 static int wait_for(int pid, const struct run *run, int *status, struct rusage *usage, uint64_t *end_ns,
                     struct account *after)
 {
-    int got, stays = run->timeout_ns > 0 || run->take;
+    int stays = run->timeout_ns > 0 || run->take;
     siginfo_t info;
     if (stays) {
-        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-            ;
+        TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
         *end_ns = pmclua_now_ns();
         child_disarm();
         account_read(pid, run->take, after);
     }
-    do
-        got = wait4(pid, status, 0, usage);
-    while (got < 0 && errno == EINTR);
-    int result = got < 0 ? -errno : 0;
+    int result = TEMP_FAILURE_RETRY(wait4(pid, status, 0, usage)) < 0 ? -errno : 0;
     if (!stays)
         *end_ns = pmclua_now_ns();
     return result;

@@ -116,7 +116,7 @@ static int replace_probe(struct event_set *set, int group, int index)
     }
     set->probe_count++;
     termination_defer(1);
-    to_tracepoint(attr, place.is_return ? probe->back.id : probe->plain.id);
+    to_tracepoint(attr, probe->event[place.is_return].id);
     return 0;
 }
 

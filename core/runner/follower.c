@@ -32,7 +32,6 @@ struct follower {
     uint64_t threads, rings, ring_bytes;   /* threads: that were started */
     enum pmclua_region_path path;
     uint64_t *values;
-    uint64_t *first, *second;      /* by ring: the ends of the two looks */
     struct pollfd *ready;          /* rings, then `stop` */
 };
 
@@ -61,9 +60,8 @@ static const struct point *point_of(const struct probes *probes, const struct me
                                     const struct sample *sample)
 {
     uint32_t number = (uint32_t)member->point;
-    if (member->role == MEMBER_PLAIN || member->role == MEMBER_BACK) {
-        const struct tracefs_probes *tracefs = &probes->regions->tracefs;
-        const struct tracefs_event *event = member->role == MEMBER_PLAIN ? &tracefs->plain : &tracefs->back;
+    if (member->role == MEMBER_TRACEPOINT) {
+        const struct tracefs_event *event = &probes->regions->tracefs.event[member->point];
         if (!sample->raw || sample->raw_bytes < event->field + sizeof number)
             return NULL;
         memcpy(&number, sample->raw + event->field, sizeof number);
@@ -104,7 +102,7 @@ struct comm_record { uint32_t pid, tid; char name[]; };
 static void take_lost(struct follower *follower, const void *body, int ring)
 {
     const struct lost_record *lost = body;
-    int cpu = follower->probes->ring_cpu[ring];
+    int cpu = follower->probes->ring[ring].cpu;
     follower->lost += lost->lost;
     pmclua_calls_lost(follower->calls, cpu < 0 ? 0 : (uint32_t)cpu, lost->lost);
 }
@@ -144,7 +142,7 @@ struct next { const struct perf_event_header *record; struct sample base; };
 static void look_next(struct follower *follower, int ring, struct next *next)
 {
     int broken = 0;
-    next->record = ring_record(&follower->probes->ring[ring], &broken);
+    next->record = ring_record(&follower->probes->ring[ring].ring, &broken);
     if (broken || (next->record && sample_base(next->record, &next->base) < 0)) {
         follower->errnum = EPROTO;
         next->record = NULL;
@@ -156,26 +154,26 @@ static uint64_t safe_time(struct follower *follower)
 {
     uint64_t safe_ns = UINT64_MAX;
     for (int i = 0; i < follower->probes->rings; i++) {
-        struct ring *ring = &follower->probes->ring[i];
-        uint64_t place = ring->place;
+        struct probe_ring *of = &follower->probes->ring[i];
+        uint64_t place = of->ring.place;
         struct next next;
-        if (follower->second[i] == follower->first[i])
+        if (of->second == of->first)
             continue;
-        ring->place = follower->first[i];
+        of->ring.place = of->first;
         look_next(follower, i, &next);
         if (next.record && next.base.time_ns < safe_ns)
             safe_ns = next.base.time_ns;
-        ring->place = place;
+        of->ring.place = place;
     }
     return safe_ns;
 }
 
-static void look_twice(struct follower *follower)
+static void look_twice(struct probe_ring *ring, int rings)
 {
-    for (int i = 0; i < follower->probes->rings; i++)
-        follower->first[i] = ring_look(&follower->probes->ring[i]);
-    for (int i = 0; i < follower->probes->rings; i++)
-        follower->second[i] = ring_look(&follower->probes->ring[i]);
+    for (int i = 0; i < rings; i++)
+        ring[i].first = ring_look(&ring[i].ring);
+    for (int i = 0; i < rings; i++)
+        ring[i].second = ring_look(&ring[i].ring);
 }
 
 /* The ring whose next record is the earliest; -1: none is left. */
@@ -190,20 +188,20 @@ static int earliest(const struct next *next, int rings)
 
 static void read_rings(struct follower *follower)
 {
-    struct ring *ring = follower->probes->ring;
+    struct probe_ring *ring = follower->probes->ring;
     int rings = follower->probes->rings, i;
     struct next next[rings];
-    look_twice(follower);
+    look_twice(ring, rings);
     uint64_t safe_ns = safe_time(follower);
     for (i = 0; i < rings; i++)
         look_next(follower, i, &next[i]);
     while (follower->errnum == 0 && (i = earliest(next, rings)) >= 0 && next[i].base.time_ns < safe_ns) {
         follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
-        ring_step(&ring[i], next[i].record);
+        ring_step(&ring[i].ring, next[i].record);
         look_next(follower, i, &next[i]);
     }
     for (i = 0; i < rings; i++)
-        ring_release(&ring[i]);
+        ring_release(&ring[i].ring);
 }
 
 /* ---- the thread ---- */
@@ -226,16 +224,12 @@ static void *follow(void *argument)
 static int make_room(struct follower *follower)
 {
     size_t rings = (size_t)follower->probes->rings;
-    free(follower->first);
-    free(follower->second);
     free(follower->ready);
-    follower->first = calloc(rings, sizeof *follower->first);
-    follower->second = calloc(rings, sizeof *follower->second);
     follower->ready = calloc(rings + 1, sizeof *follower->ready);
-    if (!follower->first || !follower->second || !follower->ready)
+    if (!follower->ready)
         return -ENOMEM;
     for (size_t i = 0; i < rings; i++)
-        follower->ready[i] = (struct pollfd){ follower->probes->ring_fd[i], POLLIN, 0 };
+        follower->ready[i] = (struct pollfd){ follower->probes->ring[i].fd, POLLIN, 0 };
     follower->ready[rings] = (struct pollfd){ follower->stop, POLLIN, 0 };
     return 0;
 }
@@ -245,7 +239,7 @@ int follower_start(struct follower *follower, struct probes *probes)
     follower->probes = probes;
     follower->path = probes->path;
     follower->rings = (uint64_t)probes->rings;
-    follower->ring_bytes = probes->ring[0].bytes;
+    follower->ring_bytes = probes->ring[0].ring.bytes;
     follower->before = follower->taken;
     follower->lost = 0;
     int result = make_room(follower);
@@ -360,8 +354,6 @@ void follower_free(struct follower *follower)
         close(follower->stop);
     pmclua_calls_free(follower->calls);
     free(follower->values);
-    free(follower->first);
-    free(follower->second);
     free(follower->ready);
     free(follower);
 }

@@ -232,10 +232,7 @@ int launch_hold(struct held *held, const struct launch *launch)
 void launch_release(struct held *held)
 {
     /* A child that has ended before reads nothing: our own end keeps the pipe from breaking. */
-    ssize_t written;
-    do
-        written = write(held->gate[1], "g", 1);
-    while (written < 0 && errno == EINTR);
+    ssize_t written = TEMP_FAILURE_RETRY(write(held->gate[1], "g", 1));
     if (written == 1)
         return;
     held->shared->errnum = written < 0 ? errno : EIO;
@@ -254,8 +251,7 @@ struct rusage launch_counts_before(const struct held *held)
 int launch_abandon(struct held *held, enum pmclua_stage *stage)
 {
     kill(held->pid, SIGKILL);
-    while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(held->pid, NULL, 0));
     return launch_end(held, stage);
 }
 

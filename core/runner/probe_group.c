@@ -86,13 +86,13 @@ static int add_events(const struct probes *probes, struct probe_group *group, co
     return result;
 }
 
-static int add_tracepoint(const struct probes *probes, struct probe_group *group, const struct tracefs_event *event,
-                          enum member_role role)
+static int add_tracepoint(const struct probes *probes, struct probe_group *group, int is_return)
 {
+    const struct tracefs_event *event = &probes->regions->tracefs.event[is_return];
     if (!event->is_defined)
         return 0;
     struct pmclua_attr attr = attr_of_tracepoint(event, probes_are_inherited(probes));
-    return add_member(probes, group, &attr, role, -1);
+    return add_member(probes, group, &attr, MEMBER_TRACEPOINT, is_return);
 }
 
 static int add_point(const struct probes *probes, struct probe_group *group, int index)
@@ -109,10 +109,8 @@ static int add_probes(const struct probes *probes, struct probe_group *group)
         struct pmclua_attr switches = attr_of_switches(1);
         result = add_member(probes, group, &switches, MEMBER_SWITCH, -1);
     }
-    if (result == 0 && probes->by_tracefs)
-        result = add_tracepoint(probes, group, &probes->regions->tracefs.plain, MEMBER_PLAIN);
-    if (result == 0 && probes->by_tracefs)
-        result = add_tracepoint(probes, group, &probes->regions->tracefs.back, MEMBER_BACK);
+    for (int is_return = 0; result == 0 && probes->by_tracefs && is_return < 2; is_return++)
+        result = add_tracepoint(probes, group, is_return);
     for (int i = 0; result == 0 && i < probes->regions->points; i++)
         if (!probes->by_tracefs || probes->regions->point[i].file < 0)
             result = add_point(probes, group, i);
@@ -123,7 +121,7 @@ static int add_probes(const struct probes *probes, struct probe_group *group)
 static int ring_of_cpu(const struct probes *probes, int cpu)
 {
     for (int i = 0; cpu >= 0 && i < probes->rings; i++)
-        if (probes->ring_cpu[i] == cpu)
+        if (probes->ring[i].cpu == cpu)
             return i;
     return -1;
 }
@@ -135,17 +133,18 @@ static int add_ring(struct probes *probes, struct probe_group *group)
     if (!group->member)
         return -EINVAL;
     if (index < 0) {
-        result = ring_open(&probes->ring[probes->rings], group->member[0].fd, ring_bytes(probes));
+        struct probe_ring *ring = &probes->ring[probes->rings];
+        *ring = (struct probe_ring){ .cpu = group->cpu, .fd = group->member[0].fd };
+        result = ring_open(&ring->ring, ring->fd, ring_bytes(probes));
         if (result < 0)
             return result;
         index = probes->rings++;
-        probes->ring_cpu[index] = group->cpu;
-        probes->ring_fd[index] = group->member[0].fd;
     }
     group->ring = index;
+    int fd = probes->ring[index].fd;
     for (int i = 0; result == 0 && i < group->members; i++)
-        if ((i == 0 || group->member[i].sample_type) && group->member[i].fd != probes->ring_fd[index])
-            result = pmclua_ioctl(group->member[i].fd, "SET_OUTPUT", (uint64_t)probes->ring_fd[index], NULL);
+        if ((i == 0 || group->member[i].sample_type) && group->member[i].fd != fd)
+            result = pmclua_ioctl(group->member[i].fd, "SET_OUTPUT", (uint64_t)fd, NULL);
     return result;
 }
 

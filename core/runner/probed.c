@@ -23,13 +23,14 @@ struct code_data { uint64_t stack_pointer, link; };
 /* The stack's room on either side of a call, for what an instruction writes there. */
 #define STACK_ROOM "8192"
 
-#if defined __x86_64__
-
+#if defined __x86_64__ || defined __aarch64__
 #define ANY_ADDRESS "0x10000000"
 static const uint64_t any_address = 0x10000000;
-
-/* call_code(function, data): may not be inlined, as it has no prologue of its own. */
+/* May not be inlined, as it has no prologue of its own. */
 void call_code(void *function, struct code_data *data);
+#endif
+
+#if defined __x86_64__
 __asm__(
     ".local code_target, code_stack\n.comm code_target,8,8\n.comm code_stack,8,8\n"
     ".text\n.globl call_code\n.type call_code,@function\ncall_code:\n"
@@ -47,11 +48,6 @@ __asm__(
     ".size call_code,.-call_code\n");
 
 #elif defined __aarch64__
-
-#define ANY_ADDRESS "0x10000000"
-static const uint64_t any_address = 0x10000000;
-
-void call_code(void *function, struct code_data *data);
 __asm__(
     ".local code_stack\n.comm code_stack,8,8\n"
     ".text\n.globl call_code\n.type call_code,%function\ncall_code:\n"

@@ -73,9 +73,7 @@ static int open_groups(struct probes *probes, const struct refusal *refusal)
     size_t rings = (size_t)probes_ring_count(probes);
     probes->group = calloc((size_t)probes->target.count * (probes_are_inherited(probes) ? rings : 1), sizeof *probes->group);
     probes->ring = calloc(rings, sizeof *probes->ring);
-    probes->ring_cpu = calloc(rings, sizeof *probes->ring_cpu);
-    probes->ring_fd = calloc(rings, sizeof *probes->ring_fd);
-    if (!probes->group || !probes->ring || !probes->ring_cpu || !probes->ring_fd)
+    if (!probes->group || !probes->ring)
         return refuse_probes(refusal, PMCLUA_STAGE_REGION_MEMORY, -ENOMEM);
     for (int source = 0; source < probes->target.count; source++) {
         int result = open_source(probes, source, refusal);
@@ -150,14 +148,12 @@ void probes_switch(struct probes *probes, int on)
 void probes_close(struct probes *probes)
 {
     for (int i = 0; probes->ring && i < probes->rings; i++)
-        ring_close(&probes->ring[i]);
+        ring_close(&probes->ring[i].ring);
     for (int i = 0; probes->group && i < probes->groups; i++)
         probe_group_close(&probes->group[i]);
     probe_clocks_close(probes);
     free(probes->group);
     free(probes->ring);
-    free(probes->ring_cpu);
-    free(probes->ring_fd);
     free(probes->ids);
     *probes = (struct probes){ 0 };
 }

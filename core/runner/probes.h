@@ -8,11 +8,11 @@
 #include "event_set.h"
 #include "region_set.h"
 
-enum member_role { MEMBER_COUNTS, MEMBER_SWITCH, MEMBER_PLAIN, MEMBER_BACK, MEMBER_POINT };
+enum member_role { MEMBER_COUNTS, MEMBER_SWITCH, MEMBER_TRACEPOINT, MEMBER_POINT };
 
 /* One event of a group. */
 struct member {
-    int fd, point;                 /* point: of MEMBER_POINT */
+    int fd, point;                 /* point: of MEMBER_POINT; of MEMBER_TRACEPOINT which of tracefs.h's two it is */
     enum member_role role;
     uint64_t id, sample_type;      /* sample_type 0: it writes no samples */
 };
@@ -30,6 +30,9 @@ struct probe_target {
     uint32_t options;              /* PMCLUA_ON_EXEC */
 };
 
+/* The ring of a CPU (-1: of a thread), the event that has it, and the ends of the follower's two looks at it. */
+struct probe_ring { struct ring ring; int cpu, fd; uint64_t first, second; };
+
 /* All of them: everything is open, or nothing is. */
 struct probes {
     struct region_set *regions;
@@ -41,8 +44,8 @@ struct probes {
     int by_tracefs;                /* the places of files are tracepoints, and no events of the uprobe PMU */
     struct probe_group *group;
     int groups, cpus;
-    struct ring *ring;
-    int rings, *ring_cpu, *ring_fd;    /* ring_fd: of the event that has it */
+    struct probe_ring *ring;
+    int rings;
     struct id_slot { uint64_t id; int group, member; } *ids;
     uint32_t id_mask;
 };

@@ -195,8 +195,8 @@ int region_set_define(struct region_set *set)
         termination_defer(0);
         return result;
     }
-    set->held[0] = hold(&set->tracefs.plain);
-    set->held[1] = hold(&set->tracefs.back);
+    for (int i = 0; i < 2; i++)
+        set->held[i] = hold(&set->tracefs.event[i]);
     set->is_defined = 1;
     return 0;
 }

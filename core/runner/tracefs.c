@@ -139,19 +139,20 @@ void tracefs_clean(void)
 
 /* ---- definitions ---- */
 
+static const char *const event_names[2] = { "at", "back" };
+
 static int add(struct tracefs_probes *probes, const char *place, int is_return, uint32_t number)
 {
     if (!probes->group[0])
         name_group(probes);
-    struct tracefs_event *event = is_return ? &probes->back : &probes->plain;
     char line[512];
     int length = snprintf(line, sizeof line, "%s:%s/%s %s id=\\%u:u32", is_return ? "r" : "p", probes->group,
-                          is_return ? "back" : "at", place, number);
+                          event_names[is_return], place, number);
     if (length >= (int)sizeof line)
         return -ENAMETOOLONG;
     int result = define(probes->of_kernel, line);
     if (result == 0)
-        event->is_defined = 1;
+        probes->event[is_return].is_defined = 1;
     return result;
 }
 
@@ -198,20 +199,17 @@ static int learn(const struct tracefs_probes *probes, const char *name, struct t
 
 int tracefs_finish(struct tracefs_probes *probes)
 {
-    int result = learn(probes, "at", &probes->plain);
-    return result < 0 ? result : learn(probes, "back", &probes->back);
+    int result = learn(probes, event_names[0], &probes->event[0]);
+    return result < 0 ? result : learn(probes, event_names[1], &probes->event[1]);
 }
 
 void tracefs_remove(struct tracefs_probes *probes)
 {
     char removal[128];
-    if (!probes->group[0])
-        return;
-    snprintf(removal, sizeof removal, "-:%s/at", probes->group);
-    if (probes->plain.is_defined)
-        define(probes->of_kernel, removal);
-    snprintf(removal, sizeof removal, "-:%s/back", probes->group);
-    if (probes->back.is_defined)
-        define(probes->of_kernel, removal);
+    for (int i = 0; i < 2; i++) {
+        snprintf(removal, sizeof removal, "-:%s/%s", probes->group, event_names[i]);
+        if (probes->event[i].is_defined)
+            define(probes->of_kernel, removal);
+    }
     *probes = (struct tracefs_probes){ 0 };
 }

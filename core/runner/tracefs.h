@@ -6,12 +6,12 @@
 
 #include <stdint.h>
 
-/* Up to two tracepoints: of all plain probes, and of all return probes. Each hit says in its raw data
+/* Up to two tracepoints: [0] of all plain probes, [1] of all return probes. Each hit says in its raw data
  * which of its probes it was. All are places of files, or all are places of Linux. Zeroed is none. */
 struct tracefs_probes {
     char group[64];
     int of_kernel;
-    struct tracefs_event { int is_defined; uint64_t id; uint32_t field; } plain, back;   /* field: offset */
+    struct tracefs_event { int is_defined; uint64_t id; uint32_t field; } event[2];      /* field: offset */
 };
 
 /* Removes what runners that are no longer alive have left. */
