@@ -5,7 +5,6 @@
  * switch. A thread of ours reads the rings while the command runs and keeps sums, no records. Records of different CPUs are
  * put in the order of time: those that were written before all rings were last looked at are complete.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /*
  * calls_block.c: what came of all calls as one block of u64s (struct pmclua_regions and what follows it).
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -166,7 +166,6 @@ static int add_values(const struct pmclua_calls *calls, struct spread *spreads, 
     return 0;
 }
 
-/* The spread of a value; from values + 1 on: of itself alone. */
 const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value)
 {
     uint32_t width = call_u64s(calls);

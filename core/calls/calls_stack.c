@@ -7,7 +7,6 @@
  * switch stacks, and of its calls only how long they took is true (spreads_add marks them).
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "calls.h"
@@ -58,7 +57,6 @@ static void unwind(struct pmclua_calls *calls, struct frame *frame, const struct
     drop(calls, frame, &calls->region[frame->region].facts.unwound);
 }
 
-/* The thread ends, or becomes another program. */
 void stack_leave_all(struct pmclua_calls *calls, struct thread *thread)
 {
     while (thread->top)
@@ -241,7 +239,6 @@ int stack_leave(struct pmclua_calls *calls, struct thread *thread, const struct 
     return end_top(calls, thread, sample);
 }
 
-/* A function of one instruction: nothing is between its two ends. */
 int stack_pass(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
 {
     int result = stack_enter(calls, thread, sample);

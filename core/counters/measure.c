@@ -5,8 +5,6 @@
  * forgotten where returns go, and each costs some 10 ns.
  */
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <string.h>
 
 #include "group.h"
 

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "demangle.h"

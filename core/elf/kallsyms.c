@@ -1,7 +1,6 @@
 /*
  * kallsyms.c: the functions of Linux itself, as /proc/kallsyms lists them: "ffffffff81000000 T name [module]".
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

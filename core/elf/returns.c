@@ -5,7 +5,6 @@
  * instruction corrupts the program, so a function in which one instruction is not understood has no
  * known returns, unless instructions have one size (arm64), where those not understood are stepped over.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>

@@ -5,7 +5,6 @@
  * Addresses are those of the file before it is loaded; file offsets come from its own program headers,
  * because a debug file has none that are of use.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>

@@ -1,6 +1,3 @@
-/*
- * hits.c: how many samples fell on each instruction of each file.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #ifndef PMCLUA_MAPS_H
 #define PMCLUA_MAPS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { NO_FILE = UINT32_MAX };

@@ -3,7 +3,6 @@
  *
  * It is read after the events are open, whose news come later in time: a mapping that is in both is the same one.
  */
-#define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -5,11 +5,9 @@
  * a ring of its own that samples cannot crowd out, one that tells what is mapped where. A thread reads the rings
  * whenever one is half full, and keeps counts by instruction, no samples.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

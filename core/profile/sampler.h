@@ -52,8 +52,9 @@ struct pmclua_sampler {
     struct pmclua_profile facts;
 };
 
-/* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */
+/* Makes one pair of rings, closed, for each CPU that is asked for. -ENOMEM. */
 int sampler_find_cpus(struct pmclua_sampler *sampler);
+/* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */
 int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);

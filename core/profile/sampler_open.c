@@ -1,10 +1,8 @@
 /*
  * sampler_open.c: opens a sampled event and what tells of mappings, on every CPU, with a ring each.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "counters/attr.h"
 #include "host/lists.h"
@@ -170,7 +168,6 @@ static int find_format(struct pmclua_sampler *sampler, int pid, struct pmclua_fa
     return result < 0 ? refused(failure, result, pid, sampler->ring[at - 1].cpu, sampler) : 0;
 }
 
-/* One pair of rings for each CPU that is asked for. */
 int sampler_find_cpus(struct pmclua_sampler *sampler)
 {
     const struct pmclua_sampling *asked = &sampler->asked;

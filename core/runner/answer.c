@@ -1,6 +1,3 @@
-/*
- * answer.c: answers under construction.
- */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

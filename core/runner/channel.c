@@ -1,6 +1,3 @@
-/*
- * channel.c: the runner's end of the socket pair.
- */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,11 +1,5 @@
-/*
- * child.c: the command that may have to be killed: at its time limit, or with the runner.
- */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,7 +1,3 @@
-/*
- * descriptors.c: the descriptors that the runner was started with.
- */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>

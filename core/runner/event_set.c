@@ -5,10 +5,8 @@
  * runner.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "counters/attr.h"
 #include "event_set.h"

@@ -7,7 +7,6 @@
  * once more: whatever precedes a record of the first look is there by the second. Records are taken up to
  * the earliest one that only the second look shows, which has no later predecessor among those left.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

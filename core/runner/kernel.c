@@ -1,7 +1,6 @@
 /*
  * kernel.c: kernels: defined by a message, loaded and set up once, torn down at the end.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>

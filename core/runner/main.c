@@ -6,7 +6,6 @@
  * there one after the other and answers each RUN with results. It ends when the other end closes.
  * Whatever a kernel does to this process costs its repetition alone: who asked starts another runner.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
  * memory.c: memory as a factor: NUMA node, huge pages, cold caches; and how much a command took.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>

@@ -1,7 +1,3 @@
-/*
- * probe_attrs.c: the attrs of the events by which calls are followed.
- */
-#define _GNU_SOURCE
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <stdio.h>

@@ -6,14 +6,12 @@
  * registers hold an address of which any small multiple may be read and written, and all of them are taken
  * for clobbered. What the instruction does besides (it may well fault) is this process's concern alone.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "probed.h"
 

@@ -4,7 +4,6 @@
  * Their files are opened and their probes defined by the first run that needs them, and stay until the
  * regions are freed: unregistering a tracepoint takes the OS kernel some 70 ms.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,3 @@
-/*
- * run.c: what a RUN message asks.
- */
 #include <errno.h>
 
 #include "host/cpulist.h"

@@ -1,6 +1,3 @@
-/*
- * sampled.c: event sets whose one event is sampled.
- */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

@@ -9,7 +9,6 @@
  * threads that a kernel starts. For such kernels (run->inherit) the process's instrumentation is switched instead,
  * which empties the caches and takes milliseconds.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>

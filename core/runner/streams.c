@@ -1,6 +1,3 @@
-/*
- * streams.c: a command's standard descriptors.
- */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,8 +1,3 @@
-/*
- * traced.c: runs whose system calls are timed.
- */
-#include <stdlib.h>
-
 #include "traced.h"
 
 /* What tracing costs here is measured once. */

@@ -5,7 +5,6 @@
  * a killed runner left behind can be told from what a living one needs. Nobody else's probes are touched:
  * the file of definitions is only ever opened for appending (opening it otherwise clears it).
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
