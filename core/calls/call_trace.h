@@ -2,8 +2,7 @@
  * call_trace.h: what call_trace.c (opening, reading the rings) and call_times.c (how long calls took) share. Private to
  * the core.
  */
-#ifndef PMCLUA_CALL_TRACE_H
-#define PMCLUA_CALL_TRACE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ int call_times_take(struct call_times *times, const struct call_record *record, 
 /* Rows for what was seen: those whose count or time is not 0. Returns how many; `row` may be NULL. */
 uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *row);
 void call_times_free(struct call_times *times);
-
-#endif

@@ -3,8 +3,7 @@
  * (what each took), calls_threads.c (whose counts), calls_spreads.c (what came of it) and calls_block.c (as one block)
  * share. Private to the core.
  */
-#ifndef PMCLUA_CALLS_H
-#define PMCLUA_CALLS_H
+#pragma once
 
 #include "pmclua.h"
 
@@ -248,5 +247,3 @@ void spreads_mark_rows(struct pmclua_calls *calls, uint32_t pid);
 void spreads_rename_row(struct pmclua_calls *calls, uint32_t row, const char *name);
 /* The row of a thread and region, made when first needed: its index, or -ENOMEM. */
 int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, uint32_t tid, const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * ring.h: a perf ring buffer: records that the OS kernel writes while we read.
  */
-#ifndef PMCLUA_RING_H
-#define PMCLUA_RING_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -42,5 +41,3 @@ void ring_close(struct ring *ring);
 size_t ring_bytes_each(size_t largest, size_t least, size_t together, size_t count);
 /* Starts a thread of ours that reads rings and takes no signals: 0; -errno. */
 int  ring_reader_start(pthread_t *thread, void *(*read)(void *), void *owner);
-
-#endif

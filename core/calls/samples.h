@@ -1,8 +1,7 @@
 /*
  * samples.h: records of a perf ring buffer, taken apart.
  */
-#ifndef PMCLUA_SAMPLES_H
-#define PMCLUA_SAMPLES_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int sample_base(const struct perf_event_header *record, struct sample *sample);
 /* The rest of a PERF_RECORD_SAMPLE made with `sample_type` (SAMPLE_BASE, READ of a group with both times
  * and ids, RAW, REGS_USER of one register); -EPROTO. */
 int sample_rest(const struct perf_event_header *record, uint64_t sample_type, struct sample *sample);
-
-#endif

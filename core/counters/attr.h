@@ -1,8 +1,7 @@
 /*
  * attr.h: a perf_event_attr of the installed header as pmclua has it, and the other way round.
  */
-#ifndef PMCLUA_ATTR_H
-#define PMCLUA_ATTR_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -33,5 +32,3 @@ static inline int attr_hold(uint32_t type, uint64_t config)
         .type = type, .config = config, .disabled = 1, .exclude_kernel = 1 });    /* what any user may open */
     return pmclua_open(&attr, 0, -1, -1, 0);
 }
-
-#endif

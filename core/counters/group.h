@@ -1,8 +1,7 @@
 /*
  * group.h: what group.c, region.c and userread.c share: the group itself.
  */
-#ifndef PMCLUA_GROUP_H
-#define PMCLUA_GROUP_H
+#pragma once
 
 #include "pmclua.h"
 
@@ -44,5 +43,3 @@ uint64_t witness_ns(const struct pmclua_group *group);
 
 /* As pmclua_group_read, without a system call. 1: only read(2) knows; `out` then holds nothing. */
 int  userread(const struct pmclua_group *group, uint64_t *out);
-
-#endif

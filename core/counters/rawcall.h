@@ -2,8 +2,7 @@
  * rawcall.h: system calls that leave errno alone, for code that runs in a child sharing our memory.
  * The result is the OS kernel's own: a value or -errno.
  */
-#ifndef PMCLUA_RAWCALL_H
-#define PMCLUA_RAWCALL_H
+#pragma once
 
 /* Of a function that runs on memory, or with thread pointers, that a sanitizer's bookkeeping does not know. */
 #define UNSANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
@@ -41,5 +40,3 @@ UNSANITIZED static inline long rawcall3(long number, long a, long b, long c)
 {
     return rawcall4(number, a, b, c, 0);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Instructions for reading counters name them, so there is one for each number, all written out.
  */
-#ifndef PMCLUA_USERREAD_MACHINE_H
-#define PMCLUA_USERREAD_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,7 +81,5 @@ static inline void machine_fence(void) { __asm__ volatile("fence" ::: "memory");
 static inline int machine_counter(uint32_t number, uint64_t *value) { (void)number; (void)value; return 1; }
 static inline uint64_t machine_clock(void) { return 0; }
 static inline void machine_fence(void) {}
-
-#endif
 
 #endif

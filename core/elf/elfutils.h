@@ -1,8 +1,7 @@
 /*
  * elfutils.h: libdw and libelf, opened when first needed and never linked. Private to the core.
  */
-#ifndef PMCLUA_ELFUTILS_H
-#define PMCLUA_ELFUTILS_H
+#pragma once
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -27,5 +26,3 @@ struct elfutils { ELFUTILS_FUNCTIONS(ELFUTILS_MEMBER) };
 
 /* NULL: elfutils is not installed. */
 const struct elfutils *elfutils(void);
-
-#endif

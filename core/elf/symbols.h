@@ -1,8 +1,7 @@
 /*
  * symbols.h: what the parts of symbols.c share. Private to the core.
  */
-#ifndef PMCLUA_SYMBOLS_H
-#define PMCLUA_SYMBOLS_H
+#pragma once
 
 #include "elfutils.h"
 #include "pmclua.h"
@@ -60,5 +59,3 @@ void units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_
 void units_free(struct units *units);
 /* "ns::parse" of a function of C++, whose own name is only "parse"; NULL: it has no such name. Freed by the caller. */
 char *die_plain_name(Dwarf_Die *die);
-
-#endif

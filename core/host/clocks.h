@@ -1,8 +1,7 @@
 /*
  * clocks.h: times in nanoseconds, as all of the core has them.
  */
-#ifndef PMCLUA_CLOCKS_H
-#define PMCLUA_CLOCKS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -26,5 +25,3 @@ static inline uint64_t clock_ns(clockid_t clock)
     clock_gettime(clock, &now);
     return ns_of(now);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * cpulist.h: CPU lists as people and sysfs write them ("0,2-3"). Shared by the core and the runner.
  */
-#ifndef PMCLUA_CPULIST_H
-#define PMCLUA_CPULIST_H
+#pragma once
 
 #include <sched.h>
 
@@ -11,5 +10,3 @@
 int cpulist_parse(const char *text, cpu_set_t *set);
 /* The CPU at place `index` of the set, ascending and starting again at the end. -EINVAL: empty set. */
 int cpulist_nth(const cpu_set_t *set, int index);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * lists.h: lists that grow. `list` is the address of a list's pointer, which is NULL as long as it is empty.
  */
-#ifndef PMCLUA_LISTS_H
-#define PMCLUA_LISTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ int list_extend(void *list, size_t count, size_t bytes);
 
 /* How many members of a list, sorted by the u64 that each begins with, have one that is not above `value`. */
 size_t list_up_to(const void *list, size_t count, size_t bytes, uint64_t value);
-
-#endif

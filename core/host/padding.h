@@ -1,8 +1,7 @@
 /*
  * padding.h: an environment made larger: where a program's stack begins depends on it.
  */
-#ifndef PMCLUA_PADDING_H
-#define PMCLUA_PADDING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * memory. */
 char **padding_add(char *const *envp, uint32_t bytes);
 void padding_free(char **envp);
-
-#endif

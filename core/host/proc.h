@@ -1,8 +1,7 @@
 /*
  * proc.h: what /proc and sysfs say of processes.
  */
-#ifndef PMCLUA_PROC_H
-#define PMCLUA_PROC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ size_t proc_name(int pid, int tid, char name[16]);
 /* How many threads a process has at this moment; 0: it has ended. `pid` 0: ours. Where `tids` is not NULL it gets a
  * list of them, freed by the caller; what there is no memory for is left out. */
 int proc_tasks(int pid, int32_t **tids);
-
-#endif

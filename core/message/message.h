@@ -2,8 +2,7 @@
  * message.h: reading the messages that pmclua.h builds, and moving whole messages over a socket.
  * Used by the runner and by its client.
  */
-#ifndef PMCLUA_MESSAGE_H
-#define PMCLUA_MESSAGE_H
+#pragma once
 
 #include "pmclua.h"
 
@@ -37,5 +36,3 @@ int message_receive(int fd, struct pmclua_message *message);
 /* What has come of an answer so far, without waiting; `message` was emptied (used = 0) before its first part. 1 when
  * it is whole; 0: there is more to come; -EPROTO: that is none, and nothing that follows can be understood. */
 int message_receive_part(int fd, struct pmclua_message *message);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * chains.h: how many samples had each call chain. Private to the core.
  */
-#ifndef PMCLUA_CHAINS_H
-#define PMCLUA_CHAINS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct chains {
 void chains_free(struct chains *chains);
 /* The number of a frame, added when first seen; -ENOSPC: there are too many; -ENOMEM. */
 int64_t chains_frame(struct chains *chains, uint32_t parent, uint32_t file, uint64_t offset);
-
-#endif

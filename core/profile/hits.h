@@ -1,8 +1,7 @@
 /*
  * hits.h: how many samples fell on each instruction of each file. Private to the core.
  */
-#ifndef PMCLUA_HITS_H
-#define PMCLUA_HITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void hits_free(struct hits *hits);
 int64_t hits_file(struct hits *hits, const struct hit_file *file);
 /* -ENOMEM. */
 int  hits_add(struct hits *hits, uint32_t file, uint64_t offset);
-
-#endif

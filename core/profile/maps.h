@@ -1,8 +1,7 @@
 /*
  * maps.h: which file's code was where, in each process, at each time. Private to the core.
  */
-#ifndef PMCLUA_MAPS_H
-#define PMCLUA_MAPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ void maps_fork(struct space *child, const struct space *parent);
 const struct mapping *maps_find(struct maps *maps, uint32_t pid, uint64_t address, uint64_t time_ns);
 /* Forgets what no address before `time_ns` will be asked for. */
 void maps_tidy(struct maps *maps, uint64_t time_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records) and sampler_block.c (what came of
  * it) share. Private to the core.
  */
-#ifndef PMCLUA_SAMPLER_H
-#define PMCLUA_SAMPLER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -65,5 +64,3 @@ int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *fr
 int sampler_take_running(struct pmclua_sampler *sampler);
 /* Notes which place of which file threads start from. -ENOMEM. */
 int sampler_find_thread_start(struct pmclua_sampler *sampler);
-
-#endif

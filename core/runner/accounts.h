@@ -1,8 +1,7 @@
 /*
  * accounts.h: what Linux has on account of a thread: its time on and off CPUs, and its reading and writing.
  */
-#ifndef PMCLUA_RUNNER_ACCOUNTS_H
-#define PMCLUA_RUNNER_ACCOUNTS_H
+#pragma once
 
 #include "pmclua.h"
 
@@ -23,5 +22,3 @@ void account_stamp(uint64_t what, struct account *account);
 /* Adds what was used between two readings within `wall_ns` to the result, as far as both have it. */
 void account_add(struct pmclua_result *result, const struct account *before, const struct account *after,
                  uint64_t wall_ns);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * answer.h: an answer under construction.
  */
-#ifndef PMCLUA_RUNNER_ANSWER_H
-#define PMCLUA_RUNNER_ANSWER_H
+#pragma once
 
 #include <sys/resource.h>
 
@@ -28,5 +27,3 @@ void answer_not_counted(struct answer *answer, int errnum);
 void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after);
 int answer_send(int fd, struct answer *answer);
 void answer_free(struct answer *answer);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * attachment.h: the calls of a process that runs already.
  */
-#ifndef PMCLUA_RUNNER_ATTACHMENT_H
-#define PMCLUA_RUNNER_ATTACHMENT_H
+#pragma once
 
 #include "answer.h"
 #include "event_set.h"
@@ -14,5 +13,3 @@ int  attachment_new(struct attachment **attachment, const struct pmclua_message 
 void attachment_run(struct attachment *attachment, const struct event_set *set, const struct run *run,
                     struct answer *answer);
 void attachment_free(struct attachment *attachment);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * channel.h: the runner's end of the socket pair.
  */
-#ifndef PMCLUA_RUNNER_CHANNEL_H
-#define PMCLUA_RUNNER_CHANNEL_H
+#pragma once
 
 /* The descriptor; -1 until channel_open. */
 int  channel_fd(void);
@@ -12,5 +11,3 @@ int  channel_open(int fd);
 int  channel_has_message(void);
 /* No message is awaited any more, and what runs is not repeated. May be called by a signal's handler. */
 void channel_hear_no_more(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * child.h: the command that may have to be killed, at its time limit or with the runner; signals; reaping.
  */
-#ifndef PMCLUA_RUNNER_CHILD_H
-#define PMCLUA_RUNNER_CHILD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void signals_catch(void);
 void termination_defer(int on);
 /* Whether a SIGTERM waits. */
 int  termination_waits(void);
-
-#endif

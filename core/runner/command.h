@@ -1,8 +1,7 @@
 /*
  * command.h: commands: programs that are executed once a repetition.
  */
-#ifndef PMCLUA_RUNNER_COMMAND_H
-#define PMCLUA_RUNNER_COMMAND_H
+#pragma once
 
 #include "answer.h"
 #include "event_set.h"
@@ -30,5 +29,3 @@ void command_prepare(void);
 /* One repetition. */
 void command_run(struct command *command, const struct event_set *set, const struct run *run, struct answer *answer);
 void command_free(struct command *command);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * crash.h: where a kernel crashed, told before the runner dies of it.
  */
-#ifndef PMCLUA_CRASH_H
-#define PMCLUA_CRASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void crash_watch(int fd);
 void crash_take_stack(void);
 /* What a crash answers from now on: a RUN's id; 0: nothing, for nobody waits or an answer is being written. */
 void crash_answers(uint64_t sequence);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * descriptors.h: the descriptors that the runner was started with.
  */
-#ifndef PMCLUA_RUNNER_DESCRIPTORS_H
-#define PMCLUA_RUNNER_DESCRIPTORS_H
+#pragma once
 
 /* Keeps all but `channel` for commands, close-on-exec. -1: a standard one cannot be kept. */
 int  descriptors_keep(int channel);
@@ -12,5 +11,3 @@ int  descriptors_standard(int fd);
 int  descriptors_inherited(const int **list);
 /* Closes them all: for a runner that runs a kernel and no commands. */
 void descriptors_close(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * event_set.h: an event set as a message defines it: groups of attrs, not open.
  */
-#ifndef PMCLUA_RUNNER_EVENT_SET_H
-#define PMCLUA_RUNNER_EVENT_SET_H
+#pragma once
 
 #include "message/message.h"
 #include "tracefs.h"
@@ -39,5 +38,3 @@ int  event_set_define_probes(struct event_set *set);
 void event_set_remove_probes(struct event_set *set);
 /* Makes opening and closing the set's events quick from now on (event_kinds.c). */
 void event_set_keep_kinds_open(const struct event_set *set);
-
-#endif

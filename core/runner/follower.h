@@ -1,8 +1,7 @@
 /*
  * follower.h: a thread that reads the rings of probes while their target runs.
  */
-#ifndef PMCLUA_RUNNER_FOLLOWER_H
-#define PMCLUA_RUNNER_FOLLOWER_H
+#pragma once
 
 #include "probes.h"
 
@@ -20,5 +19,3 @@ int  follower_stop(struct follower *follower);
 /* Gives the block of pmclua_calls_finish. */
 int  follower_finish(struct follower *follower, uint64_t **block, uint32_t *count);
 void follower_free(struct follower *follower);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * guard.h: whether a kernel has left the counters of a thread alone.
  */
-#ifndef PMCLUA_RUNNER_GUARD_H
-#define PMCLUA_RUNNER_GUARD_H
+#pragma once
 
 #include <sys/resource.h>
 
@@ -27,5 +26,3 @@ void guard_look(struct guard *guard, const struct thread_starts *clock);
 uint64_t guard_switches(uint64_t *last, const struct rusage *now);
 /* Whether the kernel has disabled, reset, closed or replaced the thread's counters. `errnum`: of reading them. */
 int guard_is_broken(struct guard *guard, const struct counters *counters, int errnum, uint64_t switches);
-
-#endif

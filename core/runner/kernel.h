@@ -1,8 +1,7 @@
 /*
  * kernel.h: kernels: functions of a library, called by the runner's own threads.
  */
-#ifndef PMCLUA_RUNNER_KERNEL_H
-#define PMCLUA_RUNNER_KERNEL_H
+#pragma once
 
 #include "pmclua_kernel.h"
 #include "run.h"
@@ -40,5 +39,3 @@ int  kernel_run(struct kernel *kernel, const struct event_set *set, const struct
 void kernel_free(struct kernel *kernel);
 /* Ends the processes that a kernel has forked. */
 void kernel_end_descendants(void);
-
-#endif

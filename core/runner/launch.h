@@ -1,8 +1,7 @@
 /*
  * launch.h: a child that is held before it executes, so that counters can be attached to it.
  */
-#ifndef PMCLUA_LAUNCH_H
-#define PMCLUA_LAUNCH_H
+#pragma once
 
 #include <sched.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ int launch_abandon(struct held *held, enum pmclua_stage *stage);
 /* After the child was reaped: 0, or the errno with which it could not execute, and *stage what it was
  * about: to start, pin, enter its folder or execute. Frees what held it. */
 int launch_end(struct held *held, enum pmclua_stage *stage);
-
-#endif

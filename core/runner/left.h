@@ -1,8 +1,7 @@
 /*
  * left.h: processes that a command leaves behind.
  */
-#ifndef PMCLUA_RUNNER_LEFT_H
-#define PMCLUA_RUNNER_LEFT_H
+#pragma once
 
 #include "pmclua.h"
 
@@ -10,5 +9,3 @@
 void left_begin(void);
 /* After it: result->left, first_left. */
 void left_take(struct pmclua_result *result);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * memory.h: memory as a factor, and how much a command took.
  */
-#ifndef PMCLUA_RUNNER_MEMORY_H
-#define PMCLUA_RUNNER_MEMORY_H
+#pragma once
 
 #include <sys/resource.h>
 
@@ -15,5 +14,3 @@ void memory_policy_reset(const struct run *run);
 int  memory_cool(uint64_t bytes);
 /* The peak memory in bytes of a child that has ended; 0: not known, for it is not above ours. */
 uint64_t memory_peak(const struct rusage *usage);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * probe_attrs.h: the attrs of the events by which calls are followed.
  */
-#ifndef PMCLUA_RUNNER_PROBE_ATTRS_H
-#define PMCLUA_RUNNER_PROBE_ATTRS_H
+#pragma once
 
 #include "region_set.h"
 
@@ -24,5 +23,3 @@ long long uprobe_type(void);
 long long kprobe_type(void);
 /* The config of a return probe of that PMU. */
 uint64_t return_probe_config(const char *pmu);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * probed.h: the runner as a program of its own, which is probed to learn what probing costs.
  */
-#ifndef PMCLUA_RUNNER_PROBED_H
-#define PMCLUA_RUNNER_PROBED_H
+#pragma once
 
 /* Calls an empty function. */
 int empty_calls(unsigned long count);
@@ -10,5 +9,3 @@ int empty_calls(unsigned long count);
  * of each function in a round, where two functions are that are called before and after these, and where the
  * functions are. */
 int probed_calls(int count, char **arguments);
-
-#endif

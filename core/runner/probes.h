@@ -1,8 +1,7 @@
 /*
  * probes.h: the events that follow calls: groups of counting events and probes, and their rings.
  */
-#ifndef PMCLUA_RUNNER_PROBES_H
-#define PMCLUA_RUNNER_PROBES_H
+#pragma once
 
 #include "calls/ring.h"
 #include "event_set.h"
@@ -96,5 +95,3 @@ void probe_clocks_close(struct probes *probes);
 int  probes_read(const struct probes *probes, uint64_t *reading);
 /* How many samples the members that write some were to write. */
 uint64_t probes_written(const struct probes *probes);
-
-#endif

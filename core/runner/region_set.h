@@ -1,8 +1,7 @@
 /*
  * region_set.h: regions as a message defines them: where each is entered and left.
  */
-#ifndef PMCLUA_RUNNER_REGION_SET_H
-#define PMCLUA_RUNNER_REGION_SET_H
+#pragma once
 
 #include "message/message.h"
 #include "tracefs.h"
@@ -38,5 +37,3 @@ void region_set_free(struct region_set *set);
 int  region_set_open_files(struct region_set *set);
 /* Defines its places through tracefs, once; on failure none is. SIGTERM is deferred until they are freed. */
 int  region_set_define(struct region_set *set);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * regions.h: a command's regions for as long as it runs.
  */
-#ifndef PMCLUA_RUNNER_REGIONS_H
-#define PMCLUA_RUNNER_REGIONS_H
+#pragma once
 
 #include "answer.h"
 #include "follower.h"
@@ -25,5 +24,3 @@ int  regions_totals(const struct probes *probes, struct answer *answer);
 int  regions_answer(struct follower *follower, int result, struct answer *answer);
 /* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. */
 void regions_close(struct followed_regions *followed, struct answer *answer);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * run.h: what a RUN message asks.
  */
-#ifndef PMCLUA_RUNNER_RUN_H
-#define PMCLUA_RUNNER_RUN_H
+#pragma once
 
 #include <sched.h>
 
@@ -20,5 +19,3 @@ struct run {
 
 /* 0; -EPROTO. */
 int run_take(struct run *run, const struct pmclua_message *message);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * sampled.h: event sets whose one event is sampled.
  */
-#ifndef PMCLUA_RUNNER_SAMPLED_H
-#define PMCLUA_RUNNER_SAMPLED_H
+#pragma once
 
 #include "answer.h"
 #include "event_set.h"
@@ -13,5 +12,3 @@ int  sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, 
                   struct pmclua_failure *failure);
 /* Ends it: what came of it is the answer's. */
 void sampled_take(struct pmclua_sampler *sampler, struct answer *answer);
-
-#endif

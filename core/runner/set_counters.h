@@ -1,8 +1,7 @@
 /*
  * set_counters.h: an event set opened on one target.
  */
-#ifndef PMCLUA_RUNNER_SET_COUNTERS_H
-#define PMCLUA_RUNNER_SET_COUNTERS_H
+#pragma once
 
 #include "event_set.h"
 #include "thread_starts.h"
@@ -30,5 +29,3 @@ int  counters_method(const struct counters *counters);
 /* out = after - before. */
 void counters_difference(struct counters *counters, uint64_t *out);
 void counters_close(struct counters *counters);
-
-#endif

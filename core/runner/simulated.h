@@ -1,8 +1,7 @@
 /*
  * simulated.h: calls of kernels that callgrind counts, where it runs the runner.
  */
-#ifndef PMCLUA_RUNNER_SIMULATED_H
-#define PMCLUA_RUNNER_SIMULATED_H
+#pragma once
 
 #include "run.h"
 #include "team.h"
@@ -22,5 +21,3 @@ void simulated_begin(void);
 void simulated_end(const struct run *run);
 /* Whether threads that are not the team's run here, or have run. */
 int  simulated_has_threads(const struct team *team);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * streams.h: a command's standard descriptors: where they lead, opened for one repetition.
  */
-#ifndef PMCLUA_RUNNER_STREAMS_H
-#define PMCLUA_RUNNER_STREAMS_H
+#pragma once
 
 #include "answer.h"
 
@@ -34,5 +33,3 @@ void streams_follow(struct streams *streams, int pid, struct pmclua_drops *drops
 /* Moves what was captured to the answer. */
 void streams_take(const struct streams *streams, struct answer *answer);
 void streams_close(struct streams *streams);
-
-#endif

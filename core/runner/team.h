@@ -1,8 +1,7 @@
 /*
  * team.h: the threads that kernels run on.
  */
-#ifndef PMCLUA_RUNNER_TEAM_H
-#define PMCLUA_RUNNER_TEAM_H
+#pragma once
 
 #include <pthread.h>
 #include <sched.h>
@@ -63,5 +62,3 @@ void team_free(struct team *team);
 
 /* Its threads' guards begin anew, for there was a switch. */
 void team_end_guards(struct team *team);
-
-#endif

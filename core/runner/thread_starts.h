@@ -1,8 +1,7 @@
 /*
  * thread_starts.h: whether a thread has started threads or processes.
  */
-#ifndef PMCLUA_RUNNER_THREAD_STARTS_H
-#define PMCLUA_RUNNER_THREAD_STARTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ int  thread_starts_open(struct thread_starts *starts);
 /* Whether there were any since the last call, or since it was opened. */
 int  thread_starts_seen(struct thread_starts *starts);
 void thread_starts_close(struct thread_starts *starts);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * traced.h: runs whose system calls are timed.
  */
-#ifndef PMCLUA_RUNNER_TRACED_H
-#define PMCLUA_RUNNER_TRACED_H
+#pragma once
 
 #include "answer.h"
 #include "run.h"
@@ -11,5 +10,3 @@
 struct pmclua_call_trace *traced_open(const struct run *run, int pid, struct answer *answer);
 /* Puts what came of it into the answer, and closes it. NULL is allowed. */
 void traced_take(struct pmclua_call_trace *trace, struct answer *answer);
-
-#endif

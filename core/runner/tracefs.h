@@ -1,8 +1,7 @@
 /*
  * tracefs.h: probes that are defined through tracefs, so that threads and children inherit them.
  */
-#ifndef PMCLUA_RUNNER_TRACEFS_H
-#define PMCLUA_RUNNER_TRACEFS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ int  tracefs_add_kernel(struct tracefs_probes *probes, const char *place, int is
 int  tracefs_finish(struct tracefs_probes *probes);
 /* Takes all of them away; no event may be open on them any more. */
 void tracefs_remove(struct tracefs_probes *probes);
-
-#endif

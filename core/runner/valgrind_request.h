@@ -5,8 +5,7 @@
  * does not change (3.19; both BSD-licensed). They rotate a register once round and exchange one with itself:
  * natively that does nothing, and the answer is 0.
  */
-#ifndef PMCLUA_RUNNER_VALGRIND_REQUEST_H
-#define PMCLUA_RUNNER_VALGRIND_REQUEST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -73,5 +72,3 @@ static inline int runs_under_valgrind(void)
 {
     return valgrind_request(VALGRIND_RUNNING, 0) > 0;
 }
-
-#endif
