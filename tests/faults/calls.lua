@@ -88,7 +88,7 @@ M.LEFT = {
   signal = "the default action, for a signal that has one",
   pause = "it only ever ends by a signal", fork = "in place of clone, under valgrind alone",
   __isoc99_fscanf = "ends what a killed command left, until there is nothing",
-  getdelim = "reads by read, and allocates by realloc",
+  getdelim = "reads by read, and allocates by realloc", getline = "as getdelim",
   nanosleep = "waits again where it was interrupted",
   eventfd_write = "waits for nobody: all that is ever written has room",
   eventfd_read = "reads what was written just before",
