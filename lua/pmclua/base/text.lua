@@ -194,8 +194,14 @@ end
 ---@param s string
 ---@return string[]
 function M.lines(s)
-  local lines = {}
-  for line in (s:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  local lines, from = {}, 1
+  local to = s:find("\n", 1, true)
+  while to do
+    lines[#lines + 1] = s:sub(from, to - 1)
+    from = to + 1
+    to = s:find("\n", from, true)
+  end
+  if from <= #s or from == 1 then lines[#lines + 1] = s:sub(from) end
   return lines
 end
 

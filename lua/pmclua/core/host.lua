@@ -150,14 +150,18 @@ function M.stat(path)
   return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
 end
 
+local text, mode, mtime       -- made once: one is asked for of each file that a compiler looked for
+
 --- What changes when the file that `path` leads to is another or is written; nil where there is none.
 ---@param path string
 ---@return string? text
 ---@return integer? mode
 ---@return number? mtime_ns
 function M.signature(path)
-  local text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"
-  local mtime = ffi.new "uint64_t[1]"
+  if not text then
+    text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"
+    mtime = ffi.new "uint64_t[1]"
+  end
   if C.pmclua_signature(path, text, mode, mtime) < 0 then return nil end
   return ffi.string(text), mode[0], tonumber(mtime[0])
 end

@@ -8,17 +8,34 @@ local bit = require "bit"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
+local text = require "pmclua.base.text"
 local text_of = require("pmclua.host.machine").text
 
 local M = {}
 
 local UNKNOWN = "unknown \n"
 
+-- Whether a path leads to a program of GCC's own, no script that may call another compiler.
+local function is_gcc(path)
+  local real = core.real_path(path)
+  local file = real and real:find "/[%w_.-]*g[c+][c+]%-?[%d.]*$" and io.open(real, "rb")
+  local beginning = file and file:read(4)
+  if file then file:close() end
+  return beginning == "\127ELF"
+end
+
+-- GCC follows each folder of each system header's path, to see whether it has a shorter one for its messages: a third
+-- of all that it looks for, and no way to a file.
+local PATHS_AS_FOUND = "-fno-canonical-system-headers"
+
 --- The command that runs `argv` and writes to `list` the files that it looks for.
 ---@param list string path
 ---@param argv string[] the first is a path
 ---@return string[]
-function M.traced(list, argv) return { paths.runner(), "reads", list, unpack(argv) } end
+function M.traced(list, argv)
+  local more = is_gcc(argv[1]) and { PATHS_AS_FOUND } or {}
+  return lists.joined { { paths.runner(), "reads", list, argv[1] }, more, { unpack(argv, 2) } }
+end
 
 -- ---- the environment -----------------------------------------------------------------------------------
 
@@ -57,40 +74,42 @@ end
 local function is_generated(path) return path:find "^/proc/" or path:find "^/sys/" or path:find "^/dev/" end
 
 --- Whether a source depends on the time of compilation.
----@param text string
-function M.has_time(text)
-  local is_said = text:find "__TIMESTAMP__" or text:find "__DATE__" or text:find "__TIME__"
-  return is_said ~= nil and (text:find "__TIMESTAMP__" or not os.getenv "SOURCE_DATE_EPOCH") and true
+---@param source string
+function M.has_time(source)
+  local is_said = source:find "__TIMESTAMP__" or source:find "__DATE__" or source:find "__TIME__"
+  return is_said ~= nil and (source:find "__TIMESTAMP__" or not os.getenv "SOURCE_DATE_EPOCH") and true
 end
 
--- For a missing file, the first missing folder of its path.
-local function absent_part(path)
+-- For a missing file, the first missing folder of its path. `absent`: what is known of folders.
+local function absent_part(path, absent)
   local parent = paths.directory(path)
-  while parent ~= "/" and parent ~= "." and not core.signature(parent) do
-    path, parent = parent, paths.directory(parent)
+  if absent[parent] == nil then
+    local is_there = parent == "/" or parent == "." or core.signature(parent)
+    absent[parent] = not is_there and absent_part(parent, absent)
   end
-  return path
+  return absent[parent] or path
 end
 
 --- The line of one path; nil if it changed since `before_ns`: what was read is then unknown.
-local function line_of(kind, path, before_ns)
+local function line_of(kind, path, before_ns, absent)
   local signature, mode, mtime_ns = core.signature(path)
-  if not signature then return ("absent %s\n"):format(absent_part(path)) end
+  if not signature then return "absent " .. absent_part(path, absent) .. "\n" end
   if is_kind(mode, FOLDER) then
-    return kind == "d" and ("list %s %s\n"):format(signature, path) or ("folder %s\n"):format(path)
+    return kind == "d" and ("list %s %s\n"):format(signature, path) or "folder " .. path .. "\n"
   end
   if not is_kind(mode, FILE) or mtime_ns >= before_ns then return nil end
   if is_systems(path) then return ("file %s - %s\n"):format(signature, path) end
-  local text = text_of(path)
-  if not text or M.has_time(text) then return nil end
-  return ("file %s %s %s\n"):format(signature, core.hash(text), path)
+  local contents = text_of(path)
+  if not contents or M.has_time(contents) then return nil end
+  return ("file %s %s %s\n"):format(signature, core.hash(contents), path)
 end
 
 -- The paths that were looked for, each once and in order, with how; nil if something was missed. `created`: files
 -- that were written before anything looked for them, such as those between the stages of the compiler.
-local function asked_for(text)
+local function asked_for(listed)
   local created, kinds, order = {}, {}, {}
-  for kind, path in text:gmatch "(.) ?([^\n]*)\n" do
+  for _, line in ipairs(lists.unique(text.lines(listed))) do
+    local kind, path = line:sub(1, 1), line:sub(3)
     if kind == "?" then return nil end
     if kind == "w" and not kinds[path] then created[path] = true end
     if not kinds[path] then order[#order + 1] = path end
@@ -100,23 +119,23 @@ local function asked_for(text)
 end
 
 --- The listing of a compilation.
----@param text string what the runner wrote
+---@param listed string what the runner wrote
 ---@param own table<string, true> paths that are this compilation's own
 ---@param before_ns number when the source was written: what was changed since is not known
 ---@param needed string[] paths that must have been seen: those of the compiler's own list
 ---@return string
-function M.listing(text, own, before_ns, needed)
-  local order, kinds, created = asked_for(text)
+function M.listing(listed, own, before_ns, needed)
+  local order, kinds, created = asked_for(listed)
   if not order or #order == 0 then return UNKNOWN end
   local here = core.real_path "." or ""
   for _, path in ipairs(needed) do
     local from = paths.from(here, path)
     if not kinds[from] and not own[path] then return UNKNOWN end
   end
-  local lines = {}
+  local lines, absent = {}, {}
   for _, path in ipairs(order) do
     if not created[path] and not own[path] and not is_generated(path) then
-      local line = line_of(kinds[path], path, before_ns)
+      local line = line_of(kinds[path], path, before_ns, absent)
       if not line then return UNKNOWN end
       lines[#lines + 1] = line
     end
@@ -129,8 +148,8 @@ end
 -- Whether a file that was written or replaced still has the same contents.
 local function has_contents(line)
   local hash, path = line:match "^file %S+ (%x%x+) (.*)$"
-  local text = hash and text_of(path)
-  return text and core.hash(text) == hash
+  local contents = hash and text_of(path)
+  return contents and core.hash(contents) == hash
 end
 
 --- Whether everything in a listing is unchanged.
