@@ -72,8 +72,6 @@ end
 ---@field [string] string|string[]|boolean|nil the others: words as they were given, true for flags
 
 --- What `given` (words by option) means.
----@param given table
----@return pmclua.Overrides
 local function overrides(given)
   if given.store == "-" and given.output == "-" then
     error(usage_error "--store - and --output -: only one of them can write to standard output", 0)

@@ -11,8 +11,6 @@ local STATUS = { failed = 1, interrupted = 130 }
 local OUR_FRAMES = "\n[^\n]*pmclua[./]cli[:.].*$"
 
 --- A message with its traceback; without, where its one line is in the message already.
----@param message string
----@param trace string
 local function add_traceback(message, trace)
   trace = trace:gsub(OUR_FRAMES, "")
   local lines, location = 0, nil

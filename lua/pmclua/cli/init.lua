@@ -122,11 +122,12 @@ local function conclude(value)
   return STATUS.done
 end
 
---- Runs a loaded chunk in `scope`. Returns the exit status.
----@param chunk function
----@param scope table
----@param args string[]
-local function run(chunk, scope, args)
+--- Runs a loaded chunk in `scope`, or says why there is none. Returns the exit status.
+local function run(chunk, why, scope, args)
+  if not chunk then
+    complain(why)
+    return STATUS.failed
+  end
   setfenv(chunk, scope)
   local ok, result = M.guard(function() return conclude((chunk(unpack(args)))) end)
   if ok then return result end
@@ -141,21 +142,13 @@ local function run_step(step, scope)
     return STATUS.done
   end
   local chunk, why = loadstring(step.text, "=(command line)")
-  if not chunk then
-    complain(why)
-    return STATUS.failed
-  end
-  return run(chunk, scope, {})
+  return run(chunk, why, scope, {})
 end
 
 local function run_stdin(scope, args)
   local chunk, why = loadfile()
-  if not chunk then
-    complain(why)
-    return STATUS.failed
-  end
-  if #args > 0 then require("pmclua.cli.script").enter_stdin(args) end
-  return run(chunk, scope, args)
+  if chunk and #args > 0 then require("pmclua.cli.script").enter_stdin(args) end
+  return run(chunk, why, scope, args)
 end
 
 --- The chunk of a script's file; nil and why there is none. Those of our own need no parsing.
@@ -184,17 +177,14 @@ local function run_script(word, args, scope)
   end
   local chunk
   chunk, why = load_script(path)
-  if not chunk then
-    complain(why)
-    return STATUS.failed
-  end
+  if not chunk then return run(nil, why) end
   if args[1] == "--help" and not script.takes_arguments(path) then
     local help = require "pmclua.cli.help"
     help.write(help.header(script.header(path)) .. "\n")
     return STATUS.done
   end
   script.enter(word, path, args)
-  return run(chunk, scope, args)
+  return run(chunk, nil, scope, args)
 end
 
 --- The scope of -e, standard input and the REPL: `pmc` is there without asking.

@@ -14,7 +14,6 @@ local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg
 ---@field cpath string
 
 --- The templates of `text` that begin at the root.
----@param text string
 local function from_root(text)
   local list = {}
   for template in text:gmatch "[^;]+" do
@@ -30,7 +29,6 @@ local function given(variable, default)
 end
 
 --- The folders of rocks of the PREFIX in whose bin/ pmclua is; nil where it is in another folder.
----@return pmclua.modules.Templates?
 local function beside_us()
   local prefix = (require("pmclua.core").folder() or ""):match "^(/[^;?]*)/bin$"
   return prefix and { path = ("%s/share/lua/5.1/?.lua;%s/share/lua/5.1/?/init.lua"):format(prefix, prefix),
@@ -56,7 +54,6 @@ local function load_c(name, path)
 end
 
 --- The loader of a module that is somewhere in `templates`; nil and what was tried.
----@param templates pmclua.modules.Templates
 local function search(name, templates)
   local path, tried = package.searchpath(name, templates.path)
   if path then return load_lua(name, path) end
@@ -67,8 +64,6 @@ end
 
 --- For package.loaders: what pmclua itself needs is found or raises, so that no script's file of that name is
 --- taken for it.
----@param system pmclua.modules.Templates
----@param user pmclua.modules.Templates
 local function needed_loader(system, user)
   return function(name)
     if not NEEDED[name] then return nil end

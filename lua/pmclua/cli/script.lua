@@ -6,8 +6,7 @@ local running = require "pmclua.host.running"
 
 local M = {}
 
----@param path string
----@return string folder, string name
+-- Folder and name.
 local function split(path)
   local folder, file = path:match "^(.*)/([^/]*)$"
   folder, file = folder or ".", file or path
@@ -18,7 +17,6 @@ end
 ---@param word string
 function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
 
----@param path string
 local function exists(path)
   local file = io.open(path)
   if file then file:close() end
@@ -121,8 +119,6 @@ local PARTS = { method = true, usage = true, example = true, reading = true, cav
 ---@field parts table<string, string> by name: method, usage, example, reading, caveats
 
 --- The comment that `path` begins with, after a "#!" line. A script without one has an empty header.
----@param path string
----@return string text
 local function header_text(path)
   local lines = {}
   for line in io.lines(path) do

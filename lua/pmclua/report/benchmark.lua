@@ -123,22 +123,6 @@ local function aggregate_entry(cell, number, aggregate, wall, cpu, extra)
   return json.encode(entry, { order = ORDER })
 end
 
-local JOINED = 1024
-
--- Hands on entries with commas between them, some at once.
-local function joiner(put)
-  local pending, is_first = {}, true
-  local function flush()
-    if #pending == 0 then return end
-    put((is_first and "" or ",") .. table.concat(pending, ","))
-    pending, is_first = {}, false
-  end
-  return function(entry)
-    pending[#pending + 1] = entry
-    if #pending == JOINED then flush() end
-  end, flush
-end
-
 local function add_cell(add, cell, number)
   local found = times.of(cell)
   local count = #found.rows
@@ -158,15 +142,16 @@ end
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
 function M.write(result, put)
-  local add, flush = joiner(put)
-  put('{\n  "context": ' .. json.encode(context(result.header), { order = ORDER }) .. ',\n  "benchmarks": [')
-  local number = 0
-  for cell in result:cells() do
-    number = number + 1
-    add_cell(add, cell, number)
+  local out, separator = require("pmclua.base.pieces").new(put), ""
+  local function add(entry)
+    out:add(separator .. entry)
+    separator = ","
   end
-  flush()
-  put("]\n}\n")
+  out:add('{\n  "context": ' .. json.encode(context(result.header), { order = ORDER }))
+  out:add ',\n  "benchmarks": ['
+  for number, cell in ipairs(lists.collect(result:cells())) do add_cell(add, cell, number) end
+  out:add "]\n}\n"
+  out:flush()
 end
 
 return M

@@ -27,27 +27,19 @@ local function cell_width(cell) return text.width(cell or "") end
 -- Pads numbers behind, so that right alignment puts their points under each other.
 local function align_points(rows, k)
   local longest = 0
-  local function tail(cell) return #((cell or ""):match "^[~%-%d,]*(%.%d*)" or "") end
-  local function is_number(cell) return (cell or ""):find "^[~%-%d,.]+$" ~= nil end
-  for _, row in ipairs(rows) do
-    if is_number(row[k]) then longest = math.max(longest, tail(row[k])) end
+  local function tail(cell) return #(cell:match "^[~%-%d,]*(%.%d*)" or "") end
+  local numbers = lists.where(rows, function(row) return (row[k] or ""):find "^[~%-%d,.]+$" end)
+  for _, row in ipairs(numbers) do longest = math.max(longest, tail(row[k])) end
+  for _, row in ipairs(numbers) do
+    local is_within = row.span and row.span <= k
+    if not is_within then row[k] = row[k] .. (" "):rep(longest - tail(row[k])) end
   end
-  return lists.map(rows, function(row)
-    return is_number(row[k]) and row[k] .. (" "):rep(longest - tail(row[k])) or row[k]
-  end)
 end
 
 local function align_all(grid)
-  local rows = {}
-  for i, row in ipairs(grid.rows) do
-    rows[i] = { span = row.span, tone = row.tone, tones = row.tones }
-    for k in ipairs(grid.columns) do rows[i][k] = row[k] end
-  end
+  local rows = lists.map(grid.rows, lists.copy)
   for k, column in ipairs(grid.columns) do
-    local padded = column.align == "point" and align_points(rows, k)
-    for i, row in ipairs(rows) do
-      if padded and not (row.span and row.span <= k) then row[k] = padded[i] end
-    end
+    if column.align == "point" then align_points(rows, k) end
   end
   return rows
 end
@@ -63,11 +55,12 @@ local function widths_of(columns, rows)
   return widths
 end
 
-local function total_width(columns, widths, shown)
+-- The width of the columns up to the `last` one.
+local function width_until(columns, widths, shown, last)
   local total, first = 0, true
-  for k, column in ipairs(columns) do
+  for k = 1, last do
     if shown[k] then
-      total = total + widths[k] + (first and 0 or column.gap or 2)
+      total = total + widths[k] + (first and 0 or columns[k].gap or 2)
       first = false
     end
   end
@@ -120,7 +113,7 @@ local function fit(columns, rows, width)
   local shown, widths = {}, widths_of(columns, rows)
   for k in ipairs(columns) do shown[k] = true end
   local shortest_name = math.min(NARROWEST_NAME, widths[1])
-  local function too_wide() return total_width(columns, widths, shown) - width end
+  local function too_wide() return width_until(columns, widths, shown, #columns) - width end
   give_back(columns, rows, widths, too_wide)
   cut_headings(columns, rows, widths, too_wide)
   local order = next_to_drop(columns, shown)
@@ -132,23 +125,11 @@ local function fit(columns, rows, width)
   return shown, widths
 end
 
--- Where the k-th column begins.
-local function offset_of(columns, widths, shown, k)
-  local offset, first = 0, true
-  for i = 1, k do
-    if shown[i] then
-      if not first then offset = offset + (columns[i].gap or 2) end
-      first = false
-      if i < k then offset = offset + widths[i] end
-    end
-  end
-  return offset
-end
-
 local function as_it_is(s) return s end
 
 local function spanned(row, columns, layout)
-  local used = offset_of(columns, layout.widths, layout.shown, row.span)
+  local own = layout.shown[row.span] and layout.widths[row.span] or 0
+  local used = width_until(columns, layout.widths, layout.shown, row.span) - own
   return layout.cut(row[row.span], math.max(NARROWEST_NAME, layout.width - used))
 end
 
@@ -171,8 +152,8 @@ local function line_of(row, columns, layout)
 end
 
 local function headings(columns)
-  local row = { tone = "heading" }
-  for k, column in ipairs(columns) do row[k] = column.name end
+  local row = lists.column(columns, "name")
+  row.tone = "heading"
   return row
 end
 

@@ -166,8 +166,7 @@ end
 
 -- Cells are made one after the other as they are written.
 local function lazy_cells(result)
-  local cells = {}
-  for cell in result:cells(true) do cells[#cells + 1] = cell end
+  local cells = lists.collect(result:cells(true))
   return json.list(#cells, function(i) return cell_entry(result, cells[i]) end)
 end
 

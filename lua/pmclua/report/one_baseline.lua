@@ -27,17 +27,10 @@ end
 
 -- The rows of a quantity in each pair, in the order of the first's, the primary one's first.
 local function quantities(compared)
-  local list, by_name = {}, {}
-  for _, pair in ipairs(compared) do
-    for _, row in ipairs(pair.rows) do
-      if not by_name[row.name] then
-        by_name[row.name] = {}
-        table.insert(list, row.primary and 1 or #list + 1, by_name[row.name])
-      end
-      table.insert(by_name[row.name], row)
-    end
-  end
-  return list, by_name
+  local all = lists.joined(lists.column(compared, "rows"))
+  return lists.first_those(lists.groups(all, function(row) return row.name end), function(its_rows)
+    return its_rows[1].primary
+  end)
 end
 
 local function add_quantity(list, compared, its_rows)
@@ -95,10 +88,12 @@ end
 ---@return pmclua.ReportTable
 function M.table(result, comparison)
   local compared, list = comparison.pairs, {}
-  local in_order, by_name = quantities(compared)
-  for _, its_rows in ipairs(in_order) do add_quantity(list, compared, its_rows) end
+  local its_quantities = quantities(compared)
+  for _, its_rows in ipairs(its_quantities) do add_quantity(list, compared, its_rows) end
+  local is_named = lists.set(lists.column(its_quantities, "key"))
   for _, metric in ipairs(result.per_metrics) do
-    if by_name[metric.event.field] and not by_name[metric.name] then add_elements(list, compared, metric) end
+    local is_added = is_named[metric.event.field] and not is_named[metric.name]
+    if is_added then add_elements(list, compared, metric) end
   end
   return { title = titles.comparison(result, compared), rows = list,
     columns = rows.compared_columns({ name = "of" }, "median"),

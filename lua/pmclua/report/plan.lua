@@ -20,8 +20,12 @@ function M.add(lines, head, said)
   end
 end
 
+local function listed(events)
+  return table.concat(lists.map(events, function(event) return text.safe(event.name) end), ", ")
+end
+
 local function names(events, indices)
-  return table.concat(lists.map(indices, function(index) return text.safe(events[index].name) end), ", ")
+  return listed(lists.map(indices, function(index) return events[index] end))
 end
 
 -- Valgrind 3.19 on x86-64, CPU time over that of the program itself.
@@ -60,20 +64,19 @@ function M.add_passes(lines, declaration, plan)
   end
 end
 
+local function why_not(event)
+  if not event.status then return nil end
+  return text.safe(("%s: %s"):format(words.status(event.status), (event.why:gsub("^cannot open '.-': ", ""))))
+end
+
 --- Adds the events that need no counter, and those that are absent, by why.
 ---@param lines string[]
 ---@param events pmclua.Event[]
 function M.add_others(lines, events)
-  local tools, reasons, absent = {}, {}, {}
-  for index, event in ipairs(events) do
-    local why = event.status
-      and ("%s: %s"):format(words.status(event.status), (event.why:gsub("^cannot open '.-': ", "")))
-    if why and not absent[why] then reasons[#reasons + 1], absent[why] = why, {} end
-    if why then table.insert(absent[why], index) elseif event.tool then tools[#tools + 1] = index end
-  end
-  if #tools > 0 then M.add(lines, "  without a counter: ", names(events, tools)) end
-  for _, why in ipairs(reasons) do
-    M.add(lines, "  not counted: ", ("%s %s"):format(names(events, absent[why]), text.safe(why)))
+  local tools = lists.where(events, function(event) return event.tool and not event.status end)
+  if #tools > 0 then M.add(lines, "  without a counter: ", listed(tools)) end
+  for _, group in ipairs(lists.groups(events, why_not)) do
+    M.add(lines, "  not counted: ", ("%s %s"):format(listed(group), group.key))
   end
 end
 
@@ -97,11 +100,11 @@ end
 ---@param plan pmclua.Plan
 function M.add_cells(lines, declaration, plan)
   for _, cell in ipairs(plan.cells) do
-    local parts = { text.safe(cell.workload.name) }
-    for _, factor in ipairs(declaration.factors) do
-      parts[#parts + 1] = text.safe(("%s=%s"):format(factor.name, tostring(cell.levels[factor.name])))
-    end
-    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, table.concat(parts, " "))
+    local levels = lists.map(declaration.factors, function(factor)
+      return (" %s=%s"):format(factor.name, tostring(cell.levels[factor.name]))
+    end)
+    local said = text.safe(cell.workload.name .. table.concat(levels))
+    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, said)
   end
 end
 

@@ -4,6 +4,7 @@
 -- Invariant: a missing number comes with a reason, and a slope of counts that do not lie on a line is marked.
 
 local bins = require "pmclua.report.bins"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -77,7 +78,7 @@ function M.row(name, summary, fitted, element, each)
   local row = { name, words.value(summary) }
   if element then row[3] = each and words.short(each) or "" end
   row[#row + 1] = words.interval(summary)
-  for _, said in ipairs { how_known(summary) } do row[#row + 1] = said end
+  lists.append(row, { how_known(summary) })
   row[#row + 1] = words.quality(summary)
   local is_line = not fitted or summary.fit.linear ~= false
   row.tones = { [#row] = is_line and TONES[summary.quality] or "warn" }
@@ -116,24 +117,19 @@ end
 ---@param summaries pmclua.Summary[]
 ---@return string?
 function M.note(summaries)
-  local least, count = math.huge, 0
-  for _, summary in ipairs(summaries) do
-    if summary.fit and summary.fit.linear == false then
-      least, count = math.min(least, summary.fit.r2 or 1), count + 1
-    end
-  end
-  if count == 0 then return nil end
-  return ("%s no linear fit (R² %s%s)"):format(M.MARK, count > 1 and "from " or "", words.r_squared(least))
+  local bent = lists.where(summaries, function(summary) return (summary.fit or {}).linear == false end)
+  if #bent == 0 then return nil end
+  local least = math.min(unpack(lists.map(bent, function(summary) return summary.fit.r2 or 1 end)))
+  return ("%s no linear fit (R² %s%s)"):format(M.MARK, #bent > 1 and "from " or "", words.r_squared(least))
 end
 
 --- A footnote that names the quantities that do not fit a line over iterations.
 ---@param rows { title: string, cell: pmclua.Summary, baseline: pmclua.Summary }[] of a comparison
 ---@return string?
 function M.note_of_rows(rows)
-  local titles = {}
-  for _, row in ipairs(rows) do
-    if M.note { row.cell, row.baseline } then titles[#titles + 1] = text.safe(row.title) end
-  end
+  local titles = lists.map(rows, function(row)
+    return M.note { row.cell, row.baseline } and text.safe(row.title) or nil
+  end)
   return #titles > 0 and ("%s no linear fit: %s"):format(M.MARK, text.list(titles)) or nil
 end
 

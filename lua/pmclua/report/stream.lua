@@ -28,18 +28,12 @@ local LEAST_WIDTH, HEADER_EVERY = 12, 25
 
 -- Columns that have something to show: what cannot be counted here is said once, elsewhere.
 local function shown_columns(monitor)
-  local list = {}
-  for _, column in ipairs(monitor.columns) do
-    local is_countable = not (column.event and column.event.status)
-    local is_known = not (column.event and column.event.tool and column.event.tool ~= "wall_ns")
-    local can_be = is_countable and is_known
-    for _, name in ipairs(column.metric and column.metric.needs or {}) do
-      local needed = monitor.by_field[name]
-      can_be = can_be and not (needed and needed.event and needed.event.status)
-    end
-    if can_be then list[#list + 1] = column end
-  end
-  return list
+  local function is_absent(name) return ((monitor.by_field[name] or {}).event or {}).status end
+  return lists.where(monitor.columns, function(column)
+    local event, metric = column.event or {}, column.metric or { needs = {} }
+    local is_known = not event.tool or event.tool == "wall_ns"
+    return is_known and not event.status and not lists.any(metric.needs, is_absent)
+  end)
 end
 
 local function is_rate(column, options)

@@ -33,39 +33,25 @@ local function title_lines(parts, width, separator)
   return text.hang(lines, width)
 end
 
--- The table without its column of shapes: what a terminal without UTF-8 cannot show.
-local function without_shapes(shown)
-  local columns, rows, keep = {}, {}, {}
-  for k, column in ipairs(shown.columns) do
-    if column.name ~= "shape" and not column.is_shape then
-      columns[#columns + 1] = column
-      keep[#keep + 1] = k
-    end
-  end
-  for i, row in ipairs(shown.rows) do
-    local kept = { span = row.span, tone = row.tone, tones = {} }
-    for column, k in ipairs(keep) do
-      kept[column], kept.tones[column] = row[k] or "", row.tones and row.tones[k]
-    end
-    rows[i] = kept
-  end
-  return columns, rows
-end
-
 local function ascii_list(list) return lists.map(list, text.ascii) end
 
--- The same in ASCII: before anything is aligned, because some signs become two.
+-- The same in ASCII, before anything is aligned, because some signs become two; without its column of shapes, which
+-- a terminal without UTF-8 cannot show.
 local function in_ascii(shown)
-  local columns, rows = without_shapes(shown)
-  local plain = { title = ascii_list(shown.title), notes = ascii_list(shown.notes), columns = {},
-    rows = rows }
-  for k, column in ipairs(columns) do
-    plain.columns[k] = setmetatable({ name = text.ascii(column.name) }, { __index = column })
+  local columns = {}
+  local rows = lists.map(shown.rows, function(row)
+    return { span = row.span, tone = row.tone, tones = {} }
+  end)
+  for k, column in ipairs(shown.columns) do
+    if column.name ~= "shape" and not column.is_shape then
+      local at = #columns + 1
+      columns[at] = setmetatable({ name = text.ascii(column.name) }, { __index = column })
+      for i, row in ipairs(shown.rows) do
+        rows[i][at], rows[i].tones[at] = text.ascii(row[k] or ""), row.tones and row.tones[k]
+      end
+    end
   end
-  for _, row in ipairs(rows) do
-    for k, cell in ipairs(row) do row[k] = text.ascii(cell) end
-  end
-  return plain
+  return { title = ascii_list(shown.title), notes = ascii_list(shown.notes), columns = columns, rows = rows }
 end
 
 local function cut_ascii(s, width)

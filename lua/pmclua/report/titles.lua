@@ -1,6 +1,7 @@
 --- titles.lua: headlines of tables: what was counted, how often, and how.
 
 local cells = require "pmclua.report.cells"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -112,8 +113,8 @@ local NAMED_IN_TITLE = 2
 ---@param compared pmclua.ComparedPair[]
 ---@return string[]
 function M.comparison(result, compared)
-  local first, sides = compared[1], {}
-  for i, pair in ipairs(compared) do sides[i] = words.side(pair.cell, pair.baseline) end
+  local first = compared[1]
+  local sides = lists.map(compared, function(pair) return words.side(pair.cell, pair.baseline) end)
   local ours = #sides > NAMED_IN_TITLE and ("%d others"):format(#sides) or text.list(sides)
   local parts = { ("%s against %s (baseline)"):format(ours, words.side(first.baseline, first.cell)) }
   for _, part in ipairs(words.common(first.cell, first.baseline)) do add(parts, part) end

@@ -157,10 +157,7 @@ local function notes_of(why)
   end)
 end
 
---- The ledgers as tables; the sentence stands last in `notes`.
----@param why pmclua.Why
----@param all boolean lines that explain nothing, too
----@return pmclua.Report
+-- The ledgers as tables; `all`: lines that explain nothing, too.
 local function report_of(why, all)
   local of_time = why.time and { time_table(why), ledger_table(why, all) } or {}
   return { tables = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },

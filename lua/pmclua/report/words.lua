@@ -3,6 +3,7 @@
 -- Invariant: an absent number is "–", never 0; a scaled number has a "~"; every name and reason from outside has
 -- passed text.safe.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -135,9 +136,7 @@ end
 ---@param result pmclua.Result
 ---@return string
 function M.title(result)
-  local names = {}
-  for i, workload in ipairs(result.header.workloads) do names[i] = workload.name end
-  return text.safe(result.header.question or text.list(names))
+  return text.safe(result.header.question or text.list(lists.column(result.header.workloads, "name")))
 end
 
 --- A level as people write it; of a factor called bytes or size as an amount of memory.
@@ -170,10 +169,7 @@ end
 
 -- With the parts of its run or target that a cell is of.
 local function with_parts(list, cell)
-  for _, part in ipairs(require("pmclua.result.cell").parts(cell)) do
-    list[#list + 1] = text.safe(part)
-  end
-  return list
+  return lists.append(list, lists.map(require("pmclua.result.cell").parts(cell), text.safe))
 end
 
 --- The levels of a cell: "n = 256, stride = 64"; "" where it has none.

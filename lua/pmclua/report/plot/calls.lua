@@ -4,6 +4,7 @@
 -- Invariant: a region without such calls is left out, and said to be; the file is data that anyone may have
 -- written.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
 local bins = require "pmclua.report.bins"
@@ -18,9 +19,9 @@ local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock =
 -- ---- bins ----------------------------------------------------------------------------------------------
 
 -- Bins that hold all bars of these lists.
-local function bins_of(lists)
+local function bins_of(several)
   local low, high = math.huge, 0
-  for _, bars in ipairs(lists) do
+  for _, bars in ipairs(several) do
     low, high = math.min(low, bars[1].low), math.max(high, bars[#bars].high + 1)
   end
   local log = high / math.max(1, low) >= FAR
@@ -57,40 +58,33 @@ end
 
 -- Regions by name, in the order of the files, each with the bars that files have of it.
 local function collect(files, name, refuse)
-  local list, known, why = {}, {}, nil
+  local found, why = {}, nil
   for i, file in ipairs(files) do
     local regions = type(file.content) == "table" and file.content.regions
     if type(regions) ~= "table" or #regions == 0 then refuse(file.path, "it has no regions") end
     for _, region in ipairs(regions) do
       if type(region) ~= "table" then refuse(file.path, "a region of it is none") end
-      local title = tostring(region.name)
       local bars, reason = bars_of(file.path, region, name, refuse)
-      why = why or reason
-      if not known[title] then
-        known[title] = { title = title, lists = {}, files = {} }
-        list[#list + 1] = known[title]
-      end
-      if bars then
-        table.insert(known[title].lists, bars)
-        table.insert(known[title].files, i)
-      end
+      found[#found + 1], why = { title = tostring(region.name), bars = bars, file = i }, why or reason
     end
   end
-  return list, why
+  return lists.groups(found, function(one) return one.title end), why
 end
 
 -- ---- the chart -----------------------------------------------------------------------------------------
 
-local function panel_of(region, name, labels)
-  local into, series = bins_of(region.lists), {}
+-- Of a region in one file, or in several; the colour is that of one alone.
+local function panel_of(region, name, labels, colour)
+  local into = bins_of(lists.column(region, "bars"))
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
-  for i, bars in ipairs(region.lists) do
-    local file = region.files[i]
-    series[i] = #labels == 1 and { style = "bars", data = into:bars(into:counts(bars), scale.divisor) }
-      or { style = "steps", title = labels[file], data = as_steps(into, bars, scale.divisor) }
-    series[i].colour = #labels > 1 and file or region.colour
-  end
-  return { title = region.title, x = { label = scale.label, log = into.log },
+  local series = lists.map(region, function(one)
+    if #labels == 1 then
+      return { style = "bars", colour = colour, data = into:bars(into:counts(one.bars), scale.divisor) }
+    end
+    return { style = "steps", colour = one.file, title = labels[one.file],
+      data = as_steps(into, one.bars, scale.divisor) }
+  end)
+  return { title = region.key, x = { label = scale.label, log = into.log },
     y = { label = "calls", low = 0, whole = true }, series = series }
 end
 
@@ -114,24 +108,20 @@ function M.chart(files, name, refuse)
     refuse(files[#files].path, ("there is room for %d files"):format(gnuplot.MOST_SERIES))
   end
   local regions, why = collect(files, name, refuse)
-  local panels, absent, labels = {}, {}, names_of(files)
-  local counted = 0
+  local counted, absent, labels, panels = {}, {}, names_of(files), {}
   for _, region in ipairs(regions) do
-    if #region.lists == 0 then
-      absent[#absent + 1] = region.title
-    else
-      counted = counted + 1
-      region.colour = counted
-      if counted <= PANELS then panels[counted] = panel_of(region, name, labels) end
-    end
+    local with_bars = lists.where(region, function(one) return one.bars end)
+    with_bars.key = region.key
+    table.insert(#with_bars > 0 and counted or absent, with_bars)
   end
+  for i = 1, math.min(#counted, PANELS) do panels[i] = panel_of(counted[i], name, labels, i) end
   if #panels == 0 then
     refuse(files[1].path, ("there are no calls with %s%s"):format(text.safe(name),
       why and ": " .. text.safe(why) or ""))
   end
   local said = "calls by what they took"
-  if counted > #panels then said = ("%s · the first %d of %d"):format(said, #panels, counted) end
-  if #absent > 0 then said = ("%s · none of %s"):format(said, text.list(absent)) end
+  if #counted > #panels then said = ("%s · the first %d of %d"):format(said, #panels, #counted) end
+  if #absent > 0 then said = ("%s · none of %s"):format(said, text.list(lists.column(absent, "key"))) end
   local command = #files == 1 and tostring(files[1].content.command or files[1].path)
   return { title = command or table.concat(labels, ", "), subtitle = said, panels = panels }
 end
