@@ -52,15 +52,14 @@ end
 
 local function block_of(columns, record)
   local blocks = record.warmup and columns.warmups or columns.passes
-  blocks[record.pass] = blocks[record.pass] or new_block(columns.with_resources)
+  if not blocks[record.pass] then blocks[record.pass] = new_block(columns.with_resources) end
   return blocks[record.pass]
 end
 
 -- The column of an event, made where there is none yet.
 local function column_of(columns, event)
-  local column = columns[event] or {}
-  columns[event] = column
-  return column
+  if not columns[event] then columns[event] = {} end
+  return columns[event]
 end
 
 -- Notes an event's times where it did not run throughout. Returns whether it ran at all.

@@ -24,10 +24,9 @@ end
 ---@param record table
 ---@return table[]?
 function M.of(result, cell, record)
-  local found = lists.find(not record.warmup and result.profiled[cell] or {}, function(kept)
-    return kept.pass == record.pass and kept.index == record.index
-  end)
-  return found and found.profiles
+  for _, kept in ipairs(not record.warmup and result.profiled[cell] or {}) do
+    if kept.pass == record.pass and kept.index == record.index then return kept.profiles end
+  end
 end
 
 --- The names of the events that were sampled, in their order; last those whose profiles are traced times.
