@@ -66,6 +66,9 @@ local function command()
   return pmc.command(spec)
 end
 
+local counted = pmc.events.explain(events[1])[1]
+if counted.why then pmc.fail(tostring(counted.why), 77) end
+
 return pmc.experiment {
   name = "instructions", workloads = { opt.kernel and kernel() or command() },
   events = events, metrics = metrics, gate = #opt.limit > 0 and opt.limit or nil,

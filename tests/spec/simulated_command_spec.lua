@@ -189,5 +189,11 @@ _start: mov $60, %eax
       { env = { PATH = folder } })
     assert.matches("not supported>: Valgrind is not installed", result.err)
     assert.matches("apt%-get install valgrind", result.err)
+    local ran = folder .. "/ran"
+    local script = support.pmclua({ "instructions", "--", "/bin/sh", "-c", ">" .. ran },
+      { env = { PATH = folder } })
+    assert.equal(77, script.status)
+    assert.equal("pmclua instructions: Valgrind is not installed: apt-get install valgrind\n", script.err)
+    assert.is_false(support.exists(ran), "the command ran, though nothing could count it")
   end)
 end)

@@ -100,7 +100,8 @@ describe("exact values", function()
   it("are not concluded from a single repetition, nor from two that may agree by chance", function()
     assert.equal("undecided", verdict.compare({ 2000 }, { 1000 }).verdict)
     local two = verdict.compare(constant(2, 1010), constant(2, 1000))
-    assert.same({ "undecided", "95 % interval needs 6 values, there are 2" }, { two.verdict, two.reason })
+    assert.same({ "undecided", "3 equal values are needed, there are 2" },
+      { two.verdict, two.reason })
   end)
 
   it("differ by chance in no more than 5 of 100 equal experiments, however few they are", function()

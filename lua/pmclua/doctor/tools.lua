@@ -19,6 +19,10 @@ local TOOLS = {
     apt = "libcapstone4", dnf = "capstone", pacman = "capstone" },
   { "libedit", "editing at the prompt", library = "edit",
     apt = "libedit2", dnf = "libedit", pacman = "libedit" },
+  { "Valgrind", "simulated counts", program = "valgrind",
+    apt = "valgrind", dnf = "valgrind", pacman = "valgrind" },
+  { "perf", "the vendor's events and metrics", program = "perf",
+    apt = "linux-perf", dnf = "perf", pacman = "perf" },
   { "QEMU for Arm", "the lab", program = "qemu-system-aarch64",
     apt = "qemu-system-arm", dnf = "qemu-system-aarch64", pacman = "qemu-system-aarch64" },
 }

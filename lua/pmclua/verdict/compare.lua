@@ -176,6 +176,9 @@ function M.compare(values, baseline, options)
   if not b then return nil, "of the baseline, " .. why_not end
   local result, reason = estimate(values, baseline, a, b, asked)
   if not result then return nil, reason end
+  if result.reason and is_exact(a, 1) and is_exact(b, 1) then
+    result.reason = ("%d equal values are needed, there are %d"):format(EXACT_FROM, math.min(a.n, b.n))
+  end
   return M.conclude(result, b, a.n, options)
 end
 
