@@ -70,7 +70,10 @@ end
 ---@param f fun(item: any): any
 ---@return boolean
 function M.all(list, f)
-  return not M.any(list, function(item) return not f(item) end)
+  for _, item in ipairs(list) do
+    if not f(item) then return false end
+  end
+  return true
 end
 
 --- Whether an item is in a list.
@@ -78,7 +81,10 @@ end
 ---@param item any
 ---@return boolean
 function M.contains(list, item)
-  return M.any(list, function(other) return other == item end)
+  for _, other in ipairs(list) do
+    if other == item then return true end
+  end
+  return false
 end
 
 --- Puts the items of another list behind those of `list`.

@@ -23,6 +23,14 @@ local function parts(value)
   return number, unit
 end
 
+-- The value of a number, or of a text with one of these units; nil where it is neither.
+local function scaled(value, units)
+  local number, unit = value, ""
+  if type(value) ~= "number" then number, unit = parts(value) end
+  local factor = unit == "" and 1 or units[unit]
+  return number and factor and number * factor
+end
+
 local function above_zero(number) return number and number > 0 and number < math.huge and number or nil end
 
 --- Seconds of a duration: a number of seconds, or text with a unit ("200ms", "5 min").
@@ -30,10 +38,7 @@ local function above_zero(number) return number and number > 0 and number < math
 ---@return number? seconds above 0; nil: it is no duration
 ---@return string? why not, with what to write
 function M.seconds(value)
-  local number, unit = value, ""
-  if type(value) ~= "number" then number, unit = parts(value) end
-  local factor = unit == "" and 1 or SECONDS[unit]
-  local seconds = above_zero(number and factor and number * factor)
+  local seconds = above_zero(scaled(value, SECONDS))
   if seconds then return seconds end
   return nil, ('a number of seconds or a string such as "500ms", not %s'):format(shown(value))
 end
@@ -61,10 +66,7 @@ end
 ---@param value any
 ---@return number? bytes from 0; nil: it is no size
 function M.bytes(value)
-  local number, unit = value, ""
-  if type(value) ~= "number" then number, unit = parts(value) end
-  local factor = unit == "" and 1 or BYTES[unit]
-  local bytes = number and factor and number * factor
+  local bytes = scaled(value, BYTES)
   return bytes and bytes >= 0 and bytes < math.huge and bytes or nil
 end
 

@@ -38,6 +38,13 @@ local function say_each(spec, problem, options, wrong)
   end
 end
 
+-- A list, which may be one text; nil where it is none, which is a mistake. Whether anything of it would be lost, too.
+local function list_of(what, value, wrong, form)
+  if type(value) == "string" then return { value }, false end
+  if type(value) == "table" then return value, M.say_stray(what, value, wrong, spelled.labelled) end
+  wrong(form, type(value))
+end
+
 --- The events of a list as a script or a command line has it.
 ---@param value any a list of specs, or one string
 ---@param wrong fun(form: string, ...) gets each mistake
@@ -45,13 +52,9 @@ end
 ---@return pmclua.Event[]
 function M.events(value, wrong, options)
   local events, seen = {}, {}
-  if type(value) == "string" then value = { value } end
-  if type(value) ~= "table" then
-    wrong("events must be a list of event names, not a %s", type(value))
-    return {}
-  end
-  local is_lost = M.say_stray("events", value, wrong, spelled.labelled)
-  for i, spec in ipairs(value) do
+  local given, is_lost = list_of("events", value, wrong, "events must be a list of event names, not a %s")
+  if not given then return {} end
+  for i, spec in ipairs(given) do
     local list, problem
     if type(spec) == "string" then list, problem = require("pmclua.event").parse(spec, options)
     else problem = { message = ("event %d is a %s, not a string"):format(i, type(spec)) } end
@@ -66,7 +69,7 @@ function M.events(value, wrong, options)
     end
     require("pmclua.event").append(events, list or {})
   end
-  if #value == 0 and not is_lost then wrong "events is empty: name at least one event" end
+  if #given == 0 and not is_lost then wrong "events is empty: name at least one event" end
   return events
 end
 
@@ -110,13 +113,8 @@ end
 ---@return pmclua.Metric[]
 function M.metrics(value, wrong)
   local metrics, seen = {}, {}
-  if type(value) == "string" then value = { value } end
-  if type(value) ~= "table" then
-    wrong("metrics must be a list, not a %s", type(value))
-    return {}
-  end
-  M.say_stray("metrics", value, wrong, spelled.labelled)
-  for i, formula in ipairs(each_formula(value)) do
+  local given = list_of("metrics", value, wrong, "metrics must be a list, not a %s") or {}
+  for i, formula in ipairs(each_formula(given)) do
     local parsed, problem
     if type(formula) == "string" then parsed, problem = metric.parse(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end

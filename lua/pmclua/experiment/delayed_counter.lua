@@ -5,10 +5,11 @@
 
 local core = require "pmclua.core"
 local held_command = require "pmclua.workload.held_command"
+local remarks = require "pmclua.base.remarks"
 local watch = require "pmclua.counting.target.watch"
 local target_counter = require "pmclua.experiment.target_counter"
 
----@class pmclua.DelayedCounter
+---@class pmclua.DelayedCounter: pmclua.Counter
 local DelayedCounter = {}
 DelayedCounter.__index = DelayedCounter
 
@@ -18,7 +19,7 @@ local M = {}
 ---@param passes { groups: table[] }[] of the plan
 ---@return pmclua.DelayedCounter
 function M.new(declaration, passes)
-  return setmetatable({ declaration = declaration, passes = passes, said = {} }, DelayedCounter)
+  return setmetatable({ declaration = declaration, passes = passes, said = remarks.new() }, DelayedCounter)
 end
 
 local SLICE_NS = 5e7        -- how often to look for CPUs that came online
@@ -56,10 +57,7 @@ local function run(self, command, begin)
   return result_of(command, ended, start_ns)
 end
 
---- Runs a cell's command; after the delay counts it, or the target.
----@param pass integer
----@param cell pmclua.Cell
----@return table result
+--- Runs a cell's command by itself; after the delay counts it, or the target.
 function DelayedCounter:around(pass, _, cell)
   local declaration = self.declaration
   local command = held_command.start(cell.workload, { pin = declaration.pin, levels = cell.levels })
@@ -67,26 +65,22 @@ function DelayedCounter:around(pass, _, cell)
   local ok, result = pcall(function()
     local opened = watch.open_planned(target, self.passes[pass].groups, declaration.events)
     local counted = target_counter.count(opened, function(begin) return run(self, command, begin) end)
-    for _, remark in ipairs(opened:remarks()) do self.said[#self.said + 1] = remark end
+    self.said:append(opened:remarks())
     opened:close()
     return counted
   end)
   command:close()
   if not ok then error(result, 0) end
   if not result.wall_ns then
-    self.said[#self.said + 1] = "a run ended before its delay: nothing was counted"
+    self.said:add "a run ended before its delay: nothing was counted"
   end
   return result
 end
 
---- The workload as the session knows it, although the session does not run it.
+-- The session does not run it.
 function DelayedCounter.workload(_, workload) return workload end
 function DelayedCounter.counts_whole() return false end
-
---- Remarks on the counts; repetitions may give the same one.
----@return string[]
 function DelayedCounter:remarks() return self.said end
-
 function DelayedCounter.close() end
 
 return M

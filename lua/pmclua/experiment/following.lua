@@ -8,10 +8,11 @@ local probe_kind = require "pmclua.event.probe_kind"
 local parts = require "pmclua.experiment.parts"
 local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
+local remarks = require "pmclua.base.remarks"
 local region = require "pmclua.workload.region"
 local text = require "pmclua.base.text"
 
----@class pmclua.Following
+---@class pmclua.Following: pmclua.Counter
 local Following = {}
 Following.__index = Following
 
@@ -80,17 +81,14 @@ end
 ---@return pmclua.Following
 function M.new(regions, planned, events)
   return setmetatable({ regions = regions, passes = planned, events = events, workloads = {},
-    said = parts.remarks() }, Following)
+    said = remarks.new() }, Following)
 end
 
---- The workload with its functions followed.
 function Following:workload(workload)
-  local mine = self.workloads[workload] or region.of(workload, self.regions.spec)
-  self.workloads[workload] = mine
-  return mine
+  self.workloads[workload] = self.workloads[workload] or region.of(workload, self.regions.spec)
+  return self.workloads[workload]
 end
 
---- Whether the whole run is counted, too.
 function Following.counts_whole() return true end
 
 -- ---- parts of a repetition -----------------------------------------------------------------------------
@@ -189,11 +187,6 @@ function Following:has_counters(pass)
   end)
 end
 
---- Runs `fn`, which gives the result of one repetition, and adds its regions as parts.
----@param pass integer
----@param fn fun(): table result as a runner gives it
----@param cell pmclua.PlannedCell
----@return table result
 function Following:around(pass, fn, cell)
   local result = fn()
   local problem = region.refusal(result)
@@ -208,10 +201,7 @@ function Following:around(pass, fn, cell)
   return result
 end
 
---- Remarks on the regions, each once.
----@return string[]
 function Following:remarks() return self.said end
-
 function Following.close() end
 
 return M

@@ -159,17 +159,16 @@ function check.per(value, wrong)
     wrong("per must be a map such as { element = \"n * n\" }, not a %s", type(value))
     return nil
   end
-  local name = next(value)
+  local name, text = next(value)
   if not name or next(value, name) then wrong 'per takes one name and one formula: { element = "n * n" }' end
   if not name then return nil end
   if type(name) ~= "string" then
-    wrong('per takes a name and a formula: { element = "%s" }', tostring(value[name]))
+    wrong('per takes a name and a formula: { element = "%s" }', tostring(text))
     return nil
   end
-  local source = ("%s = %s"):format(tostring(name), tostring(value[name]))
-  local formula, problem = require("pmclua.metric").parse(source)
-  if not formula then wrong("per %s: %s", tostring(name), problem.message) end
-  return { name = tostring(name), formula = tostring(value[name]), metric = formula }
+  local formula, problem = require("pmclua.metric").parse(("%s = %s"):format(name, tostring(text)))
+  if not formula then wrong("per %s: %s", name, problem.message) end
+  return { name = name, formula = tostring(text), metric = formula }
 end
 
 function check.baseline(value, wrong, key)

@@ -8,8 +8,9 @@ local marks = require "pmclua.workload.marks"
 local parts = require "pmclua.experiment.parts"
 local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
+local remarks = require "pmclua.base.remarks"
 
----@class pmclua.Marking
+---@class pmclua.Marking: pmclua.Counter
 local Marking = {}
 Marking.__index = Marking
 
@@ -61,20 +62,18 @@ end
 ---@param events pmclua.Event[]
 ---@return pmclua.Marking
 function M.new(regions, planned, events)
-  return setmetatable({ regions = regions, passes = planned, events = events, said = parts.remarks(),
+  return setmetatable({ regions = regions, passes = planned, events = events, said = remarks.new(),
     table = marks.new { entries = regions.entries } }, Marking)
 end
 
---- The workload with the table in its environment.
+-- With the table in its environment, unless the script says another.
 function Marking:workload(workload)
   local mine = lists.copy(workload)
-  mine.env = { [marks.VARIABLE] = self.table.path }
-  for name, value in pairs(workload.env or {}) do mine.env[name] = value end
+  mine.env = lists.copy(workload.env or {})
+  if mine.env[marks.VARIABLE] == nil then mine.env[marks.VARIABLE] = self.table.path end
   return setmetatable(mine, getmetatable(workload))
 end
 
---- Whether the whole run is counted too in this pass.
----@param pass integer
 function Marking:counts_whole(pass)
   return not lists.any(self.passes[pass].events, function(index)
     return not passes.takes_no_counter(self.events[index])
@@ -100,10 +99,6 @@ local function names_of(events, groups)
   return lists.map(indices, function(index) return events[index].name end)
 end
 
---- Runs `fn`, which gives the result of one repetition, and adds its marks as parts.
----@param pass integer
----@param fn fun(): table result as a runner gives it
----@return table result
 function Marking:around(pass, fn)
   if self.passes[pass].simulated then
     local result = fn()
@@ -125,16 +120,11 @@ function Marking:around(pass, fn)
       table.insert(result.parts, sum_part(mark, result))
     end
   end
-  for _, remark in ipairs(marks.remarks(found, facts, names_of(self.events, groups))) do
-    self.said:add(remark)
-  end
+  self.said:append(marks.remarks(found, facts, names_of(self.events, groups)))
   return result
 end
 
---- Remarks on the marks, each once.
----@return string[]
 function Marking:remarks() return self.said end
-
 function Marking:close() self.table:close() end
 
 return M

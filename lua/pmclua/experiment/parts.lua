@@ -2,6 +2,7 @@
 --- marks in the program (marking.lua). Both add parts to the result of a repetition: a region's sum, or each of
 --- its entries.
 
+local lists = require "pmclua.base.lists"
 local record = require "pmclua.experiment.record"
 
 local M = {}
@@ -21,9 +22,8 @@ end
 ---@param form string of the refusal, which takes the name and kind of a workload
 ---@return string?
 function M.not_a_command(workloads, form)
-  for _, workload in ipairs(workloads) do
-    if workload.kind ~= "command" then return form:format(workload.name, workload.kind) end
-  end
+  local other = lists.find(workloads, function(workload) return workload.kind ~= "command" end)
+  return other and form:format(other.name, other.kind)
 end
 
 --- One entry of a region as a part.
@@ -41,25 +41,11 @@ end
 ---@param result table of Simulation:run, with `called`
 ---@return table[]
 function M.simulated(result)
-  local list = {}
-  for i, sums in ipairs(result.called) do
-    list[i] = record.region_part(sums.name, result)
-    list[i].iterations, list[i].simulated = sums.calls, sums.simulated
-  end
-  return list
-end
-
---- Remarks in the order in which they were first made, each once.
----@class pmclua.RegionRemarks
-local Remarks = {}
-Remarks.__index = Remarks
-
-function M.remarks() return setmetatable({ seen = {} }, Remarks) end
-
----@param remark string
-function Remarks:add(remark)
-  if not self.seen[remark] then self[#self + 1] = remark end
-  self.seen[remark] = true
+  return lists.map(result.called, function(sums)
+    local part = record.region_part(sums.name, result)
+    part.iterations, part.simulated = sums.calls, sums.simulated
+    return part
+  end)
 end
 
 return M

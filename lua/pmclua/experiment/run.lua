@@ -4,12 +4,14 @@
 -- arrive. An interrupt takes effect after the current repetition; nothing that was measured is lost.
 
 local core = require "pmclua.core"
+local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
 local iterations = require "pmclua.experiment.iterations"
 local layout = require "pmclua.experiment.layout"
 local lists = require "pmclua.base.lists"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
+local remarks = require "pmclua.base.remarks"
 local sampling = require("pmclua.base.lazy").module "pmclua.experiment.sampling"
 local waits = require "pmclua.experiment.waits"
 
@@ -24,8 +26,16 @@ Run.__index = Run
 
 local run = {}
 
---- What counts instead of the runner: a target, a command after a delay, marks in the program, the calls of
---- functions. nil: the runner counts.
+--- What counts instead of the runner: a target, a command after a delay, marks in the program, the calls of functions.
+---@class pmclua.Counter
+---@field workload fun(self: table, workload: table): table as the session runs it
+---@field counts_whole fun(self: table, pass: integer): boolean whether the runner counts the whole run, too
+---@field around fun(self: table, pass: integer, fn: (fun(): table), cell: pmclua.PlannedCell): table one repetition,
+---  which `fn` runs: its result as a runner gives it, with what was counted and its `parts`
+---@field remarks fun(self: table): string[] on the counts
+---@field close fun(self: table)
+
+-- nil: the runner counts.
 local function new_counter(declaration, plan)
   local passes, events = plan.passes, declaration.events
   if declaration.delay then
@@ -62,8 +72,7 @@ function run.new(declaration, plan, options)
     placing = require("pmclua.experiment.placing").new(declaration, options.session, counter),
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
     simulation = simulation_of(declaration, plan, options),
-    dropped = {}, unseen = {},
-    drops = {}, remarks = {} }, Run)
+    drops = remarks.new(), remarks = remarks.new() }, Run)
 end
 
 -- ---- hooks: never counted ----
@@ -198,28 +207,16 @@ local function number_entries(self, step, result)
   end
 end
 
-local function add_once(list, item)
-  for _, other in ipairs(list) do
-    if other == item then return end
-  end
-  list[#list + 1] = item
-end
-
 local function note_drop(self, result, workload)
+  local drops = self.drops
   if result.untraced then
-    add_once(self.drops, "system calls could not be timed in some repetitions: " .. result.untraced)
+    drops:add("system calls could not be timed in some repetitions: " .. result.untraced)
   end
-  if result.unseen and not self.unseen[workload.name] then
-    self.unseen[workload.name] = true
-    table.insert(self.drops, require("pmclua.explain.dropped").unseen(result.unseen, workload.name))
-  end
-  if result.left and not self.left then
-    self.left = true                     -- once: each repetition leaves its own
-    table.insert(self.drops, require("pmclua.explain.dropped").left(result.left))
-  end
-  if not result.dropped or self.dropped[result.dropped] then return end
-  self.dropped[result.dropped] = true
-  table.insert(self.drops, require("pmclua.explain.dropped").remark(result.dropped))
+  if result.unseen then drops:add(dropped.unseen(result.unseen, workload.name)) end
+  -- Once: each repetition leaves its own.
+  if result.left and not self.left then drops:add(dropped.left(result.left)) end
+  self.left = self.left or result.left
+  if result.dropped then drops:add(dropped.remark(result.dropped)) end
 end
 
 --- What a result is recorded as: its record, and those of its parts.
@@ -409,15 +406,14 @@ end
 function Run:execute()
   local ok, status = pcall(execute, self)
   local cleaned, why = pcall(clean_up, self)
-  for _, counter in ipairs { self.counter or self.simulation, self.counter and self.simulation } do
-    for _, remark in ipairs(counter:remarks()) do add_once(self.remarks, remark) end
-    counter:close()
+  for _, name in ipairs { "counter", "simulation", "sampling" } do
+    local counter = self[name]
+    if counter then
+      self.remarks:append(counter:remarks())
+      counter:close()
+    end
   end
-  if self.sampling then
-    for _, remark in ipairs(self.sampling.remarks) do add_once(self.remarks, remark) end
-    self.sampling:close()
-  end
-  for _, remark in ipairs(self.drops) do add_once(self.remarks, remark) end
+  self.remarks:append(self.drops)
   if status == INTERRUPTED then ok, status = true, "interrupted" end
   if why == INTERRUPTED then cleaned, status = true, "interrupted" end
   local problem = not ok and status or not cleaned and why or nil

@@ -10,10 +10,10 @@ local make = require "pmclua.profile.make"
 local passes = require("pmclua.base.lazy").module "pmclua.counting.passes"
 local period = require "pmclua.profile.period"
 local random = require "pmclua.stats.random"
+local remarks = require "pmclua.base.remarks"
 local target_sampler = require("pmclua.base.lazy").module "pmclua.experiment.target_sampler"
 
 ---@class pmclua.Sampling
----@field remarks string[]
 local Sampling = {}
 Sampling.__index = Sampling
 
@@ -43,7 +43,7 @@ function M.add_passes(list, declaration)
   if declaration.target and only_sampled(declaration) then
     while #list > 0 do table.remove(list) end
   end
-  for _, name in ipairs(declaration.sample or {}) do
+  for _, name in ipairs(declaration.sample) do
     for index, event in ipairs(declaration.events) do
       if event.field == name and event.opened and not event.why then
         list[#list + 1] = pass_of(declaration.events, index)
@@ -80,7 +80,7 @@ function M.new(declaration, plan, session)
     session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes, call_chains = declaration.sample.call_chains,
-    periods = random.new(declaration.seed, "periods"), remarks = {}, seen = {},
+    periods = random.new(declaration.seed, "periods"), said = remarks.new(),
     attribution = require("pmclua.profile.attribute").new() }, Sampling)
 end
 
@@ -189,12 +189,7 @@ function Sampling:around(step, fn)
   return with_drop(result)
 end
 
-local function remark(self, form, ...)
-  local text = form:format(...)
-  if self.seen[text] then return end
-  self.seen[text] = true
-  self.remarks[#self.remarks + 1] = text
-end
+local function remark(self, form, ...) self.said:add(form:format(...)) end
 
 -- Below it an event was not on the PMU all the time.
 local LEAST_SHARE = 0.98
@@ -243,7 +238,7 @@ local function profile_of(self, step, result)
     self.attribution, self.call_chains)
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)
-  for _, said in ipairs(self.attribution.remarks) do remark(self, "%s", said) end
+  self.said:append(self.attribution.remarks)
   return profile
 end
 
@@ -255,6 +250,10 @@ function Sampling:note(record, step, result)
   if record.outcome == "done" and not self.target then note_counts(self, record) end
   if self.passes[step.pass].sampled then record.profiles = { profile_of(self, step, result) } end
 end
+
+--- Remarks on what was sampled, each once.
+---@return string[]
+function Sampling:remarks() return self.said end
 
 function Sampling:close() self.attribution:close() end
 

@@ -10,7 +10,7 @@ local lists = require "pmclua.base.lists"
 local tool = require "pmclua.event.tool"
 local watch = require "pmclua.counting.target.watch"
 
----@class pmclua.TargetCounter
+---@class pmclua.TargetCounter: pmclua.Counter
 ---@field target pmclua.Target
 local TargetCounter = {}
 TargetCounter.__index = TargetCounter
@@ -89,10 +89,6 @@ local function with_accounts(target, events, fn)
   return result
 end
 
---- Runs `fn`, which returns the result of one repetition, and adds what the target counted meanwhile.
----@param pass integer
----@param fn fun(): table result as a runner gives it
----@return table result
 function TargetCounter:around(pass, fn)
   if not self.open[pass] then
     self.open[pass] = watch.open_planned(self.target, self.passes[pass].groups, self.events)
@@ -103,14 +99,10 @@ function TargetCounter:around(pass, fn)
   end)
 end
 
---- The workload as it is run: unchanged.
 function TargetCounter.workload(_, workload) return workload end
-
---- Whether the workload itself is counted: no, only the target is.
 function TargetCounter.counts_whole() return false end
 
---- Remarks on the counts: CPUs that went offline, threads that may be missing.
----@return string[]
+-- CPUs that went offline, threads that may be missing.
 function TargetCounter:remarks()
   local remarks = {}
   for _, opened in pairs(self.open) do lists.append(remarks, opened:remarks()) end

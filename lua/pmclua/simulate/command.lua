@@ -31,7 +31,7 @@ local MOST_OUTPUT = 256 * 2 ^ 20       -- bytes of a terminal's that are kept
 local PAUSE_NS, PAUSES = 2e7, 100      -- until the counts of what outlives the command are there
 local QUIET = 3                        -- looks that find nobody
 
----@class pmclua.SimulatedCommand
+---@class pmclua.SimulatedCommand: pmclua.SimulatedWorkload
 local Simulated = {}
 Simulated.__index = Simulated
 
@@ -324,10 +324,6 @@ local function add_regions(self, pass, result)
   return result
 end
 
---- One repetition.
----@param pass pmclua.Pass
----@return table result as Session:run has it, with `simulated`: counts by index of the event; `is_certain`: nothing
----   that varies (threads, forks) was seen
 function Simulated:run(pass)
   local before = refused_before(self)
   if before then return before end
@@ -341,7 +337,6 @@ function Simulated:run(pass)
   return add_regions(self, pass, count(self, pass, result, found))
 end
 
---- Removes what it has made.
 function Simulated:close()
   for _, one in pairs(self.ids) do self.context.session:forget(one.id) end
   self.ids = {}

@@ -7,6 +7,13 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
+--- What counts a cell's workload: simulate/command.lua, simulate/kernel.lua.
+---@class pmclua.SimulatedWorkload
+---@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?): table one repetition: the result
+---  as Session:run has it, with `simulated`, counts by index of the event, `instructions`, and `is_certain`: nothing
+---  that varies (threads, forks) was seen; or with `lost`: why there are no counts
+---@field close fun(self: table) removes what it has made
+
 ---@class pmclua.SimulationContext
 ---@field declaration pmclua.Declaration
 ---@field session pmclua.Session
@@ -35,15 +42,12 @@ end
 ---@param session pmclua.Session
 ---@return pmclua.Simulation
 function M.new(declaration, plan, session)
-  local self = setmetatable({ plan = plan, cells = {}, seen = {}, said = {}, ends = {},
-    compares = (declaration.baseline or declaration.against) ~= nil }, Simulation)
-  self.context = { declaration = declaration, session = session,
-    surroundings = require("pmclua.simulate.surroundings").of(declaration),
-    remark = function(remark)
-      if not self.said[remark] then self.said[#self.said + 1] = remark end
-      self.said[remark] = true
-    end }
-  return self
+  local said = require("pmclua.base.remarks").new()
+  return setmetatable({ plan = plan, cells = {}, seen = {}, said = said, ends = {},
+    compares = (declaration.baseline or declaration.against) ~= nil,
+    context = { declaration = declaration, session = session,
+      surroundings = require("pmclua.simulate.surroundings").of(declaration),
+      remark = function(remark) said:add(remark) end } }, Simulation)
 end
 
 local function counter_of(self, cell)
@@ -57,7 +61,7 @@ end
 ---@param step table
 ---@param iterations number?
 ---@param layout table? of this repetition
----@return table result of Session:run, with `simulated`, counts by index of the event
+---@return table result of SimulatedWorkload:run
 function Simulation:run(step, iterations, layout)
   return counter_of(self, step.cell):run(self.plan.passes[step.pass], iterations, layout)
 end

@@ -14,7 +14,7 @@ local valgrind = require "pmclua.simulate.valgrind"
 
 local M = {}
 
----@class pmclua.SimulatedKernel
+---@class pmclua.SimulatedKernel: pmclua.SimulatedWorkload
 ---@field id integer the kernel, as the session knows it
 ---@field brackets table<string, table<string, integer>> what a bracket adds, by how the kernel is run
 ---@field pid integer? of its runner, when it was last run
@@ -190,12 +190,6 @@ local function sum_of(names, totals)
   return sum
 end
 
---- Runs one repetition.
----@param pass pmclua.Pass
----@param iterations integer
----@param layout? table of Session:run
----@return table result with `simulated`, counts by index of the event, and `instructions`; or `lost`: why
----   there are none
 function Simulated:run(pass, iterations, layout)
   local job = job_of(self, pass, iterations, layout)
   self.scratch:clear()
@@ -216,7 +210,6 @@ function Simulated:run(pass, iterations, layout)
   return result
 end
 
---- Removes what it has made.
 function Simulated:close()
   self.context.session:forget(self.id)
   if self.empty then self.context.session:forget(self.empty) end
