@@ -10,7 +10,7 @@ local floor, sqrt, min, max = math.floor, math.sqrt, math.min, math.max
 
 local M = {}
 
-local EXACT_UP_TO = 50      -- sizes to which the distribution of U is counted out (12 million additions)
+local EXACT_UP_TO = 50      -- sizes to which the distribution of U is counted out (1.6 million additions)
 
 ---@param x number[]
 ---@param y number[] as many
@@ -30,20 +30,18 @@ function M.spearman(x, y)
   return xy / sqrt(xx * yy)
 end
 
--- ways[u]: in how many of the choices of n1 out of n1 + n2 untied ranks the statistic is u (from 0).
--- Taking rank r as the j-th smallest adds the r - j ranks below it that were not taken. Only sums of
--- positive terms: no cancellation.
+-- ways[u]: in how many orders of n1 x and n2 y, no two of them equal, u pairs have x > y (u from 0). The largest of
+-- i x and j y is an x, which is above j of the y, or a y. Only sums of positive terms: no cancellation.
 local function count_ways(n1, n2)
   local ways = {}
-  for j = 0, n1 do
-    ways[j] = {}
-    for u = 0, n1 * n2 do ways[j][u] = 0 end
+  for i = 0, n1 do
+    ways[i] = { [0] = 1 }
+    for u = 1, i * n2 do ways[i][u] = 0 end
   end
-  ways[0][0] = 1
-  for r = 1, n1 + n2 do
-    for j = min(r, n1), max(1, r - n2), -1 do
-      local to, from, shift = ways[j], ways[j - 1], r - j
-      for u = n1 * n2, shift, -1 do to[u] = to[u] + from[u - shift] end
+  for j = 1, n2 do
+    for i = 1, n1 do
+      local to, from = ways[i], ways[i - 1]
+      for u = j, i * j do to[u] = to[u] + from[u - j] end
     end
   end
   return ways[n1]
