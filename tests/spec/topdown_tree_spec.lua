@@ -139,6 +139,16 @@ describe("a vendor's tree", function()
     end
   end)
 
+  it("has each kind's own metric where one of that name is asked for on a hybrid CPU", function()
+    local env = { SYSFS_PATH = support.fixture "perf/sysfs/hybrid", PERF_CPUID = "GenuineIntel-6-97-2" }
+    local on = played.machine { counters = 6, env = env, events = { ["4 0xc0 0x0"] = { 12 },
+      ["4 0x3c 0x0"] = { 4 }, ["10 0xc0 0x0"] = { 3 }, ["10 0x3c 0x0"] = { 6 } } }
+    local run = on.pmclua { "stat", "-r", "6", "-e", "page-faults", "-M", "IPC", "-o", "-", "--json", "--",
+      played.work(), "100" }
+    local values = assert(json.decode(run.out), run.err).cells[1].values
+    assert.same({ 3, 0.5 }, { values.cpu_core_IPC.median, values.cpu_atom_IPC.median })
+  end)
+
   it("is a group's metrics for stat and experiments, by the group's name", function()
     local run = machine(8).pmclua { "stat", "-r", "6", "-e", "cycles", "-M", "TopdownL1", "-o", "-", "--json",
       "--", played.work(), "1000", "100" }

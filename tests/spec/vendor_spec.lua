@@ -119,6 +119,7 @@ describe("the language of formulae", function()
         "cpu/event=0xd0,umask=0x81/k" }, pmc.metrics.named("toy_terms").events)
       assert.same({ "cpu/TOY_LOADS.MISS,umask=0x11/" }, pmc.metrics.named("toy_joined").events)
       assert.same({ "topdown-retiring", "msr/tsc/" }, pmc.metrics.named("toy_sysfs").events)
+      assert.same({ "tsc" }, pmc.metrics.named("toy_upper").events)
     end)
   end)
 

@@ -107,6 +107,9 @@ function M.resolve(name, pmu)
     local others = event.parse(M.of(name))
     if others then spec, events = M.of(name), others end
   end
+  -- To newer perf "TSC" is sysfs's "tsc".
+  local lower = not events and name:find "^%u+$" and event.parse(name:lower())
+  if lower then spec, events = name:lower(), lower end
   local joined = not events and with_joined_config(spec)
   if joined then spec, events = joined, event.parse(joined) end
   if not events then return spec, nil, problem.message end

@@ -8,7 +8,7 @@ local paths = require "pmclua.host.paths"
 
 local M = {}
 
-local FORM = "pmclua vendor tables 5 "
+local FORM = "pmclua vendor tables 6 "
 local LARGEST = 64 * 1024 * 1024  -- bytes
 
 local function folder()
