@@ -183,7 +183,7 @@ end
 ---@return string[]?
 function M.group(group)
   local list, seen, wanted = {}, {}, group:lower()
-  for record in vendor.tables():each_metric() do
+  for record in vendor.tables():each_metric(wanted) do
     for _, one in ipairs(split(record.groups)) do
       if one:lower() == wanted and not seen[record.name] then
         list[#list + 1], seen[record.name] = record.name, true

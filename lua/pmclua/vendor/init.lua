@@ -68,9 +68,10 @@ function Tables:event_names()
   return self.names_read
 end
 
---- Every metric, by name.
+--- Every metric, by name; with a word those alone whose record has it.
+---@param word? string in lower case
 ---@return fun(): pmclua.vendor.Metric?
-function Tables:each_metric() return records.each(self, "M") end
+function Tables:each_metric(word) return records.each(self, "M", word) end
 
 -- ---- what decides what the tables hold ----
 

@@ -102,16 +102,18 @@ function M.find(tables, kind, name)
   return found
 end
 
---- Every record of a kind, in order.
+--- Every record of a kind, in order; with a word those alone that have it anywhere, in any case.
 ---@param tables pmclua.vendor.Tables
 ---@param kind "E"|"M"
+---@param word? string in lower case
 ---@return fun(): table?
-function M.each(tables, kind)
+function M.each(tables, kind, word)
   local from, to = bounds_of(tables, kind)
   local lines = tables.text:sub(from, to):gmatch("\n" .. kind .. "([^\n]*)")
   return function()
     for line in lines do
-      local record = record_of(kind, line)
+      local is_wanted = not word or line:lower():find(word, 1, true)
+      local record = is_wanted and record_of(kind, line)
       if record then return record end
     end
   end
