@@ -212,7 +212,7 @@ local read_by_root = {}
 function M.tables(root)
   root = root or sysfs_root()
   local folders = M.folders or os.getenv "PMCLUA_VENDOR" or ""
-  local key = ("%s\n%s\n%s"):format(root, folders, os.getenv "PERF_CPUID" or "")
+  local key = table.concat({ root, folders, os.getenv "PERF_CPUID" or "", os.getenv "PATH" or "" }, "\n")
   read_by_root[key] = read_by_root[key] or read(root)
   return read_by_root[key]
 end
