@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "counters/attr.h"
 #include "host/lists.h"
@@ -40,7 +41,9 @@ static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
         native.sample_type |= PERF_SAMPLE_CALLCHAIN;
         native.exclude_callchain_kernel = 1;       /* else an ordinary user may not */
     }
-    return attr_of(&native);
+    struct pmclua_attr attr = sampler->asked.attr; /* with fields that the header does not know */
+    memcpy(&attr, &native, sizeof native);
+    return attr;
 }
 
 static struct pmclua_attr news_attr(const struct pmclua_sampler *sampler)

@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local profile = require "pmclua.core.profile"
 local support = require "tests.support"
 
 local SOFTWARE = 1
@@ -238,6 +239,21 @@ describe("a group", function()
     assert.equal(100, words[3])
     group:close()
     core.pin(list)
+  end)
+end)
+
+describe("a sampler", function()
+  it("opens its event with every field that was asked for, newer ones than libc knows, too", function()
+    local asked = software(DUMMY)
+    asked.config3, asked.config4 = 3, 4
+    local words = {}
+    with_open(function(_, attr)
+      if attr.words[2] == 1000 then words = { tonumber(attr.words[16]), tonumber(attr.words[17]) } end
+      return -13
+    end, function()
+      profile.open { attr = asked, period = 1000, cpus = { 0 }, tasks = { core.pid() } }
+    end)
+    assert.same({ 3, 4 }, words)
   end)
 end)
 
