@@ -137,19 +137,6 @@ static void open_standard(lua_State *L)
     luaL_openlibs(L);
 }
 
-/* Puts `search` right after package.preload's loader. */
-static void open_library(lua_State *L)
-{
-    open_standard(L);
-    if (luaL_loadstring(L, "local search, open_embedded = ...\n"
-                           "package.preload['pmclua.embedded'] = open_embedded\n"
-                           "table.insert(package.loaders, 2, search)") != 0)
-        lua_error(L);
-    lua_pushcfunction(L, search);
-    lua_pushcfunction(L, open_embedded);
-    lua_call(L, 2, 0);
-}
-
 static void push_arguments(lua_State *L, int argc, char **argv)
 {
     lua_createtable(L, argc, 1);
@@ -159,14 +146,21 @@ static void push_arguments(lua_State *L, int argc, char **argv)
     }
 }
 
+/* Puts `search` right after package.preload's loader. */
+static const char load_cli[] = "local search, open_embedded = ...\n"
+                               "package.preload['pmclua.embedded'] = open_embedded\n"
+                               "table.insert(package.loaders, 2, search)\n"
+                               "return require('pmclua.cli').main";
+
 /* Runs pmclua.cli's main(arguments); its result is the exit status. Protected. */
 static int run(lua_State *L)
 {
-    open_library(L);
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "pmclua.cli");
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, "main");
+    open_standard(L);
+    if (luaL_loadbuffer(L, load_cli, sizeof load_cli - 1, "=pmclua") != 0)
+        lua_error(L);
+    lua_pushcfunction(L, search);
+    lua_pushcfunction(L, open_embedded);
+    lua_call(L, 2, 1);
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
     return 1;

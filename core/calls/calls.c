@@ -12,23 +12,14 @@
 
 /* ---- what comes in ---- */
 
-/* The cost of a probe is of what is around it: before a call begins, after it has ended. */
-static int begin(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    thread_spend(calls, thread, sample->region, 0);
-    switch (sample->kind) {
-    case PMCLUA_POINT_ENTRY: return stack_enter(calls, thread, sample);
-    case PMCLUA_POINT_WHOLE: return stack_pass(calls, thread, sample);
-    default:                 return pair_from(calls, thread, sample);
-    }
-}
-
-static int end(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample)
-{
-    int result = sample->kind == PMCLUA_POINT_TO ? pair_to(calls, thread, sample) : stack_leave(calls, thread, sample);
-    thread_spend(calls, thread, sample->region, 1);
-    return result;
-}
+/* What a sample at a point means. */
+typedef int take_point(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
+static const struct { take_point *take; int is_end; } points[] = {
+    [PMCLUA_POINT_ENTRY] = { stack_enter, 0 }, [PMCLUA_POINT_RETURN] = { stack_leave, 1 },
+    [PMCLUA_POINT_TAIL] = { stack_leave, 1 }, [PMCLUA_POINT_WHOLE] = { stack_pass, 0 },
+    [PMCLUA_POINT_RETURN_PROBE] = { stack_leave, 1 },
+    [PMCLUA_POINT_FROM] = { pair_from, 0 }, [PMCLUA_POINT_TO] = { pair_to, 1 },
+};
 
 /* The thread of a sample; NULL and *result: none (0: this sample is not to be taken). */
 static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample, int *result)
@@ -55,17 +46,19 @@ static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclu
 int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample)
 {
     int result;
-    if (sample->region >= calls->regions)
+    if (sample->region >= calls->regions || sample->kind >= sizeof points / sizeof *points)
         return -EINVAL;
     struct thread *thread = take_sample(calls, sample, &result);
     if (!thread)
         return result;
-    switch (sample->kind) {
-    case PMCLUA_POINT_ENTRY:
-    case PMCLUA_POINT_WHOLE:
-    case PMCLUA_POINT_FROM: return begin(calls, thread, sample);
-    default:                return end(calls, thread, sample);
-    }
+    /* The cost of a probe is of what is around it: before a call begins, after it has ended. */
+    int is_end = points[sample->kind].is_end;
+    if (!is_end)
+        thread_spend(calls, thread, sample->region, 0);
+    result = points[sample->kind].take(calls, thread, sample);
+    if (is_end)
+        thread_spend(calls, thread, sample->region, 1);
+    return result;
 }
 
 int pmclua_calls_switch(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample)

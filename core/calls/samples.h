@@ -9,6 +9,11 @@
 /* What every record of ours has: a sample at its beginning, other records at their end (sample_id_all). */
 enum { SAMPLE_BASE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
 
+/* The layouts of other records, after the header; sample_id_all follows. */
+struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
+struct lost_record { uint64_t id, lost; };
+struct comm_record { uint32_t pid, tid; char name[]; };
+
 /* Pointers are into the record. */
 struct sample {
     uint64_t id, time_ns;

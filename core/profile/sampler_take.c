@@ -10,15 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/samples.h"
 #include "host/lists.h"
 #include "sampler.h"
 
 /* The layouts of records, after the header. The last three words of those that are no samples are pid, tid, time. */
-struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
-struct comm_record { uint32_t pid, tid; };     /* and a name */
 struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
 struct read_record { uint32_t pid, tid; uint64_t value; };
-struct lost_record { uint64_t id, lost; };
 struct map_record {
     uint32_t pid, tid;
     uint64_t start, bytes, offset;

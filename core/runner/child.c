@@ -21,8 +21,6 @@ static void signal_watched(int signal)
         kill(-(pid_t)watched, signal);
 }
 
-static void kill_watched(void) { signal_watched(SIGKILL); }
-
 static void on_limit(int signal)
 {
     int errnum = errno;              /* of what was interrupted */
@@ -50,7 +48,7 @@ static void die_of(int number)
 static void on_terminate(int signal)
 {
     int errnum = errno;
-    kill_watched();
+    signal_watched(SIGKILL);
     if (!deferring)
         die_of(signal);
     terminated = signal;

@@ -93,11 +93,6 @@ static int take_sample(struct follower *follower, const struct perf_event_header
     return pmclua_calls_point(follower->calls, &call);
 }
 
-/* The layouts of other records, after the header; sample_id_all follows. */
-struct task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };
-struct lost_record { uint64_t id, lost; };
-struct comm_record { uint32_t pid, tid; char name[]; };
-
 static void take_lost(struct follower *follower, const void *body, int ring)
 {
     const struct lost_record *lost = body;
