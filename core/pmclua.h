@@ -422,8 +422,6 @@ int pmclua_pin(const char *cpus);
 /* 0 when this thread may run on each of `cpus`; as pmclua_pin where not, with *cpu the first that it may
  * not. Nothing is changed. */
 int pmclua_check_cpus(const char *cpus, int32_t *cpu);
-/* The highest-numbered capability bits in force: CapEff of this process. */
-uint64_t pmclua_capabilities(void);
 int pmclua_mkdir(const char *path, uint32_t mode);
 int pmclua_rename(const char *from, const char *to);
 /* Makes a private file from `template` ("…XXXXXX", overwritten with its name): a descriptor. */

@@ -20,7 +20,6 @@
 #include "clocks.h"
 #include "cpulist.h"
 #include "pmclua.h"
-#include "proc.h"
 
 #ifndef PMCLUA_VERSION
 #define PMCLUA_VERSION "0"
@@ -203,8 +202,6 @@ int pmclua_check_cpus(const char *cpus, int32_t *cpu)
     sched_setaffinity(0, sizeof before, &before);
     return result;
 }
-
-uint64_t pmclua_capabilities(void) { return proc_number(0, "CapEff:", 16, 0); }
 
 /* ---- files ---- */
 

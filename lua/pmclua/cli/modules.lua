@@ -78,7 +78,10 @@ local function needed_loader(system, user)
   end
 end
 
-local function exists(path)
+--- Whether a file can be read.
+---@param path string
+---@return boolean
+function M.exists(path)
   local file = io.open(path)
   if file then file:close() end
   return file ~= nil
@@ -94,7 +97,7 @@ local function beside_script(name)
   local tried = {}
   for i, kind in ipairs(BESIDE) do
     local path = folder .. kind[1]:format(file_of(name))
-    if exists(path) then return kind[2](name, path) end
+    if M.exists(path) then return kind[2](name, path) end
     tried[i] = ("\n\tno file '%s'"):format(path)
   end
   return table.concat(tried)
@@ -103,7 +106,7 @@ end
 --- For package.loaders, the last: says what one who expects the working directory to be looked in can do.
 local function explain_absence(name)
   for _, kind in ipairs { { ".lua", "LUA_PATH" }, { ".so", "LUA_CPATH" } } do
-    if exists("./" .. file_of(name) .. kind[1]) then
+    if M.exists("./" .. file_of(name) .. kind[1]) then
       local said = "the working directory has '%s%s', but is searched only when asked: %s=\"$PWD/?%s;;\""
       return "\n\t" .. said:format(file_of(name), kind[1], kind[2], kind[1])
     end

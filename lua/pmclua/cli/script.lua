@@ -2,6 +2,7 @@
 --
 -- A script's name is its file's without folder and ".lua". The first folder that has it wins, in the
 -- order of `folders`.
+local exists = require("pmclua.cli.modules").exists
 local running = require "pmclua.host.running"
 
 local M = {}
@@ -16,12 +17,6 @@ end
 --- True for a word of the command line that is a path, false for a script's name.
 ---@param word string
 function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
-
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
 
 --- The folders in which reusable scripts are looked for, in order; some may not exist. Relative ones of
 --- PMCLUA_PATH depend on the working directory, and are left out.

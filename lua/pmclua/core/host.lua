@@ -32,10 +32,8 @@ function M.tick_ns()
 end
 
 function M.pid() return C.pmclua_pid() end
-function M.tid() return C.pmclua_tid() end
 function M.uid() return C.pmclua_uid() end
 function M.is_terminal(fd) return C.pmclua_is_terminal(fd) ~= 0 end
-function M.capabilities() return C.pmclua_capabilities() end
 
 local folder
 

@@ -401,10 +401,10 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "capabilities", "catch_interrupts", "clock_hz", "columns", "folder", "hash",
+  host = { "catch_interrupts", "clock_hz", "columns", "folder", "hash",
     "interrupt_signal", "interrupts", "is_terminal", "listing_next", "make_scratch", "make_temporary",
     "mkdir", "now_ns", "pause", "pid", "check_cpus", "close", "pin", "read_some", "real_path", "rename",
-    "signature", "stat", "tid", "tick_ns", "uid", "where_second_kills" },
+    "signature", "stat", "tick_ns", "uid", "where_second_kills" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines", "standard_output" },
   inflate = { "inflate", "can_inflate" },

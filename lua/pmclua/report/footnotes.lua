@@ -15,22 +15,21 @@ local function corrections(comparison)
   return said
 end
 
+-- From the least to the most.
+local function shares(list)
+  table.sort(list)
+  local least, most = text.percent(list[1]), text.percent(list[#list])
+  return least == most and most or least .. " … " .. most
+end
+
 -- The noise floor of the primary quantity (or the first that has one), where there is an A/A control.
 local function noise_floor(comparison, compared)
-  local least, most, has_control
-  for _, pair in ipairs(compared) do
-    has_control = has_control or pair.control
-    for _, row in ipairs(pair.rows) do
-      local floor = row.verdict and row.verdict.floor
-      if floor and (row.primary or not comparison.primary) then
-        least, most = math.min(least or floor, floor), math.max(most or floor, floor)
-      end
-    end
-  end
-  if not has_control then return nil end
-  if not least then return "no noise floor: the A/A control has too few repetitions" end
-  local said = "noise floor (A/A) " .. text.percent(least)
-  return least == most and said or said .. " … " .. text.percent(most)
+  if not lists.any(compared, function(pair) return pair.control end) then return nil end
+  local floors = lists.map(lists.joined(lists.column(compared, "rows")), function(row)
+    return (row.primary or not comparison.primary) and (row.verdict or {}).floor or nil
+  end)
+  if #floors == 0 then return "no noise floor: the A/A control has too few repetitions" end
+  return "noise floor (A/A) " .. shares(floors)
 end
 
 --- Footnotes of a comparison.
@@ -50,12 +49,6 @@ function M.comparison(comparison, pair)
     end
   end
   return list
-end
-
-local function shares(list)
-  table.sort(list)
-  local least, most = text.percent(list[1]), text.percent(list[#list])
-  return least == most and most or least .. " … " .. most
 end
 
 --- How much of the spread of a quantity is between layouts and how much between runs, as a footnote:

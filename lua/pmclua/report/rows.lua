@@ -119,7 +119,8 @@ end
 function M.note(summaries)
   local bent = lists.where(summaries, function(summary) return (summary.fit or {}).linear == false end)
   if #bent == 0 then return nil end
-  local least = math.min(unpack(lists.map(bent, function(summary) return summary.fit.r2 or 1 end)))
+  local least = 1
+  for _, summary in ipairs(bent) do least = math.min(least, summary.fit.r2 or 1) end
   return ("%s no linear fit (R² %s%s)"):format(M.MARK, #bent > 1 and "from " or "", words.r_squared(least))
 end
 

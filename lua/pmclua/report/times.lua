@@ -33,7 +33,6 @@ local function per(cell, block, i) return cell.per == "iteration" and tonumber(b
 ---@field memory fun(k: integer): number|false largest resident set, bytes
 ---@field exit fun(k: integer): integer|false
 ---@field iterations fun(k: integer): number
----@field index fun(k: integer): integer the block (repetition) of each
 
 --- The times of a cell's repetitions; no rows where none was made.
 ---@param cell pmclua.Cell
@@ -60,7 +59,6 @@ function M.of(cell)
   times.user, times.system = sampled "user_ns", sampled "system_ns"
   function times.wall(k) return tonumber(block.wall[rows[k]]) / per(cell, block, rows[k]) end
   function times.iterations(k) return tonumber(block.iterations[rows[k]]) end
-  function times.index(k) return block.index[rows[k]] end
   function times.cpu(k)
     local user, system = user_ns(k), system_ns(k)
     return user and system and user + system

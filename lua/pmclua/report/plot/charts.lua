@@ -29,7 +29,7 @@ local function cells_with(result, name, most)
     local why = cell and cell:summary(name).why or "there is no repetition"
     refuse(("there is nothing of %s to plot: %s"):format(name, words.brief(why)))
   end
-  local cells = { unpack(all, 1, math.min(#all, most or #all)) }
+  local cells = #all > (most or #all) and { unpack(all, 1, most) } or all
   local varies = cells_of.varying(cells)
   return cells, lists.map(cells, function(cell) return cells_of.label(cell, varies) end), #all
 end

@@ -131,7 +131,9 @@ local TEXT_STYLES = {
 
 -- The width of the longest name of a place.
 local function longest_of(tics)
-  return math.max(0, unpack(lists.map(tics, function(tic) return text.width(tic[1]) end)))
+  local longest = 0
+  for _, tic in ipairs(tics) do longest = math.max(longest, text.width(tic[1])) end
+  return longest
 end
 
 -- Named places of which none stands on its neighbour, in a text of so many columns.

@@ -38,14 +38,10 @@ end
 
 local function names_of(entry, asked)
   if asked then return { (asked:gsub("-", "_")) } end
-  local names = {}
-  for _, kind in ipairs { "events", "metrics" } do
-    local list = lists.keys(type(entry[kind]) == "table" and entry[kind] or {})
-    for _, name in ipairs(list) do
-      if name ~= "duration_time" then names[#names + 1] = name end
-    end
-  end
-  return names
+  local names = lists.map({ "events", "metrics" }, function(kind)
+    return lists.keys(type(entry[kind]) == "table" and entry[kind] or {})
+  end)
+  return lists.where(lists.joined(names), function(name) return name ~= "duration_time" end)
 end
 
 local function largest(values)
@@ -82,27 +78,20 @@ local function time_panel(entries, name)
   return { x = { label = "time (s)" }, y = { label = scale.label, low = 0 }, series = series }, #order
 end
 
-local function is_counted(entries, name)
-  for _, entry in ipairs(entries) do
-    local value = value_of(entry, name)
-    if value == value then return true end
-  end
-  return false
-end
-
 local function counted(entries, names)
-  return lists.where(names, function(name) return is_counted(entries, name) end)
+  return lists.where(names, function(name)
+    return lists.any(entries, function(entry)
+      local value = value_of(entry, name)
+      return value == value
+    end)
+  end)
 end
 
 local function time_chart(path, entries, options)
   local names, panels, parts = names_of(entries[1], options.name), {}, 0
   if #names == 0 then refuse(path, "it has no events") end
   names = counted(entries, names)
-  for _, name in ipairs(names) do
-    if #panels < PANELS then
-      panels[#panels + 1], parts = time_panel(entries, name)
-    end
-  end
+  for i = 1, math.min(#names, PANELS) do panels[i], parts = time_panel(entries, names[i]) end
   if #panels == 0 then refuse(path, "nothing was counted in it") end
   local said = "counts over time"
   if #names > #panels then said = ("%s · the first %d of %d quantities"):format(said, #panels, #names) end
@@ -129,11 +118,9 @@ end
 ---@param path string
 ---@return "time"|"histogram"|nil kind
 function M.kind_of(path)
-  local file = io.open(path, "rb")
-  local line = file and file:read "*l"
-  if file then file:close() end
-  if line and line:find '^{"time_s":' then return "time" end
-  if line and line:find '^{' and line:find '"kind":"regions"' then return "histogram" end
+  local line = require("pmclua.host.machine").line(path) or ""
+  if line:find '^{"time_s":' then return "time" end
+  if line:find '^{' and line:find '"kind":"regions"' then return "histogram" end
 end
 
 --- What all of these files are; nil: something else. One alone may be of a monitor.
