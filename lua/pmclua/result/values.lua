@@ -42,14 +42,36 @@ local function is_unwatched(cell, event)
   end)
 end
 
+-- Something that was counted or timed in a pass: what values of events and metrics are made of.
+---@class pmclua.Column
+---@field name string of the event, or "wall_ns"
+---@field block pmclua.Block
+---@field counts? table raw, of an event
+---@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all of the
+---  repetition, its status and share of the time; without a value also the cause
+
 local function column_in(cell, event, pass)
   local block = cell.columns.passes[pass]
   local counts = block and block.counts[event.index]
   if not counts then return nil end
-  local function read(index, i) return reading_at(block, index, i) end
-  return { block = block, counts = counts, partial = block.partial[event.index] or {},
-    elsewhere = reading.elsewhere(event, cell.result.events, read),
-    whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted" }
+  local partial = block.partial[event.index] or {}
+  local elsewhere = reading.elsewhere(event, cell.result.events, function(index, i)
+    return reading_at(block, index, i)
+  end)
+  local whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted"
+  return { name = event.field, block = block, counts = counts, read = function(i)
+    local times = partial[i]
+    if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
+    local value, status, share, cause = reading.of(event, counts[i])
+    return value, status == "counted" and whole or status, share, cause
+  end }
+end
+
+local function wall_of(block)
+  return { name = "wall_ns", block = block, read = function(i)
+    local wall = block.wall[i]
+    if wall then return tonumber(wall), "counted", 1 end
+  end }
 end
 
 -- The pass that supplies an event's values: the first that has some. Events in several passes (anchors) show
@@ -78,47 +100,31 @@ local function is_doubtful(event, column)
   return has_zero
 end
 
--- A function from a repetition to the value of all of it, its status and share of the time; without a value also
--- the cause.
-local function whole_reader(event, column)
-  local counts, partial, elsewhere = column.counts, column.partial, column.elsewhere
-  local whole = column.whole
-  return function(i)
-    local times = partial[i]
-    if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
-    local value, status, share, cause = reading.of(event, counts[i])
-    return value, status == "counted" and whole or status, share, cause
-  end
-end
-
 -- The points of a column and the line through them, fitted once; where there is no line, why.
-local function fit_of(cell, key, block, whole)
-  local lines = cell.lines[key] or {}
-  cell.lines[key] = lines
-  if not lines[block] then
-    local points = fits.points(block, whole)
+local function fit_of(cell, column)
+  local lines = cell.lines[column.name] or {}
+  cell.lines[column.name] = lines
+  if not lines[column.block] then
+    local points = fits.points(column.block, column.read)
     local line, why = fits.line(points)
-    lines[block] = { points = points, line = line, why = why }
+    lines[column.block] = { points = points, line = line, why = why }
   end
-  return lines[block]
+  return lines[column.block]
 end
 
--- The same per iteration, where the workload is a kernel. Nil and why where the cell needs a fitted line and has
--- none.
-local function as_values(cell, key, block, whole)
+-- What reads the values of a column, which are per iteration where the workload is a kernel. Nil and why where the
+-- cell needs a fitted line and has none.
+local function value_reader(cell, column)
+  local whole, iterations = column.read, column.block.iterations
   if cell.per ~= "iteration" then return whole end
-  local fit = cell.fitted and fit_of(cell, key, block, whole)
+  local fit = cell.fitted and fit_of(cell, column)
   if fit and not fit.line then return nil, fit.why end
-  local overhead, iterations = fit and fit.line.intercept or 0, block.iterations
+  local overhead = fit and fit.line.intercept or 0
   return function(i)
     local value, status, ran, cause = whole(i)
     if value == nil then return nil, status, ran, cause end
     return (value - overhead) / tonumber(iterations[i]), status, ran
   end, fit
-end
-
-local function value_reader(cell, event, column)
-  return as_values(cell, event.field, column.block, whole_reader(event, column))
 end
 
 -- Whether Linux dropped the events: a command always runs, so it did; for a target, the remarks say so.
@@ -204,7 +210,7 @@ end
 ---@return number[]
 function M.of_pass(cell, event, pass)
   local column, list = column_in(cell, event, pass), {}
-  local read = column and value_reader(cell, event, column)
+  local read = column and value_reader(cell, column)
   for i = 1, read and column.block.n or 0 do list[#list + 1] = read(i) end
   return list
 end
@@ -216,7 +222,7 @@ end
 function M.of_event(cell, event)
   local column, status, why = supply(cell, event)
   if not column then return no_values(nil, status, why) end
-  local read, fit = value_reader(cell, event, column)
+  local read, fit = value_reader(cell, column)
   if not read then return no_values(column.block, "absent", fit) end
   local values, cause = collect(column.block, read, reading.may_be_too_small(event))
   or_absent(values, event.status or "not-counted", why_absent(cell, event, cause))
@@ -275,13 +281,6 @@ local function base_of(cell, events, columns)
   return first
 end
 
-local function wall_of(block)
-  return function(i)
-    local wall = block.wall[i]
-    if wall then return tonumber(wall), "counted", 1 end
-  end
-end
-
 -- Each name that a metric or limit needs, once, in order: those of metrics that it names, too. As a list and a set.
 local function all_needs(result, metric, list, seen)
   for _, name in ipairs(metric.needs) do
@@ -313,16 +312,20 @@ function M.needs(result, metric, wanted)
   return needed[wanted] == true
 end
 
--- The columns of a metric's events, of one pass where there is one; nil, status and why where one is absent.
-local function columns_of(cell, events)
+-- The columns that a metric is computed of, of one pass where there is one, and the block whose rows its values are
+-- of; nil, a status and why where one is absent.
+local function columns_of(cell, metric)
+  local events, columns = M.events_needed(cell.result, metric), {}
   local pass = lists.find(M.common_passes(events), function(one) return cell.columns.passes[one] end)
-  local columns = {}
   for i, event in ipairs(events) do
     local column, status, why = supply(cell, event, pass)
     if not column then return nil, status, ("needs %s: %s"):format(event.name, why) end
     columns[i] = column
   end
-  return columns
+  local base = base_of(cell, events, columns)
+  if not base then return nil, "not-counted", "there are no repetitions" end
+  if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, wall_of(base)) end
+  return columns, base
 end
 
 local function iterations_of(cell, base)
@@ -332,27 +335,17 @@ local function iterations_of(cell, base)
   return function(i) return tonumber(base.iterations[i]), "counted", 1 end
 end
 
--- Readers of each name that a metric needs, and the block whose rows they take; nil, status and why where
--- one of them is absent.
-local function readers_of(cell, metric, events)
-  local columns, status, why = columns_of(cell, events)
-  if not columns then return nil, status, why end
-  local base = base_of(cell, events, columns)
-  if not base then return nil, "not-counted", "there are no repetitions" end
-  local whole = metric.uses_iterations and not cell.fitted
+-- Readers of each name that a metric needs, of rows of `base`; nil and why where one of them has no line.
+local function readers_of(cell, metric, columns, base)
+  local are_whole = metric.uses_iterations and not cell.fitted
   local readers = { iterations = iterations_of(cell, base) }
-  local function add(name, block, read)
-    local reader, problem = read, nil
-    if not whole then reader, problem = as_values(cell, name, block, read) end
-    if not reader then return problem end
-    readers[name] = by_base(cell, reader, block, base)
+  for _, column in ipairs(columns) do
+    local read, problem = column.read, nil
+    if not are_whole then read, problem = value_reader(cell, column) end
+    if not read then return nil, problem end
+    readers[column.name] = by_base(cell, read, column.block, base)
   end
-  local problem = M.needs(cell.result, metric, "wall_ns") and add("wall_ns", base, wall_of(base))
-  for i, event in ipairs(events) do
-    problem = problem or add(event.field, columns[i].block, whole_reader(event, columns[i]))
-  end
-  if problem then return nil, "absent", problem end
-  return readers, base, columns
+  return readers
 end
 
 -- A lookup for evaluate(): names that `read` does not know are metrics, or levels.
@@ -387,26 +380,17 @@ local function row_lookup(cell, readers, at)
   end)
 end
 
--- What a metric of slopes is computed from: the lines of its events, and of the time if it takes that.
-local function estimate_of(cell, metric, events, columns, base)
-  local estimate, line_of = { points = {}, lines = {} }, {}
-  local function add(name, fit)
-    local at = #estimate.lines + 1
-    estimate.points[at], estimate.lines[at], line_of[name] = fit.points, fit.line, at
-  end
-  for i, event in ipairs(events) do
-    add(event.field, fit_of(cell, event.field, columns[i].block, whole_reader(event, columns[i])))
-  end
-  if M.needs(cell.result, metric, "wall_ns") then
-    add("wall_ns", fit_of(cell, "wall_ns", base, wall_of(base)))
-  end
-  function estimate.compute(slopes)
+-- What a metric of slopes is computed from: the lines of its columns.
+local function estimate_of(cell, metric, columns)
+  local lines, line_of = lists.map(columns, function(column) return fit_of(cell, column) end), {}
+  for i, column in ipairs(columns) do line_of[column.name] = i end
+  local function compute(slopes)
     return metric.evaluate(lookup_of(cell, function(name)
       if name == "iterations" then return 1 end
       return line_of[name] and slopes[line_of[name]]
     end))
   end
-  return estimate
+  return { points = lists.column(lines, "points"), lines = lists.column(lines, "line"), compute = compute }
 end
 
 --- The values of a metric in a cell, one for each repetition in which all it needs was counted.
@@ -414,19 +398,21 @@ end
 ---@param metric pmclua.Metric
 ---@return pmclua.Values
 function M.of_metric(cell, metric)
-  local events = M.events_needed(cell.result, metric)
-  local readers, base, columns = readers_of(cell, metric, events)
-  if not readers then return no_values(nil, base, columns) end
+  local columns, base, absent = columns_of(cell, metric)
+  if not columns then return no_values(nil, base, absent) end
+  local readers, problem = readers_of(cell, metric, columns, base)
+  if not readers then return no_values(nil, "absent", problem) end
   local at = { uncounted = false }
   local lookup = row_lookup(cell, readers, at)
+  local may_be_too_small = lists.any(M.events_needed(cell.result, metric), reading.may_be_too_small)
   local values, why = collect(base, function(i)
     at.row, at.status, at.ran = i, "counted", 1
     local value, reason = metric.evaluate(lookup)
     return value, at.status, at.ran, reason
-  end, lists.any(events, reading.may_be_too_small))
+  end, may_be_too_small)
   or_absent(values, at.uncounted and "not-counted" or "absent", why or "there are no repetitions")
   if cell.fitted and #values.list > 0 then
-    values.estimate = estimate_of(cell, metric, events, columns, base)
+    values.estimate = estimate_of(cell, metric, columns)
     values.fit, values.no_fit = fits.value(values.estimate)
   end
   return values
