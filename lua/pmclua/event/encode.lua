@@ -38,11 +38,8 @@ end
 local function terms_for_pmu(item, with_head)
   local given = item.slash and item.text:match("/(.*)/") or ""
   if not with_head then return given end
-  local words = {}
-  for i, word in ipairs(item.words) do
-    if i == 1 or number.is_number(item.words[1].text) and i == 2 then words[i] = word.text end
-  end
-  local head = table.concat(words, ":")
+  local count = number.is_number(item.words[1].text) and 2 or 1
+  local head = table.concat(lists.column({ unpack(item.words, 1, count) }, "text"), ":")
   return given == "" and head or head .. "," .. given
 end
 
@@ -50,8 +47,7 @@ end
 local function on_core_pmus(event, item, options)
   local pmus = tree_of(options):hybrid()
   if #pmus == 0 then return { event } end
-  local events = {}
-  for _, core_pmu in ipairs(pmus) do
+  return lists.map(pmus, function(core_pmu)
     local copy = lists.copy(event)
     copy.attr = lists.copy(event.attr)
     if event.attr.type == names.TYPE_RAW then
@@ -61,9 +57,8 @@ local function on_core_pmus(event, item, options)
     end
     copy.pmu, copy.terms = core_pmu.name, terms_for_pmu(item, true)
     copy.core_cpus = core_pmu.core_cpus
-    events[#events + 1] = copy
-  end
-  return events
+    return copy
+  end)
 end
 
 -- Whether the OS kernel knows the config of a generic type: others open, or not, unexplained.

@@ -1,6 +1,7 @@
 --- explain.lua: what an event counts, how each field of its attr came about, and whether it opens here.
 
 local cache = require "pmclua.event.cache"
+local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local text = require "pmclua.base.text"
 
@@ -53,15 +54,12 @@ end
 
 -- "event=0x3c in bits 0-7 (mem-loads), config=0x1".
 local function placements(event, field)
-  local parts = {}
-  for _, placed in ipairs(event.placed or {}) do
-    if placed.field == field then
-      local where = placed.bits and " in bits " .. placed.bits or ""
-      local alias = placed.alias and (" (%s)"):format(placed.alias) or ""
-      parts[#parts + 1] = ("%s=%s%s%s"):format(placed.term, hex(placed.value), where, alias)
-    end
-  end
-  return table.concat(parts, ", ")
+  local mine = lists.where(event.placed or {}, function(placed) return placed.field == field end)
+  return table.concat(lists.map(mine, function(placed)
+    local where = placed.bits and " in bits " .. placed.bits or ""
+    local alias = placed.alias and (" (%s)"):format(placed.alias) or ""
+    return ("%s=%s%s%s"):format(placed.term, hex(placed.value), where, alias)
+  end), ", ")
 end
 
 local function why_type(event)

@@ -27,12 +27,10 @@ local function all_names(list)
 end
 
 local function containing(names, name)
-  local found = {}
-  for _, other in ipairs(names) do
-    local has_it = #name >= 3 and other:lower():find(name:lower(), 1, true)
-    if has_it and #found < 3 then found[#found + 1] = other end
-  end
-  return found
+  local found = lists.where(#name >= 3 and names or {}, function(other)
+    return other:lower():find(name:lower(), 1, true)
+  end)
+  return { unpack(found, 1, 3) }
 end
 
 local function in_other_file(name, image)

@@ -65,9 +65,9 @@ local function encode_entries(source, options)
   local list = {}
   for _, entry in ipairs(grammar.parse(source)) do
     if entry.form == "group" then
-      local members = {}
-      for i, item in ipairs(entry.members) do members[i] = encode.item(text_of(item, source), options) end
-      group.append(list, members, entry)
+      group.append(list, lists.map(entry.members, function(item)
+        return encode.item(text_of(item, source), options)
+      end), entry)
     else
       lists.append(list, encode.item(text_of(entry, source), options))
     end
@@ -129,9 +129,8 @@ end
 ---@return pmclua.event.Entry[] the best matches first
 function M.find(words, filter)
   local copy = lists.copy(filter or {})
-  copy.words = copy.words or {}
-  for word in words:gmatch("%S+") do table.insert(copy.words, word) end
-  if #copy.words == 0 then copy.words = nil end
+  local all = lists.append(lists.collect(words:gmatch "%S+"), copy.words or {})
+  copy.words = #all > 0 and all or nil
   return M.list(copy)
 end
 

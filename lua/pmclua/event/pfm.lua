@@ -140,8 +140,7 @@ end
 ---@return string
 function M.describe(full)
   local pmu, rest = full:match("^(.-)::(.*)$")
-  local parts = {}
-  for part in rest:gmatch("[^:]+") do parts[#parts + 1] = part end
+  local parts = lists.collect(rest:gmatch "[^:]+")
   local event = find_event({ text = pmu }, parts[1])
   if not event then return "" end
   local said = { event.description }

@@ -326,12 +326,10 @@ function Tree:resolve(word)
   if exact then return { exact } end
   local test = word:find("[*?]") and function(name) return M.matches(word, name) end
     or function(name) return name == word or is_instance(name, word) end
-  local found = {}
-  for _, name in ipairs(self:names()) do
+  return lists.map(self:names(), function(name)
     local short = name:match("^uncore_(.+)$")
-    if test(name) or short and test(short) then found[#found + 1] = self:pmu(name) end
-  end
-  return found
+    return (test(name) or short and test(short)) and self:pmu(name) or nil
+  end)
 end
 
 --- The core PMUs of a hybrid x86 CPU, for which generic events are encoded once each; empty elsewhere.

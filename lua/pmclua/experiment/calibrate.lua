@@ -2,7 +2,7 @@
 --
 -- Invariant: empty regions are counted by the same groups, read in the same way, in a runner like the kernel's.
 
-local any = require("pmclua.base.lists").any
+local any, map = require("pmclua.base.lists").any, require("pmclua.base.lists").map
 local records = require "pmclua.experiment.record"
 local stats = require("pmclua.base.lazy").module "pmclua.stats"
 
@@ -52,10 +52,9 @@ end
 function M.passes(declaration, plan, session)
   if not any(declaration.workloads, function(workload) return workload.in_runner end) then return nil end
   local empty = session:workload(function(message) message:text("library", ""):text("symbol", "") end)
-  local overheads = {}
-  for i, pass in ipairs(plan.passes) do
-    overheads[i] = #pass.groups > 0 and overhead_of(session, empty, pass, declaration.events)
-  end
+  local overheads = map(plan.passes, function(pass)
+    return #pass.groups > 0 and overhead_of(session, empty, pass, declaration.events)
+  end)
   session:forget(empty)
   return overheads
 end

@@ -140,7 +140,7 @@ function M.choices(declaration)
       local round = {}
       for i = 1, count do round[i] = i end
       source:shuffle(round)
-      for _, choice in ipairs(round) do list[#list + 1] = choice end
+      lists.append(list, round)
     end
     return list[repetition]
   end
@@ -149,13 +149,11 @@ end
 -- The same block with sampled passes last: their periods follow from what the others counted. For the first block,
 -- of warm-ups as a rule.
 local function counted_first(block, units, list)
-  local ordered = {}
-  for _, is_last in ipairs { false, true } do
-    for _, unit in ipairs(block) do
-      if (list[units[unit].pass].sampled ~= nil) == is_last then ordered[#ordered + 1] = unit end
-    end
+  local counted, sampled = {}, {}
+  for _, unit in ipairs(block) do
+    table.insert(list[units[unit].pass].sampled and sampled or counted, unit)
   end
-  return ordered
+  return lists.append(counted, sampled)
 end
 
 --- Every step in the order of time: cell, pass, warm-up or not, repetition index within cell and pass,

@@ -154,19 +154,17 @@ end
 
 -- One entry for all cells in which a workload is the same.
 local function workloads_of(cells, session)
-  local list, seen, known = {}, {}, {}
-  for _, cell in ipairs(cells) do
-    local workload = cell.workload
-    local facts = described(workload, cell.levels, session, known)
-    facts.workload, facts.kind = workload.name, workload.kind
-    local key = fingerprint(facts)
-    if not seen[key] then
-      facts.cells = {}
-      seen[key], list[#list + 1] = facts, facts
-    end
-    table.insert(seen[key].cells, table.concat(lists.assignments(cell.levels), " "))
-  end
-  return list
+  local known = {}
+  local all = lists.map(cells, function(cell)
+    local facts = described(cell.workload, cell.levels, session, known)
+    facts.workload, facts.kind = cell.workload.name, cell.workload.kind
+    return { facts = facts, cell = table.concat(lists.assignments(cell.levels), " ") }
+  end)
+  local groups = lists.groups(all, function(one) return fingerprint(one.facts) end)
+  return lists.map(groups, function(same)
+    same[1].facts.cells = lists.column(same, "cell")
+    return same[1].facts
+  end)
 end
 
 --- How the experiment of a plan can be repeated.

@@ -3,6 +3,8 @@
 -- Tracing costs each call some hundred nanoseconds, so the pass counts nothing else. What it adds is
 -- measured on a call that does nothing, and taken off. A profile's lines are names of system calls.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local ENTER, LEAVE = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
@@ -36,8 +38,8 @@ end
 ---@return string? why
 function M.pass(declaration)
   if not declaration.system_calls then return nil end
-  for _, workload in ipairs(declaration.workloads) do
-    if workload.kind ~= "command" then return nil, ONLY_COMMANDS end
+  if lists.any(declaration.workloads, function(workload) return workload.kind ~= "command" end) then
+    return nil, ONLY_COMMANDS
   end
   local points, why = M.points()
   if not points then return nil, why end

@@ -7,6 +7,7 @@
 
 local bit = require "bit"
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -70,7 +71,7 @@ function M.read(path, arguments, errors)
     parts[#parts + 1] = value and ("export %s=%s;"):format(name, quoted(value)) or ("unset %s;"):format(name)
   end
   parts[#parts + 1] = "exec " .. quoted(path)
-  for _, word in ipairs(arguments) do parts[#parts + 1] = quoted(word) end
+  lists.append(parts, lists.map(arguments, quoted))
   local pipe = io.popen(table.concat(parts, " ") .. (errors and " 2>&1" or " 2>/dev/null") .. " </dev/null")
   local said = pipe and pipe:read "*a" or ""
   if pipe then pipe:close() end

@@ -27,11 +27,7 @@ local function counts_of(events, said)
   return counts
 end
 
-local function words_of(said)
-  local list = {}
-  for word in said:gmatch "%S+" do list[#list + 1] = word end
-  return list
-end
+local function words_of(said) return lists.collect(said:gmatch "%S+") end
 
 --- What a file's text says; nil and why it is none.
 ---@param text string

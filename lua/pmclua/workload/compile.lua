@@ -127,9 +127,7 @@ end
 
 -- The compiler's messages, each line once: copies of a snippet repeat the same mistake.
 local function complaints(errors)
-  local lines = {}
-  for line in errors:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  return table.concat(lists.unique(lines), "\n")
+  return table.concat(lists.unique(lists.collect(errors:gmatch "[^\n]+")), "\n")
 end
 
 local function failed(unit, result, cc)

@@ -48,8 +48,7 @@ end
 --- The words that a kernel's runner is started by; nil: none.
 ---@return string[]?
 function M.debugger()
-  local words = {}
-  for word in (os.getenv(M.VARIABLE) or ""):gmatch "%S+" do words[#words + 1] = word end
+  local words = require("pmclua.base.lists").collect((os.getenv(M.VARIABLE) or ""):gmatch "%S+")
   if #words == 0 then return nil end
   local is_path = words[1]:find("/", 1, true)
   words[1] = not is_path and require("pmclua.host.tools").find(words[1]) or words[1]

@@ -16,8 +16,7 @@ local FIRST, TICKS = 1, 100            -- a second has USER_HZ ticks in /proc
 local function facts(pid)
   local fields = (machine.line(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$"
   if not fields then return nil end
-  local list = {}
-  for field in fields:gmatch "%S+" do list[#list + 1] = field end
+  local list = lists.collect(fields:gmatch "%S+")
   return tonumber(list[2]), tonumber(list[20])
 end
 
