@@ -87,9 +87,8 @@ end
 
 -- The counts of an event as its column in a block, those that are too little to be known left out.
 local function counts_of(event, values, n)
-  local counts = {}
-  for i = 1, n do counts[i] = reading.known(event, values[i]) end
-  return column(counts, n)
+  local known = reading.known
+  return json.list(n, function(i) return or_null(known(event, values[i])) end)
 end
 
 local function pass_entry(result, pass, block)
