@@ -2,31 +2,25 @@
 
 local cell_key = require "pmclua.result.cell_key"
 local check = require "pmclua.base.arguments"
+local holds = require("pmclua.metric.evaluate").holds
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
 
-local COMPARE = {
-  ["="] = function(a, b) return a == b end,
-  ["=="] = function(a, b) return a == b end,
-  ["~="] = function(a, b) return a ~= b end,
-  ["!="] = function(a, b) return a ~= b end,
-  ["<"] = function(a, b) return a < b end,
-  ["<="] = function(a, b) return a <= b end,
-  [">"] = function(a, b) return a > b end,
-  [">="] = function(a, b) return a >= b end,
-}
+-- The signs of conditions, as limits have them.
+local SIGNS = { ["="] = "==", ["=="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<", ["<="] = "<=",
+  [">"] = ">", [">="] = ">=" }
 
 -- ">=512" as a test; nil for a plain text.
 local function comparison(wanted)
   local sign, value = wanted:match "^%s*([<>=~!]=?)%s*(.-)%s*$"
-  local compare = COMPARE[sign]
-  if not compare then return nil end
+  local operator = SIGNS[sign]
+  if not operator then return nil end
   local number = tonumber(value)
   return function(level)
     local other = type(level) == "number" and number or value
-    return type(level) == type(other) and compare(level, other)
+    return type(level) == type(other) and holds(operator, level, other)
   end
 end
 

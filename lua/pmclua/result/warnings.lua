@@ -102,11 +102,11 @@ end
 local function anchors_of(result, cell)
   local anchors = {}
   for _, index in ipairs(result.header.anchors or {}) do
-    local event, passes = result.events[index], {}
-    for _, pass in ipairs(event and event.passes or {}) do
+    local event = result.events[index]
+    local passes = lists.map(event and event.passes or {}, function(pass)
       local list = values.of_pass(cell, event, pass)
-      if #list > 0 then passes[#passes + 1] = list end
-    end
+      return #list > 0 and list or nil
+    end)
     if #passes > 1 then anchors[#anchors + 1] = { title = event.name, passes = passes } end
   end
   if #anchors == 0 and #result.header.pass_events > 1 then anchors[1] = wall_anchor(result, cell) end
@@ -138,14 +138,12 @@ end
 
 local function cell_of(result, cell)
   local enabled_ns, cpu_ns = times_of(cell)
-  local outcomes, regions = {}, result.header.regions
+  local regions = result.header.regions
   local are_entries = cell.region and regions and regions.entries
-  for outcome, count in pairs(cell.failed) do
-    if outcome ~= "exit" then outcomes[outcome] = count end
-  end
   return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
     events = events_of(result, cell),
-    margin = names.margin(result, "default"), exits = cell.exits, outcomes = outcomes,
+    margin = names.margin(result, "default"), exits = cell.exits,
+    outcomes = lists.without(cell.failed, "exit"),
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
     waited = waited_of(result, cell),
