@@ -448,11 +448,7 @@ void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 
 /* ---- system calls: how long each took --------------------------------------------------------- */
 
-/* The tracepoints raw_syscalls:sys_enter and sys_exit by their ids, and whose calls: `pid` with threads and children to
- * come (0: this thread), from its next exec on where `on_exec` is set. */
-struct pmclua_call_points { uint64_t enter, leave; int32_t pid, on_exec; };
-
-/* A block of them: this, and `rows` struct pmclua_system_call. */
+/* A block of them, freed by pmclua_free_block: this, and `rows` struct pmclua_system_call. */
 struct pmclua_system_calls {
     uint64_t lost;                 /* records that found no room: of calls that are missing */
     uint64_t call_ns, traced_ns;   /* how long a call takes that does nothing, and how long it reads as */
@@ -467,20 +463,6 @@ struct pmclua_system_call {
     uint64_t blocked_ns, waited_ns;    /* of total: off CPU, because it had to wait; because others had the CPU */
 };
 
-struct pmclua_call_trace;
-
-/* Opens it and starts a thread that reads its rings. Closed by pmclua_call_trace_close. -errno. */
-int pmclua_call_trace_open(struct pmclua_call_trace **trace, const struct pmclua_call_points *points);
-/* The program begins to be executed at `start_ns`, CLOCK_MONOTONIC. */
-void pmclua_call_trace_start(struct pmclua_call_trace *trace, uint64_t start_ns);
-/* What came of it: a block of `count` u64s, freed by the caller with pmclua_free_block. Once. -errno. */
-int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uint32_t *count);
-void pmclua_call_trace_close(struct pmclua_call_trace *trace);
-/* Opens an event of each tracepoint on this thread that never counts, for as long as this process lives: closing the
- * last one of a tracepoint takes Linux some 50 ms, and much longer on a busy machine. -errno. */
-int pmclua_call_trace_keep(const struct pmclua_call_points *points);
-/* Measures call_ns, traced_ns (0: it cannot be) and fault_ns here: some 10 ms. */
-void pmclua_call_trace_costs(const struct pmclua_call_points *points, struct pmclua_system_calls *costs);
 /* "getppid"; NULL: unknown. */
 const char *pmclua_system_call_name(uint64_t number);
 

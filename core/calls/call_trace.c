@@ -24,7 +24,7 @@ enum { RING_BYTES = 4 << 20, RING_LEAST = 64 << 10, RINGS_BYTES = 64 << 20, LATE
 
 struct cpu_trace { int enter, leave; struct ring ring; };
 
-struct pmclua_call_trace {
+struct call_trace {
     struct call_times *times;
     struct call_record *record;        /* not taken yet */
     size_t count, room;
@@ -47,7 +47,7 @@ static struct pmclua_attr attr_of_point(uint64_t id, int tells_number, int on_ex
         .context_switch = !tells_number, .watermark = 1, .wakeup_watermark = RING_BYTES / 4 });
 }
 
-static int open_cpu(struct pmclua_call_trace *trace, const struct pmclua_call_points *points, int cpu, size_t bytes)
+static int open_cpu(struct call_trace *trace, const struct call_points *points, int cpu, size_t bytes)
 {
     struct pmclua_attr enters = attr_of_point(points->enter, 0, points->on_exec);
     struct pmclua_attr leaves = attr_of_point(points->leave, 1, points->on_exec);
@@ -67,7 +67,7 @@ static int open_cpu(struct pmclua_call_trace *trace, const struct pmclua_call_po
 
 /* ---- records ---- */
 
-static struct call_record *new_record(struct pmclua_call_trace *trace)
+static struct call_record *new_record(struct call_trace *trace)
 {
     trace->errnum = -list_grow(&trace->record, trace->count, &trace->room, sizeof *trace->record);
     return trace->errnum ? NULL : &trace->record[trace->count++];
@@ -75,7 +75,7 @@ static struct call_record *new_record(struct pmclua_call_trace *trace)
 
 /* Samples: header, pid, tid, time, and of those that leave u32 size and the tracepoint's fields: 8 bytes that all have,
  * then the number. Switches end with pid, tid, time. */
-static void add_sample(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+static void add_sample(struct call_trace *trace, const struct perf_event_header *header)
 {
     const uint8_t *data = (const uint8_t *)(header + 1);
     struct call_record *record = new_record(trace);
@@ -91,7 +91,7 @@ static void add_sample(struct pmclua_call_trace *trace, const struct perf_event_
     record->number = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
 }
 
-static void add_switch(struct pmclua_call_trace *trace, const struct perf_event_header *header)
+static void add_switch(struct call_trace *trace, const struct perf_event_header *header)
 {
     const uint8_t *data = (const uint8_t *)header + header->size - 16;
     struct call_record *record = new_record(trace);
@@ -106,7 +106,7 @@ static void add_switch(struct pmclua_call_trace *trace, const struct perf_event_
 
 static int add_record(void *owner, const struct perf_event_header *header)
 {
-    struct pmclua_call_trace *trace = owner;
+    struct call_trace *trace = owner;
     uint64_t lost;
     if (header->size < sizeof *header + 16)
         return 0;
@@ -134,7 +134,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Takes in what the rings have, up to what may still be missing from one of them. */
-static void look(struct pmclua_call_trace *trace, int is_last)
+static void look(struct call_trace *trace, int is_last)
 {
     uint64_t until_ns = is_last ? UINT64_MAX : pmclua_now_ns() - LATE_NS;
     for (int i = 0; trace->errnum == 0 && i < trace->cpus; i++) {
@@ -155,14 +155,14 @@ static void look(struct pmclua_call_trace *trace, int is_last)
 
 static void *read_rings(void *argument)
 {
-    struct pmclua_call_trace *trace = argument;
+    struct call_trace *trace = argument;
     struct pollfd stop = { trace->stop, POLLIN, 0 };
     while (trace->errnum == 0 && poll(&stop, 1, LOOK_MS) <= 0)
         look(trace, 0);
     return NULL;
 }
 
-static int start_thread(struct pmclua_call_trace *trace)
+static int start_thread(struct call_trace *trace)
 {
     trace->stop = eventfd(0, EFD_CLOEXEC);
     if (trace->stop < 0)
@@ -172,7 +172,7 @@ static int start_thread(struct pmclua_call_trace *trace)
     return result;
 }
 
-static void end_thread(struct pmclua_call_trace *trace)
+static void end_thread(struct call_trace *trace)
 {
     if (!trace->has_thread)
         return;
@@ -183,10 +183,8 @@ static void end_thread(struct pmclua_call_trace *trace)
 
 /* ---- the whole ---- */
 
-void pmclua_call_trace_close(struct pmclua_call_trace *trace)
+static void close_trace(struct call_trace *trace)
 {
-    if (!trace)
-        return;
     end_thread(trace);
     for (int i = 0; i < trace->cpus; i++) {
         ring_close(&trace->cpu[i].ring);
@@ -201,10 +199,10 @@ void pmclua_call_trace_close(struct pmclua_call_trace *trace)
     free(trace);
 }
 
-int pmclua_call_trace_open(struct pmclua_call_trace **out, const struct pmclua_call_points *points)
+static int open_trace(struct call_trace **out, const struct call_points *points)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    struct pmclua_call_trace *trace = calloc(1, sizeof *trace + (size_t)cpus * sizeof *trace->cpu);
+    struct call_trace *trace = calloc(1, sizeof *trace + (size_t)cpus * sizeof *trace->cpu);
     if (!trace)
         return -ENOMEM;
     trace->stop = -1;
@@ -216,19 +214,16 @@ int pmclua_call_trace_open(struct pmclua_call_trace **out, const struct pmclua_c
     if (result == 0)
         result = start_thread(trace);
     if (result < 0) {
-        pmclua_call_trace_close(trace);
+        close_trace(trace);
         return result;
     }
+    if (points->on_exec)
+        call_times_start(trace->times, pmclua_now_ns());
     *out = trace;
     return 0;
 }
 
-void pmclua_call_trace_start(struct pmclua_call_trace *trace, uint64_t start_ns)
-{
-    call_times_start(trace->times, start_ns);
-}
-
-static void switch_all(const struct pmclua_call_trace *trace, const char *name)
+static void switch_all(const struct call_trace *trace, const char *name)
 {
     for (int i = 0; i < trace->cpus; i++) {
         pmclua_ioctl(trace->cpu[i].enter, name, 0, NULL);
@@ -236,7 +231,10 @@ static void switch_all(const struct pmclua_call_trace *trace, const char *name)
     }
 }
 
-int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uint32_t *count)
+/* What calls, tracing them and page faults cost here. */
+static struct pmclua_system_calls costs;
+
+static int take_block(struct call_trace *trace, uint64_t **block, uint32_t *count)
 {
     end_thread(trace);
     if (trace->errnum == 0)
@@ -248,6 +246,7 @@ int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uin
     if (!head)
         return -ENOMEM;
     call_times_rows(trace->times, (struct pmclua_system_call *)(head + 1));
+    *head = costs;
     head->lost = trace->lost;
     head->rows = rows;
     *block = (uint64_t *)head;
@@ -255,11 +254,11 @@ int pmclua_call_trace_end(struct pmclua_call_trace *trace, uint64_t **block, uin
     return 0;
 }
 
-int pmclua_call_trace_keep(const struct pmclua_call_points *points)
+int call_trace_end(struct call_trace *trace, uint64_t **block, uint32_t *count)
 {
-    int enters = attr_hold(PERF_TYPE_TRACEPOINT, points->enter);
-    int leaves = enters < 0 ? enters : attr_hold(PERF_TYPE_TRACEPOINT, points->leave);
-    return leaves < 0 ? leaves : 0;
+    int result = take_block(trace, block, count);
+    close_trace(trace);
+    return result;
 }
 
 /* ---- what calls and faults cost ---- */
@@ -301,35 +300,41 @@ static uint64_t least_of(uint64_t (*time_of)(void))
 }
 
 /* How long a traced call that does nothing reads as. */
-static uint64_t traced_call_ns(const struct pmclua_call_points *points)
+static uint64_t traced_call_ns(const struct call_points *points)
 {
-    struct pmclua_call_points own = { points->enter, points->leave, 0, 0 };
+    struct call_points own = { points->enter, points->leave, 0, 0 };
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
-        struct pmclua_call_trace *trace;
+        struct call_trace *trace;
         uint64_t *block = NULL;
         uint32_t count;
-        if (pmclua_call_trace_open(&trace, &own) < 0)
+        if (open_trace(&trace, &own) < 0)
             return 0;
         switch_all(trace, "ENABLE");
         time_of_calls();
         switch_all(trace, "DISABLE");
-        if (pmclua_call_trace_end(trace, &block, &count) == 0 && block) {
-            const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;
-            const struct pmclua_system_call *row = (const struct pmclua_system_call *)(head + 1);
-            for (uint64_t k = 0; k < head->rows; k++)
-                if (row[k].number == SYS_getppid && row[k].total_ns / row[k].count < least)
-                    least = row[k].total_ns / row[k].count;
-            free(block);
-        }
-        pmclua_call_trace_close(trace);
+        if (call_trace_end(trace, &block, &count) < 0 || !block)
+            continue;
+        const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;
+        const struct pmclua_system_call *row = (const struct pmclua_system_call *)(head + 1);
+        for (uint64_t k = 0; k < head->rows; k++)
+            if (row[k].number == SYS_getppid && row[k].total_ns / row[k].count < least)
+                least = row[k].total_ns / row[k].count;
+        free(block);
     }
     return least == UINT64_MAX ? 0 : least;
 }
 
-void pmclua_call_trace_costs(const struct pmclua_call_points *points, struct pmclua_system_calls *costs)
+int call_trace_open(struct call_trace **trace, const struct call_points *points)
 {
-    costs->call_ns = least_of(time_of_calls) / CALLS;
-    costs->fault_ns = least_of(time_of_faults) / PAGES;
-    costs->traced_ns = traced_call_ns(points);
+    if (costs.call_ns)
+        return open_trace(trace, points);
+    int enters = attr_hold(PERF_TYPE_TRACEPOINT, points->enter);
+    int leaves = enters < 0 ? enters : attr_hold(PERF_TYPE_TRACEPOINT, points->leave);
+    if (leaves < 0)
+        return leaves;
+    costs.traced_ns = traced_call_ns(points);
+    costs.fault_ns = least_of(time_of_faults) / PAGES;
+    costs.call_ns = least_of(time_of_calls) / CALLS;
+    return open_trace(trace, points);
 }

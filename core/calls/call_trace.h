@@ -8,6 +8,20 @@
 
 #include "pmclua.h"
 
+/* The tracepoints raw_syscalls:sys_enter and sys_exit by their ids, and whose calls: `pid` with threads and children to
+ * come (0: this thread), from its next exec on where `on_exec` is set. */
+struct call_points { uint64_t enter, leave; int32_t pid, on_exec; };
+
+struct call_trace;
+
+/* Opens it and starts a thread that reads its rings; what is to be executed begins now. The first time it also measures
+ * what calls, tracing them and page faults cost here, some 10 ms, and opens an event of each tracepoint that never
+ * counts, for as long as this process lives: closing the last one of a tracepoint takes Linux some 50 ms, and much
+ * longer on a busy machine. -errno. */
+int call_trace_open(struct call_trace **trace, const struct call_points *points);
+/* Closes it. What came of it: a block of `count` u64s (struct pmclua_system_calls); or -errno. */
+int call_trace_end(struct call_trace *trace, uint64_t **block, uint32_t *count);
+
 enum call_step { CALL_ENTERS, CALL_LEAVES, CALL_STOPS, CALL_YIELDS, CALL_GOES_ON };
 
 /* What a thread did at a time. YIELDS: it lost its CPU though it could have gone on; STOPS: it waits for something. */

@@ -232,7 +232,7 @@ static void run_counted(struct repetition *one)
     }
     /* Without it drops are only seen by the time that is missing. */
     struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
-    struct pmclua_call_trace *trace = traced_open(one->run, pid, answer);
+    struct call_trace *trace = traced_open(one->run, pid, answer);
     run_held(one, drops);
     traced_take(trace, answer);
     uint64_t before_ns = launch_used_ns(&one->held);
