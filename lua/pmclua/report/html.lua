@@ -189,22 +189,18 @@ local SOURCES = { hardware = "a hardware event", cache = "a hardware event of a 
 
 -- The type and code, then what else the attr has.
 local function attr_words(attr)
-  local parts = {}
-  for name, value in pairs(attr or {}) do
-    local shown = type(value) == "cdata" and ("0x%x"):format(value) or tostring(value)
-    local rank = name == "type" and 1 or name == "config" and 2 or 3
-    parts[#parts + 1] = { rank, ("%s = %s"):format(name, shown) }
-  end
-  table.sort(parts, function(x, y) return x[1] < y[1] or x[1] == y[1] and x[2] < y[2] end)
-  return table.concat(lists.column(parts, 2), ", ")
+  attr = attr or {}
+  return table.concat(lists.map(lists.unique { "type", "config", unpack(lists.keys(attr)) }, function(name)
+    local value = attr[name]
+    if value == nil then return nil end
+    return ("%s = %s"):format(name, type(value) == "cdata" and ("0x%x"):format(value) or tostring(value))
+  end), ", ")
 end
 
 local function passes_of(result, index)
   local list = {}
   for pass, events in ipairs(result.header.pass_events) do
-    for _, event in ipairs(events) do
-      if event == index then list[#list + 1] = tostring(pass) end
-    end
+    if lists.contains(events, index) then list[#list + 1] = tostring(pass) end
   end
   return ("%s %s"):format(#list == 1 and "pass" or "passes", text.list(list))
 end

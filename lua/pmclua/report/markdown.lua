@@ -3,6 +3,7 @@
 -- Invariant: names and reasons are text: what Markdown or HTML would act upon in them is escaped.
 
 local escape = require("pmclua.report.markup").markdown
+local lists = require "pmclua.base.lists"
 local tables = require "pmclua.report.tables"
 
 local M = {}
@@ -10,13 +11,10 @@ local M = {}
 local function row_line(cells) return "| " .. table.concat(cells, " | ") .. " |" end
 
 local function add_table(lines, shown)
-  local names, rules = {}, {}
-  for k, column in ipairs(shown.columns) do
-    names[k] = escape(column.name)
-    rules[k] = (column.align or "left") == "left" and ":---" or "---:"
-  end
-  lines[#lines + 1] = row_line(names)
-  lines[#lines + 1] = row_line(rules)
+  lines[#lines + 1] = row_line(lists.map(lists.column(shown.columns, "name"), escape))
+  lines[#lines + 1] = row_line(lists.map(shown.columns, function(column)
+    return (column.align or "left") == "left" and ":---" or "---:"
+  end))
   for _, row in ipairs(shown.rows) do
     local cells = {}
     for k in ipairs(shown.columns) do

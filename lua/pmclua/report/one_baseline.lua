@@ -67,19 +67,16 @@ end
 
 -- The footnotes of all pairs, each once; reasons name their pair.
 local function notes_under(result, comparison, compared)
-  local list, seen = {}, {}
-  local function put(said)
-    if said and not seen[said] then list[#list + 1], seen[said] = said, true end
-  end
+  local list = {}
   for _, pair in ipairs(compared) do
     for i, said in ipairs(footnotes.comparison(comparison, pair)) do
       local is_of_all = i == 1 and (has_primary(pair) or pair.control)
-      put(is_of_all and said or ("%s: %s"):format(side_of(pair), said))
+      list[#list + 1] = is_of_all and said or ("%s: %s"):format(side_of(pair), said)
     end
-    put(footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary))
-    if pair.cell.fitted then put(rows.note_of_rows(pair.rows)) end
+    list[#list + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
+    list[#list + 1] = pair.cell.fitted and rows.note_of_rows(pair.rows) or nil
   end
-  return list
+  return lists.unique(list)
 end
 
 --- One table of pairs that share their baseline.

@@ -1,7 +1,5 @@
 --- output.lua: writes a report to standard output or a file, completely or not at all; a full disk is an error.
 
-local bit = require "bit"
-local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 
 local M = {}
@@ -22,15 +20,13 @@ local function put_all(file, content)
   return ok, why
 end
 
-local REGULAR, KIND = 0x8000, 0xf000        -- of a file's mode
-
 --- Raises an error object where a report could not be written, before hours are spent on it. What is there is
 --- not changed; what is no plain file (a pipe, a device) is not opened.
 ---@param path? string nil or "-": standard output
 function M.check(path)
   if not path or path == "-" then return end
-  local before = core.stat(path)
-  if before and bit.band(before.mode, KIND) ~= REGULAR then return end
+  local before = require("lfs").attributes(path, "mode")
+  if before and before ~= "file" then return end
   local file, why = io.open(path, "a")
   if not file then refuse(path, why) end
   file:close()

@@ -1,25 +1,22 @@
 --- simulation.lua (report): what simulated counts depend on, in words.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
 
 local function has_caches(header)
-  for _, event in ipairs(header.events) do
-    for _, counter in ipairs(event.simulated or {}) do
-      if counter:find "^%u+%d?m" or counter:find "^[ID]L" or counter:find "^[ID]1" then return true end
-    end
-  end
-  return false
+  return lists.any(lists.joined(lists.column(header.events, "simulated")), function(counter)
+    return counter:find "^%u+%d?m" or counter:find "^[ID]L" or counter:find "^[ID]1"
+  end)
 end
 
 local INHERITED = { "environment", "signals", "streams", "cpu" }
 
 local function surroundings(facts)
-  local own = {}
-  for _, name in ipairs(INHERITED) do
-    if facts[name] == "inherit" then own[#own + 1] = name == "cpu" and "CPUs" or name end
-  end
+  local own = lists.map(INHERITED, function(name)
+    return facts[name] == "inherit" and (name == "cpu" and "CPUs" or name) or nil
+  end)
   if #own == 0 then return "in surroundings that are the same on every machine" end
   return ("with this machine's own %s"):format(text.list(own))
 end

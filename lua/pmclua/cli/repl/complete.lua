@@ -109,14 +109,8 @@ local documented
 local function is_documented(name)
   if documented == nil then
     local path = require("pmclua.host.paths").reference()
-    local file = path and not path:find "%.gz$" and io.open(path)
-    documented = false
-    if file then
-      documented = {}
-      local reference = file:read "*a"
-      file:close()
-      for word in reference:gmatch "[.:`]([%a_][%w_]*)" do documented[word] = true end
-    end
+    local reference = path and not path:find "%.gz$" and require("pmclua.host.machine").text(path)
+    documented = reference and lists.set(lists.collect(reference:gmatch "[.:`]([%a_][%w_]*)")) or false
   end
   return not documented or documented[name] == true
 end
