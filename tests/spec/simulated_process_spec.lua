@@ -29,7 +29,32 @@ local function stat(words, more, options)
   return require("dkjson").decode(text).cells[1].values.valgrind_Ir, result
 end
 
+-- A pmclua that is killed while its command runs; then what there is before and after another one, and beside them a
+-- folder of a process that lives, this shell.
+local KILLED = [[
+  export TMPDIR="$0"
+  here=$(readlink /proc/self/ns/pid | tr -dc 0-9)
+  mkdir "$0/pmclua-simulate-$here-$$-$(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 20)-living"
+  "$1" stat -e valgrind::Ir -- sh -c 'echo > "$0/runs"
+    for i in $(seq 100); do [ ! -e "$0/runs" ] || sleep 0.1; done' "$0" >/dev/null 2>&1 &
+  for i in $(seq 300); do [ -e "$0/runs" ] || sleep 0.1; done
+  kill -KILL $!; wait $! 2>/dev/null
+  ls "$0" | grep -c "simulate-$here-$!-"
+  "$1" stat -e valgrind::Ir -o /dev/null true
+  ls "$0" | grep simulate | sed "s/.*-//"
+  rm "$0/runs"
+]]
+
 describe("a command under Valgrind", function()
+  it("whose pmclua is killed leaves a folder until the next one of that user", function()
+    need()
+    local pipe = io.popen(("exec sh -c %s %s %s"):format(support.quote(KILLED),
+      support.quote(support.folder()), support.quote(support.program)))
+    local said = pipe:read "*a"
+    pipe:close()
+    assert.equal("1\nliving\n", said)
+  end)
+
   it("that leaves a process behind is counted when that has ended", function()
     need()
     local left, plain = stat { "sh", "-c", "(sleep 0.1)& exit 0" }, stat { "sleep", "0.1" }

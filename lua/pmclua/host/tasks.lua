@@ -43,6 +43,14 @@ end
 ---@return string?
 function M.state(tid) return (stat(tid)) end
 
+--- When it was started, in ticks since the machine was; nil where it is not there.
+---@param tid integer
+---@return integer?
+function M.start(tid)
+  local fields = (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (.*)$"
+  return fields and tonumber(lists.collect(fields:gmatch "%S+")[20])
+end
+
 --- A child of a process; nil where it has none.
 ---@param pid integer
 ---@return integer?
