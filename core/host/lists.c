@@ -10,10 +10,11 @@ static int resize(void *list, size_t count, size_t bytes)
 {
     void *members;
     memcpy(&members, list, sizeof members);
-    members = realloc(members, count * bytes);
-    if (!members)
+    void *resized = realloc(members, count * bytes);
+    if (!resized)
         return -ENOMEM;
-    memcpy(list, &members, sizeof members);
+    memcpy(list, &resized, sizeof resized);
+    /* cppcheck-suppress memleak -- it is the list's */
     return 0;
 }
 

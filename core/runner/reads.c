@@ -67,7 +67,7 @@ static struct sock_filter answer(unsigned what) { return (struct sock_filter)BPF
 static size_t argument(int index) { return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t); }
 
 /* What glibc's fstat is: AT_EMPTY_PATH alone, and a descriptor. It names nothing, and each file that is read has one. */
-enum { FSTAT_STEPS = 7, IS_NEGATIVE = 1 << 31 };
+enum { FSTAT_STEPS = 7, IS_NEGATIVE = INT32_MIN };
 
 static unsigned short put_fstat(struct sock_filter *code)
 {
