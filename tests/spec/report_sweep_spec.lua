@@ -68,4 +68,25 @@ describe("a table over a factor", function()
     assert.matches("a repetition has 512 iterations at n = 64, and 90 at n = 2,048", warm, 1, true)
     assert.is_nil(warm:find("colder", 1, true))
   end)
+
+  it("has the factor down that has levels there, where another one has only one left", function()
+    local cells = {}
+    for _, n in ipairs { 1, 2, 4 } do
+      for _, m in ipairs { "x", "y" } do
+        cells[#cells + 1] = { workload = "rows", levels = { n = n, m = m } }
+      end
+    end
+    local result = require("pmclua.result").new(made.header { cells = cells, repetitions = 4,
+      factors = { { "n", { 1, 2, 4 } }, { "m", { "x", "y" } } }, events = { made.event "cycles" },
+      pass_events = { { 1 } }, workloads = { { name = "rows", kind = "command", per = "run" } } })
+    for number, cell in ipairs(cells) do
+      local more = { workload = "rows", levels = cell.levels, cell = number }
+      for _, record in ipairs(made.records({ series(100, 1, 4) }, more)) do result:add(record) end
+    end
+    result.status = "complete"
+    local text = result:where { n = 2 }:report { width = 100, utf8 = true }
+    assert.matches("\n%s*m +median", text)
+    assert.matches("\n%s*x +101", text)
+    assert.matches("\n%s*y +101", text)
+  end)
 end)
