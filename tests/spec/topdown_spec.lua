@@ -153,6 +153,7 @@ describe("pmclua topdown", function()
     local picture = machine.folder .. "/tree.svg"
     support.pmclua { "topdown", "--plot", picture, file }
     assert.matches("<svg", support.read(picture), 1, true)
+    assert.matches(">backend_bound<", support.read(picture), 1, true)
   end)
 
   it("says of each node why it is absent, exits with 77, and drills no further", function()

@@ -115,6 +115,53 @@ describe("a vendor's tree", function()
     assert.is_true(math.abs(children.total - comparison.total.difference) < 1e-6)
   end)
 
+  it("is drilled between a program's marks, with what the table makes of the counts there", function()
+    local on = machine(4)
+    local program = support.build(on.folder .. "/marked", "cc", "-O1", "-I" .. support.root .. "/core",
+      support.root .. "/tests/support/played/marked.c", "-lpthread")
+    local of_parse, seen, most = made.total { 3000, 30 }, 0, 0
+    for _, cell in ipairs(tree(on, "--marks", "--", program).cells) do
+      for _, node in ipairs(cell.region == "parse" and cell.nodes or {}) do
+        support.with_env(ENV, function()
+          assert.equal(made.truth(node.name, of_parse), node.share or nil, node.name)
+        end)
+        seen, most = seen + 1, math.max(most, node.level)
+      end
+    end
+    assert.is_true(seen > 10 and most > 2, ("%d nodes down to level %d"):format(seen, most))
+  end)
+
+  it("is that of a CPU, of all, and of what is below a node there", function()
+    support.need(support.have_root(), "counting CPUs takes root")
+    for _, words in ipairs { { "-a", "-l", "2" }, { "-C", "0", "--below", "backend_bound" } } do
+      for _, word in ipairs { "--", played.work(), "1000", "100" } do words[#words + 1] = word end
+      local found = tree(machine(4), unpack(words))
+      support.with_env(ENV, function()
+        for _, node in ipairs(found.cells[1].nodes) do
+          assert.equal(truth(node.name), node.share or nil, node.name)
+        end
+      end)
+      assert.is_truthy(by_name(found).tma_memory_bound)
+    end
+  end)
+
+  it("is a plot with a line for each node, and a page, indented as the tree is", function()
+    support.need(support.have "gnuplot", "gnuplot is not installed")
+    local on = machine(4)
+    local file, picture = on.folder .. "/tree.jsonl", on.folder .. "/tree.txt"
+    local found = tree(on, "-l", "3", "--store", file, "--", played.work(), "1000", "100")
+    support.pmclua { "topdown", "--plot", picture, file }
+    local drawn, page = support.read(picture), support.pmclua({ "topdown", "--format", "html", file }).out
+    local place, in_page = 0, 0
+    for _, node in ipairs(found.cells[1].nodes) do
+      local name = node.name:gsub("^tma_", "")
+      local depth = 2 * (node.level - 1)
+      place = assert(drawn:find(("\n" .. (" "):rep(2 + depth) .. name .. " "), place, true), name)
+      in_page = assert(page:find("<td>" .. ("\194\160"):rep(2 * depth) .. name, in_page, true)
+        or page:find((">%s%s<"):format(("\194\160"):rep(2 * depth), name), in_page, true), name)
+    end
+  end)
+
   it("of a hybrid CPU is that of one kind of core", function()
     local env = { SYSFS_PATH = support.fixture "perf/sysfs/hybrid", PERF_CPUID = "GenuineIntel-6-97-2" }
     local atom, expected = { ["10 0x3c 0x0"] = { 10 } }, {}

@@ -20,7 +20,8 @@ local function build()
   local folder = support.folder()
   programs = {
     library = support.build(folder .. "/pmu.so", "cc", "-O1", "-shared", "-fPIC",
-      "-I" .. support.root .. "/core", HERE .. "/pmu.c", HERE .. "/rings.c", "-ldl", "-lpthread"),
+      "-I" .. support.root .. "/core", HERE .. "/pmu.c", HERE .. "/rings.c", HERE .. "/libc.c", "-ldl",
+      "-lpthread"),
     work = support.build(folder .. "/work", "cc", "-O1", HERE .. "/work.c"),
     called = support.build(folder .. "/called", "cc", "-O1", HERE .. "/called.c", "-lpthread"),
   }

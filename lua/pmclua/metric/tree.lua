@@ -159,15 +159,18 @@ function M.names(metrics)
   return list
 end
 
---- The node that a person means: with or without the vendor's prefix.
+--- The node that a person means: with or without the vendor's prefix. pmclua's own nodes of level 1 are meant where
+--- the tables have none of that name: these have children.
 ---@param metrics table
 ---@param name string
 ---@return string? name
 function M.find(metrics, name)
   name = name:gsub("-", "_")
-  for _, tried in ipairs { name, "tma_" .. name } do
-    local metric = M.metric(metrics, tried)
-    if metric and M.level(metric) then return tried end
+  for _, of in ipairs { metrics.of_vendor, metrics.named } do
+    for _, tried in ipairs { name, "tma_" .. name } do
+      local metric = of(tried)
+      if metric and M.level(metric) then return tried end
+    end
   end
 end
 

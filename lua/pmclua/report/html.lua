@@ -7,7 +7,8 @@
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local json = require "pmclua.base.json"
-local escape = require("pmclua.report.markup").xml
+local markup = require "pmclua.report.markup"
+local escape, indented = markup.xml, markup.indented
 local tables = require "pmclua.report.tables"
 local VERDICT_TONES = require("pmclua.report.rows").VERDICT_TONES
 local words = require "pmclua.report.words"
@@ -104,7 +105,7 @@ local function row_of(shown, row)
       if row.span == k then
         attributes = ('%scolspan="%d"'):format(attributes and attributes .. " " or "", #shown.columns - k + 1)
       end
-      cells[#cells + 1] = element("td", escape(row[k] or ""), attributes)
+      cells[#cells + 1] = element("td", indented(escape(row[k] or "")), attributes)
     end
   end
   return element("tr", table.concat(cells))

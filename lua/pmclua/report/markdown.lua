@@ -2,9 +2,11 @@
 --
 -- Invariant: names and reasons are text: what Markdown or HTML would act upon in them is escaped.
 
-local escape = require("pmclua.report.markup").markdown
 local lists = require "pmclua.base.lists"
+local markup = require "pmclua.report.markup"
 local tables = require "pmclua.report.tables"
+
+local escape = markup.markdown
 
 local M = {}
 
@@ -19,7 +21,7 @@ local function add_table(lines, shown)
     local cells = {}
     for k in ipairs(shown.columns) do
       local beyond = row.span and k > row.span
-      cells[k] = beyond and "" or escape(row[k] or "")
+      cells[k] = beyond and "" or markup.indented(escape(row[k] or ""))
     end
     lines[#lines + 1] = row_line(cells)
   end

@@ -18,4 +18,13 @@ function M.markdown(s)
   return (s:gsub("[\\`*_%[%]|~#]", "\\%0"):gsub("&", "&amp;"):gsub("<", "&lt;"):gsub(">", "&gt;"))
 end
 
+local NO_BREAK = "\194\160"             -- a blank that a page shows
+
+--- A cell of a table as it is indented in a terminal: pages show no blanks that a text begins with.
+---@param s string escaped
+---@return string
+function M.indented(s)
+  return (s:gsub("^ +", function(blanks) return NO_BREAK:rep(2 * #blanks) end))
+end
+
 return M

@@ -131,7 +131,7 @@ end
 ---@param options? pmclua.PlotOptions output (a path that ends in .svg, .png or .txt), format, width, height
 ---@return pmclua.Plot plot raises an error object where gnuplot is missing
 function Topdown:plot(options)
-  local chart = require("pmclua.report.topdown_data").chart(self)
+  local chart = require("pmclua.report.topdown_chart").of(self)
   return require("pmclua.report.plot").of_chart("topdown", chart, options or {})
 end
 

@@ -26,16 +26,14 @@ local function indented(node, name)
   return ("  "):rep(depth) .. text.safe(name or (node.name:gsub("^tma_", "")))
 end
 
--- "passed", "not passed", "passed in 60 % of runs".
+-- "over", "not over"; where repetitions differ, in how many of them: "over in 60 %".
 local function threshold_words(row)
   local threshold = row.threshold
   if not threshold then return "" end
   if threshold.share == nil then return "not known" end
   local said = row.passed and "over" or "not over"
-  if threshold.share > 0 and threshold.share < 1 then
-    said = ("%s, in %s of runs"):format(said, text.percent(threshold.share))
-  end
-  return said
+  local is_divided = threshold.share > 0 and threshold.share < 1
+  return is_divided and "over in " .. text.percent(threshold.share) or said
 end
 
 local function node_row(row)
@@ -74,6 +72,8 @@ end
 
 -- ---- A against B -----------------------------------------------------------------------------------------
 
+local ROUNDING = 1e-9                   -- of the whole
+
 local function signed(value)
   local said = text.short(math.abs(value))
   return said == "0" and "±0" or (value > 0 and "+" or "-") .. said
@@ -94,6 +94,12 @@ local function difference_row(row, name, show_verdict)
   return { name, text.short(row.a), text.short(row.b), signed(row.difference), interval(row),
     row.share and text.percent(row.share) or "", show_verdict and (row.verdict or "too few") or "",
     tone = row.rest and "dim" or nil, tones = { [7] = TONES[row.verdict] } }
+end
+
+-- What is left of shares that add up is their quotients' rounding.
+local function without_rounding(row, total)
+  if not row.rest or math.abs(row.a) > ROUNDING * math.abs(total.a) then return row end
+  return setmetatable({ a = 0 }, { __index = row })
 end
 
 local function rest_name(row)
@@ -117,15 +123,15 @@ local function compared_table(topdown, found)
     -- What the children of a node leave is mostly nothing.
     if not row.rest then list[#list + 1] = difference_row(row, indented(row.node), true)
     elseif math.abs(row.difference) >= 0.5 or math.abs(row.a) >= 0.5 then
-      list[#list + 1] = difference_row(row, rest_name(row), true)
+      list[#list + 1] = difference_row(without_rounding(row, found.total), rest_name(row), true)
     end
   end
   return { title = titles.comparison(topdown.result, { { cell = found.cell, baseline = found.baseline,
       paired = found.paired, pairs = found.n } }), rows = list,
     columns = { { name = unit .. " by node" },
-      { name = a, align = "right" }, { name = b, align = "right" },
+      { name = a, align = "right" }, { name = b, align = "right", drop = 1 },
       { name = "difference", align = "right" },
-      { name = "95 % interval", whole = true }, { name = "of all", align = "right", drop = 1 },
+      { name = "95 % interval", whole = true }, { name = "of all", align = "right", drop = 0 },
       { name = "verdict" } },
     notes = { ("means, which add up; their intervals do not · verdicts corrected for %s"):format(
       text.plural(found.comparisons, "comparison")) } }
@@ -161,7 +167,7 @@ local DATA = { json = true, csv = true }
 
 local function picture(topdown)
   local plot = require("pmclua.report.plot").of_chart("topdown",
-    require("pmclua.report.topdown_data").chart(topdown), {})
+    require("pmclua.report.topdown_chart").of(topdown), {})
   return { { title = "top-down", svg = plot:render "svg" } }
 end
 

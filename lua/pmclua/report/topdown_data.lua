@@ -1,4 +1,4 @@
---- topdown_data.lua: a top-down tree for programs: JSON, CSV, and a chart of its bars.
+--- topdown_data.lua: a top-down tree for programs: JSON and CSV.
 
 local across = require "pmclua.result.across"
 local json = require "pmclua.base.json"
@@ -155,43 +155,6 @@ function M.csv(topdown)
   end
   lines:flush()
   return table.concat(pieces)
-end
-
-local MOST_CELLS = 4                    -- panels below each other
-
-local function panel_of(topdown, cell)
-  local tics, bars = {}, {}
-  for _, row in ipairs(topdown:rows(cell)) do
-    if row.share then
-      local at, level = #tics + 1, math.min(row.node.level, 8)
-      tics[at] = { row.node.name:gsub("^tma_", ""), at }
-      tics[at][1] = tostring(tics[at][1])
-      bars[level] = bars[level] or { style = "bars", colour = level, title = "level " .. level, data = {} }
-      table.insert(bars[level].data, { at, 100 * row.share, 0.7 })
-    end
-  end
-  local series = {}
-  for level = 1, 8 do series[#series + 1] = bars[level] end
-  return { title = cell:label(), x = { label = "", tics = tics, named = true, low = 0.4, high = #tics + 0.6 },
-    y = { label = "share, %", low = 0 }, series = series }
-end
-
---- The bars of the tree, for gnuplot.
----@param topdown pmclua.Topdown
----@return pmclua.Chart
-function M.chart(topdown)
-  local panels, cells = {}, topdown:cells()
-  for i = 1, math.min(#cells, MOST_CELLS) do
-    local panel = panel_of(topdown, cells[i])
-    if #panel.series > 0 then panels[#panels + 1] = panel end
-  end
-  if #panels == 0 then
-    error(require("pmclua.explain").problem { code = "ENODATA", operation = "plot",
-      message = "no node has a number to plot" }, 0)
-  end
-  local said_of = #cells > MOST_CELLS and ("top-down, the first %d of %d cells"):format(MOST_CELLS, #cells)
-  return { title = require("pmclua.report.words").title(topdown.result), subtitle = said_of or "top-down",
-    panels = panels }
 end
 
 return M

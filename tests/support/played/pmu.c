@@ -15,7 +15,7 @@
  * without a line do not open.
  * A played event is one that counts nothing in Linux, so groups, times, inheritance and rights are Linux's own; only
  * values are put in when a group is read. An event counts all work that is done while its group is enabled, whoever
- * does it. Groups that were opened first have the counters; one that finds none never runs.
+ * does it. Groups that were opened first have the counters while they are enabled; one that finds none never runs.
  *
  * With "kind" lines work is what Linux counts, and samples (rings.c) hold the counts of their instant: each played event
  * is one of these kinds in turn, and the group's events together say what each of them counts. So a group has at
@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 #include "pmclua.h"
-#include "rings.h"
+#include "played.h"
 
 enum { KINDS = 8, MOST_EVENTS = 256, MOST_RULES = 32, MOST_FDS = 4096 };
 
@@ -55,6 +55,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct played {
     const struct known *event;
     int is_open, leader, is_enabled, kind; /* leader: its descriptor, be it its own; kind: that it is one of */
+    int cpu;                               /* whose counters it takes; -1: of any */
     uint64_t id, order, format;            /* order: of opening; format: read_format */
     uint64_t since[KINDS], before[KINDS];  /* of a leader: work when it was enabled; counted until then */
 };
@@ -186,20 +187,20 @@ static void stand_in(struct perf_event_attr *attr, int group_fd)
     }
 }
 
-static void note(int fd, const struct known *event, int group_fd, const struct perf_event_attr *attr)
+static void note(int fd, const struct known *event, int group_fd, int cpu, const struct perf_event_attr *attr)
 {
     int its = kind_count > 0 ? members_of(group_fd) % kind_count : 0;
     struct played *one = &played[fd];
     /* What a command executes first is the start of its work. */
     *one = (struct played){ .event = event, .is_open = 1, .leader = group_fd >= 0 ? group_fd : fd,
                             .is_enabled = !attr->disabled || attr->enable_on_exec, .order = ++opened,
-                            .format = attr->read_format, .kind = its };
+                            .format = attr->read_format, .kind = its, .cpu = cpu };
     for (int i = 0; i < KINDS; i++)
         one->since[i] = work ? work[i] : 0;
     real.ioctl(fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&one->id);
 }
 
-static int open_event(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags)
+int play_open(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags)
 {
     struct perf_event_attr dummy;
     memcpy(&dummy, attr, sizeof dummy < sizeof *attr ? sizeof dummy : sizeof *attr);
@@ -216,17 +217,25 @@ static int open_event(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, 
         return -EMFILE;
     }
     if (fd >= 0)
-        note(fd, event, group_fd, &dummy);
+        note(fd, event, group_fd, cpu, &dummy);
     return fd;
 }
 
 /* ---- what they count ---- */
 
+/* Whether a group has taken counters that this one would need. */
+static int is_before(int fd, int leader)
+{
+    const struct played *other = &played[fd], *own = &played[leader];
+    int is_beside = other->cpu < 0 || own->cpu < 0 || other->cpu == own->cpu;
+    return other->is_open && other->leader == fd && other->is_enabled && is_beside && other->order < own->order;
+}
+
 static int is_on(int leader)
 {
     int taken = 0;
     for (int fd = 0; fd < MOST_FDS; fd++)
-        if (played[fd].is_open && played[fd].leader == fd && played[fd].order < played[leader].order)
+        if (is_before(fd, leader))
             taken += counters_of(fd, NULL);
     return taken + counters_of(leader, NULL) <= counters;
 }
@@ -298,7 +307,7 @@ static void put_values(int fd, uint64_t *words)
     }
 }
 
-static long read_event(int32_t fd, void *buffer, size_t bytes)
+long play_read(int32_t fd, void *buffer, size_t bytes)
 {
     long got = real.read(fd, buffer, bytes);
     int is_counted = fd >= 0 && group_is_played(fd);
@@ -323,7 +332,7 @@ static void enable(struct played *leader, int on)
     leader->is_enabled = on;
 }
 
-static int control(int32_t fd, uint32_t request, uint64_t argument)
+int play_ioctl(int32_t fd, uint32_t request, uint64_t argument)
 {
     if (fd >= 0 && fd < MOST_FDS && played[fd].is_open) {
         if (request == PERF_EVENT_IOC_ENABLE)
@@ -337,65 +346,11 @@ static int control(int32_t fd, uint32_t request, uint64_t argument)
     return result;
 }
 
-static int close_event(int32_t fd)
+int play_close(int32_t fd)
 {
     if (fd >= 0 && fd < MOST_FDS)
         played[fd].is_open = 0;
     return real.close(fd);
-}
-
-/* ---- programs that open events themselves (pmclua_mark.h), by libc's functions ---- */
-
-static int plays_libc;
-
-#define LIBC(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
-static int libc_open(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags)
-{
-    long fd = LIBC(syscall)(SYS_perf_event_open, attr, pid, cpu, group_fd, (unsigned long)flags);
-    return fd < 0 ? -errno : (int)fd;
-}
-
-static int libc_ioctl(int32_t fd, uint32_t request, uint64_t argument)
-{
-    return LIBC(ioctl)(fd, request, argument);
-}
-
-static long libc_read(int32_t fd, void *buffer, size_t bytes) { return LIBC(read)(fd, buffer, bytes); }
-static int libc_close(int32_t fd) { return LIBC(close)(fd); }
-
-long syscall(long number, ...)
-{
-    long a[6];
-    va_list rest;
-    va_start(rest, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(rest, long);
-    va_end(rest);
-    if (!plays_libc || number != SYS_perf_event_open)
-        return LIBC(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    int fd = open_event((const struct pmclua_attr *)a[0], (int)a[1], (int)a[2], (int)a[3], (uint32_t)a[4]);
-    errno = fd < 0 ? -fd : errno;
-    return fd < 0 ? -1 : fd;
-}
-
-int ioctl(int fd, unsigned long request, ...)
-{
-    va_list rest;
-    va_start(rest, request);
-    unsigned long argument = va_arg(rest, unsigned long);
-    va_end(rest);
-    return plays_libc ? control(fd, (uint32_t)request, argument) : LIBC(ioctl)(fd, request, argument);
-}
-
-ssize_t read(int fd, void *buffer, size_t bytes)
-{
-    return plays_libc ? read_event(fd, buffer, bytes) : LIBC(read)(fd, buffer, bytes);
-}
-
-int close(int fd)
-{
-    return plays_libc ? close_event(fd) : LIBC(close)(fd);
 }
 
 /* Closing the last event of a tracepoint takes Linux some 30 ms. */
@@ -419,10 +374,10 @@ __attribute__((constructor)) static void play(void)
     while (fgets(line, sizeof line, file))
         take_line(line);
     fclose(file);
-    real = table ? *table : (struct pmclua_system){ libc_open, libc_ioctl, libc_read, libc_close };
+    real = table ? *table : libc_system;
     plays_libc = !table;
     if (table)
         hold_kinds();
     if (table)
-        *table = (struct pmclua_system){ open_event, control, read_event, close_event };
+        *table = (struct pmclua_system){ play_open, play_ioctl, play_read, play_close };
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rings.h"
+#include "played.h"
 
 enum { MOST_RINGS = 64, SAMPLE_BASE_WORDS = 4, MOST_WORDS = 8192 };    /* a record's size is 16 bits wide */
 

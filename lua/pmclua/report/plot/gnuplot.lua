@@ -9,15 +9,20 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local read = require("pmclua.host.machine").text
 local text = require "pmclua.base.text"
+local styles = require "pmclua.report.plot.styles"
 local tool = require "pmclua.host.tools"
 
 local M = {}
+
+M.MOST_SERIES = styles.COLOURS
 
 ---@class pmclua.Chart
 ---@field title string
 ---@field subtitle string
 ---@field panels pmclua.ChartPanel[] below each other, or in columns
 ---@field columns? integer
+---@field height? integer pixels
+---@field lines? integer of text
 
 ---@class pmclua.ChartPanel
 ---@field title? string
@@ -32,22 +37,18 @@ local M = {}
 ---@field high? number
 ---@field tics? { [1]: string, [2]: number }[] names of places, in place of numbers
 ---@field zero? boolean a line at 0
+---@field down? boolean the tics are names at the left of their lines, the first at the top
 ---@field named? boolean the tics are cells, of which each has to be told
 ---@field whole? boolean whole numbers: no marks between them
 
 ---@class pmclua.ChartSeries
 ---@field title? string none: not in the key
----@field style "points"|"lines"|"steps"|"marks"|"boxes"|"bars" marks: points with intervals (x y low high);
----  boxes: x, lowest, lower quartile, median, upper quartile, highest; bars: middle, height, width
+---@field style "points"|"lines"|"steps"|"marks"|"boxes"|"bars"|"rows" marks: points with intervals (x y low high);
+---  boxes: x, lowest, lower quartile, median, upper quartile, highest; bars: middle, height, width;
+---  rows: length, middle, thickness, low, high
 ---@field colour integer which of the colours, from 1
 ---@field data number[][]
 ---@field width? number of boxes, in x
-
--- Okabe and Ito's colours, which the colour-blind can tell ("Color Universal Design", 2008); yellow, which
--- is faint on white, is left out.
-local COLOURS = { "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#7F7F7F" }
-local POINTS = { 7, 5, 9, 11, 13, 4, 6, 8 }          -- filled and open shapes of gnuplot
-M.MOST_SERIES = #COLOURS
 
 local WIDTH, HEIGHT = 860, 520
 
@@ -59,16 +60,12 @@ local TERMINALS = {
 
 -- ---- texts and numbers -----------------------------------------------------------------------------------
 
+local letter, number = styles.letter, styles.number
 local LONGEST = 100
 local MARGIN = 12               -- columns of a text beside its plot
 
 local function quoted(s)
   return "'" .. text.cut(text.safe(s), LONGEST):gsub("'", "’") .. "'"
-end
-
-local function number(value)
-  if value ~= value or math.abs(value) == math.huge then return "NaN" end
-  return ("%.17g"):format(value)
 end
 
 local function rows(data)
@@ -78,56 +75,6 @@ local function rows(data)
 end
 
 -- ---- a chart as commands ---------------------------------------------------------------------------------
-
-local function colour(series) return COLOURS[(series.colour - 1) % #COLOURS + 1] end
-local function dashes(series) return series.colour > 4 and series.colour or 1 end
--- On a character terminal series are told apart by these.
-local LETTERS = "ox+&%@$="
-local function letter(series)
-  local index = (series.colour - 1) % #LETTERS + 1
-  return LETTERS:sub(index, index)
-end
-local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
-
-local function curve(series)
-  return { ("using 1:2 with %s lw 2 dt %d lc rgb '%s'"):format(series.style, dashes(series), colour(series)) }
-end
-
--- How each style is drawn, and the columns that it takes; a style may be drawn in two layers.
-local STYLES = {
-  points = function(series)
-    return { ("using 1:2 with points pt %d ps 0.6 lc rgb '%s'"):format(shape(series), colour(series)) }
-  end,
-  lines = curve, steps = curve,
-  marks = function(series)
-    local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
-    return { ("using 1:2 with linespoints pt %d ps 0.9 %s"):format(shape(series), look),
-      ("using 1:2:3:4 with yerrorbars pt %d ps 0.9 %s"):format(shape(series), look) }
-  end,
-  boxes = function(series)
-    local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
-    return { ("using 1:3:2:6:5:(%s) with candlesticks whiskerbars 0.5 fs solid 0.25 %s"):format(
-        number(series.width or 0.5), look),
-      ("using 1:4:4:4:4:(%s) with candlesticks lw 3 lc rgb '%s'"):format(number(series.width or 0.5),
-        colour(series)) }
-  end,
-  bars = function(series)
-    return { ("using 1:2:3 with boxes fs solid 0.7 noborder lc rgb '%s'"):format(colour(series)) }
-  end,
-}
-
--- A character terminal has neither boxes nor bars of its own worth reading.
-local TEXT_STYLES = {
-  marks = function(series)
-    return { ("using 1:2 with points pt '%s'"):format(letter(series)),
-      ("using 1:2:3:4 with yerrorbars pt '%s'"):format(letter(series)) }
-  end,
-  boxes = function() return { "using 1:4:3:5 with yerrorbars pt '#'" } end,
-  bars = function() return { "using 1:2 with impulses" } end,
-  points = function(series) return { ("using 1:2 with points pt '%s'"):format(letter(series)) } end,
-  lines = function() return { "using 1:2 with lines" } end,
-  steps = function() return { "using 1:2 with steps" } end,
-}
 
 -- The width of the longest name of a place.
 local function longest_of(tics)
@@ -175,6 +122,16 @@ local function tics_of(axis, largest, columns)
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
+-- Names of lines begin below each other, so that what is indented is seen to be. `is_text`: all have one width.
+local function names_at_left(axis, is_text)
+  local longest = longest_of(axis.tics)
+  local tics = lists.map(axis.tics, function(tic)
+    return ("%s %s"):format(quoted(is_text and text.pad(tic[1], longest) or tic[1]), number(tic[2]))
+  end)
+  return ("%s norotate (%s)"):format(is_text and "right nooffset" or ("left offset %d,0"):format(-longest),
+    table.concat(tics, ", "))
+end
+
 -- `largest`: the span of the values; `columns`: of a text.
 local function add_axis(out, name, axis, largest, columns)
   local function add(form, ...) out[#out + 1] = form:format(...) end
@@ -183,8 +140,10 @@ local function add_axis(out, name, axis, largest, columns)
   add("set format %s '%%g'", name)
   add("set %srange [%s:%s] noextend", name, axis.low and number(axis.low) or "*",
     axis.high and number(axis.high) or "*")
-  add("set %stics %s", name, tics_of(axis, largest, columns))
-  if name == "y" then add(axis.zero and "set xzeroaxis lt -1 lc rgb '#888888'" or "unset xzeroaxis") end
+  add("set %stics %s", name, axis.down and names_at_left(axis, columns) or tics_of(axis, largest, columns))
+  if axis.down then add("set lmargin %d", longest_of(axis.tics) + 5) end
+  local across = name == "y" and "x" or "y"
+  add(axis.zero and "set %szeroaxis lt -1 lc rgb '#888888'" or "unset %szeroaxis", across)
 end
 
 local function largest_y(panel)
@@ -198,8 +157,8 @@ end
 local function plot_command(panel, number_of, format)
   local parts = {}
   for _, series in ipairs(panel.series) do
-    local styles = format == "text" and TEXT_STYLES or STYLES
-    for layer, look in ipairs(styles[series.style](series)) do
+    local drawn = format == "text" and styles.TEXT or styles.PICTURE
+    for layer, look in ipairs(drawn[series.style](series)) do
       local title = series.title and layer == 1 and "title " .. quoted(series.title) or "notitle"
       parts[#parts + 1] = ("$d%d %s %s"):format(number_of[series], look, title)
     end
@@ -249,7 +208,7 @@ local function add_panel(out, chart, index, number_of, format, size)
   out[#out + 1] = title and "set title " .. title or "unset title"
   out[#out + 1] = offsets_of(panel, is_text and size.height or nil)
   add_axis(out, "x", panel.x, span(panel.x), is_text and size.width or nil)
-  add_axis(out, "y", panel.y, largest_y(panel))
+  add_axis(out, "y", panel.y, largest_y(panel), panel.y.down and is_text and size.width or nil)
   out[#out + 1] = plot_command(panel, number_of, format)
 end
 
@@ -373,7 +332,8 @@ function M.draw(chart, format, size)
   local down = is_text and #chart.panels or math.ceil(#chart.panels / (chart.columns or 1))
   local wide = math.max(1, (chart.columns or 1) / 2) ^ 0.7
   local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
-    height = asked.height or is_text and 22 * down or HEIGHT + 180 * (down - 1) }
+    height = asked.height or is_text and (chart.lines or 22 * down)
+      or chart.height or HEIGHT + 180 * (down - 1) }
   local script, picture = temporary_file(), temporary_file()
   local written, problem = pcall(M.write, script, M.commands(chart, format, picture, whole))
   local said, drawn = written and run(program, script), read(picture)
