@@ -254,7 +254,8 @@ static int is_open(const struct step *step, const struct step *next, uint64_t kn
     return step->time > known_ns || (step->kind == EXECUTES && (!next || next->time > known_ns));
 }
 
-/* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there. */
+/* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there, but for those that
+ * were lost: where some were, a program's mapping may be among them, and an end proves nothing. */
 static void judge(struct pmclua_drops *drops, uint64_t known_ns)
 {
     struct steps *steps = &drops->steps;
@@ -263,7 +264,7 @@ static void judge(struct pmclua_drops *drops, uint64_t known_ns)
         const struct step *step = &steps->step[i], *next = step->kind == EXECUTES ? next_of(steps, i) : NULL;
         if (is_open(step, next, known_ns)) {
             steps->step[left++] = *step;
-        } else if (next && next->kind == ENDS && drops->count++ == 0) {
+        } else if (next && next->kind == ENDS && !steps->is_short && drops->count++ == 0) {
             drops->first.pid = (int32_t)step->pid;
             memcpy(drops->first.name, step->name, sizeof step->name);
         }
