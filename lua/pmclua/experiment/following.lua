@@ -18,7 +18,7 @@ Following.__index = Following
 
 local M = {}
 
----@class pmclua.FunctionRegions
+---@class pmclua.FunctionRegions: pmclua.CommandRegions
 ---@field spec pmclua.RegionSpec
 local Regions = {}
 Regions.__index = Regions
@@ -68,9 +68,6 @@ function Regions:trial(event)
   return { pid = 0, cpu = -1 }
 end
 
---- Why these workloads have no functions to follow; nil when they may.
----@param workloads table[]
----@return string?
 function Regions.problem(_, workloads)
   return parts.not_a_command(workloads, "functions can be followed in commands only; %s is a %s")
 end

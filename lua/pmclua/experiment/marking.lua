@@ -18,7 +18,7 @@ local M = {}
 
 --- What `regions = "marks"` says, or `{ "marks", entries = true }`: then each entry of a mark is a value,
 --- instead of a run's sum.
----@class pmclua.MarkRegions
+---@class pmclua.MarkRegions: pmclua.CommandRegions
 local Regions = {}
 Regions.__index = Regions
 
@@ -39,9 +39,7 @@ function M.regions(value)
   return setmetatable({ kind = "marks", entries = entries }, Regions)
 end
 
---- Where an event is tried out, as for a target: on this thread, as the program's threads will open it.
----@param event pmclua.Event
----@return { pid: integer, cpu: integer }?, string?
+-- On this thread, as the program's threads will open it.
 function Regions.trial(_, event)
   if event.filter then return nil, "marks cannot set a filter on events that a program's threads open" end
   for _, value in pairs(event.attr) do
@@ -50,9 +48,6 @@ function Regions.trial(_, event)
   return { pid = 0, cpu = -1 }
 end
 
---- Why these workloads have no marks; nil when they may.
----@param workloads table[]
----@return string?
 function Regions.problem(_, workloads)
   return parts.not_a_command(workloads, 'regions = "marks" is for commands; %s is a %s')
 end
@@ -94,11 +89,6 @@ local function sum_part(mark, result)
   return part
 end
 
-local function names_of(events, groups)
-  local indices = lists.joined(lists.column(groups, "events"))
-  return lists.map(indices, function(index) return events[index].name end)
-end
-
 function Marking:around(pass, fn)
   if self.passes[pass].simulated then
     local result = fn()
@@ -120,7 +110,10 @@ function Marking:around(pass, fn)
       table.insert(result.parts, sum_part(mark, result))
     end
   end
-  self.said:append(marks.remarks(found, facts, names_of(self.events, groups)))
+  local names = lists.map(lists.joined(lists.column(groups, "events")), function(index)
+    return self.events[index].name
+  end)
+  self.said:append(marks.remarks(found, facts, names))
   return result
 end
 

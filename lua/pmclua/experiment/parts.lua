@@ -5,6 +5,13 @@
 local lists = require "pmclua.base.lists"
 local record = require "pmclua.experiment.record"
 
+--- What a script's `regions` says; as target of passes.plan it says which events cannot be counted in them.
+---@class pmclua.CommandRegions
+---@field kind "functions"|"marks"
+---@field entries true|integer? as of M.entries
+---@field trial fun(event: pmclua.Event): { pid: integer, cpu: integer }?, string? as of a target: where it is tried out
+---@field problem fun(workloads: table[]): string? why these workloads have no such parts
+
 local M = {}
 
 --- What `entries` of a script's `regions` asks for.

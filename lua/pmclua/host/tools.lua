@@ -24,11 +24,6 @@ end
 
 local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others
 
-local function is_program(path)
-  local found, mode = core.signature(path)
-  return found and bit.band(mode, KIND) == FILE and bit.band(mode, EXECUTABLE) ~= 0
-end
-
 --- The path of a program in PATH, then in `more`; nil where it is in neither.
 ---@param name string
 ---@param more? string folders as in PATH
@@ -36,7 +31,8 @@ end
 function M.find(name, more)
   for folder in (M.from_root(os.getenv "PATH") .. ":" .. (more or "")):gmatch "[^:]+" do
     local path = folder .. "/" .. name
-    if is_program(path) then return path end
+    local found, mode = core.signature(path)
+    if found and bit.band(mode, KIND) == FILE and bit.band(mode, EXECUTABLE) ~= 0 then return path end
   end
 end
 

@@ -178,12 +178,6 @@ local THREADS = "%s runs in several threads: under Valgrind one at a time, in an
   .. "its simulated counts"
 local EMPTIED = "; the simulated caches are empty before each call"
 
--- Of threads that the kernel starts itself the whole process is counted.
-local function remark_on_threads(self)
-  local is_switched = self.context.session:has_threads(self.id)
-  self.context.remark(THREADS:format(text.safe(self.name)) .. (is_switched and EMPTIED or ""))
-end
-
 local function sum_of(names, totals)
   local sum = 0
   for _, name in ipairs(names) do sum = sum + totals[name] end
@@ -202,8 +196,12 @@ function Simulated:run(pass, iterations, layout)
     return sum_of(names, totals) - math.max(1, result.threads) * sum_of(names, bracket)
   end
   result.simulated, result.instructions = {}, count { "Ir" }
-  result.is_certain = result.threads <= 1 and not self.context.session:has_threads(self.id)
-  if not result.is_certain then remark_on_threads(self) end
+  -- Of threads that the kernel starts itself the whole process is counted.
+  local is_switched = self.context.session:has_threads(self.id)
+  result.is_certain = result.threads <= 1 and not is_switched
+  if not result.is_certain then
+    self.context.remark(THREADS:format(text.safe(self.name)) .. (is_switched and EMPTIED or ""))
+  end
   for _, index in ipairs(pass.events) do
     result.simulated[index] = count(self.context.declaration.events[index].simulated)
   end

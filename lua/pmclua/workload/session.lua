@@ -106,12 +106,6 @@ function Session:forget(id)
   self.definitions[id], self.own[id] = nil, nil
 end
 
---- A kernel's layout is its runner's, and a command inherits what its own does not set: another layout
---- needs another runner.
-local function has_layout(host, layout)
-  return host.layout.padding == layout.padding and host.layout.fixed_addresses == layout.fixed_addresses
-end
-
 -- What a kernel has left running in its runner (threads, timers, processes) must not run beside another.
 local function rest(self, host)
   if self.debugger then return end
@@ -123,7 +117,11 @@ local function start(self, job)
   if self.host ~= host then rest(self, self.host) end
   self.host = host
   if job.workload and not job.is_empty then host.is_unused = false end
-  if host.runner and has_layout(host, layout) then return end
+  -- A kernel's layout is its runner's, and a command inherits what its own does not set: another layout
+  -- needs another runner.
+  local has_layout = host.layout.padding == layout.padding
+    and host.layout.fixed_addresses == layout.fixed_addresses
+  if host.runner and has_layout then return end
   finish(host)
   local path = paths.runner()
   local under = job.simulated and job.simulated.words(self.starts_threads[owner_of(job)], layout)
@@ -243,12 +241,6 @@ local function next_result(self, left, wait_ns)
   return nil, ok and "timeout" or code
 end
 
---- Has the running repetition be the last.
-local function ask_to_stop(self)
-  self.stopping = self.sequence + 1
-  self.host.runner:send(core.message("stop", self.stopping))
-end
-
 --- Whether interrupts say that it is over with what runs: a second one at once, the first a little later.
 local function is_given_up(self, job)
   local count = core.interrupts()
@@ -263,7 +255,11 @@ local function receive(self, job, left)
   local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
   local deadline = limit and core.now_ns() + limit or math.huge
   while true do
-    if left > 1 and core.interrupts() == 1 and not self.stopping then ask_to_stop(self) end
+    if left > 1 and core.interrupts() == 1 and not self.stopping then
+      -- The running repetition is the last.
+      self.stopping = self.sequence + 1
+      self.host.runner:send(core.message("stop", self.stopping))
+    end
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- What answers another run is none of ours: a child that a kernel forked may say anything.
     if result and result.sequence == self.sequence then

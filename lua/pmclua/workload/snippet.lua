@@ -109,8 +109,6 @@ local function copies_fact_of(spec)
   end
 end
 
-local function named(code) return code:find "%S" and code or "(empty)" end
-
 --- A snippet as a kernel.
 ---@param spec table { asm = "add rax, rbx" | c = "x += y", init =, syntax = "intel"|"att", unroll = 100, name =, cflags = }
 ---   unroll: a number, or "{FACTOR}"; init: run once before the loop (assembly), or declarations (C)
@@ -124,9 +122,9 @@ function M.new(spec)
   local code = spec.asm and asm_code(spec) or ("%s\n;%s"):format(spec.init or "", spec.c)
   local cflags = { unpack(shellwords.list(spec.cflags)) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)
-  local self = kernel.new { name = spec.name or named(spec.asm or spec.c), code = code, symbol = "snippet",
-    cflags = cflags,
-    libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
+  local shown = spec.asm or spec.c
+  local self = kernel.new { name = spec.name or shown:find "%S" and shown or "(empty)", code = code,
+    symbol = "snippet", cflags = cflags, libs = spec.c and { "-lm" } or nil, cpus = spec.cpus }
   self.generate = spec.c and generator_of(spec) or nil
   self.copies = copies_fact_of(spec)
   return self
