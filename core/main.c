@@ -213,6 +213,24 @@ static int finish_output(int status)
     return FAILED;
 }
 
+/* How LuaJIT's memory was given until the end. */
+static lua_Alloc give;
+static void *given_from;
+
+static void *keep(void *unused, void *block, size_t had, size_t wanted)
+{
+    (void)unused;
+    return wanted ? give(given_from, block, had, wanted) : NULL;
+}
+
+/* Finalizers run; memory, however, goes with the process. Giving it back one by one takes a tenth of a short run. */
+static void end_lua(lua_State *L)
+{
+    give = lua_getallocf(L, &given_from);
+    lua_setallocf(L, keep, NULL);
+    lua_close(L);
+}
+
 int main(int argc, char **argv)
 {
     hold_standard();
@@ -233,6 +251,6 @@ int main(int argc, char **argv)
     } else {
         status = (int)lua_tointeger(L, -1);
     }
-    lua_close(L);
+    end_lua(L);
     return finish_output(status);
 }

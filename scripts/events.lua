@@ -78,15 +78,17 @@ local function wrapped(text, width)
 end
 
 local SCREEN, WIDEST, INDENT = 80, 40, 2
+local INDENTED = (" "):rep(INDENT)
 
 -- Adds a row to lines: a name, and what is said of it beside the name, or below one that is too wide.
 local function add_row(lines, width, name, said)
-  local margin, head = INDENT + width + 2, (" "):rep(INDENT) .. name
+  local margin, head = INDENT + width + 2, INDENTED .. name
   if said == "" or #head > margin - 2 then
     lines[#lines + 1] = head
     head = ""
   end
-  for _, line in ipairs(said ~= "" and wrapped(said, SCREEN - margin) or {}) do
+  if said == "" then return end
+  for _, line in ipairs(wrapped(said, SCREEN - margin)) do
     lines[#lines + 1] = head .. (" "):rep(margin - #head) .. line
     head = ""
   end

@@ -31,10 +31,11 @@ local M = {}
 
 local function add(list, source, pmu, name, spec, description, present)
   if not list.wanted(pmu) then return end
-  list[#list + 1] = {
-    source = source, pmu = pmu, name = name, spec = spec, description = description or "",
-    present = present ~= false,
-  }
+  -- Born with its fields: a table that gets them one by one costs four times as much.
+  local entry = { source = false, pmu = false, name = false, spec = false, description = "", present = true }
+  entry.source, entry.pmu, entry.name, entry.spec = source, pmu, name, spec
+  entry.description, entry.present = description or "", present ~= false
+  list[#list + 1] = entry
 end
 
 local function add_generic(list, source, rows)
@@ -126,7 +127,7 @@ end
 function sources.tracepoint(list, filter)
   local tracepoint = require "pmclua.event.tracepoint"
   for _, name in ipairs(tracepoint.all(tracepoint.root(filter))) do
-    add(list, "tracepoint", name:match("^[^:]+"), name, name)
+    add(list, "tracepoint", name:sub(1, name:find(":", 1, true) - 1), name, name)
   end
 end
 

@@ -7,6 +7,7 @@ local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 local sysfs = require "pmclua.event.sysfs"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -18,17 +19,17 @@ local LONGEST_ID, LONGEST = 32, 2 ^ 20
 local function read_id(path)
   local file, _, errnum = io.open(path)
   if not file then return nil, errnum end
-  local text = file:read(LONGEST_ID)
+  local id = file:read(LONGEST_ID)
   file:close()
-  return tonumber((text or ""):match "^[^\n]*")
+  return tonumber((id or ""):match "^[^\n]*")
 end
 
 -- "" where it cannot be read.
 local function read_text(path)
   local file = io.open(path)
-  local text = file and file:read(LONGEST)
+  local contents = file and file:read(LONGEST)
   if file then file:close() end
-  return text or ""
+  return contents or ""
 end
 
 -- Whether there is such a file, and whether that is certain: where nothing may be read there may be any.
@@ -65,16 +66,26 @@ function M.systems(root) return directories(root .. "/events") end
 ---@return string[]
 function M.names(root, system) return directories(root .. "/events/" .. system) end
 
+local COLON, NAMING = (":"):byte(), {}          -- NAMING: the bytes of names
+for byte = 0, 255 do NAMING[byte] = string.char(byte):find "[%w_.-]" ~= nil end
+
+-- Whether a line is "system:name". There are thousands: compiled Lua reads bytes ten times as fast as a pattern.
+local function is_tracepoint(line)
+  local colon
+  for i = 1, #line do
+    local byte = line:byte(i)
+    if byte == COLON and not colon then colon = i
+    elseif not NAMING[byte] then return false end
+  end
+  return colon ~= nil and colon > 1 and colon < #line
+end
+
 --- Every tracepoint as "system:name", in the order of tracefs; empty where it may not be read.
 ---@param root string
 ---@return string[]
 function M.all(root)
-  local all = {}
-  local text = read_text(root .. "/available_events")   -- one file: ten times as fast as the folders
-  for line in text:gmatch "[^\n]+" do
-    if line:find "^[%w_.-]+:[%w_.-]+$" then all[#all + 1] = line end
-  end
-  return all
+  -- One file: ten times as fast as the folders.
+  return lists.where(text.lines(read_text(root .. "/available_events")), is_tracepoint)
 end
 
 --- What a tracepoint tells, and a filter may ask: the names of its own fields.
@@ -83,8 +94,8 @@ end
 ---@return string[] empty where tracefs may not be read
 function M.fields(root, name)
   local fields = {}
-  local text = read_text(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
-  for line in text:gmatch "[^\n]+" do
+  local format = read_text(("%s/events/%s/format"):format(root, (name:gsub(":", "/"))))
+  for line in format:gmatch "[^\n]+" do
     local declaration = line:match "^%s*field:([^;]*);"
     local field = declaration and declaration:gsub("%[[^%[%]]*%]$", ""):match "%f[%w_]([%w_]+)$"
     if field and not field:find("^common_") then fields[#fields + 1] = field end
@@ -97,8 +108,8 @@ local function matching(list, glob)
 end
 
 -- "[…]" alone makes no glob, as for perf.
-local function is_glob(text)
-  return text:find("[*?]") ~= nil
+local function is_glob(name)
+  return name:find("[*?]") ~= nil
 end
 
 --- Whether tracefs has such a system, or may not be read, so that "system:name" is meant as a tracepoint.
