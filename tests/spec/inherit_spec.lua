@@ -67,15 +67,21 @@ local function opens(spec)
   return one ~= nil
 end
 
--- The system call's function in Linux, and where it is.
-local function getppid()
-  for _, prefix in ipairs { "__x64_sys_", "__arm64_sys_", "__riscv_sys_" } do
-    for line in io.lines "/proc/kallsyms" do
-      local address, name = line:match "^(%x+) %a (%S+)$"
-      if name == prefix .. "getppid" then return name, address end
+local function find_getppid()
+  for line in io.lines "/proc/kallsyms" do
+    local address, name = line:match "^(%x+) %a (__%w+_sys_getppid)$"
+    if name == "__x64_sys_getppid" or name == "__arm64_sys_getppid" or name == "__riscv_sys_getppid" then
+      return { name, address }
     end
   end
-  return "getppid", "0"
+  return { "getppid", "0" }
+end
+
+local found
+-- The system call's function in Linux, and where it is. The list is long: it is read once.
+local function getppid()
+  found = found or find_getppid()
+  return unpack(found)
 end
 
 local function pmu_type(name)

@@ -20,6 +20,11 @@ function M.fixture(name) return M.root .. "/tests/fixtures/" .. name end
 
 -- ---- files ----
 
+ffi.cdef [[
+char *mkdtemp(char *name);
+int chmod(const char *path, unsigned mode);
+]]
+
 ---@param file string path
 function M.exists(file) return lfs.attributes(file) ~= nil end
 
@@ -57,7 +62,12 @@ end
 --- search it.
 ---@return string path
 function M.folder()
-  return (M.output_of 'd=$(mktemp -d) && chmod 755 "$d" && echo "$d"':match "^[^\n]+")
+  local name = (os.getenv "TMPDIR" or "/tmp") .. "/tmp.XXXXXX"
+  local place = ffi.new("char[?]", #name + 1, name)
+  if ffi.C.mkdtemp(place) == nil or ffi.C.chmod(place, tonumber("755", 8)) ~= 0 then
+    error(("no folder %s: errno %d"):format(name, ffi.errno()), 2)
+  end
+  return ffi.string(place)
 end
 
 -- ---- programs ----
@@ -73,8 +83,9 @@ local function quoted(words)
 end
 
 local function environment(variables)
+  if not variables then return {} end
   local words = { "env" }
-  for name, value in pairs(variables or {}) do
+  for name, value in pairs(variables) do
     if value then
       table.insert(words, name .. "=" .. value)
     else
@@ -146,7 +157,7 @@ function M.await(look, what, limit_s)
   repeat
     local found = look()
     if found then return found end
-    os.execute "sleep 0.005"
+    require("pmclua.core").pause(5e6)
   until os.time() > deadline
   error(("waited %d s for %s"):format(limit_s, what), 2)
 end

@@ -1,10 +1,24 @@
---- output.lua: what a run of specs prints: a line for each file with its time, every failure, every skip with
--- its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+--- output.lua: what a run of specs prints: a line for each file with its time and its CPU time, every failure,
+-- every skip with its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"
+local ffi = require "ffi"
 local core = require "pmclua.core"
 local pretty = require "pl.pretty"
+
+ffi.cdef [[
+struct specs_tms { long user, system, children_user, children_system; };
+long times(struct specs_tms *);
+]]
+local TICKS_PER_S = 100                           -- USER_HZ, the same on every Linux
+
+--- Seconds of CPU of this process and of the children that it has waited for.
+local function cpu_s()
+  local used = ffi.new "struct specs_tms"
+  ffi.C.times(used)
+  return tonumber(used.user + used.system + used.children_user + used.children_system) / TICKS_PER_S
+end
 
 local function place(entry)
   local trace = entry.element.trace or entry.trace
@@ -44,10 +58,19 @@ end
 
 local PRINTERS = { failures = print_failure, errors = print_failure, pendings = print_skip }
 
+--- Lets go of what a file's tests hold, their modules too: the specs' own process would grow to the end, and
+-- each collection of garbage takes as long as what is kept is large.
+local function forget(element)
+  for _, child in ipairs(busted.children(element)) do
+    child.run, child.env = nil, nil
+    forget(child)
+  end
+end
+
 return function(options)
   local handler = base()
   local printed = { failures = 0, errors = 0, pendings = 0 }
-  local passed_before, file_start_ns = 0, nil
+  local passed_before, file_start_ns, file_start_cpu_s = 0, nil, nil
 
   local function print_new()
     for kind, print_entry in pairs(PRINTERS) do
@@ -59,15 +82,18 @@ return function(options)
   end
 
   local function file_start()
-    file_start_ns = core.now_ns()
+    file_start_ns, file_start_cpu_s = core.now_ns(), cpu_s()
     return nil, true
   end
 
   local function file_end(file)
     print_new()
-    io.write(("%-24s %4d passed %6.1f s\n"):format(file.name:match "[^/]*$",
-      handler.successesCount - passed_before, (core.now_ns() - file_start_ns) / 1e9))
+    local passed = handler.successesCount - passed_before
+    io.write(("%-26s %4d passed %6.1f s, %.1f s of CPU\n"):format(file.name:match "[^/]*$", passed,
+      (core.now_ns() - file_start_ns) / 1e9, cpu_s() - file_start_cpu_s))
     passed_before = handler.successesCount
+    handler.successes = {}
+    forget(file)
     io.flush()
     return nil, true
   end
