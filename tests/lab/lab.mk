@@ -4,7 +4,8 @@
 
 # Programs and kernels of known length.
 lab_programs := $(patsubst tests/lab/commands/%.S,$(BUILD)/lab/%,$(wildcard tests/lab/commands/*.S)) \
-                $(patsubst tests/lab/kernels/%.S,$(BUILD)/lab/%.so,$(wildcard tests/lab/kernels/*.S))
+                $(patsubst tests/lab/kernels/%.S,$(BUILD)/lab/%.so,$(wildcard tests/lab/kernels/*.S)) \
+                $(BUILD)/lab/caller
 lab-programs: $(lab_programs)
 
 $(BUILD)/lab/%: tests/lab/commands/%.S
@@ -14,6 +15,11 @@ $(BUILD)/lab/%: tests/lab/commands/%.S
 $(BUILD)/lab/%.so: tests/lab/kernels/%.S
 	@mkdir -p $(@D)
 	$(CC) -nostdlib -shared -o $@ $<
+
+# The guest's own compiler takes half a minute for it, which is translated first.
+$(BUILD)/lab/caller: tests/fixtures/target/caller.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -lpthread
 
 # What is laid over the guest's root: build/ of this source tree, and pmclua in the PATH.
 guest_build := $(BUILD)/layer$(CURDIR)/build

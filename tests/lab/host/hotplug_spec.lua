@@ -33,11 +33,13 @@ end)
 
 -- What is counted: the system calls of a program that makes so many.
 local CALLS = "calls=syscalls:sys_enter_getppid"
-local BUILD = "mkdir -p /sys/fs/cgroup/a; gcc -O1 -o /tmp/caller " .. support.fixture "target/caller.c"
-  .. " -lpthread; cd /sys/devices/system/cpu/cpu1; "
+local CALLER = support.root .. "/build/lab/caller"             -- by lab.mk, of fixtures/target/caller.c
+local BEFORE = "mkdir -p /sys/fs/cgroup/a; cd /sys/devices/system/cpu/cpu1; "
 local STAT = "pmclua stat -x , -o - -e " .. CALLS .. " %s -- sh -c '%s'; "
 
-local function call(count, before) return ("echo go | %s /tmp/caller 0 %d; "):format(before or "", count) end
+local function call(count, before)
+  return ("echo go | %s %s 0 %d; "):format(before or "", CALLER, count)
+end
 local function times(text, said) return select(2, text:gsub(said .. "\n", "")) end
 
 local CAME = "CPU 1 came online: counted only from when this was noticed"
@@ -48,7 +50,7 @@ describe("a CPU that comes online", function()
   it("is counted too, and named: from when it was noticed", function()
     -- The shell itself makes one.
     local command = call(1000) .. "echo 1 >online; sleep 0.5; " .. call(500, "taskset -c 1")
-    local run = in_lab(BUILD .. "echo 0 >online; " .. STAT:format("-a", command)
+    local run = in_lab(BEFORE .. "echo 0 >online; " .. STAT:format("-a", command)
       .. "echo; echo 0 >online; " .. STAT:format("-a -A", command)
       .. "echo; echo 0 >online; " .. STAT:format("-a", command):gsub("stat", "monitor -I 100"))
     local sum, divided, over_time = run.out:match "^(.-)\n\n(.-)\n\n(.*)$"
@@ -89,7 +91,7 @@ describe("a CPU that goes offline while a cgroup is counted", function()
   it("is named, though it is back at the end and the cgroup never ran there", function()
     local command = "echo $$ >/sys/fs/cgroup/a/cgroup.procs; " .. call(1000, "taskset -c 0") .. "%s"
     local away = command:format "echo 0 >online; sleep 0.1; echo 1 >online; sleep 0.1"
-    local run = in_lab(BUILD .. STAT:format("-G a", away) .. STAT:format("-G a", command:format "sleep 0.1"))
+    local run = in_lab(BEFORE .. STAT:format("-G a", away) .. STAT:format("-G a", command:format "sleep 0.1"))
     assert.equal(1, times(run.err, WENT), run.out .. run.err)
     assert.equal(2, select(2, run.out:gsub(",calls,[^\n]*,100[01],counted", "")), run.out)
   end)
