@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- The whole suite: the specs here, then those in the lab, then one line of totals.
+-- The whole suite: the specs here, beside them those in the lab, then one line of totals.
 --
 -- usage: pmclua tests/run.lua [specs | lab]…
 --
@@ -14,24 +14,40 @@ local support = require "tests.support"
 
 local PROGRAM = here .. "/../build/pmclua"
 
+-- How many of the lab's machines run at once: beside the specs, one CPU is theirs.
+local cpus = tonumber(support.output_of "nproc") or 1
+local at_once = #arg == 1 and cpus or math.max(1, cpus - 1)
+
 local PARTS = {
   { name = "specs", limit_s = 900,
     command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
   { name = "lab", limit_s = 900, needs = here .. "/lab/lab.sh",
-    command = ("%s/lab/lab.sh test"):format(here) },
+    command = ("env PMCLUA_LAB_AT_ONCE=%d %s/lab/lab.sh test"):format(at_once, here) },
 }
+
+local INTERRUPTED = 130 * 256                  -- as os.execute has it
 
 -- What a file says; nothing where it is not there: a part may end at any moment.
 local function text_of(path) return support.exists(path) and support.read(path) or "" end
 
---- Runs one part: its passed, failed and skipped.
-local function run_part(part, folder)
-  print(("== %s"):format(part.name))
-  local log, status_file, running = folder .. "/log", folder .. "/status", folder .. "/running"
-  local command = ("PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1 </dev/null")
-    :format(running, part.limit_s, part.command)
-  os.execute(("{ %s; echo $? >%s; } | tee %s"):format(command, status_file, log))
-  local output, status = text_of(log), tonumber(text_of(status_file)) or 1
+-- Where a part's output, its status and the name of its test that runs are.
+local function files_of(part, folder)
+  local place = folder .. "/" .. part.name
+  return { log = place .. ".log", status = place .. ".status", running = place .. ".running" }
+end
+
+-- The line for sh that runs a part.
+local function line_of(part, folder)
+  local files = files_of(part, folder)
+  local command = ("PMCLUA_TEST_RUNNING=%s timeout --kill-after=10 %d %s 2>&1"):format(files.running,
+    part.limit_s, part.command)
+  return ("echo '== %s'; { %s; echo $? >%s; } | tee %s"):format(part.name, command, files.status, files.log)
+end
+
+--- What came of one part: its passed, failed and skipped.
+local function outcome(part, folder)
+  local files = files_of(part, folder)
+  local output, status = text_of(files.log), tonumber(text_of(files.status)) or 1
   local passed, failed, skipped = output:match "%[%w+%] passed (%d+), failed (%d+), skipped (%d+)\n$"
   if passed then
     failed = tonumber(failed)
@@ -44,7 +60,7 @@ local function run_part(part, folder)
   end
   local how = status == 124 and ("ran past its limit of %d s"):format(part.limit_s)
     or ("ended with status %d before its totals"):format(status)
-  local test = text_of(running)
+  local test = text_of(files.running)
   print(("\nFAILED %s %s%s"):format(part.name, how, test ~= "" and "; its last test: " .. test or ""))
   return { 0, 1, 0 }
 end
@@ -57,12 +73,22 @@ local function wanted(part)
   return false
 end
 
+-- Runs them at the same time: the specs seldom keep more than one CPU busy, the lab takes what is left.
+local function run_parts(parts, folder)
+  local words = {}
+  for i, part in ipairs(parts) do words[i] = support.quote(line_of(part, folder)) end
+  return os.execute(("exec %s/beside %s"):format(here, table.concat(words, " ")))
+end
+
 return program.run(function(folder)
-  local totals = { 0, 0, 0 }
+  local parts, totals = {}, { 0, 0, 0 }
   for _, part in ipairs(PARTS) do
-    if wanted(part) then
-      for i, count in ipairs(run_part(part, folder)) do totals[i] = totals[i] + count end
-    end
+    if wanted(part) then parts[#parts + 1] = part end
+  end
+  local status = run_parts(parts, folder)
+  if status == INTERRUPTED then return 130 end
+  for _, part in ipairs(parts) do
+    for i, count in ipairs(outcome(part, folder)) do totals[i] = totals[i] + count end
   end
   print(("\n%d passed, %d failed, %d skipped"):format(totals[1], totals[2], totals[3]))
   return totals[2] == 0 and 0 or 1

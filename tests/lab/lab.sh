@@ -98,41 +98,36 @@ host_specs() {
   "$top/build/pmclua" "$top/tests/support/specs.lua" lab "$here/host"
 }
 
-# Prints what a part printed, and "FAILED" with totals of its own where it ended without.
-show_part() {
-  cat "$1"
-  if ! tail -n 1 "$1" | grep -q '^\[lab\] passed'; then
-    echo "FAILED: ended before its totals" | tee -a "$1"
-    echo "[lab] passed 0, failed 1, skipped 0" >>"$1"
-  fi
+# Prints the sum of the totals of COUNT parts: one that has none has failed.
+sum_totals() {
+  sed -n 's/^\[lab\] passed \([0-9]*\), failed \([0-9]*\), skipped \([0-9]*\)$/\1 \2 \3/p' "$2" |
+    awk -v parts="$1" '{ p += $1; f += $2; s += $3 }
+      END {
+        if (NR < parts) printf "FAILED: %d of %d parts ended before their totals\n", parts - NR, parts
+        printf "[lab] passed %d, failed %d, skipped %d\n", p, f + parts - NR, s
+      }'
 }
 
-# Without SPECs, at the same time: both OS kernels run the lab's specs, the newer one in another guest those of
-# tests/spec that meet the machine, and this machine those of the lab itself. One line of totals.
+# Without SPECs: both OS kernels run the lab's specs, the newer one in another guest those of tests/spec that meet
+# the machine, and this machine those of the lab itself. As many at the same time as there are CPUs, or
+# PMCLUA_LAB_AT_ONCE says. One line of totals.
 test_all() {
-  local logs part machine failed=0
-  local -A parts=()
-  machine=("${machine_specs[@]/%/_spec.lua}")
-  machine=("${machine[@]/#/$top/tests/spec/}")
-  logs=$(mktemp -d "${TMPDIR:-/tmp}/pmclua-lab-test.XXXXXX")
-  # shellcheck disable=SC2064 # as it is now
-  trap "rm -rf '$logs'" EXIT
+  local log machine=() failed name me parts
+  me="'$here/lab.sh'"
   if [ $# -gt 0 ]; then
-    guest_specs 6.12 "$@" >"$logs/1" 2>&1 & parts[1]=$!
-    guest_specs 6.1 "$@" >"$logs/2" 2>&1 & parts[2]=$!
+    parts=("$me guest-specs 6.12$(printf " '%s'" "$@")" "$me guest-specs 6.1$(printf " '%s'" "$@")")
   else
-    guest_specs 6.12 "$here/spec" >"$logs/1" 2>&1 & parts[1]=$!
-    guest_specs 6.1 "$here/spec" >"$logs/2" 2>&1 & parts[2]=$!
-    guest_specs 6.12 "${machine[@]}" >"$logs/3" 2>&1 & parts[3]=$!
-    host_specs >"$logs/4" 2>&1 & parts[4]=$!
+    for name in "${machine_specs[@]}"; do machine+=("$top/tests/spec/${name}_spec.lua"); done
+    parts=("$me host-specs" "$me guest-specs 6.12 '$here/spec'" "$me guest-specs 6.1 '$here/spec'"
+      "$me guest-specs 6.12$(printf " '%s'" "${machine[@]}")")
   fi
-  for part in $(printf '%s\n' "${!parts[@]}" | sort); do
-    wait "${parts[$part]}" || failed=1
-    show_part "$logs/$part"
-  done
-  sed -n 's/^\[lab\] passed \([0-9]*\), failed \([0-9]*\), skipped \([0-9]*\)$/\1 \2 \3/p' "$logs"/* |
-    awk '{ p += $1; f += $2; s += $3 } END { printf "[lab] passed %d, failed %d, skipped %d\n", p, f, s }'
-  return $failed
+  log=$(mktemp "${TMPDIR:-/tmp}/pmclua-lab-test.XXXXXX")
+  # shellcheck disable=SC2064 # as it is now
+  trap "rm -f '$log'" EXIT
+  "$here/../beside" -j "${PMCLUA_LAB_AT_ONCE:-$(nproc)}" "${parts[@]}" 2>&1 | tee "$log"
+  failed=${PIPESTATUS[0]}
+  sum_totals ${#parts[@]} "$log"
+  return "$failed"
 }
 
 # shellcheck disable=SC2086 # ARGS is words
@@ -147,6 +142,8 @@ case $action in
   prompt) if [ -t 0 ]; then in_guest --terminal "$@" -- pmclua; else in_guest --stdin "$@" -- pmclua; fi ;;
   script) script "$@" ;;
   run) in_guest "$@" ;;
+  guest-specs) guest_specs "$@" ;;
+  host-specs) host_specs ;;
   test) test_all "$@" ;;
   *) echo "lab: no action '$action'" >&2; exit 2 ;;
 esac
