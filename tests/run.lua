@@ -19,9 +19,9 @@ local cpus = tonumber(support.output_of "nproc") or 1
 local at_once = #arg == 1 and cpus or math.max(1, cpus - 1)
 
 local PARTS = {
-  { name = "specs", limit_s = 900,
+  { name = "specs", limit_s = 1500,
     command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
-  { name = "lab", limit_s = 900, needs = here .. "/lab/lab.sh",
+  { name = "lab", limit_s = 1500, needs = here .. "/lab/lab.sh",
     command = ("env PMCLUA_LAB_AT_ONCE=%d %s/lab/lab.sh test"):format(at_once, here) },
 }
 
