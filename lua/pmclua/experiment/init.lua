@@ -172,9 +172,20 @@ local function plan_all(self, options, session)
   return plan, header, stored
 end
 
+-- What every experiment comes to after its kernels were compiled.
+local function load_the_rest()
+  for _, name in ipairs { "calibrate", "expect", "result_file", "spill", "progress", "run", "batch" } do
+    require("pmclua.experiment." .. name)
+  end
+  for _, name in ipairs { "stats", "stats.interval", "result", "result.fits", "result.warnings" } do
+    require("pmclua." .. name)
+  end
+end
+
 -- The same while the runner gets ready, which is not left behind where this raises.
 local function plan_beside_runner(self, options, session)
   local declaration = self.declaration
+  session.beside = load_the_rest
   local workloads = declaration.workloads
   local run_here = lists.all(workloads, function(workload) return workload.in_process end)
   if not run_here and not declaration.layout then

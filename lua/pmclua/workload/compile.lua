@@ -149,13 +149,13 @@ end
 -- What the compiler is run in.
 local function environment() return shellwords.environment(tool.changes(), {}) end
 
--- Runs a command; its result.
-local function run_command(session, argv)
+-- Runs a command; its result. meanwhile: called once it runs.
+local function run_command(session, argv, meanwhile)
   return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
     for _, entry in ipairs(environment()) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
-  end, { timeout_ns = 300e9 })
+  end, { timeout_ns = 300e9, meanwhile = meanwhile })
 end
 
 local function is_well(result) return result.outcome == "done" and result.exit == 0 end
@@ -164,7 +164,8 @@ local function is_well(result) return result.outcome == "done" and result.exit =
 -- us in the same way, it runs without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    if is_well(run_command(session, dependencies.traced(list, argv))) then return end
+    local function use_wait() session:use_wait() end
+    if is_well(run_command(session, dependencies.traced(list, argv), use_wait)) then return end
     os.remove(list)
   end
   local result = run_command(session, argv)

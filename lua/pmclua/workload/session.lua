@@ -22,6 +22,8 @@ local paths = require "pmclua.host.paths"
 ---@field host pmclua.Host of the job that runs
 ---@field starts_threads table<integer, true> workloads whose threads must inherit their counters
 ---@field idle fun() called every 50 ms while a result is waited for
+---@field ahead? pmclua.Host whose runner was started while a compiler ran, for the next kernel
+---@field beside? fun() what may be done while a compiler runs
 local Session = {}
 Session.__index = Session
 
@@ -43,15 +45,21 @@ end
 -- The kernel whose runner a job runs in.
 local function owner_of(job) return job.simulated and job.simulated.owner or job.workload end
 
+-- A runner that was started ahead and only ever did nothing: that of commands, which then get another, or the one
+-- that was started while a compiler ran; nil: there is none.
+local function take_ahead(self)
+  local host = self.common.is_unused and self.common or self.ahead
+  if host == self.common then self.common = new_host() else self.ahead = nil end
+  return host
+end
+
 --- What would differ between a runner that only ever did nothing and a new one: nothing. So the first kernel
---- takes the one that was started ahead, and the next command gets another.
+--- takes one that was started ahead.
 local function host_of(self, job)
   if not job.in_runner or job.is_empty and not job.simulated then return self.common end
   local owner = owner_of(job)
   if not self.own[owner] then
-    local is_ahead = self.common.is_unused and not self.debugger and not job.simulated
-    self.own[owner] = is_ahead and self.common or new_host()
-    if is_ahead then self.common = new_host() end
+    self.own[owner] = not self.debugger and not job.simulated and take_ahead(self) or new_host()
   end
   return self.own[owner]
 end
@@ -137,6 +145,17 @@ function Session:warm_up(is_for_commands)
   self.common.is_unused = not self.common.runner
   start(self, {})
   if is_for_commands then self.common.runner:send(core.message("prepare", 0)) end
+end
+
+--- While a compiler runs: gets the runner of what it compiles ready, and does once what `beside` says.
+function Session:use_wait()
+  if not self.ahead and not self.common.is_unused and not self.debugger then
+    self.ahead = new_host()
+    self.ahead.runner = core.runner(paths.runner())        -- nil: then its first run says why
+  end
+  local beside = self.beside or function() end
+  self.beside = nil
+  beside()
 end
 
 local function define(self, id)
@@ -303,6 +322,7 @@ local function run_some(self, job, repetitions, take)
   start(self, job)
   local refusal = set_up(self, job)
   if not refusal and not send(self, job, repetitions) then refusal = death(self, job, nil, false) end
+  if job.meanwhile and not refusal then job.meanwhile() end
   local started_ns = core.now_ns()
   self.pace_ns, self.stopping, self.interrupted_ns = nil, nil, nil
   for done = 0, repetitions - 1 do
@@ -320,12 +340,12 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
----   stop_at_failure?: boolean, is_empty?: boolean, take?: integer,
+---   stop_at_failure?: boolean, is_empty?: boolean, take?: integer, meanwhile?: fun(),
 ---   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] } }
 ---   in_runner: a kernel; is_empty: one that does nothing and is ours; take: of core.take; simulated: in the runner of
 ---   the kernel `owner`, which these words start and callgrind counts, is_switched where the kernel starts threads;
 ---   stop_at_failure: a repetition that does not end well
----   is the last; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
+---   is the last; meanwhile: called once it runs; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)
@@ -392,6 +412,7 @@ function Session:stop() self.host.runner:send(core.message("stop", 0)) end
 --- Ends the runners, if there are any.
 function Session:close()
   finish(self.common)
+  if self.ahead then finish(self.ahead) end
   for _, host in pairs(self.own) do finish(host) end
 end
 
