@@ -29,8 +29,10 @@ end
 
 --- Starts the experiment, calls `strike` with its pid, and waits for its end: its status.
 local function interrupted(folder, strike)
+  -- The shell may be struck before it has opened what it redirects to.
+  local said = support.write(folder .. "/said", "")
   local command = ("%s %s --store %s --noted %s --quiet >%s 2>&1 & echo $!; wait $!; echo $?")
-    :format(support.program, SLOW, folder .. "/stored.jsonl", folder .. "/noted", folder .. "/said")
+    :format(support.program, SLOW, folder .. "/stored.jsonl", folder .. "/noted", said)
   local pipe = assert(io.popen(command))
   local pid = pipe:read "*n"
   strike(pid)
