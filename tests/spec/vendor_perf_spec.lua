@@ -72,6 +72,29 @@ describe("the installed perf", function()
     assert.equal(1, perf.calls())
   end)
 
+  it("that aborts in its list is asked again, and a list that is cut each time is not kept", function()
+    local perf = played()
+    local text = support.read(support.fixture "vendor/perf.txt")
+    support.write(perf.folder .. "/half.txt", text:sub(1, text:find "unc_toy_reads" - 40))
+    local aborts = [[#!/bin/sh
+echo "$*" >>"$0.calls"
+case "$*" in *--json*) exit 129 ;; esac
+if [ "$(wc -l <"$0.calls")" -le %d ]; then cat "$(dirname "$0")/half.txt"; kill -ABRT $$; fi
+cat "%s"
+]]
+    local whole = support.fixture "vendor/perf.txt"
+    support.write(perf.path, aborts:format(1000, whole))
+    assert.equal("0x81d0", config_of(perf.encode "toy_loads.all"))
+    local cut = perf.encode "unc_toy_reads"
+    assert.is_truthy(cut.err:find "there is no event 'unc_toy_reads' here")
+    assert.is_truthy(cut.err:find "perf crashes in its list of events, so some are missing", cut.err)
+    assert.equal(0, #perf.cached())
+    os.remove(perf.path .. ".calls")
+    support.write(perf.path, aborts:format(3, whole))
+    assert.is_truthy(perf.encode("unc_toy_reads").out:find "config=")
+    assert.equal(1, #perf.cached())
+  end)
+
   it("that says nothing costs its events, not the others", function()
     local perf = played "/dev/null"
     assert.equal("0x0", config_of(perf.encode "cycles"))

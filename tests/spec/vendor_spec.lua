@@ -78,6 +78,14 @@ describe("a folder of Linux's pmu-events", function()
     end)
   end)
 
+  it("has no event whose code is too wide for the PMU, as perf has none", function()
+    with_tables("linux", ICELAKE, function()
+      assert.equal("TOY_WIDE is umask=0x1ff, and the PMU cpu has umask up to 0xff", attr_of "TOY_WIDE")
+      assert.equal("the event 'TOY_ELSEWHERE.X' is of the PMU uncore_nowhere, which is not here",
+        attr_of "TOY_ELSEWHERE.X")
+    end)
+  end)
+
   it("costs what is broken in a broken file, and names it", function()
     with_tables("linux", ICELAKE, function()
       assert.equal("4:0x21", attr_of "toy_before")
@@ -336,6 +344,26 @@ describe("a broken file", function()
     with_folder(folder, ICELAKE, function()
       assert.is_nil(pmc.metrics.named "misses_per_cycle")
       assert.is_truthy(pmc.metrics.named "tma_toy_bound")
+    end)
+  end)
+
+  it("of any types costs the entries that are no texts and numbers", function()
+    local folder = support.folder()
+    support.write(folder .. "/odd.json", [=[[ null, 7,
+      { "EventName": "A.NUMBER", "EventCode": 5, "UMask": 3 },
+      { "EventName": "A.LIST", "EventCode": ["0x5"] }, { "MetricName": ["m"], "MetricExpr": "1" },
+      { "EventName": "A.NULL", "EventCode": "0x6", "Deprecated": null, "BriefDescription": true } ]]=])
+    local other = folder .. "/other.json"
+    support.write(other, '{"Header":1,"Events":5,"Metrics":[{"MetricName":"b","Formula":"a",'
+      .. '"Events":[{"Name":5,"Alias":6},7],"Constants":{"x":1},"Threshold":{"Formula":[]},"Level":{}}]}')
+    with_folder(folder, ICELAKE, function()
+      assert.equal("4:0x305", attr_of "a.number")
+      assert.equal("4:0x6", attr_of "a.null")
+      assert.is_nil(event.parse "a.list")
+      assert.is_truthy(pmc.metrics.named "b")
+      local problems = require("pmclua.vendor").tables().problems
+      assert.same({ folder .. "/odd.json: A.LIST: EventCode is no text",
+        folder .. "/odd.json: an entry: MetricName is no text" }, problems)
     end)
   end)
 

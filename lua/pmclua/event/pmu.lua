@@ -145,6 +145,9 @@ local function add_default(reading, pmu, default)
   local format, alias = pmu:format(default.name), reading.alias
   if default.value == "?" then
     problem.at(reading.alias_token, "%s needs the term %s=VALUE", alias.name, default.name)
+  elseif format and alias and default.value and 0ULL + default.value > term.maximum(format) then
+    problem.at(reading.alias_token, "%s is %s=0x%x, and the PMU %s has %s up to 0x%x", alias.name,
+      default.name, default.value, pmu.name, default.name, term.maximum(format))
   elseif format and default.value then
     table.insert(reading.formats,
       { name = default.name, format = format, value = default.value, alias = alias and alias.name })

@@ -79,6 +79,13 @@ end
 
 -- ---- events ----------------------------------------------------------------------------------------------
 
+-- What tables name of a PMU that is not here.
+local function blame_absent_pmu(head, tree)
+  local record = head.text:find "[._]" and require("pmclua.vendor").tables(tree.root):events(head.text)[1]
+  if not record or not record.pmu then return end
+  problem.at(head, "the event '%s' is of the PMU %s, which is not here", head.text, record.pmu)
+end
+
 -- The name of an event that is there, with letters behind it that are no modifiers.
 local function blame_modifiers(item, tree)
   local head, second = item.words[1], item.words[2]
@@ -103,10 +110,11 @@ local function respelt(word)
   return code and "r" .. code or cache.respelt(word)
 end
 
--- Why the user's own tables may lack a name.
-local function unread_tables(tree)
+-- Why tables may lack a name: what is wrong with the user's own, or where perf's list was cut.
+local function unread_tables(word, tree)
   local vendor = require "pmclua.vendor"
-  local problems = vendor.are_asked() and vendor.tables(tree.root).problems or {}
+  local tables = (vendor.are_asked() or word:find "[%u._]") and vendor.tables(tree.root)
+  local problems = tables and (vendor.are_asked() or tables.is_cut) and tables.problems or {}
   if #problems == 0 then return nil end
   return ("%s%s"):format(text.safe(problems[1]),
     #problems > 1 and ", and " .. text.plural(#problems - 1, "more problem") or "")
@@ -132,12 +140,13 @@ function M.event(item, tree, options)
   blame_pfm(item)
   blame_beginning(item, tree, options)
   blame_modifiers(item, tree)
+  blame_absent_pmu(item.words[1], tree)
   local hint = respelt(head.text)
   if not hint and not text.nearest(head.text, names.all()) then cache.blame(head) end
   hint = hint or text.nearest(head.text, known_words(head.text, tree))
   local looks_like_tracepoint = second and second.text ~= "" and not modifier.plausible(second.text)
   if looks_like_tracepoint and not hint then tracepoint.encode(head, second, nil, options) end
-  problem.hinted(head, hint or unread_tables(tree), "there is no event '%s' here%s", head.text,
+  problem.hinted(head, hint or unread_tables(head.text, tree), "there is no event '%s' here%s", head.text,
     hint and "" or why_not_here(head.text, tree))
 end
 

@@ -86,12 +86,13 @@ end
 
 -- "percent of cycles" is a share of 1 to whoever asks.
 local function scale_of(units)
-  if type(units) ~= "string" or units == "" then return nil end
+  if not units or units == "" then return nil end
   return units:find "^percent" and "1%" or "1" .. units
 end
 
 local function take_event(name, event, file, collection)
-  local code = type(event) == "table" and tonumber(event.code or "")
+  event = json_file.texts(event)
+  local code = tonumber(event.code or "")
   if not code then return collection:problem("%s: %s has no code", file.path, name) end
   collection:event { name = name, terms = ("event=0x%x"):format(code),
     description = event.description or event.title }
@@ -100,7 +101,8 @@ end
 local ROOTS = "Topdown_L1"
 
 local function take_metric(name, metric, place, groups, file, collection)
-  if type(metric) ~= "table" or type(metric.formula) ~= "string" then
+  metric = json_file.texts(metric)
+  if not metric.formula then
     return collection:problem("%s: %s has no formula", file.path, name)
   end
   local is_root = place.level == 1 and not (groups or ""):find(ROOTS, 1, true)

@@ -8,7 +8,7 @@ local paths = require "pmclua.host.paths"
 
 local M = {}
 
-local FORM = "pmclua vendor tables 6 "
+local FORM = "pmclua vendor tables 8 "
 local LARGEST = 64 * 1024 * 1024  -- bytes
 
 local function folder()

@@ -74,6 +74,12 @@ function Collection:takers()
   }
 end
 
+--- Notes that an answer was cut, which another time it may not be: what is gathered is not kept.
+function Collection:cut(form, ...)
+  self.is_cut = true
+  self:problem(form, ...)
+end
+
 --- Notes what was wrong with a file.
 function Collection:problem(form, ...) self.problems[#self.problems + 1] = form:format(...) end
 

@@ -5,6 +5,7 @@
 -- (cache.lua). What cannot be read is a problem, in words; the rest stands.
 
 local lazy = require "pmclua.base.lazy"
+local lists = require "pmclua.base.lists"
 local cpu = lazy.module "pmclua.vendor.cpu"
 local records = require "pmclua.vendor.records"
 
@@ -40,6 +41,7 @@ M.folders = nil
 ---@class pmclua.vendor.Tables
 ---@field text string see records.lua
 ---@field problems string[] what could not be read
+---@field is_cut boolean? perf crashed while it listed them
 ---@field absent string? why there is nothing at all
 local Tables = {}
 Tables.__index = Tables
@@ -198,7 +200,8 @@ local function read(root)
     read_folders(folders, identifier, collections)
     if path then read_perf(path, root, identifier, collections) end
     tables.text = text_of(collections)
-    cache.keep(key, tables.text)
+    tables.is_cut = lists.any(collections, function(collection) return collection.is_cut == true end)
+    if not tables.is_cut then cache.keep(key, tables.text) end
   end
   tables.problems = problems_in(tables.text)
   return tables

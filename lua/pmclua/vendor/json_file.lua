@@ -1,6 +1,8 @@
 --- json_file.lua: JSON whose mistakes cost what is mistaken: where a file as a whole is none, each object of its
 --- lists is read by itself.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local LARGEST = 64 * 1024 * 1024  -- bytes of a file
@@ -9,7 +11,8 @@ local MOST_BROKEN = 200           -- objects: each may be searched to the end of
 -- dkjson, by LPeg, which is faster.
 local function decode(text)
   local json = require "dkjson"
-  local ok, value, _, why = pcall(json.use_lpeg().decode, text, 1, nil, nil, nil)
+  -- A null is false: nil would end a list.
+  local ok, value, _, why = pcall(json.use_lpeg().decode, text, 1, false, nil, nil)
   if not ok then return nil, tostring(value) end
   return value, why
 end
@@ -70,6 +73,32 @@ function M.named(text)
     end
   end
   return list
+end
+
+local TEXT_OF = {
+  string = function(value) return value end,
+  number = function(value) return ("%.15g"):format(value) end,
+  boolean = function(value) return value and "1" or nil end,
+}
+
+--- The fields of an object that are texts, or what can be written as one: 3 is "3", true is "1"; no others.
+---@param object any
+---@return table<string, string> texts
+---@return string? other a field that is no text
+function M.texts(object)
+  local texts, other = {}, nil
+  for key, value in pairs(type(object) == "table" and object or {}) do
+    local text_of = TEXT_OF[type(value)]
+    if text_of then texts[key] = text_of(value) else other = tostring(key) end
+  end
+  return texts, other
+end
+
+--- The objects of a list; empty where it is none.
+---@param list any
+---@return table[]
+function M.objects(list)
+  return lists.where(type(list) == "table" and list or {}, function(one) return type(one) == "table" end)
 end
 
 --- The value of a text. Where it is broken: the list of the objects in it that are not.

@@ -26,8 +26,10 @@ local function standard_events(path, collection)
   collection.standard[folder] = known
   local ok, iterator, state = pcall(require("lfs").dir, folder)
   for name in ok and iterator or function() end, ok and state or nil do
-    for _, row in ipairs(name:find "%.json$" and read_list(folder .. "/" .. name, collection) or {}) do
-      if type(row) == "table" and type(row.EventName) == "string" then known[row.EventName:lower()] = row end
+    local list = name:find "%.json$" and read_list(folder .. "/" .. name, collection)
+    for _, object in ipairs(json_file.objects(list)) do
+      local row = json_file.texts(object)
+      if row.EventName then known[row.EventName:lower()] = row end
     end
   end
   return known
@@ -69,8 +71,10 @@ local function is_of_groups(path) return path:find "/metricgroups%.json$" ~= nil
 ---@param collection pmclua.vendor.Collection
 function M.read(file, collection)
   if is_of_groups(file.path) then return end
-  for _, row in ipairs(read_list(file.path, collection)) do
-    if type(row) == "table" then take(row, file.path, collection) end
+  for _, row in ipairs(json_file.objects(read_list(file.path, collection))) do
+    local texts, other = json_file.texts(row)
+    if not other then take(texts, file.path, collection)
+    else collection:problem("%s: %s: %s is no text", file.path, texts.EventName or "an entry", other) end
   end
 end
 

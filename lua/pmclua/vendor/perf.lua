@@ -16,15 +16,36 @@ function M.find()
   if path then return path, (require("pmclua.core").signature(path)) end
 end
 
-local function run(path, root, arguments, errors)
+-- Where perf crashes (below), no core file is left in the working directory. Its exit status comes last, so that an
+-- answer without one is seen to be cut.
+local AS_SHELL = 'ulimit -c 0; "$@"; printf "\\nexit %d\\n" $?'
+local USAGE = 129                 -- with which perf refuses an option
+
+local function run_once(path, root, arguments, errors)
   local timeout = tools.find "timeout"
   local words = { "SYSFS_PATH=" .. root, "PAGER=cat" }
   if timeout then words[#words + 1], words[#words + 2] = timeout, LONGEST end
-  -- Where perf crashes (below), no core file is left in the working directory.
-  local limited = { "/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh", path }
+  local limited = { "/bin/sh", "-c", AS_SHELL, "sh", path }
   for _, word in ipairs(limited) do words[#words + 1] = word end
   for _, word in ipairs(arguments) do words[#words + 1] = word end
-  return tools.read(tools.find "env" or "/usr/bin/env", words, errors)
+  local text = tools.read(tools.find "env" or "/usr/bin/env", words, errors)
+  local said, status = text:match "^(.*)\nexit (%d+)\n$"
+  status = tonumber(status)
+  return said or text, status ~= nil and (status < 128 or status == USAGE)
+end
+
+local TRIES = 4
+local CRASHED = "%s crashes in its list of events, so some are missing"
+
+-- What perf says, and whether it came to its end: perf 6.1 aborts in one list of thirty, anywhere in it.
+local function run(path, root, arguments, errors)
+  local longest = ""
+  for _ = 1, TRIES do
+    local said, is_whole = run_once(path, root, arguments, errors)
+    if is_whole then return said, true end
+    if #said > #longest then longest = said end
+  end
+  return longest, false
 end
 
 local function read_json(text, collection)
@@ -71,9 +92,10 @@ end
 
 local function read_text(path, root, collection)
   local read = require("pmclua.vendor.perf_text").read
-  local text = run(path, root, { "list", "--details" })
+  local text, is_whole = run(path, root, { "list", "--details" })
+  if not is_whole then collection:cut(CRASHED, path) end
   read(text, collection:takers())
-  -- Apart, because perf 6.1 crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
+  -- Apart, because perf 6.1 always crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
   read(run(path, root, { "list", "--details", "--deprecated" }), deprecated_takers(collection))
   read_unsaid(path, root, unsaid(text, root), collection)
 end
@@ -83,7 +105,8 @@ end
 ---@param root string of sysfs
 ---@param collection pmclua.vendor.Collection
 function M.read(path, root, collection)
-  local json = run(path, root, { "list", "--details", "--json" })
+  local json, is_whole = run(path, root, { "list", "--details", "--json" })
+  if not is_whole then collection:cut(CRASHED, path) end
   if json:find "^%s*%[" then read_json(json, collection) else read_text(path, root, collection) end
   if #collection.events == 0 and #collection.metrics == 0 then return end
   local strings = require "pmclua.vendor.perf_strings"

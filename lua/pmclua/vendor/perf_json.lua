@@ -1,6 +1,8 @@
 --- perf_json.lua: what `perf list --json` prints, for perf since 6.2: a list of objects, of which those with a
 --- MetricName are metrics, once for each group, and those with an Encoding are events.
 
+local json_file = require "pmclua.vendor.json_file"
+
 local M = {}
 
 local function is_text(value) return type(value) == "string" and value ~= "" end
@@ -30,6 +32,7 @@ end
 ---@param row table
 ---@param take { event: fun(event: table), metric: fun(metric: table) }
 function M.row(row, take)
+  row = json_file.texts(row)
   if is_text(row.MetricName) and is_text(row.MetricExpr) then read_metric(row, take)
   elseif is_text(row.EventName) then read_event(row, take) end
 end

@@ -7,6 +7,7 @@
 
 local jevents = require "pmclua.vendor.jevents"
 local json_file = require "pmclua.vendor.json_file"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -81,8 +82,8 @@ end
 
 -- The name by which a metric is asked for.
 local function name_of(metric)
-  local method = type(metric.LegacyName) == "string" and metric.LegacyName:match "^metric_TMA_"
-  local name = plain(tostring(metric.MetricName))
+  local method = metric.LegacyName and metric.LegacyName:match "^metric_TMA_"
+  local name = plain(metric.MetricName or "")
   return method and "tma_" .. name:lower():gsub("%.", "") or name
 end
 
@@ -99,14 +100,14 @@ end
 
 local function expression_of(metric, collection)
   local words, shares, has_slots = {}, false, false
-  for _, event in ipairs(type(metric.Events) == "table" and metric.Events or {}) do
-    local name = tostring(event.Name)
-    words[tostring(event.Alias)] = event_word(name, collection)
+  for _, event in ipairs(metric.Events) do
+    local name = event.Name or ""
+    words[event.Alias or ""] = event_word(name, collection)
     shares = shares or name:find "^PERF_METRICS%." ~= nil
     has_slots = has_slots or name:find "^TOPDOWN%.SLOTS" ~= nil
   end
-  for _, constant in ipairs(type(metric.Constants) == "table" and metric.Constants or {}) do
-    words[tostring(constant.Alias)] = constant_word(tostring(constant.Name))
+  for _, constant in ipairs(metric.Constants) do
+    words[constant.Alias or ""] = constant_word(constant.Name or "")
   end
   local formula = replaced(metric.Formula, words)
   -- Linux opens shares only behind slots.
@@ -114,26 +115,22 @@ local function expression_of(metric, collection)
 end
 
 local function threshold_of(metric, names)
-  local threshold = metric.Threshold
-  if type(threshold) ~= "table" or type(threshold.Formula) ~= "string" then return nil end
   local words = {}
-  for _, one in ipairs(type(threshold.ThresholdMetrics) == "table" and threshold.ThresholdMetrics or {}) do
-    words[tostring(one.Alias)] = names[tostring(one.Value)]
-  end
-  return replaced(threshold.Formula, words)
+  for _, one in ipairs(metric.ThresholdMetrics) do words[one.Alias or ""] = names[one.Value or ""] end
+  return metric.ThresholdFormula and replaced(metric.ThresholdFormula, words)
 end
 
 -- ---- files ----
 
 local function parent_of(metric)
   local parent = metric.ParentCategory
-  return type(parent) == "string" and parent ~= "" and "tma_" .. plain(parent):lower() or nil
+  return parent and parent ~= "" and "tma_" .. plain(parent):lower() or nil
 end
 
 -- Its groups, and those that perf's tables have for nodes of the top-down method: of the level, and of what is below
 -- one node. Facts and bottlenecks beside the tree have a level, too.
 local function groups_of(metric)
-  local groups = type(metric.MetricGroup) == "string" and metric.MetricGroup or ""
+  local groups = metric.MetricGroup or ""
   local level, parent = tonumber(metric.Level), parent_of(metric)
   local is_root = (";" .. groups .. ";"):find(";TmaL1;", 1, true)
   if not level or not (parent or is_root) or name_of(metric):find("_info_", 1, true) then return groups end
@@ -142,26 +139,42 @@ local function groups_of(metric)
 end
 
 local function take_metric(metric, names, file, collection)
-  if type(metric.MetricName) ~= "string" or type(metric.Formula) ~= "string" then
-    return collection:problem("%s: %s has no formula", file.path, tostring(metric.MetricName or "a metric"))
+  if not metric.MetricName or not metric.Formula then
+    return collection:problem("%s: %s has no formula", file.path, metric.MetricName or "a metric")
   end
-  local unit = type(metric.UnitOfMeasure) == "string" and metric.UnitOfMeasure or ""
+  local unit = metric.UnitOfMeasure or ""
   collection:metric { name = name_of(metric), expression = expression_of(metric, collection),
     threshold = threshold_of(metric, names), groups = groups_of(metric), pmu = file.pmu,
-    scale = unit == "percent" and "1%" or unit ~= "" and "1" .. unit or nil,
-    parent = parent_of(metric),
+    scale = unit == "percent" and "1%" or unit ~= "" and "1" .. unit or nil, parent = parent_of(metric),
     description = metric.BriefDescription }
 end
 
+local function texts_of(list) return lists.map(json_file.objects(list), json_file.texts) end
+
+-- The texts of a metric, and its lists of them.
+local function metric_of(object)
+  local metric = json_file.texts(object)
+  local threshold = type(object.Threshold) == "table" and object.Threshold or {}
+  metric.Events, metric.Constants = texts_of(object.Events), texts_of(object.Constants)
+  metric.ThresholdFormula = json_file.texts(threshold).Formula
+  metric.ThresholdMetrics = texts_of(threshold.ThresholdMetrics)
+  return metric
+end
+
 local function take_metrics(list, file, collection)
-  local names = {}
-  for _, metric in ipairs(list) do
-    local legacy = type(metric) == "table" and metric.LegacyName
-    if legacy then names[tostring(legacy)] = name_of(metric) end
+  local metrics, names = lists.map(json_file.objects(list), metric_of), {}
+  for _, metric in ipairs(metrics) do
+    if metric.LegacyName then names[metric.LegacyName] = name_of(metric) end
   end
-  for _, metric in ipairs(list) do
-    if type(metric) == "table" then take_metric(metric, names, file, collection) end
-  end
+  for _, metric in ipairs(metrics) do take_metric(metric, names, file, collection) end
+end
+
+-- Bits of an event's mask are listed apart, under no name of an event.
+local function take_event(object, file, collection)
+  local row, other = json_file.texts(object)
+  if row.BitName or not other and jevents.take(row, collection, file.pmu) then return end
+  local why = other and other .. " is no text" or "it has no code"
+  collection:problem("%s: %s: %s", file.path, row.EventName or "an event", why)
 end
 
 --- Reads a file.
@@ -172,18 +185,13 @@ function M.read(file, collection)
   if problem then collection:problem("%s: %s", file.path, problem) end
   if type(value) ~= "table" then return end
   -- What is left of a broken file is a list of whatever was whole.
-  local events, metrics = value.Events or {}, value.Metrics or {}
-  for _, row in ipairs(value) do
-    if type(row) == "table" then table.insert(row.EventName and events or metrics, row) end
-  end
-  for _, row in ipairs(type(events) == "table" and events or {}) do
-    -- Bits of an event's mask are listed apart, under no name of an event.
-    local is_event = type(row) == "table" and row.BitName == nil
-    if is_event and not jevents.take(row, collection, file.pmu) then
-      collection:problem("%s: %s has no code", file.path, tostring(row.EventName or "an event"))
-    end
-  end
-  take_metrics(type(metrics) == "table" and metrics or {}, file, collection)
+  local rest = json_file.objects(value)
+  local function has_name(row) return row.EventName ~= nil end
+  local function has_none(row) return row.EventName == nil end
+  local events = lists.joined { json_file.objects(value.Events), lists.where(rest, has_name) }
+  for _, row in ipairs(events) do take_event(row, file, collection) end
+  local metrics = lists.joined { json_file.objects(value.Metrics), lists.where(rest, has_none) }
+  take_metrics(metrics, file, collection)
 end
 
 return M
