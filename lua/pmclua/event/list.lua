@@ -150,7 +150,7 @@ function sources.vendor(list, filter)
     local unit = record.pmu or ""
     if first[unit] == nil then first[unit] = vendor.of_unit(tree, record.pmu)[1] or false end
     local pmu = first[unit]
-    if pmu and (filter.all or not record.deprecated) then
+    if pmu and (filter.all or not record.deprecated) and vendor.fits(pmu, record.terms) then
       add(list, "vendor", sysfs.stem(pmu.name), record.name, record.name, text.safe(record.description or ""))
     end
   end

@@ -2,6 +2,8 @@
 --
 -- Asked after sysfs and tracefs and before libpfm4. Case does not matter, as to perf.
 
+local core = require "pmclua.core"
+local term = require "pmclua.event.term"
 local vendor = require "pmclua.vendor"
 
 local M = {}
@@ -17,6 +19,19 @@ function M.of_unit(tree, unit)
   if not unit then return tree:core_pmus() end
   local pmus = tree:resolve(unit)
   return #pmus == 0 and CORE[unit] and tree:core_pmus() or pmus
+end
+
+--- Whether a PMU has room for the terms of a record: an older Linux, or another CPU's PMU, may have less.
+---@param pmu pmclua.event.Pmu
+---@param terms string
+---@return boolean
+function M.fits(pmu, terms)
+  for name, value in terms:gmatch "([^,=]+)=?([^,]*)" do
+    local format, number = pmu:format(name), core.u64(value == "" and "1" or value)
+    if format and number and 0ULL + number > term.maximum(format) then return false end
+    if not format and not name:find "^config%d?$" then return false end
+  end
+  return true
 end
 
 -- "64Bytes" to 64 and "Bytes"; "%" and the like are of metrics.
