@@ -17,8 +17,11 @@ local function event_names()
   return table.concat(names, " ")
 end
 
+-- pmclua's own metrics; a machine's tables have more.
+local function metric_names() return table.concat(require("pmclua.metric").names(), " ") end
+
 ---@class install.Value
----@field kind "words"|"files"|"events"|"commands"|"free"
+---@field kind "words"|"files"|"events"|"metrics"|"nodes"|"commands"|"free"
 ---@field words? string[]
 
 --- What an option's value, or an argument, may be.
@@ -29,7 +32,8 @@ local function value_of(option)
   if option.kind == "flag" then return nil end
   if option.choices then return { kind = "words", words = lists.map(option.choices, tostring) } end
   if name == "format" then return { kind = "words", words = require("pmclua.report").formats() } end
-  if name:find "^metrics?$" then return { kind = "words", words = require("pmclua.metric").names() } end
+  if name:find "^metrics?$" and option.kind ~= "flag" then return { kind = "metrics" } end
+  if name == "below" then return { kind = "nodes" } end
   if value == "FILE" or name:find "^files?$" then return { kind = "files" } end
   if name:find "^events?$" or value == "SPEC" or name == "words" then return { kind = "events" } end
   if name == "command" or name == "workloads" then return { kind = "commands" } end
@@ -99,7 +103,7 @@ local function bash(scripts, folder)
   for _, script in ipairs(scripts) do bash_script(script, options, kinds) end
   local tables = {
     "_pmclua_flags=" .. quoted(table.concat(flag_words, " ")),
-    "_pmclua_events=" .. quoted(event_names()), "",
+    "_pmclua_events=" .. quoted(event_names()), "_pmclua_metrics=" .. quoted(metric_names()), "",
     "_pmclua_options() {  # SCRIPT: its options", "  case $1 in", table.concat(options, "\n"), "  esac", "}",
     "",
     "_pmclua_kind() {     # SCRIPT OPTION: what its value is; nothing where it takes none",
@@ -110,7 +114,8 @@ end
 
 -- ---- zsh ----
 
-local ZSH = { files = "_files", events = "_pmclua_events", free = " " }
+local ZSH = { files = "_files", events = "_pmclua_events", metrics = "_pmclua_metrics",
+  nodes = "_pmclua_nodes", free = " " }
 
 local function zsh_text(text) return (text:gsub("[%[%]:\\]", "\\%0")) end
 
@@ -159,15 +164,17 @@ local function zsh(scripts, folder)
     end
   end
   return filled(folder .. "/pmclua.zsh", { TABLES = table.concat(functions, "\n\n"),
-    EVENTS = event_names(), FLAGS = table.concat(specs, " ") })
+    EVENTS = event_names(), METRICS = metric_names(), FLAGS = table.concat(specs, " ") })
 end
 
 -- ---- fish ----
 
+local FISH = { events = "__pmclua_event_list", metrics = "__pmclua_metric_list", nodes = "__pmclua_vendor n" }
+
 local function fish_value(value)
   if value.kind == "words" then return "-x -a " .. quoted(table.concat(value.words, " ")) end
   if value.kind == "files" then return "-r -F" end
-  return value.kind == "events" and "-x -a '(__pmclua_event_list)'" or "-x"
+  return FISH[value.kind] and ("-x -a '(%s)'"):format(FISH[value.kind]) or "-x"
 end
 
 local function fish_option(condition, option)
@@ -209,7 +216,7 @@ local function fish(scripts, folder)
     end
   end
   return filled(folder .. "/pmclua.fish", { TABLES = table.concat(lines, "\n"),
-    EVENTS = event_names() })
+    EVENTS = event_names(), METRICS = metric_names() })
 end
 
 --- The completions of each shell.

@@ -15,6 +15,9 @@ lazy_setup(function()
   support.write(folder .. "/work/a result.jsonl", "")
   support.run { "ln", "-s", support.program, folder .. "/pmclua" }
   path = folder .. ":" .. os.getenv "PATH"
+  support.run { "mkdir", "-p", "-m", "700", folder .. "/cache/pmclua/vendor" }
+  support.write(folder .. "/cache/pmclua/vendor/names",
+    "e mem_load_retired.l2_miss\nm TopdownL1\nm tma_dram_bound\nn dram_bound\n")
 end)
 
 local function completions(shell) return ("%s/completions/pmclua.%s"):format(folder, shell) end
@@ -34,14 +37,15 @@ local BASH = [[
 --- What bash has for the last of the words, as it splits a line (at "=" too).
 local function bash(...)
   local result = support.run({ "bash", "--norc", "-c", BASH, "bash", completions "bash", "pmclua", ... },
-    { env = { PATH = path }, folder = folder .. "/work" })
+    { env = { PATH = path, XDG_CACHE_HOME = folder .. "/cache" }, folder = folder .. "/work" })
   assert.equal("", result.err)
   return lines_of(result.out)
 end
 
 local function fish(line)
   local result = support.run({ "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
-    completions "fish", line }, { env = { PATH = path, HOME = folder }, folder = folder .. "/work" })
+    completions "fish", line }, { env = { PATH = path, HOME = folder, XDG_CACHE_HOME = folder .. "/cache" },
+    folder = folder .. "/work" })
   assert.equal("", result.err)
   return lines_of(result.out)
 end
@@ -97,6 +101,14 @@ describe("completion in bash", function()
     assert.same({}, bash("matrix", "--seed", ""))
   end)
 
+  it("knows the events, metrics and nodes of this machine's tables, where they were read before", function()
+    assert.same({ "dram_bound" }, bash("topdown", "--below", "dr"))
+    assert.same({ "tma_dram_bound" }, bash("stat", "-M", "tma_"))
+    assert.same({ "cycles,mem_load_retired.l2_miss" }, bash("stat", "-e", "cycles,mem_l"))
+    assert.same({ "MEM_LOAD_RETIRED.L2_MISS" }, bash("stat", "-e", "MEM_L"))
+    assert.is_false(has(bash("stat", "-e", ""), "mem_load_retired.l2_miss"))
+  end)
+
   it("leaves the words of a command that is run to it", function()
     assert.is_true(has(bash("stat", "-r", "5", "tru"), "true"))
     assert.same({ "own.lua" }, bash("stat", "-r", "5", "cat", "ow"))
@@ -115,6 +127,9 @@ describe("completion in fish", function()
     assert.same({ "multiplex", "rerun" }, fish "pmclua matrix --passes ")
     assert.same({ "page-faults,branch-misses" }, fish "pmclua stat -e page-faults,branch-m")
     assert.is_true(has(fish "pmclua stat -r 5 tru", "true"))
+    assert.same({ "dram_bound" }, fish "pmclua topdown --below dra")
+    assert.same({ "tma_dram_bound" }, fish "pmclua stat -M tma_d")
+    assert.same({ "cycles,mem_load_retired.l2_miss" }, fish "pmclua stat -e cycles,mem_load")
   end)
 end)
 
@@ -131,7 +146,8 @@ describe("completion in zsh", function()
 
   it("knows scripts, their options and values", function()
     support.run { "cp", completions "zsh", folder .. "/_pmclua" }
-    screen = terminal.open({ "zsh", "-f" }, { PATH = path, HOME = folder })
+    screen = terminal.open({ "zsh", "-f" }, { PATH = path, HOME = folder,
+      XDG_CACHE_HOME = folder .. "/cache" })
     screen:type(("fpath=(%s $fpath); autoload -U compinit; compinit -u -D; PS1='%%%%ready ';"):format(folder))
     screen:press "Enter"
     screen:expect "%ready"
@@ -139,11 +155,32 @@ describe("completion in zsh", function()
       { "pmclua matr", "pmclua matrix" }, { "pmclua stat --rep", "pmclua stat --repeat" },
       { "pmclua matrix --passes=mu", "--passes=multiplex" },
       { "pmclua stat -e page-faults,branch-m", "page-faults,branch-misses" },
-      { "pmclua snippet --un", "pmclua snippet --unroll" } } do
+      { "pmclua snippet --un", "pmclua snippet --unroll" },
+      { "pmclua topdown --below=dram", "--below=dram_bound" },
+      { "pmclua stat -M tma_d", "-M tma_dram_bound" },
+      { "pmclua stat -e cycles,mem_lo", "cycles,mem_load_retired.l2_miss" } } do
       screen:type(case[1])
       screen:press "Tab"
       screen:expect(case[2])
       screen:press "C-u"
     end
+  end)
+end)
+
+describe("the names that shells complete", function()
+  it("are those of the tables: events, metrics with their groups, and nodes", function()
+    support.need(support.have "perf", "perf is not installed")
+    local cache = support.folder()
+    local run = support.pmclua({ "-e", [[
+      require("pmclua.vendor.names").keep(require("pmclua.vendor").tables(), true)]] },
+      { env = { XDG_CACHE_HOME = cache, PERF_CPUID = "GenuineIntel-6-6A-6",
+        SYSFS_PATH = support.fixture "played/sysfs/intel" } })
+    assert.equal("", run.err)
+    local lines = lines_of(support.read(cache .. "/pmclua/vendor/names"))
+    for _, line in ipairs { "e mem_load_retired.l2_miss", "m tma_dram_bound", "m TopdownL1", "n dram_bound",
+      "n memory_bound" } do
+      assert.is_true(has(lines, line), line)
+    end
+    assert.is_false(has(lines, "n info_slots"))
   end)
 end)

@@ -12,6 +12,18 @@ _pmclua_add() {      # lines of standard input, each a word
   while IFS= read -r line; do COMPREPLY+=("$line"); done
 }
 
+# Names of this machine's tables, which pmclua has written there: e, m and n are events, metrics and nodes. Thousands
+# of events are no help.
+_pmclua_vendor() {   # KIND PREFIX WORD
+  local names=${XDG_CACHE_HOME:-$HOME/.cache}/pmclua/vendor/names
+  [[ -r $names && ( $1 != e || -n $3 ) ]] || return 0
+  _pmclua_add < <(awk -v before="$2" -v word="$1 $3" '
+    index(tolower($0), tolower(word)) == 1 {
+      name = substr($0, 3)
+      print before (word ~ /[A-Z]/ && word ~ /^e/ ? toupper(name) : name)
+    }' "$names")
+}
+
 _pmclua_files() {    # WORD [PATTERN THAT IS LEFT OUT]
   compopt -o filenames 2>/dev/null
   _pmclua_add < <(compgen -f -X "$2" -- "$1")
@@ -20,7 +32,14 @@ _pmclua_files() {    # WORD [PATTERN THAT IS LEFT OUT]
 _pmclua_value() {    # KIND WORD: what the value of an option may be
   case $1 in
     files) _pmclua_files "$2" ;;
-    events) _pmclua_list "$([[ $2 == *,* ]] && echo "${2%,*},")" "${2##*,}" "$_pmclua_events" ;;
+    events)
+      local before=
+      [[ $2 == *,* ]] && before=${2%,*},
+      _pmclua_list "$before" "${2##*,}" "$_pmclua_events"
+      _pmclua_vendor e "$before" "${2##*,}"
+      ;;
+    metrics) _pmclua_list '' "$2" "$_pmclua_metrics"; _pmclua_vendor m '' "$2" ;;
+    nodes) _pmclua_vendor n '' "$2" ;;
     commands) _pmclua_files "$2"; _pmclua_add < <(compgen -c -- "$2" | sort -u) ;;
     words*) _pmclua_list '' "$2" "${1#words }" ;;
   esac

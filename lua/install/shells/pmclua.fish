@@ -32,9 +32,22 @@ function __pmclua_names
     pmclua --list 2>/dev/null | string replace -r '\s+' \t
 end
 
+# Names of this machine's tables, which pmclua has written there: events, metrics or nodes (e, m, n).
+function __pmclua_vendor
+    set -l cache $HOME/.cache
+    set -q XDG_CACHE_HOME; and set cache $XDG_CACHE_HOME
+    set -l names $cache/pmclua/vendor/names
+    test -r $names; and awk -v kind=$argv[1] '$1 == kind { print $2 }' $names
+end
+
+function __pmclua_metric_list
+    string split ' ' -- '@METRICS@'
+    __pmclua_vendor m
+end
+
 function __pmclua_event_list   # the last of a list with commas
     set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))
-    for event in @EVENTS@
+    for event in @EVENTS@ (__pmclua_vendor e)
         echo $before$event
     end
 end

@@ -182,6 +182,11 @@ local function key_of(root, identifier, folders, path, signature)
   return table.concat(parts, " ")
 end
 
+-- Whether the tables are those that this machine has without being asked for others.
+local function is_own()
+  return not (M.folders or os.getenv "SYSFS_PATH" or os.getenv "PERF_CPUID")
+end
+
 local NO_PERF = "perf, whose tables name this CPU's events, is not installed: apt-get install linux-perf "
   .. "(linux-tools on Ubuntu), or name a folder of tables with --vendor"
 
@@ -195,7 +200,8 @@ local function read(root)
   end
   local cache, key = require "pmclua.vendor.cache", key_of(root, identifier, folders, path, signature)
   tables.text = cache.load(key)
-  if not tables.text then
+  local is_new = not tables.text
+  if is_new then
     local collections = {}
     read_folders(folders, identifier, collections)
     if path then read_perf(path, root, identifier, collections) end
@@ -204,6 +210,7 @@ local function read(root)
     if not tables.is_cut then cache.keep(key, tables.text) end
   end
   tables.problems = problems_in(tables.text)
+  if is_own() then require("pmclua.vendor.names").keep(tables, is_new) end
   return tables
 end
 
