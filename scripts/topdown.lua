@@ -119,7 +119,11 @@ local function stored()
 end
 
 -- The parts of the commands that have trees of their own.
-local function regions()
+local function regions(target)
+  local asked = #opt["function"] > 0 and "-f" or opt.marks and "--marks"
+  if asked and (target or #opt.kernel > 0) then
+    usage(asked .. " is for commands that are started here: a target or kernel has no parts")
+  end
   if #opt["function"] == 0 then return opt.marks and { "marks" } or nil end
   if opt.marks then usage "--marks and --function cannot be combined" end
   return opt["function"]
@@ -135,7 +139,7 @@ local function measure()
   local options = { level = opt.level, below = opt.below, cores = opt.cores,
     repetitions = opt.repetitions, warmup = opt.warmup,
     seed = opt.seed, timeout = opt.timeout, pin = opt.pin, target = target,
-    regions = regions(), on_failure = opt.ignore_failure and "keep" or "stop",
+    regions = regions(target), on_failure = opt.ignore_failure and "keep" or "stop",
     quiet = opt.quiet, plan = opt.plan }
   if #list == 0 then
     options.warmup = 0

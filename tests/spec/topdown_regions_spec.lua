@@ -116,6 +116,9 @@ describe("pmclua topdown --function", function()
     assert.matches("^1 .*no function 'nonsense'", refused("-f", "nonsense", "--", played.called()))
     assert.matches("^2 .*%-%-marks and %-%-function cannot be combined",
       refused("--marks", "-f", "parse", "--", played.called()))
-    assert.matches("regions are parts of a workload", refused("-f", "parse", "-a", "--", played.called()))
+    for _, words in ipairs { { "-f", "parse", "-p", "1" }, { "-f", "parse", "-k", "a.c:f" },
+      { "--marks", "-a" } } do
+      assert.matches("^2 .*is for commands that are started here", refused(unpack(words)))
+    end
   end)
 end)
