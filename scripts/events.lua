@@ -344,12 +344,10 @@ end
 -- pmclua's own metrics and the vendor's, those that have all the words: name, meaning, groups.
 local function found_metrics()
   local found = {}
-  for _, name in ipairs(pmc.metrics.names()) do
-    local metric = pmc.metrics.find(name)
-    if has_words(metric) then found[#found + 1] = metric end
-  end
-  for _, metric in ipairs(pmc.metrics.vendor_list()) do
-    if has_words(metric) then found[#found + 1] = metric end
+  for _, list in ipairs { pmc.metrics.own_list(), pmc.metrics.vendor_list() } do
+    for _, metric in ipairs(list) do
+      if has_words(metric) then found[#found + 1] = metric end
+    end
   end
   return found
 end

@@ -161,6 +161,15 @@ describe("the named metrics", function()
     end
   end)
 
+  it("are listed with their meanings, as each has them", function()
+    local listed = {}
+    for i, one in ipairs(metric.own_list()) do
+      listed[i] = one.name
+      assert.equal(metric.own(one.name).meaning, one.meaning)
+    end
+    assert.same(metric.names(), listed)
+  end)
+
   it("compute what their meaning says", function()
     local rows = {
       { "cpi", { cycles = 10, instructions = 5 }, 2 },

@@ -171,6 +171,14 @@ function M.named(name)
   return metric
 end
 
+--- pmclua's own metrics, in the order in which they are listed; their formulae are not parsed.
+---@return { name: string, meaning: string }[]
+function M.own_list()
+  return lists.map(require "pmclua.metric.named", function(definition)
+    return { name = definition.name, meaning = definition.meaning }
+  end)
+end
+
 --- pmclua's own metric of this name.
 ---@param name string
 ---@return pmclua.Metric?

@@ -10,6 +10,7 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local read_file = require("pmclua.host.machine").text
 local paths = require "pmclua.host.paths"
+local lines_of = require("pmclua.base.text").lines
 local tool = require "pmclua.host.tools"
 local dependencies = require "pmclua.workload.dependencies"
 local shellwords = require "pmclua.workload.shellwords"
@@ -99,8 +100,10 @@ end
 -- two that compile at once may leave, do not meet. `object`: its path, where that is not known.
 local function ending_of(listing, object)
   local contents = listing:find("^" .. UNKNOWN) and read_file(object)
-    or listing:gsub("file %S+ (%x%x+) ", "file %1 ")       -- a file of the same contents is the same
-  return core.hash(contents):sub(1, 16)
+  local lines = lists.map(contents and {} or lines_of(listing), function(line)
+    return (line:gsub("^file %S+ (%x%x+) ", "file %1 "))   -- a file of the same contents is the same
+  end)
+  return core.hash(contents or table.concat(lines, "\n")):sub(1, 16)
 end
 
 local function object_of(stem, ending) return ("%s-%s.so"):format(stem, ending) end
