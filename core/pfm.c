@@ -38,11 +38,14 @@ static int load_symbols(void *library)
     return 0;
 }
 
+/* That of a list's end must not be taken for one of memory, nor the other way round. */
+static int found(int code) { return code == PFM_SUCCESS ? 0 : code == PFM_ERR_NOMEM ? -ENOMEM : -ENOENT; }
+
 static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
 {
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
-    return pfm.get_pmu_info((pfm_pmu_t)pmu, info) == PFM_SUCCESS ? 0 : -ENOENT;
+    return found(pfm.get_pmu_info((pfm_pmu_t)pmu, info));
 }
 
 static int open_library(void)
@@ -122,8 +125,9 @@ int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu)
     if (result < 0)
         return result;
     pfm_pmu_info_t info;
-    if (position < 0 || position >= pfm.pmu_count || pmu_info(pfm.pmus[position], &info) < 0)
-        return -ENOENT;
+    result = position < 0 || position >= pfm.pmu_count ? -ENOENT : pmu_info(pfm.pmus[position], &info);
+    if (result < 0)
+        return result;
     pmu->name = info.name;
     pmu->description = info.desc;
     pmu->pmu = pfm.pmus[position];
@@ -159,8 +163,9 @@ int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *eve
     pfm_event_info_t info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    if (pfm.get_event_info(index, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
-        return -ENOENT;
+    result = found(pfm.get_event_info(index, PFM_OS_PERF_EVENT_EXT, &info));
+    if (result < 0)
+        return result;
     event->name = info.name;
     event->description = info.desc;
     event->index = index;
@@ -176,8 +181,9 @@ int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, con
     pfm_event_attr_info_t info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    if (position < 0 || pfm.get_event_attr_info(event, position, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
-        return -ENOENT;
+    result = position < 0 ? -ENOENT : found(pfm.get_event_attr_info(event, position, PFM_OS_PERF_EVENT_EXT, &info));
+    if (result < 0)
+        return result;
     *name = info.name;
     *description = info.desc;
     *is_umask = info.type == PFM_ATTR_UMASK;

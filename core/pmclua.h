@@ -138,7 +138,7 @@ struct pmclua_pfm_event { const char *name, *description; int32_t index; };
  * qualified name (cut to `bytes`), `code` libpfm4's own error code (PFM_ERR_*) or 0.
  * -ELIBACC: libpfm4 is not installed; -ENOENT: no such event; -EINVAL: attribute refused. */
 int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, size_t bytes, int32_t *code);
-/* Enumerate: 0 and *pmu or *event filled (strings owned by libpfm4), -ENOENT past the last.
+/* Enumerate: 0 and *pmu or *event filled (strings owned by libpfm4), -ENOENT past the last, -ENOMEM.
  * `position` counts from 0 over the PMUs, or over the events of the PMU numbered `pmu`. */
 int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu);
 int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *event);

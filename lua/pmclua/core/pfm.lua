@@ -4,6 +4,7 @@ local core = require "pmclua.core"
 local ffi = require "ffi"
 
 local C = core.private_C "pfm"
+local problem = require("pmclua.base.problem").problem
 local text = core.private_text
 
 local M = {}
@@ -21,40 +22,48 @@ function M.pfm.encode(name)
   return core.private_attr_table(attr), ffi.string(full)
 end
 
---- Every PMU that libpfm4 knows: { name, description, pmu, present, events }; {} without libpfm4.
-function M.pfm.pmus()
-  local list, pmu = {}, ffi.new "struct pmclua_pfm_pmu"
-  local position = 0
-  while C.pmclua_pfm_pmu(position, pmu) == 0 do
-    position = position + 1
-    list[position] = { name = text(pmu.name), description = text(pmu.description), pmu = pmu.pmu,
-      present = pmu.present ~= 0, events = pmu.events }
+-- The items of one of libpfm4's lists: `fill` asks for one by its position, from 0, `take` makes it a table.
+local function listed(fill, take)
+  local list, result = {}, fill(0)
+  while result == 0 do
+    list[#list + 1] = take()
+    result = fill(#list)
+  end
+  local code = core.errno_name(-result)
+  if code == "ENOMEM" then
+    error(problem { code = code, operation = "list",
+      message = "there is no memory for libpfm4's list of events" }, 0)
   end
   return list
+end
+
+--- Every PMU that libpfm4 knows: { name, description, pmu, present, events }; {} without libpfm4. Raises where
+--- memory is short, as the others do.
+function M.pfm.pmus()
+  local pmu = ffi.new "struct pmclua_pfm_pmu"
+  return listed(function(position) return C.pmclua_pfm_pmu(position, pmu) end, function()
+    return { name = text(pmu.name), description = text(pmu.description), pmu = pmu.pmu,
+      present = pmu.present ~= 0, events = pmu.events }
+  end)
 end
 
 --- The events of PMU number `pmu`: { name, description, index }.
 function M.pfm.events(pmu)
-  local list, event = {}, ffi.new "struct pmclua_pfm_event"
-  local position = 0
-  while C.pmclua_pfm_event(pmu, position, event) == 0 do
-    position = position + 1
-    list[position] = { name = text(event.name), description = text(event.description),
-      index = event.index }
-  end
-  return list
+  local event = ffi.new "struct pmclua_pfm_event"
+  return listed(function(position) return C.pmclua_pfm_event(pmu, position, event) end, function()
+    return { name = text(event.name), description = text(event.description), index = event.index }
+  end)
 end
 
 --- The attributes of event `index`: { name, description, is_umask }.
 function M.pfm.attributes(index)
-  local list, name, description = {}, ffi.new "const char *[1]", ffi.new "const char *[1]"
-  local is_umask, position = ffi.new "int32_t[1]", 0
-  while C.pmclua_pfm_attribute(index, position, name, description, is_umask) == 0 do
-    position = position + 1
-    list[position] = { name = text(name[0]), description = text(description[0]),
-      is_umask = is_umask[0] ~= 0 }
-  end
-  return list
+  local name, description = ffi.new "const char *[1]", ffi.new "const char *[1]"
+  local is_umask = ffi.new "int32_t[1]"
+  return listed(function(position)
+    return C.pmclua_pfm_attribute(index, position, name, description, is_umask)
+  end, function()
+    return { name = text(name[0]), description = text(description[0]), is_umask = is_umask[0] ~= 0 }
+  end)
 end
 
 return M
