@@ -323,7 +323,7 @@ local function run_some(self, job, repetitions, take)
   local refusal = set_up(self, job)
   if not refusal and not send(self, job, repetitions) then refusal = death(self, job, nil, false) end
   if job.meanwhile and not refusal then job.meanwhile() end
-  local started_ns = core.now_ns()
+  local started_ns
   self.pace_ns, self.stopping, self.interrupted_ns = nil, nil, nil
   for done = 0, repetitions - 1 do
     local result = refusal or receive(self, job, repetitions - done)
@@ -331,7 +331,8 @@ local function run_some(self, job, repetitions, take)
     if result.outcome == "stopped" then return 0 end
     take(result)
     if refusal or is_last(self, job, result) then return 0 end
-    self.pace_ns = (core.now_ns() - started_ns) / (done + 1)
+    -- The first has what is done once in its time: loading, setting up. As a pace it would have us sleep too long.
+    if done == 0 then started_ns = core.now_ns() else self.pace_ns = (core.now_ns() - started_ns) / done end
   end
   return 0
 end
