@@ -27,13 +27,15 @@ end
 -- GCC follows each folder of each system header's path, to see whether it has a shorter one for its messages: a third
 -- of all that it looks for, and no way to a file.
 local PATHS_AS_FOUND = "-fno-canonical-system-headers"
+-- Its assembler begins beside it, instead of when it has ended.
+local BESIDE = "-pipe"
 
 --- The command that runs `argv` and writes to `list` the files that it looks for.
 ---@param list string path
 ---@param argv string[] the first is a path
 ---@return string[]
 function M.traced(list, argv)
-  local more = is_gcc(argv[1]) and { PATHS_AS_FOUND } or {}
+  local more = is_gcc(argv[1]) and { PATHS_AS_FOUND, BESIDE } or {}
   return lists.joined { { paths.runner(), "reads", list, argv[1] }, more, { unpack(argv, 2) } }
 end
 
