@@ -97,12 +97,14 @@ local function list_reads(unit, source, object, list)
 end
 
 -- The end of an object's name says what it was made of, so that the list of one and the object of another, which
--- two that compile at once may leave, do not meet. `object`: its path, where that is not known.
+-- two that compile at once may leave, do not meet. `object`: its path, where that is not known. The compiler and
+-- the assembler ask at the same time, now one first and now the other.
 local function ending_of(listing, object)
   local contents = listing:find("^" .. UNKNOWN) and read_file(object)
   local lines = lists.map(contents and {} or lines_of(listing), function(line)
     return (line:gsub("^file %S+ (%x%x+) ", "file %1 "))   -- a file of the same contents is the same
   end)
+  table.sort(lines)
   return core.hash(contents or table.concat(lines, "\n")):sub(1, 16)
 end
 
