@@ -8,20 +8,10 @@
  * Invariant: it is started after the group, stopped before it and read before it. So it is enabled for no
  * longer than a group that was not lost.
  */
-#include <stdio.h>
-#include <sys/utsname.h>
 
 #include "attr.h"
 #include "group.h"
-
-static int has_one_time(void)
-{
-    struct utsname system;
-    int major = 0, minor = 0;
-    if (uname(&system) == 0)
-        sscanf(system.release, "%d.%d", &major, &minor);
-    return major > 6 || (major == 6 && minor >= 2);
-}
+#include "host/release.h"
 
 /* Until Linux 6.2 the hardware's and the software's events of a task have times of their own, which begin
  * microseconds apart in each of its processes: a shorter loss is not seen there. */
@@ -29,7 +19,7 @@ enum { APART_NS = 200000, APART_SHARE = 100, APART_MOST = 2 };
 
 static uint64_t least_ns(uint64_t witnessed)
 {
-    if (has_one_time())
+    if (release_is_from(6, 2))
         return witnessed;
     uint64_t apart = APART_NS + witnessed / APART_SHARE;
     return apart < witnessed / APART_MOST ? witnessed - apart : witnessed / APART_MOST;

@@ -29,6 +29,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/release.h"
+#include "pmclua.h"
 #include "reads.h"
 
 #if defined __x86_64__
@@ -66,7 +68,8 @@ static struct sock_filter answer(unsigned what) { return (struct sock_filter)BPF
 /* The low half of an argument, on machines whose low half comes first: all of ours. */
 static size_t argument(int index) { return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t); }
 
-/* What glibc's fstat is: AT_EMPTY_PATH alone, and a descriptor. It names nothing, and each file that is read has one. */
+/* What glibc's fstat is: AT_EMPTY_PATH alone, and a descriptor. Each file that is read has one, and it names nothing: a
+ * name beside these, which would be missed, is nobody's way to ask for one. */
 enum { FSTAT_STEPS = 7, IS_NEGATIVE = INT32_MIN };
 
 static unsigned short put_fstat(struct sock_filter *code)
@@ -82,30 +85,38 @@ static unsigned short put_fstat(struct sock_filter *code)
     return at;
 }
 
-/* The descriptor where the questions come; -1: there can be none. */
+/* Calls of x32, whose numbers begin here; and what opens files by none: both are asked about, and not understood. */
+enum { X32 = 0x40000000, STEPS = 7 + FSTAT_STEPS + NAMED_COUNT };
+
+/* The descriptor where the questions come; -1: there can be none. Linux 5.5 lets a call go on that was asked about, and
+ * 5.9 says when nobody is left who could ask. */
 static int filter_calls(void)
 {
-    struct sock_filter code[5 + FSTAT_STEPS + NAMED_COUNT];
+    struct sock_filter code[STEPS];
     unsigned short at = 0;
     code[at++] = load(offsetof(struct seccomp_data, arch));
-    code[at++] = unless(BPF_JEQ, MACHINE, 0, FSTAT_STEPS + NAMED_COUNT + 2);
+    code[at++] = unless(BPF_JEQ, MACHINE, 0, STEPS - 3);
     code[at++] = load(offsetof(struct seccomp_data, nr));
+    code[at++] = unless(BPF_JGE, X32, STEPS - 5, 0);
+    code[at++] = unless(BPF_JEQ, SYS_io_uring_setup, STEPS - 6, 0);
     at = (unsigned short)(at + put_fstat(code + at));
     for (int i = 0; i < NAMED_COUNT; i++)
         code[at++] = unless(BPF_JEQ, (unsigned)NAMED[i].number, (unsigned char)(NAMED_COUNT - i), 0);
     code[at++] = answer(SECCOMP_RET_ALLOW);
     code[at++] = answer(SECCOMP_RET_USER_NOTIF);
     struct sock_fprog program = { at, code };
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (!release_is_from(5, 9) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 }
 
 /* Ends with 1 where it could not be watched: then nothing has been executed. It shares our descriptors until it
  * executes. */
-static void become(char **argv, int tell)
+static void become(char **argv, int tell, int parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)                 /* it was killed before: nobody would answer */
+        _exit(1);
     int listener = filter_calls();
     if (write(tell, &listener, sizeof listener) != sizeof listener || listener < 0)
         _exit(1);
@@ -164,9 +175,13 @@ static void list_name(FILE *list, int pid, const struct named *named, const stru
     if (*path == '\0')                       /* what a descriptor has */
         return;
     long descriptor = named->folder < 0 ? AT_FDCWD : (long)call->args[named->folder];
-    if (strchr(path, '\n') || (*path != '/' && copy_folder(pid, descriptor, folder, sizeof folder) < 0))
+    if ((*path != '/' && copy_folder(pid, descriptor, folder, sizeof folder) < 0) || strchr(path, '\n')
+        || strchr(folder, '\n'))
         kind = '?';
-    fprintf(list, "%c %s%s%s\n", kind, folder, *folder ? "/" : "", kind == '?' ? "" : path);
+    if (kind == '?')
+        fputs("?\n", list);
+    else
+        fprintf(list, "%c %s%s%s\n", kind, folder, *folder ? "/" : "", path);
 }
 
 static void list_call(FILE *list, int pid, const struct seccomp_data *call)
@@ -187,21 +202,27 @@ static void list_call(FILE *list, int pid, const struct seccomp_data *call)
 enum { SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP = 1 };
 #endif
 
-/* Takes in one question and lets the call go on. Who was interrupted asks again; who has ended needs no answer. */
-static void take_question(FILE *list, int listener)
+/* Takes in one question and lets the call go on: 0, or -1 where it cannot. Who was interrupted asks again; who has
+ * ended needs no answer. */
+static int take_question(FILE *list, int listener)
 {
     struct seccomp_notif question = { 0 };
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) < 0)
-        return;
+        return errno == ENOENT || errno == EINTR ? 0 : -1;
     list_call(list, (int)question.pid, &question.data);
     struct seccomp_notif_resp go_on = { .id = question.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on) < 0 && errno != ENOENT)
-        fputs("?\n", list);
+    return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-/* Once the program has ended and its children have asked nothing for so long, those that live on are not waited for.
- * They have lost their files then; the runner ends them when it ends. */
+/* So long after the program has ended its children that live on are not waited for. They have lost their files then;
+ * the runner ends them when it ends. */
 enum { AFTER_MS = 10000 };
+
+static int left_ms(uint64_t deadline_ns)
+{
+    uint64_t now = pmclua_now_ns();
+    return now < deadline_ns ? (int)((deadline_ns - now) / 1000000) : 0;
+}
 
 static int reap(int pid)
 {
@@ -216,20 +237,23 @@ static int follow(FILE *list, int listener, int first, int ended)
 {
     struct pollfd waits[2] = { { listener, POLLIN, 0 }, { ended, POLLIN, 0 } };
     int result = -1;
+    uint64_t deadline_ns = 0;
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, (unsigned long)SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     for (;;) {
-        int ready = poll(waits, 2, result < 0 ? -1 : AFTER_MS);
+        int ready = poll(waits, 2, result < 0 ? -1 : left_ms(deadline_ns));
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
             break;
-        if (waits[0].revents & POLLIN)
-            take_question(list, listener);
-        else if (waits[0].revents)           /* nobody is left who could ask */
+        if (waits[0].revents & POLLIN) {
+            if (take_question(list, listener) < 0)
+                return -1;
+        } else if (waits[0].revents)           /* nobody is left who could ask */
             return result < 0 ? reap(first) : result;
         else {
             result = reap(first);
             waits[1].fd = -1;
+            deadline_ns = pmclua_now_ns() + AFTER_MS * 1000000ull;
         }
     }
     fputs("?\n", list);
@@ -243,9 +267,10 @@ static int start(char **argv, int *ended, int *listener)
     if (pipe2(tell, O_CLOEXEC) < 0)
         return -1;
     /* One table of descriptors, so that the child's is ours. */
+    int parent = getpid();
     int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, 0L, ended, 0L, 0L);
     if (pid == 0)
-        become(argv, tell[1]);
+        become(argv, tell[1], parent);
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
     while (pid > 0 && poll(waits, 2, -1) < 0 && errno == EINTR)
         ;
@@ -264,6 +289,6 @@ int list_reads(const char *path, char **argv)
     int result = pid > 0 ? listener < 0 ? reap(pid) : follow(list, listener, pid, ended) : -1;
     if (result < 0 && pid > 0)
         kill(pid, SIGKILL);
-    int is_whole = list && fflush(list) == 0 && fclose(list) == 0;
+    int is_whole = list && fflush(list) == 0 && !ferror(list) && fclose(list) == 0;
     return result < 0 || !is_whole ? 125 : result;
 }

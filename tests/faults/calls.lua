@@ -74,7 +74,7 @@ M.LEFT = {
   clock_gettime = "a clock that every Linux has", clock = "a clock that every Linux has",
   time = "a clock that every Linux has",
   getauxval = "a number that every process has", pthread_getcpuclockid = "a clock that every thread has",
-  geteuid = "cannot fail", getpid = "cannot fail", gettid = "cannot fail",
+  geteuid = "cannot fail", getpid = "cannot fail", getppid = "cannot fail", gettid = "cannot fail",
   dlsym = "looks in what is loaded", dladdr = "looks in what is loaded", dlclose = "gives back",
   dlerror = "words",
   sigprocmask = "fails for a wrong argument alone", pthread_sigmask = "fails for a wrong argument alone",

@@ -158,4 +158,23 @@ describe("a compiled kernel in the cache", function()
     assert.are_not.equal(first, path { SOURCE_DATE_EPOCH = "1" })
     assert.are_not.equal(first, path({}, folder .. "/first"))
   end)
+
+  it("is not found again where what the compiler looked for is not known, or its list was cut", function()
+    local dependencies = require "pmclua.workload.dependencies"
+    local own = { ["/x.c"] = true }
+    local unknown = dependencies.listing("?\n", own, math.huge, { "/x.c" })
+    for _, cut in ipairs { "", "r /etc/host" } do
+      assert.equal(unknown, dependencies.listing(cut, own, math.huge, { "/x.c" }))
+    end
+    assert.are_not.equal(unknown, dependencies.listing("r /x.c\n", own, math.huge, { "/x.c" }))
+  end)
+
+  it("is not found again where the name of a folder would end a line of the list", function()
+    local odd, list = support.folder() .. "/odd\nname", support.folder() .. "/list"
+    require("lfs").mkdir(odd)
+    local program = support.root .. "/build/pmclua-runner"
+    support.run({ program, "reads", list, "/bin/cat", "nothing.h" }, { folder = odd })
+    assert.matches("\n%?\n", support.read(list))
+    assert.is_nil(support.read(list):find("name/nothing.h", 1, true))
+  end)
 end)

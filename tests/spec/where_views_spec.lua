@@ -129,6 +129,18 @@ describe("for programs, a code ledger", function()
   end)
 end)
 
+describe("of two sides", function()
+  it("the baseline is A by its name, even where that reads like a condition, else the first", function()
+    local sides = require("pmclua.result.select").sides
+    local plus, less = { workload = "+a", levels = { n = 1 } }, { workload = "<b", levels = { n = 2 } }
+    local function baseline(value) return { header = { baseline = value } } end
+    assert.same({ less, plus }, { sides(baseline "<b", { plus, less }) })
+    assert.same({ less, plus }, { sides(baseline { n = 2 }, { plus, less }) })
+    assert.same({ plus, less }, { sides(baseline "+a", { plus, less }) })
+    assert.same({ plus, less }, { sides(baseline(nil), { plus, less }) })
+  end)
+end)
+
 describe("pmclua where", function()
   local function program() return where.program("faults.c", "-g", "-ldl", "-lpthread") end
 

@@ -77,6 +77,9 @@ function M.where(...)
   local workloads, options = split(...)
   checking.options("pmc.where", options, OPTIONS, 2)
   if #workloads > 2 then explain.misuse("pmc.where takes one workload, or two to compare", 2) end
+  if #workloads == 0 and not options.target then
+    explain.misuse("pmc.where takes a workload, two to compare, or a target", 2)
+  end
   local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
   local why
   local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false,

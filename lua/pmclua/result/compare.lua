@@ -122,7 +122,7 @@ local function chosen_names(result, asked)
   if not asked then return names.quantities(result) end
   check.list("compare: names", asked, 4)
   return lists.map(type(asked) == "string" and { asked } or asked, function(name)
-    local field = name:gsub("-", "_")
+    local field = tostring(name):gsub("-", "_")
     names.check(result, field)
     return field
   end)

@@ -77,8 +77,14 @@ end
 function M.sides(result, cells)
   local baseline = result.header.baseline
   if type(baseline) == "string" then baseline = { workload = baseline } end
-  local first = baseline and lists.find(cells, meets(baseline))
-  if first and first == cells[2] then return cells[2], cells[1] end
+  -- A name, not a condition: a workload may well be called "<b".
+  local function is_baseline(cell)
+    return lists.all(lists.keys(baseline), function(name)
+      return cell_key.level(cell, name) == baseline[name]
+    end)
+  end
+  local is_second = baseline and cells[2] and is_baseline(cells[2]) and not is_baseline(cells[1])
+  if is_second then return cells[2], cells[1] end
   return cells[1], cells[2]
 end
 

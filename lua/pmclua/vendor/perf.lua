@@ -21,6 +21,7 @@ end
 local AS_SHELL = 'ulimit -c 0; "$@"; printf "\\nexit %d\\n" $?'
 local USAGE = 129                 -- with which perf refuses an option
 
+-- What perf says, whether it came to its end, and whether its time did.
 local function run_once(path, root, arguments, errors)
   local timeout = tools.find "timeout"
   local words = { "SYSFS_PATH=" .. root, "PAGER=cat" }
@@ -31,7 +32,7 @@ local function run_once(path, root, arguments, errors)
   local text = tools.read(tools.find "env" or "/usr/bin/env", words, errors)
   local said, status = text:match "^(.*)\nexit (%d+)\n$"
   status = tonumber(status)
-  return said or text, status ~= nil and (status < 128 or status == USAGE)
+  return said or text, status ~= nil and (status < 128 or status == USAGE), status == nil
 end
 
 local TRIES = 4
@@ -41,9 +42,10 @@ local CRASHED = "%s crashes in its list of events, so some are missing"
 local function run(path, root, arguments, errors)
   local longest = ""
   for _ = 1, TRIES do
-    local said, is_whole = run_once(path, root, arguments, errors)
+    local said, is_whole, is_late = run_once(path, root, arguments, errors)
     if is_whole then return said, true end
     if #said > #longest then longest = said end
+    if is_late or said == "" then break end       -- it will not do better another time
   end
   return longest, false
 end
@@ -93,7 +95,7 @@ end
 local function read_text(path, root, collection)
   local read = require("pmclua.vendor.perf_text").read
   local text, is_whole = run(path, root, { "list", "--details" })
-  if not is_whole then collection:cut(CRASHED, path) end
+  if not is_whole and not collection.is_cut then collection:cut(CRASHED, path) end
   read(text, collection:takers())
   -- Apart, because perf 6.1 always crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
   read(run(path, root, { "list", "--details", "--deprecated" }), deprecated_takers(collection))

@@ -106,9 +106,10 @@ local function line_of(kind, path, before_ns, absent)
   return ("file %s %s %s\n"):format(signature, core.hash(contents), path)
 end
 
--- The paths that were looked for, each once and in order, with how; nil if something was missed. `created`: files
+-- The paths that were looked for, each once and in order, with how; nil if something was missed, or nothing asked. `created`: files
 -- that were written before anything looked for them, such as those between the stages of the compiler.
 local function asked_for(listed)
+  if not listed:find "\n$" then return nil end
   local created, kinds, order = {}, {}, {}
   for _, line in ipairs(lists.unique(text.lines(listed))) do
     local kind, path = line:sub(1, 1), line:sub(3)
@@ -128,7 +129,7 @@ end
 ---@return string
 function M.listing(listed, own, before_ns, needed)
   local order, kinds, created = asked_for(listed)
-  if not order or #order == 0 then return UNKNOWN end
+  if not order then return UNKNOWN end
   local here = core.real_path "." or ""
   for _, path in ipairs(needed) do
     local from = paths.from(here, path)
