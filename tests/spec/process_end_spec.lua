@@ -77,21 +77,27 @@ local function leaderless()
   return running
 end
 
--- All have touched their pages once these many minor faults are to their names.
-local function has_touched(running)
+-- The minor faults of all threads, so far.
+local function faults(running)
   local sum = 0
   for _, tid in ipairs(tasks.threads(running.pid)) do
     local line = support.read(("/proc/%d/task/%d/stat"):format(running.pid, tid))
     sum = sum + tonumber(line:match "^.*%) %a %d+ %d+ %d+ %d+ %-?%d+ %d+ (%d+)")
   end
-  return sum >= TOUCHED
+  return sum
+end
+
+-- Has the threads touch their pages, and waits until they have.
+local function have_touched(running)
+  local before = faults(running)
+  running.go "xxx"
+  support.await(function() return faults(running) - before >= TOUCHED end, "the threads to touch their pages")
 end
 
 local function counted(target, running)
   local group = pmc.group { "page-faults", target = target }
   group:start()
-  running.go "xxx"
-  support.await(function() return has_touched(running) end, "the threads to touch their pages")
+  have_touched(running)
   local count = group:read().page_faults
   group:close()
   return count
@@ -134,8 +140,7 @@ describe("a process whose first thread has ended", function()
       support.quote(support.program), out, running.pid, out, out))
     support.await(function() return #tasks.threads(running.pid) == 4 end, "its threads")
     require("pmclua.core").pause(5e8)
-    running.go "xxx"
-    support.await(function() return has_touched(running) end, "the threads to touch their pages")
+    have_touched(running)
     running.finish()
     support.await_text(out .. ".end", "ended")
     local count = tonumber(support.read(out):match '"median":(%d+)')
