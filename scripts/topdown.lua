@@ -102,7 +102,7 @@ local function workloads(target)
   for i, word in ipairs(opt.kernel) do list[i] = kernel(word) end
   if #list > 0 and #opt.command > 0 then usage "kernels and commands cannot be compared with each other" end
   if #list == 0 then list = commands() end
-  if #list == 0 and not target then usage "which command?" end
+  if #list == 0 and not target then pmc.fail("which command? " .. USAGE, STATUS.usage) end
   if target and #list > 1 then usage "a target goes with one command at most" end
   return list
 end

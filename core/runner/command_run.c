@@ -194,8 +194,8 @@ static void forget_watch(void)
 
 void command_prepare(void)
 {
-    if (!watch && pmclua_drops_new(&watch, 1) < 0)
-        watch = NULL;                         /* the first run tries again and says why */
+    if (!watch)
+        pmclua_drops_new(&watch, 1);          /* where it fails, the first run tries again and says why */
 }
 
 /* NULL, and the result says why, where the programs that it executes cannot be watched. */

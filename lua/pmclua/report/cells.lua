@@ -7,17 +7,12 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
---- The cells of a result in the order of the plan, without its A/A control.
----@param result pmclua.Result
----@return pmclua.Cell[]
-function M.of(result) return lists.collect(result:cells()) end
-
 --- Those that have a value of an event or metric.
 ---@param result pmclua.Result
 ---@param name string
 ---@return pmclua.Cell[]
 function M.with_values(result, name)
-  return lists.where(M.of(result), function(cell) return cell:summary(name).n > 0 end)
+  return lists.where(result:list(), function(cell) return cell:summary(name).n > 0 end)
 end
 
 --- The levels that cells have of a factor, each once. Cells of different experiments need not all have one.

@@ -2,7 +2,6 @@
 --
 -- Invariant: everything that was left out, cut short or not counted is mentioned, each reason once.
 
-local cells = require "pmclua.report.cells"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
@@ -65,7 +64,7 @@ end
 
 -- A label where it is needed to tell what a note is about.
 local function about(result, label, said)
-  return #cells.of(result) > 1 and text.safe(label) .. ": " .. said or said
+  return #result:list() > 1 and text.safe(label) .. ": " .. said or said
 end
 
 local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
@@ -181,7 +180,7 @@ end
 
 -- Whether the median of a time is known as narrowly as the margin.
 local function has_narrow_time(result)
-  return lists.any(cells.of(result), function(cell)
+  return lists.any(result:list(), function(cell)
     return lists.any(result.events, function(event)
       local summary = cell:summary(event.field)
       return summary.kind == "time" and summary.quality == "stable"

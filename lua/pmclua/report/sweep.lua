@@ -183,7 +183,7 @@ end
 ---@param names string[]
 ---@return pmclua.ReportTable[]
 function M.tables(result, names)
-  local shown, tables = cells.of(result), {}
+  local shown, tables = result:list(), {}
   local swept = cells.swept(shown)
   local grid, comparison = arrange(shown, swept), compare(result, names)
   local function is_primary(name) return name == result.header.primary end

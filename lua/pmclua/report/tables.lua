@@ -106,7 +106,7 @@ local MOST_COMPARED = 4        -- levels that each have a table of their own, ag
 
 -- Whether a factor is to be read down a table: not where its few levels are what is compared.
 local function has_sweep(result)
-  local baseline, shown = result.header.baseline, cells.of(result)
+  local baseline, shown = result.header.baseline, result:list()
   return lists.any(result.header.factors, function(factor)
     local count = #cells.levels(shown, factor[1])
     local is_compared = type(baseline) == "table" and baseline[factor[1]] ~= nil and count <= MOST_COMPARED
@@ -138,7 +138,7 @@ local function add_tree(tables, result)
 end
 
 local function tables_of(result)
-  local shown = cells.of(result)
+  local shown = result:list()
   local several = #shown > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
   local tables = several and result.header.baseline
@@ -157,7 +157,7 @@ end
 
 -- Whether a failure ended it before there was anything to show.
 local function has_nothing(result)
-  return result.status == "failed" and not lists.any(cells.of(result), function(cell)
+  return result.status == "failed" and not lists.any(result:list(), function(cell)
     return cell.repetitions + cell.rejected > 0
   end)
 end

@@ -157,7 +157,7 @@ function M.sweep(result, name, groups, comparison, is_first)
   local parts = { text.safe(summary.title) .. (per_iteration and " per iteration" or "") }
   if #groups == 1 then add(parts, groups[1]) end
   if not is_first then return parts end
-  add(parts, cells.common_levels(cells.of(result)))
+  add(parts, cells.common_levels(result:list()))
   add(parts, all_repetitions(result, cell.fitted))
   if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
   return parts

@@ -110,7 +110,7 @@ local function default_name(result)
 end
 
 local function has_lines(result, name)
-  return lists.any(cells.of(result), function(cell) return (cell:summary(name).fit or {}).intercept end)
+  return lists.any(result:list(), function(cell) return (cell:summary(name).fit or {}).intercept end)
 end
 
 local function most_levels(result)
@@ -118,7 +118,7 @@ local function most_levels(result)
 end
 
 local function default_kind(result, name)
-  if lists.any(cells.of(result), function(cell) return cell.region end) then return "histogram" end
+  if lists.any(result:list(), function(cell) return cell.region end) then return "histogram" end
   if most_levels(result) > 2 then return "factor" end
   return has_lines(result, name) and "regression" or "distribution"
 end
