@@ -203,14 +203,15 @@ static void hold_standard(void)
             return;
 }
 
-/* Output that was lost, now or before, is no success. */
-static int finish_output(int status)
+/* Output that was lost, now or before, is no success, also where a script has ended the process by os.exit. */
+static void check_output(int status, void *unused)
 {
+    (void)unused;
     int is_whole = fflush(stdout) == 0 && !ferror(stdout);
     if (is_whole || status != 0)
-        return status;
+        return;
     fputs("pmclua: standard output could not be written\n", stderr);
-    return FAILED;
+    _exit(FAILED);
 }
 
 /* How LuaJIT's memory was given until the end. */
@@ -234,6 +235,7 @@ static void end_lua(lua_State *L)
 int main(int argc, char **argv)
 {
     hold_standard();
+    on_exit(check_output, NULL);
     lua_State *L = luaL_newstate();
     if (!L) {
         fputs("pmclua: no memory for LuaJIT\n", stderr);
@@ -252,5 +254,5 @@ int main(int argc, char **argv)
         status = (int)lua_tointeger(L, -1);
     }
     end_lua(L);
-    return finish_output(status);
+    return status;
 }

@@ -93,7 +93,7 @@ M.LEFT = {
   eventfd_read = "reads what was written just before",
   fprintf = "words on standard error", fputs = "words on standard error",
   syscall = "by number: perf_event_open and pidfd_open; futex and set_mempolicy are advice",
-  exit = "ends", _exit = "ends",
+  exit = "ends", _exit = "ends", on_exit = "the first 32 of a process need no memory",
   -- What Lua could call and no module of ours does.
   system = "os.execute: by no module", tmpfile64 = "io.tmpfile: by no module",
   mkstemp64 = "os.tmpname: by no module",

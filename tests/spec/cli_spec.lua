@@ -149,8 +149,16 @@ describe("the exit status", function()
   end)
 
   it("is 1 when standard output cannot be written", function()
-    local result = support.run { "sh", "-c", support.program .. " -e 'print(1)' >/dev/full" }
-    assert.equal(1, result.status)
+    for _, ending in ipairs { "", "os.exit(0)", "os.exit(true, true)" } do
+      local line = ("%s -e 'print(1) %s' >/dev/full"):format(support.program, ending)
+      local result = support.run { "sh", "-c", line }
+      assert.equal(1, result.status, ending)
+    end
+  end)
+
+  it("is the script's own where it failed and its output was lost as well", function()
+    local result = support.run { "sh", "-c", support.program .. " -e 'print(1) os.exit(5)' >/dev/full" }
+    assert.equal(5, result.status)
   end)
 
   it("is 130 after an interrupt", function()
