@@ -11,7 +11,7 @@ local exact, refused, done = core.exact, core.private_refused, core.private_done
 
 local M = {}
 
-function M.now_ns() return tonumber(C.pmclua_now_ns()) end
+function M.now_ns() return (tonumber(C.pmclua_now_ns())) end
 
 --- The frequency of x86's time stamp counter, or of Arm's generic timer; nil where Linux does not say it.
 ---@return number? hz
@@ -65,8 +65,8 @@ function M.catch_interrupts(mode)
   return before
 end
 
---- Calls fn while a second interrupt is deadly: nobody looks for interrupts in a script's own functions. Returns
---- what pcall does.
+--- Calls fn while a second interrupt is deadly: nobody looks for interrupts in a script's own functions.
+--- Returns what pcall does.
 ---@param fn function
 ---@param ... any its arguments
 function M.where_second_kills(fn, ...)
@@ -108,8 +108,8 @@ function M.make_temporary(template)
   return ffi.string(path)
 end
 
---- A folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil, errno name,
---- number.
+--- A folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
+--- errno name, number.
 ---@param template string a path that ends in XXXXXX
 ---@param is_open boolean other users' processes may write there
 ---@return string? path
@@ -164,8 +164,8 @@ function M.signature(path)
   return ffi.string(text), mode[0], tonumber(mtime[0])
 end
 
---- Of a listing (workload/dependencies.lua) the place of the first line, from `from` on, that does not hold by what
---- stat(2) says; nil: all hold.
+--- Of a listing (workload/dependencies.lua) the place of the first line, from `from` on, that does not hold
+--- by what stat(2) says; nil: all hold.
 ---@param listing string
 ---@param from integer
 ---@return integer?

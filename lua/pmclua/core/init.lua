@@ -53,11 +53,14 @@ end
 
 local EXACT_LIMIT = 2ULL ^ 53
 
+-- The parentheses here and below: LuaJIT gives up a function that is often called by interpreted code and
+-- ends in `return tonumber(…)`, and from then on no loop that calls it is compiled (lua/README.md).
+
 --- A u64 as Lua has it exactly: a number to 2^53, the u64 itself beyond.
 ---@param value ffi.cdata*|number
 ---@return number|ffi.cdata*
 function core.exact(value)
-  if value <= EXACT_LIMIT then return tonumber(value) end
+  if value <= EXACT_LIMIT then return (tonumber(value)) end
   return value + 0ULL                  -- what a const pointer leads to is of a type that cannot be formatted
 end
 local exact = core.exact
@@ -199,8 +202,8 @@ function core.attr_bytes(fields)
   return ffi.string(attr, ffi.sizeof(attr))
 end
 
---- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the pid is
---- the descriptor of its folder.
+--- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the
+--- pid is the descriptor of its folder.
 local function failure_table(failure, is_cgroup)
   return {
     errnum = failure.errnum, code = core.errno_name(failure.errnum),
@@ -323,8 +326,8 @@ function core.private_method(number) return METHODS[number] end
 --- Opens a group, stopped. Returns it, or nil and a failure table.
 ---@param attrs table[] attr fields by ABI name (and `filter`), the leader first
 ---@param options? { pid?: integer, directory?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean,
----   read?: string }  directory: descriptor of a cgroup's folder, instead of a pid; read: "syscall" (default);
----   "auto" or "user": in user space where that is possible; "toggle"
+---   read?: string }  directory: descriptor of a cgroup's folder, instead of a pid; read: "syscall"
+---   (default); "auto" or "user": in user space where that is possible; "toggle"
 ---@return pmclua.core.Group?
 ---@return table? failure with is_cgroup where it is a cgroup's
 function core.group(attrs, options)
@@ -382,7 +385,7 @@ end
 function core.word(buffer, index) return exact(buffer[index - 1]) end
 
 --- The same as a plain number (rounded above 2^53).
-function core.number(buffer, index) return tonumber(buffer[index - 1]) end
+function core.number(buffer, index) return (tonumber(buffer[index - 1])) end
 
 --- The same as a u64.
 function core.raw(buffer, index) return buffer[index - 1] end

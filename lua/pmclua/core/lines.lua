@@ -20,8 +20,13 @@ local function grow_line_room(bytes)
 end
 grow_line_room(4096)
 
---- Adds the line of `form` (pmclua.h, record lines) with `count` values to a string.buffer; nil stands for null.
---- Raises where form and values do not fit each other.
+local function write_into(buffer, bytes, form, count)
+  local at, room = buffer:reserve(bytes), line_room
+  return (C.pmclua_line_write(at, bytes, form, room.values, room.absent, count))
+end
+
+--- Adds the line of `form` (pmclua.h, record lines) with `count` values to a string.buffer; nil stands for
+--- null. Raises where form and values do not fit each other.
 ---@param buffer userdata a string.buffer, unchanged where this raises
 ---@param form string
 ---@param values (number|ffi.cdata*|nil)[]
@@ -33,12 +38,12 @@ function M.line_write(buffer, form, values, count)
     local value = values[i]
     room.values[i - 1], room.absent[i - 1] = value or 0, value == nil and 1 or 0
   end
-  local length
-  repeat
-    local at = buffer:reserve(bytes)
-    length = C.pmclua_line_write(at, bytes, form, room.values, room.absent, count)
+  -- No `repeat`, which would end in its first round: LuaJIT gives such a loop up (lua/README.md).
+  local length = write_into(buffer, bytes, form, count)
+  while length == ENOSPC do
     bytes = bytes * 2
-  until length ~= ENOSPC
+    length = write_into(buffer, bytes, form, count)
+  end
   if length < 0 then error("a record line that cannot be written", 0) end
   buffer:commit(length)
 end
@@ -82,8 +87,8 @@ Lines.__index = Lines
 local HOW = { private = C.PMCLUA_LINES_PRIVATE, shared = C.PMCLUA_LINES_SHARED,
   resume = C.PMCLUA_LINES_RESUME }
 
---- Creates a file of lines, the user's alone or as the umask has it, or opens one to go on after its last whole
---- line. Returns it, or nil, errno name, number.
+--- Creates a file of lines, the user's alone or as the umask has it, or opens one to go on after its last
+--- whole line. Returns it, or nil, errno name, number.
 ---@param path string
 ---@param how "private"|"shared"|"resume"
 ---@return pmclua.core.Lines?
