@@ -409,7 +409,7 @@ local ROOMS = {
     "mkdir", "now_ns", "pause", "pid", "check_cpus", "close", "pin", "read_some", "real_path", "rename",
     "signature", "stat", "tick_ns", "uid", "where_second_kills" },
   pfm = { "pfm" },
-  lines = { "line_scan", "line_write", "lines", "standard_output" },
+  lines = { "line_scan", "line_write", "lines", "standard_output", "text" },
   inflate = { "inflate", "can_inflate" },
 }
 

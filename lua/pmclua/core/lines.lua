@@ -1,14 +1,20 @@
 --- lines.lua: the binding of record lines and the files of them, part of core.lua's layer.
 
+local buffers = require "string.buffer"
 local core = require "pmclua.core"
 local ffi = require "ffi"
+
+ffi.cdef [[
+void *memchr(const void *in, int byte, size_t bytes);
+size_t fread(void *to, size_t size, size_t count, void *file);
+]]
 
 local C = core.private_C "lines"
 local exact, refused = core.exact, core.private_refused
 
 local M = {}
 
-local ENOSPC = -28
+local ENOSPC, NEWLINE = -28, 10
 
 -- Room that grows: for the form of one line, its values, and which of them are absent.
 local line_room = { bytes = 0 }
@@ -56,20 +62,13 @@ local function is_plain(form)
   return select(2, without_strings:gsub("%%", "")) == select(2, form:gsub("%%", ""))
 end
 
---- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
---- nil, errno name, number.
----@param text string
----@param values table
----@param first? integer where the line begins in the text, from 1; default: all of the text is the line
----@param last? integer its last byte
-function M.line_scan(text, values, first, last)
-  local line = ffi.cast("const char *", text) + (first or 1) - 1
-  local bytes = (last or #text) - (first or 1) + 1
+-- Fills `values` with those of the line of so many bytes at `at`.
+local function scan(at, bytes, values)
   grow_line_room(bytes + 2)
   local room, size, form = line_room, line_room.bytes / 2 + 1, last_form
-  local count = form and C.pmclua_line_match(line, bytes, form, room.values, room.absent, size) or -1
+  local count = form and C.pmclua_line_match(at, bytes, form, room.values, room.absent, size) or -1
   if count < 0 then
-    count = C.pmclua_line_scan(line, bytes, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
+    count = C.pmclua_line_scan(at, bytes, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
     if count < 0 then return refused(count) end
     form = ffi.string(room.form)
     last_form = is_plain(form) and form or nil
@@ -79,6 +78,66 @@ function M.line_scan(text, values, first, last)
   end
   return form, count
 end
+
+--- The reverse: fills `values` (nulls are nil) and returns the line's form and how many there are; or
+--- nil, errno name, number.
+---@param line string
+---@param values table
+function M.line_scan(line, values) return scan(ffi.cast("const char *", line), #line, values) end
+
+-- ---- text that is read line by line ----
+
+---@class pmclua.core.Text what was read of a text, from its current line on
+---@field buffer userdata a string.buffer: Lua strings would be copied, and collected
+---@field bytes integer of the current line
+---@field next integer where the line after it begins
+local Text = {}
+Text.__index = Text
+
+--- A text of which nothing has been read.
+---@return pmclua.core.Text
+function M.text() return setmetatable({ buffer = buffers.new(), bytes = 0, next = 0 }, Text) end
+
+--- Adds what comes next in a file, `most` bytes at most. Whether there was more.
+---@param file file* of io.open
+---@param most integer
+---@return boolean
+function Text:read(file, most)
+  local got = tonumber(ffi.C.fread(self.buffer:reserve(most), 1, most, file))
+  self.buffer:commit(got)
+  return got > 0
+end
+
+--- Adds what follows.
+---@param piece string
+function Text:add(piece) self.buffer:put(piece) end
+
+--- Goes to the next line. False: it is not there to its end.
+---@return boolean
+function Text:go_on()
+  self.buffer:skip(self.next)
+  self.bytes, self.next = 0, 0
+  local at, bytes = self.buffer:ref()
+  local newline = ffi.C.memchr(at, NEWLINE, bytes)
+  if newline == nil then return false end
+  self.bytes = tonumber(ffi.cast("const char *", newline) - at)
+  self.next = self.bytes + 1
+  return true
+end
+
+--- The current line.
+---@return string
+function Text:line() return ffi.string(self.buffer:ref(), self.bytes) end
+
+--- As line_scan, of the current line.
+---@param values table
+function Text:scan(values) return scan(self.buffer:ref(), self.bytes, values) end
+
+--- How many bytes are behind the current line.
+---@return integer
+function Text:rest() return #self.buffer - self.next end
+
+-- ---- files of lines ----
 
 ---@class pmclua.core.Lines a file of whole lines
 local Lines = {}

@@ -16,31 +16,25 @@ local M = {}
 local BLOCK_BYTES = 2 ^ 16      -- a block is no longer
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
--- The next piece of the text: of the file, then of what follows it, which begins a line anew; nil at the end.
-local function next_block(reader)
-  local block = reader.source:read()
-  if block or not reader.rest then return block end
-  block, reader.rest = reader.rest, nil
-  reader.block, reader.at = "", 1
-  return block
+-- Adds the next piece of the text: of the file, then of what follows it, which begins a line anew. Whether
+-- there was one.
+local function add_more(reader)
+  if reader.source:read(reader.text) then return true end
+  if not reader.rest then return false end
+  reader.text = core.text()
+  reader.text:add(reader.rest)
+  reader.rest = nil
+  return true
 end
 
--- Where the next line is in reader.block: its first and last byte; nil at the end. Lines are not cut out as
--- strings: that would take longer than scanning them.
+-- Goes to the next line of reader.text. Whether there is one.
 local function next_line(reader)
-  while true do
-    local newline = reader.block:find("\n", reader.searched, true)
-    if newline then
-      local first = reader.at
-      reader.at, reader.searched, reader.line = newline + 1, newline + 1, reader.line + 1
-      return first, newline - 1
-    end
-    local more = next_block(reader)
-    if not more then return nil end
-    reader.block = reader.block:sub(reader.at) .. more
-    reader.at, reader.searched = 1, #reader.block - #more + 1
-    if #reader.block > LINE_BYTES + BLOCK_BYTES then error("a line is longer than 16 MiB", 0) end
+  while not reader.text:go_on() do
+    if not add_more(reader) then return false end
+    if reader.text:rest() > LINE_BYTES + BLOCK_BYTES then error("a line is longer than 16 MiB", 0) end
   end
+  reader.line = reader.line + 1
+  return true
 end
 
 local function wrong(reader, why)
@@ -64,8 +58,8 @@ local function waits_of(list)
   return type(list) == "table" and list or nil
 end
 
-local function read_end(reader, first, last)
-  local entry = require("dkjson").decode(reader.block:sub(first, last))
+local function read_end(reader)
+  local entry = require("dkjson").decode(reader.text:line())
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
   reader.stored.status, reader.ended, reader.stored.waits = entry.status, true, waits_of(entry.waits)
 end
@@ -76,26 +70,26 @@ local function read_resume(reader)
 end
 
 -- It waits for its repetition.
-local function read_profile(reader, first, last)
+local function read_profile(reader)
   reader.profiles = reader.profiles or require("pmclua.store.profiles").new()
-  reader.profiles:read(reader.block:sub(first, last))
+  reader.profiles:read(reader.text:line())
 end
 
 -- Lines that are no record's. Whether it was one.
-local function read_other(reader, form, first, last)
+local function read_other(reader, form)
   local kind = shapes.kind(form)
-  if kind == "end" then read_end(reader, first, last)
+  if kind == "end" then read_end(reader)
   elseif kind == "resume" then read_resume(reader)
   elseif kind ~= "profile" then return false
   elseif reader.ended then error(AFTER_END, 0)
-  else read_profile(reader, first, last) end
+  else read_profile(reader) end
   reader.form = nil
   return true
 end
 
-local function read_records(reader, form, first, last)
+local function read_records(reader, form)
   -- Most lines have the form of the one before: then they are of its kind.
-  if form ~= reader.form and read_other(reader, form, first, last) then return end
+  if form ~= reader.form and read_other(reader, form) then return end
   reader.form = form
   if reader.ended then error(AFTER_END, 0) end
   reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
@@ -103,15 +97,15 @@ local function read_records(reader, form, first, last)
   if reader.single then reader.single.profiles = profiles end
 end
 
-local function read_line(reader, first, last)
+local function read_line(reader)
   reader.count = 0
-  local form, code = core.line_scan(reader.block, reader.values, first, last)
+  local form, code = reader.text:scan(reader.values)
   if not form then error(SCAN[code] or code, 0) end
-  read_records(reader, form, first, last)
+  read_records(reader, form)
 end
 
 local function finish_reading(reader)
-  local stored, rest = reader.stored, #reader.block - reader.at + 1
+  local stored, rest = reader.stored, reader.text:rest()
   reader.source:close()
   if reader.source.problem then table.insert(stored.problems, reader.source.problem) end
   if rest > 0 then
@@ -126,9 +120,8 @@ end
 local function read_lines(reader, take)
   while true do
     reader.is_ours = true
-    local first, last = next_line(reader)
-    if not first then break end
-    read_line(reader, first, last)
+    if not next_line(reader) then break end
+    read_line(reader)
     for k = 1, reader.count do
       reader.is_ours = true
       local record = reader.single or reader.decoder:unpack(reader.packed, reader.values, k)
@@ -152,8 +145,8 @@ end
 ---@class pmclua.store.Stored
 ---@field path string
 ---@field header table
----@field each fun(take: fun(record: table), reuse?: boolean) hands over the records, once; raises an error object at
----  a wrong line. reuse: a record is valid only until `take` returns
+---@field each fun(take: fun(record: table), reuse?: boolean) hands over the records, once; raises an error
+---  object at a wrong line. reuse: a record is valid only until `take` returns
 ---@field status "complete"|"interrupted"|"unfinished" after the last record
 ---@field problems string[] what is missing, after the last record
 ---@field resumed integer how often the run was resumed
@@ -165,13 +158,12 @@ end
 ---@param rest? string what follows the file's text: Writer:unwritten
 ---@return pmclua.store.Stored
 function M.open(path, rest)
-  local reader = { path = path, rest = rest, source = sources.open(path), block = "", at = 1, searched = 1,
-    line = 0, count = 0, values = {} }
+  local reader = { path = path, rest = rest, source = sources.open(path), text = core.text(), line = 0,
+    count = 0, values = {} }
   local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
   reader.stored = stored
   local ok, header = pcall(function()
-    local first, last = next_line(reader)
-    return headers.decode(first and reader.block:sub(first, last) or error("it has no whole first line", 0))
+    return headers.decode(next_line(reader) and reader.text:line() or error("it has no whole first line", 0))
   end)
   if not ok then
     reader.source:close()

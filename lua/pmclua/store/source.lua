@@ -37,11 +37,15 @@ local function read_inflated(source)
   return block
 end
 
---- The next piece of the text; nil at its end. Raises an error object where it cannot be read.
----@return string?
-function Source:read()
-  if self.inflating then return read_inflated(self) end
-  return self.file:read(BLOCK_BYTES)
+--- Adds the next piece to `text`. Whether there was one: not at the end. Raises an error object where it
+--- cannot be read.
+---@param text pmclua.core.Text
+---@return boolean
+function Source:read(text)
+  if not self.inflating then return text:read(self.file, BLOCK_BYTES) end
+  local piece = read_inflated(self)
+  if piece then text:add(piece) end
+  return piece ~= nil
 end
 
 function Source:close()
