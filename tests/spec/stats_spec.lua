@@ -189,6 +189,25 @@ describe("ranks of two samples", function()
     assert.same({ exact = true, normal = true }, methods)
   end)
 
+  -- Counted out in whole numbers of any size (Python's), of samples in which u pairs have x > y.
+  it("are tested exactly to sizes of 50", function()
+    for _, row in ipairs { { 50, 50, 0, 1.9823306042836678e-29 }, { 50, 50, 965, 0.04954772359884634 },
+      { 50, 49, 1000, 0.11644265407980951 }, { 49, 50, 1000, 0.11644265407980951 },
+      { 50, 50, 1249, 0.9972622089984723 }, { 30, 41, 400, 0.01188338866667881 } } do
+      local n1, n2, left, p = unpack(row)
+      local x, y = {}, {}
+      for j = 1, n2 do y[j] = 10 * j end
+      for i = 1, n1 do
+        local below = math.min(n2, left)
+        x[i], left = 10 * below + 1 + i / 100, left - below
+      end
+      local result = stats.mann_whitney(x, y)
+      assert.equal("exact", result.method)
+      assert.equal(row[3], result.u)
+      near(p, result.p, 1e-14, table.concat(row, " "))
+    end
+  end)
+
   it("cannot differ where all values are one value", function()
     assert.equal(1, stats.mann_whitney({ 4, 4, 4 }, { 4, 4 }).p)
   end)
