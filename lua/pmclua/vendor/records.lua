@@ -3,6 +3,7 @@
 -- A line is a record: its kind (E or M), its key (the name in lower case), and its fields with tabs between them.
 -- Metrics come first, sorted, then events. Nothing in it is run; a line that has other fields is skipped.
 
+local lists = require "pmclua.base.lists"
 local safe = require("pmclua.base.text").safe
 
 local M = {}
@@ -49,16 +50,32 @@ function M.pack(events, metrics)
     table.concat(lines_of("E", events), "\n"))
 end
 
-local function record_of(kind, line)
-  local record, fields, count = {}, FIELDS[kind], 0
-  if line:find "[%z\1-\8\10-\31\127]" then return nil end
-  for value in line:gmatch "\t([^\t]*)" do
-    count = count + 1
-    if not fields[count] then return nil end
-    record[fields[count]] = value ~= "" and value or nil
-  end
-  return count == #fields and is_name(record.name) and record or nil
+-- Control characters but tabs and newlines.
+local CONTROLS = { "\127" }
+for byte = 0, 31 do
+  local character = string.char(byte)
+  if not character:find "[\t\n]" then table.insert(CONTROLS, character) end
 end
+
+-- Each is looked for alone: memchr passes over a text 32 times in a fortieth of the time that a pattern takes once.
+local function has_controls(text)
+  return lists.any(CONTROLS, function(character) return text:find(character, 1, true) ~= nil end)
+end
+
+-- The record of a line without control characters.
+local function clean_record(kind, line)
+  local record, fields = {}, FIELDS[kind]
+  local tab = line:find("\t", 1, true)
+  for _, field in ipairs(fields) do
+    if not tab then return nil end
+    local stop = line:find("\t", tab + 1, true)
+    local value = line:sub(tab + 1, (stop or 0) - 1)
+    record[field], tab = value ~= "" and value or nil, stop
+  end
+  return not tab and is_name(record.name) and record or nil
+end
+
+local function record_of(kind, line) return not has_controls(line) and clean_record(kind, line) or nil end
 
 -- Where metrics and events begin and end: places of the newlines before them.
 local bounds = setmetatable({}, { __mode = "k" })
@@ -108,13 +125,18 @@ end
 ---@param word? string in lower case
 ---@return fun(): table?
 function M.each(tables, kind, word)
-  local from, to = bounds_of(tables, kind)
-  local lines = tables.text:sub(from, to):gmatch("\n" .. kind .. "([^\n]*)")
+  local text = tables.text:sub(bounds_of(tables, kind))
+  local read = has_controls(text) and record_of or clean_record
+  local at, head = 1, "\n" .. kind
   return function()
-    for line in lines do
+    local start = text:find(head, at, true)
+    while start do
+      at = text:find("\n", start + #head, true) or #text + 1
+      local line = text:sub(start + #head, at - 1)
       local is_wanted = not word or line:lower():find(word, 1, true)
-      local record = is_wanted and record_of(kind, line)
+      local record = is_wanted and read(kind, line)
       if record then return record end
+      start = text:find(head, at, true)
     end
   end
 end
