@@ -3,8 +3,9 @@
 -- A name is a cache, then at most one operation and one result, in either order. perf ignores a second operation or
 -- result; here it is an error, because the name would promise what is not counted.
 
+local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
-local lpeg = require "lpeg"
+local lpeg = lazy.module "lpeg"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
 
@@ -30,12 +31,17 @@ local function tagged(tag, pattern)
     lpeg.Cg(lpeg.Cp(), "stop"))
 end
 
-local word_end = lpeg.P("-") + -1
-local cache_word = words(names.caches) * #word_end
-local qualifier_word = tagged("operation", words(names.operations)) + tagged("result", words(names.results))
-local qualifier = "-" * qualifier_word * #word_end
-local cache_name = lpeg.Ct(lpeg.Cg(cache_word, "cache") * lpeg.Cg(lpeg.Ct(qualifier ^ 0), "qualifiers") *
-  lpeg.Cg(lpeg.Cp(), "stop"))
+local function cache_name()
+  local word_end = lpeg.P("-") + -1
+  local cache_word = words(names.caches) * #word_end
+  local qualifier_word = tagged("operation", words(names.operations)) + tagged("result", words(names.results))
+  local qualifier = "-" * qualifier_word * #word_end
+  return lpeg.Ct(lpeg.Cg(cache_word, "cache") * lpeg.Cg(lpeg.Ct(qualifier ^ 0), "qualifiers") *
+    lpeg.Cg(lpeg.Cp(), "stop"))
+end
+
+-- Lists of events name them all and match none.
+local patterns = lazy.later({}, { cache_name = cache_name })
 
 local function operations_of(cache)
   return table.concat(lists.map(names.operations, function(operation)
@@ -69,7 +75,7 @@ end
 ---@param head { text: string, position: integer }
 ---@return integer? config
 function M.find(head)
-  local parsed = cache_name:match(head.text)
+  local parsed = patterns.cache_name:match(head.text)
   if not parsed or parsed.stop <= #head.text then return nil end
   return config_of(head, parsed)
 end
@@ -77,7 +83,7 @@ end
 --- Raises a problem that points at the wrong part, where `head` begins with a cache's name.
 ---@param head { text: string, position: integer }
 function M.blame(head)
-  local parsed = cache_name:match(head.text)
+  local parsed = patterns.cache_name:match(head.text)
   if not parsed then return end
   local wrong = head.text:sub(parsed.stop + 1)
   local qualifiers = lists.joined(lists.column(lists.joined { names.operations, names.results }, "names"))
@@ -93,7 +99,7 @@ function M.respelt(word)
   for _, cache in ipairs(names.caches) do
     for _, name in ipairs(cache.names) do
       local rest = lower:match("^" .. name:lower():gsub("%-", "%%-") .. "(%-.*)$")
-      local parsed = rest and cache_name:match(name .. rest)
+      local parsed = rest and patterns.cache_name:match(name .. rest)
       if parsed and parsed.stop > #name + #rest then return name .. rest end
     end
   end

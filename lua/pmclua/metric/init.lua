@@ -6,17 +6,18 @@
 -- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`,
 -- which is asked of whole repetitions).
 
-local grammar = require "pmclua.metric.grammar"
-local evaluate = require "pmclua.metric.evaluate"
+local lazy = require "pmclua.base.lazy"
+local evaluate = lazy.module "pmclua.metric.evaluate"
+local grammar = lazy.module "pmclua.metric.grammar"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 -- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where pmclua has
 -- one of that name: tables of AMD and Arm have a backend_bound, too.
-local M = require("pmclua.base.lazy").fields({}, {
+local M = lazy.fields({}, {
   ["pmclua.metric.vendor"] = { "group", "groups", of_vendor = "named", vendor_list = "list",
     vendor_names = "names", vendor_absent = "absent" },
-  ["pmclua.metric.definition"] = { "restore" },
+  ["pmclua.metric.definition"] = { "restore" }, ["pmclua.metric.evaluate"] = { "holds" },
 })
 
 ---@class pmclua.Formula
@@ -310,8 +311,6 @@ function M.limit(source)
   end
   return result
 end
-
-M.holds = evaluate.holds
 
 -- ---- names that are not there ---------------------------------------------------------------------------
 

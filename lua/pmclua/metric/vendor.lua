@@ -3,10 +3,10 @@
 -- What a metric needs is gathered into plain data (definition.lua): its formula and those of the metrics that it names,
 -- what constants are here, and which events each name stands for.
 
-local definitions = require "pmclua.metric.definition"
 local event = require "pmclua.event"
-local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
+local definitions = lazy.module "pmclua.metric.definition"
+local expression = lazy.module "pmclua.metric.expression"
 local literals = lazy.module "pmclua.metric.literals"
 local specs = lazy.module "pmclua.metric.specs"
 local topology = lazy.module "pmclua.host.topology"
