@@ -22,26 +22,38 @@ function M.pfm.encode(name)
   return core.private_attr_table(attr), ffi.string(full)
 end
 
--- The items of one of libpfm4's lists: `fill` asks for one by its position, from 0, `take` makes it a table.
-local function listed(fill, take)
-  local list, result = {}, fill(0)
-  while result == 0 do
-    list[#list + 1] = take()
-    result = fill(#list)
-  end
+-- Whether libpfm4 gave what it was asked for. Raises where memory was short.
+local function is_given(result)
   local code = core.errno_name(-result)
   if code == "ENOMEM" then
     error(problem { code = code, operation = "list",
       message = "there is no memory for libpfm4's list of events" }, 0)
   end
+  return result == 0
+end
+
+-- The items of one of libpfm4's lists: `fill` asks for one by its position, from 0, `take` makes it a table; nil: it
+-- is left out.
+local function listed(fill, take)
+  local list, position, result = {}, 0, fill(0)
+  while result == 0 do
+    list[#list + 1] = take()
+    position = position + 1
+    result = fill(position)
+  end
+  is_given(result)
   return list
 end
 
---- Every PMU that libpfm4 knows: { name, description, pmu, present, events }; {} without libpfm4. Raises where
---- memory is short, as the others do.
-function M.pfm.pmus()
+--- Whether there is libpfm4. Raises where memory is short, as the others do.
+function M.pfm.is_installed() return is_given(C.pmclua_pfm_pmu(0, ffi.new "struct pmclua_pfm_pmu")) end
+
+--- Every PMU that libpfm4 knows: { name, description, pmu, present, events }; {} without libpfm4.
+---@param present? boolean those alone that this machine has: three of four hundred
+function M.pfm.pmus(present)
   local pmu = ffi.new "struct pmclua_pfm_pmu"
   return listed(function(position) return C.pmclua_pfm_pmu(position, pmu) end, function()
+    if present and pmu.present == 0 then return nil end
     return { name = text(pmu.name), description = text(pmu.description), pmu = pmu.pmu,
       present = pmu.present ~= 0, events = pmu.events }
   end)

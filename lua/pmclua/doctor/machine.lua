@@ -96,7 +96,7 @@ function Machine.opens(_, attr) return require("pmclua.explain").facts().opens(a
 
 local loads = {}
 
-function loads.pfm() return #require("pmclua.core").pfm.pmus() > 0 end
+function loads.pfm() return require("pmclua.core").pfm.is_installed() end
 
 -- Any program will do: what is asked is whether it can be asked.
 local function symbols_of_self() return require("pmclua.core.symbols").open "/proc/self/exe" end

@@ -158,9 +158,9 @@ end
 
 function sources.pfm(list, filter)
   local core = require "pmclua.core"
-  for _, pmu in ipairs(core.pfm.pmus()) do
+  for _, pmu in ipairs(core.pfm.pmus(not filter.all)) do
     local is_perfs_own = pmu.name == "perf" or pmu.name == "perf_raw"
-    if not is_perfs_own and (pmu.present or filter.all) and list.wanted(pmu.name) then
+    if not is_perfs_own and list.wanted(pmu.name) then
       for _, event in ipairs(core.pfm.events(pmu.pmu)) do
         add(list, "pfm", pmu.name, event.name, ("%s::%s"):format(pmu.name, event.name), event.description,
           pmu.present)
@@ -243,7 +243,7 @@ function silences.vendor(filter)
 end
 
 function silences.pfm()
-  if #require("pmclua.core").pfm.pmus() > 0 then return nil end
+  if require("pmclua.core").pfm.is_installed() then return nil end
   return "events with vendors' names are not listed: libpfm4 is not installed"
 end
 

@@ -100,10 +100,8 @@ end
 
 --- The PMUs of libpfm4 that this machine has, or the one named.
 local function searched(pmu)
-  return lists.where(core.pfm.pmus(), function(known)
-    local is_wanted = known.present
-    if pmu then is_wanted = known.name:lower() == pmu.text:lower() end
-    return is_wanted and not M.is_perf(known.name)
+  return lists.where(core.pfm.pmus(not pmu), function(known)
+    return not M.is_perf(known.name) and (not pmu or known.name:lower() == pmu.text:lower())
   end)
 end
 
