@@ -94,12 +94,15 @@ local function add_row(lines, width, name, said)
   end
 end
 
-local function print_columns(rows)
+-- Prints rows, or those from one to another, each with a `spec` and its `description`.
+local function print_columns(rows, first, last)
   local width, lines = 0, {}
-  for _, row in ipairs(rows) do
-    if #row[1] <= WIDEST then width = math.max(width, #row[1]) end
+  first, last = first or 1, last or #rows
+  for i = first, last do
+    local length = #rows[i].spec
+    if length <= WIDEST and length > width then width = length end
   end
-  for _, row in ipairs(rows) do add_row(lines, width, row[1], row[2]) end
+  for i = first, last do add_row(lines, width, rows[i].spec, rows[i].description) end
   io.write(table.concat(lines, "\n"), "\n")
 end
 
@@ -162,7 +165,7 @@ local function encode(spec)
   local rows = {}
   for i, event in ipairs(events) do
     local leader = event.leader and (" in the group of %s"):format(events[event.leader].name) or ""
-    rows[i] = { event.name, attr_text(event) .. leader }
+    rows[i] = { spec = event.name, description = attr_text(event) .. leader }
   end
   print_columns(rows)
 end
@@ -191,7 +194,7 @@ end
 
 local function print_explanation(explained, before)
   local rows = {}
-  local function row(title, text) rows[#rows + 1] = { title, text } end
+  local function row(title, text) rows[#rows + 1] = { spec = title, description = text } end
   if explained.counts ~= "" then row("counts", explained.counts) end
   for _, field in ipairs(explained.fields) do row(field.name, ("%s: %s"):format(field.value, field.why)) end
   for _, note in ipairs(explained.notes) do row("note", note) end
@@ -278,22 +281,15 @@ local function shares_heading(entry, other)
 end
 
 local function print_entries(entries)
-  local rows, before = {}, nil
-  local function flush()
-    if before then
-      print(heading_of(before))
-      print_columns(rows)
-      rows = {}
+  local first = 1
+  for i, entry in ipairs(entries) do
+    local following = entries[i + 1]
+    if not following or not shares_heading(following, entry) then
+      print(heading_of(entry))
+      print_columns(entries, first, i)
+      first = i + 1
     end
   end
-  for _, entry in ipairs(entries) do
-    if not before or not shares_heading(entry, before) then
-      flush()
-      before = entry
-    end
-    rows[#rows + 1] = { entry.spec, entry.description }
-  end
-  flush()
 end
 
 local function entry_lines(entries)
