@@ -25,6 +25,9 @@
 
 local pmc = require "pmclua"
 
+-- Lists are of many kinds of entries, and short: branches of compiled loops are over before compiling them pays.
+require("jit.opt").start "hotexit=100"
+
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
   "metric" }
 
