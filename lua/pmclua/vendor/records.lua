@@ -4,6 +4,7 @@
 -- Metrics come first, sorted, then events. Nothing in it is run; a line that has other fields is skipped.
 
 local lists = require "pmclua.base.lists"
+local new_table = require "table.new"
 local safe = require("pmclua.base.text").safe
 
 local M = {}
@@ -64,7 +65,7 @@ end
 
 -- The record of a line without control characters.
 local function clean_record(kind, line)
-  local record, fields = {}, FIELDS[kind]
+  local record, fields = new_table(0, #FIELDS[kind]), FIELDS[kind]
   local tab = line:find("\t", 1, true)
   for _, field in ipairs(fields) do
     if not tab then return nil end
