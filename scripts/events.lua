@@ -25,7 +25,7 @@
 
 local pmc = require "pmclua"
 
--- Lists are of many kinds of entries, and short: branches of compiled loops are over before compiling them pays.
+-- Lists are short and their entries of many kinds: compiling the side exits of a loop early does not pay.
 require("jit.opt").start "hotexit=100"
 
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",

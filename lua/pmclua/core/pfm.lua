@@ -32,8 +32,8 @@ local function is_given(result)
   return result == 0
 end
 
--- The items of one of libpfm4's lists: `fill` asks for one by its position, from 0, `take` makes it a table; nil: it
--- is left out.
+-- The items of one of libpfm4's lists: `fill` asks for one by its position, from 0, `take` makes it a table;
+-- nil: it is left out.
 local function listed(fill, take)
   local list, position, result = {}, 0, fill(0)
   while result == 0 do

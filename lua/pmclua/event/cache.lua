@@ -1,7 +1,7 @@
 --- cache.lua: the generic cache events, "L1-dcache-load-misses" and its many spellings.
 --
--- A name is a cache, then at most one operation and one result, in either order. perf ignores a second operation or
--- result; here it is an error, because the name would promise what is not counted.
+-- A name is a cache, then at most one operation and one result, in either order. perf ignores a second
+-- operation or result; here it is an error, because the name would promise what is not counted.
 
 local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"

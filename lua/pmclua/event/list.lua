@@ -1,7 +1,7 @@
 --- list.lua: lists and searches all events, by source.
 --
--- Invariant: the spec of an entry works as it is if its source is present; but an event of libpfm4 may need a unit
--- mask, and a "?" stands for a number.
+-- Invariant: the spec of an entry works as it is if its source is present; but an event of libpfm4 may need a
+-- unit mask, and a "?" stands for a number.
 
 local cache = require "pmclua.event.cache"
 local lists = require "pmclua.base.lists"
@@ -142,7 +142,8 @@ local function add_masks(list, pmu, event)
   end
 end
 
--- Of equal PMUs the first stands for all, as for sysfs's own events; what tables call deprecated is listed with --all.
+-- Of equal PMUs the first stands for all, as for sysfs's own events; what tables call deprecated is listed
+-- with --all.
 function sources.vendor(list, filter)
   local tree = sysfs.tree(filter.sysfs)
   local vendor, first = require "pmclua.event.vendor", {}

@@ -12,8 +12,8 @@ local grammar = lazy.module "pmclua.metric.grammar"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
--- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where pmclua has
--- one of that name: tables of AMD and Arm have a backend_bound, too.
+-- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where
+-- pmclua has one of that name: tables of AMD and Arm have a backend_bound, too.
 local M = lazy.fields({}, {
   ["pmclua.metric.vendor"] = { "group", "groups", of_vendor = "named", vendor_list = "list",
     vendor_names = "names", vendor_absent = "absent" },
@@ -95,7 +95,8 @@ local function wrong_call(source, tree)
   return wrong
 end
 
--- What `make` says of the tree of a text, with the names that it needs; nil and the problem where it is no such text.
+-- What `make` says of the tree of a text, with the names that it needs; nil and the problem where it is no
+-- such text.
 local function parse(kind, source, make)
   if type(source) ~= "string" then
     return nil, grammar.error(tostring(source), 1, "a formula must be a string, not a " .. type(source))
@@ -158,8 +159,8 @@ function M.find(name)
   return metric
 end
 
---- As `find`, with all the events that asking for the name brings: a vendor may have a metric and a group of one name
---- ("Retire"), and both are meant.
+--- As `find`, with all the events that asking for the name brings: a vendor may have a metric and a group of
+--- one name ("Retire"), and both are meant.
 ---@param name string
 ---@return pmclua.Metric?
 function M.named(name)
@@ -188,8 +189,8 @@ function M.own(name) return definitions()[name] and M.find(name) end
 -- "cpu_atom/IPC/" to "cpu_atom_IPC", by which formulae can name it.
 local function label_of(metric) return ("%s_%s"):format(metric.pmu, metric.name) end
 
---- What asking for a vendor's metric brings: on a hybrid CPU that of each kind of core that has all its events, as
---- cpu_core_IPC and cpu_atom_IPC; nil: there is no choice.
+--- What asking for a vendor's metric brings: on a hybrid CPU that of each kind of core that has all its
+--- events, as cpu_core_IPC and cpu_atom_IPC; nil: there is no choice.
 ---@param metric pmclua.Metric
 ---@return pmclua.Metric[]?
 function M.of_each_kind(metric)

@@ -1,7 +1,7 @@
 --- vendor.lua: the metrics that vendors define, from the tables of lua/pmclua/vendor/.
 --
--- What a metric needs is gathered into plain data (definition.lua): its formula and those of the metrics that it names,
--- what constants are here, and which events each name stands for.
+-- What a metric needs is gathered into plain data (definition.lua): its formula and those of the metrics that
+-- it names, what constants are here, and which events each name stands for.
 
 local event = require "pmclua.event"
 local lazy = require "pmclua.base.lazy"
@@ -46,8 +46,8 @@ local function of_kind(records, pmu)
   return records[1]
 end
 
--- How many counters count events of PMUs that count for all tasks, each on CPUs of its own; nil for others, whose
--- counters are as many as the CPUs of the target.
+-- How many counters count events of PMUs that count for all tasks, each on CPUs of its own; nil for others,
+-- whose counters are as many as the CPUs of the target.
 local function counters_of(events)
   local count = 0
   for _, one in ipairs(events or {}) do
@@ -157,8 +157,8 @@ local function records_of(tables, name)
   return list
 end
 
---- The vendor's metric of a name, in any case. On a hybrid CPU the variants are those of each kind of core, first
---- that of one that has all its events; "cpu_atom/NAME/" is that of one kind.
+--- The vendor's metric of a name, in any case. On a hybrid CPU the variants are those of each kind of core,
+--- first that of one that has all its events; "cpu_atom/NAME/" is that of one kind.
 ---@param name string
 ---@return pmclua.Metric?
 function M.named(name)
