@@ -180,6 +180,26 @@ describe("an experiment", function()
     assert.equal(1, compiled)
   end)
 
+  it("runs what was compiled when it was checked, whatever became of the source since", function()
+    support.need(support.have "cc", "no C compiler")
+    local folder = support.folder()
+    local function put(pages)
+      local text = KERNELS .. "void f(void *s, uint64_t n) { while (n--) touch(%d); }\n"
+      for _, name in ipairs { "a", "b" } do
+        support.write(("%s/%s.c"):format(folder, name), text:format(pages))
+      end
+    end
+    put(3)
+    local workloads = {}
+    for i, name in ipairs { "a", "b" } do
+      workloads[i] = pmc.kernel { name = name, source = folder .. "/" .. name .. ".c", symbol = "f" }
+    end
+    local experiment = pmc.experiment { events = { "page-faults" }, workloads = workloads, repetitions = 3,
+      warmup = 0 }
+    local result = experiment:run { store = false, quiet = true, each = function() put(5) end }
+    for cell in result:cells() do assert.equal(3, cell.page_faults.median) end
+  end)
+
   it("warns of a kernel whose work the compiler removed", function()
     local result = run { events = { "page-faults" }, repetitions = 1, warmup = 0, workloads = { pmc.kernel {
       symbol = "lost", code = [[

@@ -90,7 +90,8 @@ local function check_workloads(cells, session, declaration)
   for _, cell in ipairs(cells) do
     -- What layout.build makes is not there yet.
     local is_built = declaration.build and cell.workload.kind == "command"
-    local problem = not is_built and cell.workload:problem(cell.levels, session) or nil
+    local problem
+    if not is_built then problem, cell.object = cell.workload:problem(cell.levels, session) end
     local shown = problem and tostring(problem)
     if shown and not seen[shown] then
       seen[shown] = true

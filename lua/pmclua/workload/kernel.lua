@@ -1,5 +1,5 @@
---- kernel.lua: a kernel as a workload: a function of a shared object, compiled from C or built by the user, that
---- the runner calls between two reads.
+--- kernel.lua: a kernel as a workload: a function of a shared object, compiled from C or built by the user,
+--- that the runner calls between two reads.
 
 local compile = require "pmclua.workload.compile"
 local check = require "pmclua.base.arguments"
@@ -16,8 +16,8 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field code? string the source itself
 ---@field library? string path of a shared object, from the script's folder
 ---@field params? table<string, string|number> constants for NAME_setup
----@field generate? fun(session: pmclua.Session, unit: table, levels: table): string the source for these levels
----@field copies? fun(levels: table, look: fun(): pmclua.Copies): pmclua.Copies? of a snippet: its machine code
+---@field generate? fun(session: pmclua.Session, unit: table, levels: table): string its source for them
+---@field copies? fun(levels: table, look: fun(): pmclua.Copies): pmclua.Copies? a snippet's machine code
 local Kernel = { kind = "kernel", per = "iteration", in_runner = true }
 Kernel.__index = Kernel
 Kernel.__tostring = function(self) return "kernel: " .. self.name end
@@ -77,8 +77,8 @@ local LINKAGE = { c = "", C = 'extern "C" ', cc = 'extern "C" ', cpp = 'extern "
 
 local IN_C = "%%f[%%w_]void%%s+%s%%s*%%(%%s*void%%s*%%*%%s*[%%w_]*%%s*,%%s*uint64_t%%s*[%%w_]*%%s*%%)"
 
--- How the runner calls the function; nil where the source is not C or C++. Nor where C says it word by word: so
--- functions of one source are compiled at once.
+-- How the runner calls the function; nil where the source is not C or C++. Nor where C says it word by word:
+-- so functions of one source are compiled at once.
 local function declaration_of(symbol, unit)
   local linkage = LINKAGE[unit.extension or "c"]
   if not linkage or not symbol:find "^[%a_][%w_]*$" then return nil end
@@ -134,17 +134,18 @@ function Kernel:machine_code(session, levels)
   end)
 end
 
---- A problem that is visible before running: an error object, or nil. Compiles.
+--- A problem that is visible before running: an error object, or nil and the object. Compiles.
 function Kernel:problem(levels, session)
-  local ok, why = pcall(function()
+  local ok, object = pcall(function()
     self:thread_count(levels or {})
     return self:object(session, levels or {})
   end)
   if not ok then
-    if explain.is(why) then return why end
-    error(why, 0)
+    if explain.is(object) then return object end
+    error(object, 0)
   end
-  if self.library and not core.stat(why) then return explain.system(2, "load", why) end
+  if self.library and not core.stat(object) then return explain.system(2, "load", object) end
+  return nil, object
 end
 
 --- What identifies it when resuming: its source text, not the name of the file.
@@ -179,7 +180,7 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", self:object(options.session, levels, options.code))
+  message:text("library", options.object or self:object(options.session, levels, options.code))
   message:text("symbol", shellwords.fill(self.symbol, levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
