@@ -171,6 +171,7 @@ enum pmclua_field {
     PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
     PMCLUA_F_STANDARD,         /* u64 1: every signal as it is by default, and no core file */
     PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL only so much later */
+    PMCLUA_F_READS,            /* text: where to list the files that it looks for; exit status 125: they are not known */
     /* … or a kernel */
     PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */
     PMCLUA_F_SYMBOL,           /* text */

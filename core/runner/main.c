@@ -22,7 +22,6 @@
 #include "launch.h"
 #include "memory.h"
 #include "probed.h"
-#include "reads.h"
 
 /* ---- what was defined ---- */
 
@@ -225,8 +224,6 @@ int main(int argc, char **argv)
         return empty_calls(strtoul(argv[2], NULL, 10));
     if (argc > 2 && strcmp(argv[1], "probed-calls") == 0)
         return probed_calls(argc - 2, argv + 2);
-    if (argc >= 4 && strcmp(argv[1], "reads") == 0)
-        return list_reads(argv[2], argv + 3);
     if (channel_open(argc >= 2 ? atoi(argv[1]) : -1) < 0) {
         fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
         return 2;

@@ -112,7 +112,7 @@ static int filter_calls(void)
 
 /* Ends with 1 where it could not be watched: then nothing has been executed. It shares our descriptors until it
  * executes. */
-static void become(char **argv, int tell, int parent)
+static void become(const struct launch *launch, int tell, int parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)                 /* it was killed before: nobody would answer */
@@ -120,7 +120,7 @@ static void become(char **argv, int tell, int parent)
     int listener = filter_calls();
     if (write(tell, &listener, sizeof listener) != sizeof listener || listener < 0)
         _exit(1);
-    syscall(SYS_execve, argv[0], argv, environ);
+    syscall(SYS_execve, launch->path, launch->argv, launch->envp);
     _exit(127);
 }
 
@@ -261,7 +261,7 @@ static int follow(FILE *list, int listener, int first, int ended)
 }
 
 /* Starts the program: its pid, its pidfd, and the descriptor where its questions come (-1: it cannot be watched). */
-static int start(char **argv, int *ended, int *listener)
+static int start(const struct launch *launch, int *ended, int *listener)
 {
     int tell[2];
     if (pipe2(tell, O_CLOEXEC) < 0)
@@ -270,7 +270,7 @@ static int start(char **argv, int *ended, int *listener)
     int parent = getpid();
     int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, 0L, ended, 0L, 0L);
     if (pid == 0)
-        become(argv, tell[1], parent);
+        become(launch, tell[1], parent);
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
     while (pid > 0 && poll(waits, 2, -1) < 0 && errno == EINTR)
         ;
@@ -281,11 +281,11 @@ static int start(char **argv, int *ended, int *listener)
     return pid;
 }
 
-int list_reads(const char *path, char **argv)
+int list_reads(const struct launch *launch)
 {
     int ended = -1, listener = -1;
-    FILE *list = fopen(path, "we");
-    int pid = list ? start(argv, &ended, &listener) : -1;
+    FILE *list = fopen(launch->list, "we");
+    int pid = list ? start(launch, &ended, &listener) : -1;
     int result = pid > 0 ? listener < 0 ? reap(pid) : follow(list, listener, pid, ended) : -1;
     if (result < 0 && pid > 0)
         kill(pid, SIGKILL);

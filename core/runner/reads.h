@@ -3,6 +3,8 @@
  */
 #pragma once
 
-/* Runs argv and writes a list of the files that it looked for to `path`: its exit status; 1 where it was not executed,
- * 125 where the list is not whole. */
-int list_reads(const char *path, char **argv);
+#include "launch.h"
+
+/* Runs what is to be launched and lists in `launch->list` what it looked for: its exit status; 1 where it was not
+ * executed, 125 where the list is not whole. For a process that ends then. */
+int list_reads(const struct launch *launch);

@@ -1,5 +1,6 @@
 --- Kernels from the cache: one is taken from it only where compiling it again would make the same.
 
+local core = require "pmclua.core"
 local ffi = require "ffi"
 local support = require "tests.support"
 
@@ -35,6 +36,15 @@ describe("a compiled kernel in the cache", function()
   end
 
   local function value(unit) return ffi.load(build(unit)).pmclua_test_value() end
+
+  --- Runs a command; the files that it looks for are listed.
+  local function watched(words, list, where)
+    return runner:run_only(function(message)
+      for _, word in ipairs(words) do message:text("argument", word) end
+      message:text("reads", list):text("directory", where)
+      message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
+    end)
+  end
 
   local CALLS = "int other(void); int pmclua_test_value(void) { return other(); }\n"
   local function other(n) return ("int other(void) { return %d; }\n"):format(n) end
@@ -134,11 +144,10 @@ describe("a compiled kernel in the cache", function()
       local kernel = pmc.kernel { code = code, symbol = "f" }
       local r = pmc.measure(kernel, { events = "page-faults", repetitions = 2 })
       print(r:cells()().page_faults.n)]])
-    -- A program has one watcher at most: here it is the runner that watches pmclua.
-    local runner_path = require("pmclua.host.paths").runner()
-    local words = { runner_path, "reads", folder .. "/calls", support.program, script }
-    local result = support.run(words, { env = { XDG_CACHE_HOME = folder } })
-    assert.equal("2\n", result.out, result.err)
+    -- A program has one watcher at most: here it is pmclua itself that is watched.
+    local words = { "env", "XDG_CACHE_HOME=" .. folder, support.program, script }
+    local result = watched(words, folder .. "/calls", ".")
+    assert.equal("2\n", result.output, result.errors)
     assert.matches("\nunknown ", support.output_of(("cat '%s'/pmclua/kernels/*.reads"):format(folder)))
   end)
 
@@ -172,8 +181,7 @@ describe("a compiled kernel in the cache", function()
   it("is not found again where the name of a folder would end a line of the list", function()
     local odd, list = support.folder() .. "/odd\nname", support.folder() .. "/list"
     require("lfs").mkdir(odd)
-    local program = support.root .. "/build/pmclua-runner"
-    support.run({ program, "reads", list, "/bin/cat", "nothing.h" }, { folder = odd })
+    watched({ "/bin/cat", "nothing.h" }, list, odd)
     assert.matches("\n%?\n", support.read(list))
     assert.is_nil(support.read(list):find("name/nothing.h", 1, true))
   end)

@@ -1,9 +1,9 @@
 --- compile.lua: compiles C to shared objects and caches them.
 --
--- The key of an entry is the request: compiler, flags, source, environment and working directory. The entry also
--- lists every file that the compiler, the assembler and the linker looked for, found or not (dependencies.lua): if
--- any of them changed, the source is compiled again. An entry without a complete list is never used. The cache is
--- a private folder; an entry appears whole, by rename, or not at all.
+-- The key of an entry is the request: compiler, flags, source, environment and working directory. The entry
+-- also lists every file that the compiler, the assembler and the linker looked for, found or not
+-- (dependencies.lua): if any of them changed, the source is compiled again. An entry without a complete list
+-- is never used. The cache is a private folder; an entry appears whole, by rename, or not at all.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -50,8 +50,8 @@ local function write_private(path, text)
   move_to(temporary, path)
 end
 
---- The private folder of compiled kernels. A folder that belongs to others, or that others may write, is refused:
---- what is loaded from it runs as the user.
+--- The private folder of compiled kernels. A folder that belongs to others, or that others may write, is
+--- refused: what is loaded from it runs as the user.
 local function cache_folder()
   local base = paths.cache()
   local folder = base and base .. "/kernels" or ("/tmp/pmclua-%d/kernels"):format(core.uid())
@@ -83,8 +83,8 @@ end
 -- Where the script for the linker is, beside the source.
 local function script_of(source) return (source:gsub("%.[^./]*$", ".ld")) end
 
--- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock was
--- set and times mean nothing.
+-- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock
+-- was set and times mean nothing.
 local function list_reads(unit, source, object, list)
   local built, written = core.stat(object), core.stat(source)
   local is_ordered = built and written and built.mtime_ns >= written.mtime_ns
@@ -96,9 +96,9 @@ local function list_reads(unit, source, object, list)
   return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
--- The end of an object's name says what it was made of, so that the list of one and the object of another, which
--- two that compile at once may leave, do not meet. `object`: its path, where that is not known. The compiler and
--- the assembler ask at the same time, now one first and now the other.
+-- The end of an object's name says what it was made of, so that the list of one and the object of another,
+-- which two that compile at once may leave, do not meet. `object`: its path, where that is not known. The
+-- compiler and the assembler ask at the same time, now one first and now the other.
 local function ending_of(listing, object)
   local contents = listing:find("^" .. UNKNOWN) and read_file(object)
   local lines = lists.map(contents and {} or lines_of(listing), function(line)
@@ -124,7 +124,8 @@ local function extension_of(unit) return unit.extension or "c" end
 -- The file name that the compiler shows for a unit's declaration.
 local DECLARED_IN = "pmclua"
 
--- A source after the declaration of the function that is called: the compiler reports a definition that differs.
+-- A source after the declaration of the function that is called: the compiler reports a definition that
+-- differs.
 local function text_of(unit)
   local text = ('#line 1 "%s"\n'):format(unit.label) .. unit.text
   return unit.declaration and ('#line 1 "%s"\n%s\n'):format(DECLARED_IN, unit.declaration) .. text or text
@@ -154,23 +155,27 @@ end
 -- What the compiler is run in.
 local function environment() return shellwords.environment(tool.changes(), {}) end
 
--- Runs a command; its result. meanwhile: called once it runs.
-local function run_command(session, argv, meanwhile)
+-- Runs a command; its result. how: { reads?: a path, where the files that it looks for are listed;
+-- meanwhile?: called once it runs }
+local function run_command(session, argv, how)
+  how = how or {}
   return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
+    if how.reads then message:text("reads", how.reads) end
     for _, entry in ipairs(environment()) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
-  end, { timeout_ns = 300e9, meanwhile = meanwhile })
+  end, { timeout_ns = 300e9, meanwhile = how.meanwhile })
 end
 
 local function is_well(result) return result.outcome == "done" and result.exit == 0 end
 
--- Runs the compiler and lists the files that it looks for. Where that is impossible, as where somebody else watches
--- us in the same way, it runs without the list.
+-- Runs the compiler and lists the files that it looks for. Where that is impossible, as where somebody else
+-- watches us in the same way, it runs without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    local function use_wait() session:use_wait() end
-    if is_well(run_command(session, dependencies.traced(list, argv), use_wait)) then return end
+    local result = run_command(session, dependencies.watched(argv), { reads = list,
+      meanwhile = function() session:use_wait() end })
+    if is_well(result) then return end
     os.remove(list)
   end
   local result = run_command(session, argv)

@@ -1,8 +1,9 @@
 --- dependencies.lua: what a compilation depended on: the environment, and every file that the compiler, the
 -- assembler and the linker looked for, found or not, as the runner traced them (core/runner/reads.c).
 --
--- A listing has a line for each: "absent PATH", "folder PATH", "list SIGNATURE PATH" (a folder whose files were
--- listed), "file SIGNATURE HASH PATH"; the hash is "-" for the system's files. "unknown" is a line that never holds.
+-- A listing has a line for each: "absent PATH", "folder PATH", "list SIGNATURE PATH" (a folder whose files
+-- were listed), "file SIGNATURE HASH PATH"; the hash is "-" for the system's files. "unknown" is a line that
+-- never holds.
 
 local bit = require "bit"
 local core = require "pmclua.core"
@@ -24,25 +25,25 @@ local function is_gcc(path)
   return beginning == "\127ELF"
 end
 
--- GCC follows each folder of each system header's path, to see whether it has a shorter one for its messages: a third
--- of all that it looks for, and no way to a file.
+-- GCC follows each folder of each system header's path, to see whether it has a shorter one for its messages:
+-- a third of all that it looks for, and no way to a file.
 local PATHS_AS_FOUND = "-fno-canonical-system-headers"
 -- Its assembler begins beside it, instead of when it has ended.
 local BESIDE = "-pipe"
 
---- The command that runs `argv` and writes to `list` the files that it looks for.
----@param list string path
+
+--- A compiler's command as it is watched: it makes the same and looks for fewer files.
 ---@param argv string[] the first is a path
 ---@return string[]
-function M.traced(list, argv)
-  local more = is_gcc(argv[1]) and { PATHS_AS_FOUND, BESIDE } or {}
-  return lists.joined { { paths.runner(), "reads", list, argv[1] }, more, { unpack(argv, 2) } }
+function M.watched(argv)
+  if not is_gcc(argv[1]) then return argv end
+  return lists.joined { { argv[1], PATHS_AS_FOUND, BESIDE }, { unpack(argv, 2) } }
 end
 
 -- ---- the environment -----------------------------------------------------------------------------------
 
--- Variables that no compiler reads and that change with the terminal, folder or login: names, and prefixes up to
--- the first "_".
+-- Variables that no compiler reads and that change with the terminal, folder or login: names, and prefixes up
+-- to the first "_".
 local IRRELEVANT = lists.words [[_ PWD OLDPWD SHLVL TERM COLORTERM NO_COLOR COLUMNS LINES DISPLAY
   WINDOWID TMPDIR TMUX STY LS_COLORS PS1 PS2 PS3 PS4 PROMPT_COMMAND HISTFILE HISTSIZE HISTCONTROL USER
   LOGNAME HOSTNAME MAIL LESS LESSOPEN LESSCLOSE PAGER EDITOR VISUAL GPG_TTY WAYLAND_DISPLAY VTE_VERSION
@@ -106,8 +107,9 @@ local function line_of(kind, path, before_ns, absent)
   return ("file %s %s %s\n"):format(signature, core.hash(contents), path)
 end
 
--- The paths that were looked for, each once and in order, with how; nil if something was missed, or nothing asked. `created`: files
--- that were written before anything looked for them, such as those between the stages of the compiler.
+-- The paths that were looked for, each once and in order, with how; nil if something was missed, or nothing
+-- asked. `created`: files that were written before anything looked for them, such as those between the stages
+-- of the compiler.
 local function asked_for(listed)
   if not listed:find "\n$" then return nil end
   local created, kinds, order = {}, {}, {}
