@@ -152,17 +152,21 @@ local function failed(unit, result, cc)
   }
 end
 
--- What the compiler is run in.
-local function environment() return shellwords.environment(tool.changes(), {}) end
+-- What the compiler is run in; `more`: changes, by name.
+local function environment(more)
+  local changes = tool.changes()
+  for name, value in pairs(more or {}) do changes[name] = value end
+  return shellwords.environment(changes, {})
+end
 
--- Runs a command; its result. how: { reads?: a path, where the files that it looks for are listed;
--- meanwhile?: called once it runs }
+-- Runs a command; its result. how: { environment?: changes, by name; reads?: a path, where the files that it
+-- looks for are listed; meanwhile?: called once it runs }
 local function run_command(session, argv, how)
   how = how or {}
   return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
     if how.reads then message:text("reads", how.reads) end
-    for _, entry in ipairs(environment()) do message:text("environment", entry) end
+    for _, entry in ipairs(environment(how.environment)) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end, { timeout_ns = 300e9, meanwhile = how.meanwhile })
 end
@@ -173,7 +177,8 @@ local function is_well(result) return result.outcome == "done" and result.exit =
 -- watches us in the same way, it runs without the list.
 local function run_listed(session, list, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    local result = run_command(session, dependencies.watched(argv), { reads = list,
+    local watched, changes = dependencies.watched(argv)
+    local result = run_command(session, watched, { environment = changes, reads = list,
       meanwhile = function() session:use_wait() end })
     if is_well(result) then return end
     os.remove(list)

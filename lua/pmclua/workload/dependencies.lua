@@ -31,13 +31,17 @@ local PATHS_AS_FOUND = "-fno-canonical-system-headers"
 -- Its assembler begins beside it, instead of when it has ended.
 local BESIDE = "-pipe"
 
+-- Each of its programs looks for the locale and for messages in its language: a tenth of all that they look
+-- for. Nobody reads what it says where all is well, and where it is not it is run again, as the user has it.
+local NO_LOCALE = { LC_ALL = "C" }
 
 --- A compiler's command as it is watched: it makes the same and looks for fewer files.
 ---@param argv string[] the first is a path
 ---@return string[]
+---@return table<string, string> what is another in its environment
 function M.watched(argv)
-  if not is_gcc(argv[1]) then return argv end
-  return lists.joined { { argv[1], PATHS_AS_FOUND, BESIDE }, { unpack(argv, 2) } }
+  if not is_gcc(argv[1]) then return argv, {} end
+  return lists.joined { { argv[1], PATHS_AS_FOUND, BESIDE }, { unpack(argv, 2) } }, NO_LOCALE
 end
 
 -- ---- the environment -----------------------------------------------------------------------------------
