@@ -40,6 +40,13 @@ describe("JSON", function()
     assert.matches('"counts":{"cycles":[18446744073709551615,18446744073709551614]', text, 1, true)
   end)
 
+  it("has null in a column for each number that is absent", function()
+    local json = require "pmclua.base.json"
+    local column = json.column({ 1, false, BIGGEST, nil, -0.5, 9007199254740993ULL }, 7)
+    assert.equal('{"a":[1,null,18446744073709551615,null,-0.5,9007199254740993,null],"b":[]}',
+      json.encode { a = column, b = json.column({}, 0) })
+  end)
+
   it("has the comparisons with their verdicts", function()
     local pair = decoded(two_compilers()).comparisons[1]
     assert.same({ "clang", "gcc", 30 }, { pair.workload, pair.baseline.workload, pair.pairs })

@@ -87,17 +87,32 @@ local lazy_meta = { __jsontype = "lazy" }
 ---@return table
 function M.list(count, item) return setmetatable({ count = count, item = item }, lazy_meta) end
 
+local column_meta = { __jsontype = "column" }
+
+--- A list of numbers, of which those that are nil or false are null. It is written in half the time of
+--- another list: LuaJIT compiles one loop for all columns, but a loop over a list for that list's own
+--- function.
+---@param values (number|ffi.cdata*|false|nil)[]
+---@param count integer
+---@return table
+function M.column(values, count) return setmetatable({ count = count, values = values }, column_meta) end
+
 local encode
+
+local function encode_column(out, count, values)
+  out:add("[")
+  for i = 1, count do
+    if i > 1 then out:add(",") end
+    local value = values[i]
+    if value then out:number(value) else out:add("null") end
+  end
+  out:add("]")
+end
 
 local function encode_items(out, count, item, context, depth)
   for i = 1, count do
     if i > 1 then out:add(",") end
-    local value = item(i)
-    if type(value) == "number" then
-      out:number(value)
-    else
-      encode(out, value, context, depth)
-    end
+    encode(out, item(i), context, depth)
   end
 end
 
@@ -122,9 +137,9 @@ end
 
 local function encode_table(out, value, context, depth)
   if depth > DEPTH then error("nested too deep (or circular) to be written as JSON", 0) end
-  if getmetatable(value) == lazy_meta then
-    return encode_list(out, value.count, value.item, context, depth)
-  end
+  local meta = getmetatable(value)
+  if meta == column_meta then return encode_column(out, value.count, value.values) end
+  if meta == lazy_meta then return encode_list(out, value.count, value.item, context, depth) end
   if not is_list(value) then return encode_object(out, value, context, depth) end
   encode_list(out, #value, function(i) return value[i] end, context, depth)
 end

@@ -43,10 +43,6 @@ end
 
 local NUMBERS = { "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "ran" }
 
-local function column(values, count)
-  return json.list(count, function(i) return or_null(values[i]) end)
-end
-
 -- The line whose slope a value is; a metric of slopes has none of its own.
 local function fit_entry(fit)
   if not fit.intercept then return nil end
@@ -68,7 +64,7 @@ local function summary_entry(cell, name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
     missing = summary.missing, exact = summary.exact, outliers = summary.outliers,
-    values = column(found.raw or found.list, #found.list) }
+    values = json.column(found.raw or found.list, #found.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
   entry.components = components_entry(cell, name)
   entry.fit = summary.fit and fit_entry(summary.fit)
@@ -87,8 +83,8 @@ end
 
 -- The counts of an event as its column in a block, those that are too little to be known left out.
 local function counts_of(event, values, n)
-  local known = reading.known
-  return json.list(n, function(i) return or_null(known(event, values[i])) end)
+  if not reading.may_be_too_small(event) then return json.column(values, n) end
+  return json.list(n, function(i) return or_null(reading.known(event, values[i])) end)
 end
 
 local function pass_entry(result, pass, block)
@@ -98,8 +94,8 @@ local function pass_entry(result, pass, block)
     if values then counts[event.field] = counts_of(event, values, block.n) end
     if block.partial[event.index] then partial[event.field] = partial_entries(block.partial[event.index]) end
   end
-  return { pass = pass, index = column(block.index, block.n), order = column(block.order, block.n),
-    wall_ns = column(block.wall, block.n), iterations = column(block.iterations, block.n),
+  return { pass = pass, index = json.column(block.index, block.n), order = json.column(block.order, block.n),
+    wall_ns = json.column(block.wall, block.n), iterations = json.column(block.iterations, block.n),
     counts = counts, partial = partial }
 end
 
