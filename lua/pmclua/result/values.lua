@@ -12,6 +12,7 @@ local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local names = require("pmclua.base.lazy").module "pmclua.result.names"
 local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
+local new_table = require "table.new"
 
 local M = {}
 
@@ -47,8 +48,8 @@ end
 ---@field name string of the event, or "wall_ns"
 ---@field block pmclua.Block
 ---@field counts? table raw, of an event
----@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all of the
----  repetition, its status and share of the time; without a value also the cause
+---@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all
+---  of the repetition, its status and share of the time; without a value also the cause
 
 local function column_in(cell, event, pass)
   local block = cell.columns.passes[pass]
@@ -112,8 +113,8 @@ local function fit_of(cell, column)
   return lines[column.block]
 end
 
--- What reads the values of a column, which are per iteration where the workload is a kernel. Nil and why where the
--- cell needs a fitted line and has none.
+-- What reads the values of a column, which are per iteration where the workload is a kernel. Nil and why
+-- where the cell needs a fitted line and has none.
 local function value_reader(cell, column)
   local whole, iterations = column.read, column.block.iterations
   if cell.per ~= "iteration" then return whole end
@@ -147,7 +148,8 @@ local function why_absent(cell, event, cause)
   return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end
 
--- The column that supplies an event's values, of one pass if it is given; nil, a status and why where there is none.
+-- The column that supplies an event's values, of one pass if it is given; nil, a status and why where there
+-- is none.
 local function supply(cell, event, pass)
   local column = pass and column_in(cell, event, pass) or column_of(cell, event)
   if not column then return nil, event.status or "not-counted", why_absent(cell, event) end
@@ -169,6 +171,7 @@ end
 -- What `read` gives of each row of a block; also the first cause why it gives nothing.
 local function collect(block, read, may_be_too_small)
   local values, n, ran_sum, first_cause = no_values(block, "counted"), 0, 0, nil
+  values.list, values.rows = new_table(block.n, 0), new_table(block.n, 0)
   for i = 1, block.n do
     local value, status, ran, cause = read(i)
     if value == nil then
@@ -179,8 +182,8 @@ local function collect(block, read, may_be_too_small)
       if status ~= "counted" then values.status, values.statuses[n] = status, status end
     end
   end
-  -- Where half of the values or more are missing and may have been too small, the rest would be a biased sample, and
-  -- the median is too small to be known as well.
+  -- Where half of the values or more are missing and may have been too small, the rest would be a biased
+  -- sample, and the median is too small to be known as well.
   if may_be_too_small and values.missing >= n then return no_values(block), first_cause end
   if n > 0 and not is_whole(values.status) then values.ran = ran_sum / n end
   return values, first_cause
@@ -195,7 +198,7 @@ end
 -- The counts themselves, where the values are these: not scaled, not in another unit, of one iteration.
 local function unchanged_counts(event, column, values, per_iteration)
   if not is_whole(values.status) or (event.scale or 1) ~= 1 then return nil end
-  local raw, iterations = {}, column.block.iterations
+  local raw, iterations = new_table(#values.rows, 0), column.block.iterations
   for k, i in ipairs(values.rows) do
     if per_iteration and iterations[i] ~= 1 then return nil end
     raw[k] = column.counts[i]
@@ -257,7 +260,8 @@ local function rows_by_index(block)
   return rows
 end
 
--- `read`, of rows of `block`, as a function of rows of `base`. What is settled is the same in every repetition.
+-- `read`, of rows of `block`, as a function of rows of `base`. What is settled is the same in every
+-- repetition.
 local function by_base(cell, read, block, base)
   if block == base then return read end
   local rows, any = rows_by_index(block), settled.is_block(cell, block) and 1 or nil
@@ -267,8 +271,8 @@ local function by_base(cell, read, block, base)
   end
 end
 
--- The repetitions that values of a metric are of: those of its first event that is not simulated, which may be settled;
--- of a metric without any events those of a pass that took time.
+-- The repetitions that values of a metric are of: those of its first event that is not simulated, which may
+-- be settled; of a metric without any events those of a pass that took time.
 local function base_of(cell, events, columns)
   for i, event in ipairs(events) do
     if not event.simulated then return columns[i].block end
@@ -281,7 +285,8 @@ local function base_of(cell, events, columns)
   return first
 end
 
--- Each name that a metric or limit needs, once, in order: those of metrics that it names, too. As a list and a set.
+-- Each name that a metric or limit needs, once, in order: those of metrics that it names, too. As a list and
+-- a set.
 local function all_needs(result, metric, list, seen)
   for _, name in ipairs(metric.needs) do
     if not seen[name] then
@@ -312,8 +317,8 @@ function M.needs(result, metric, wanted)
   return needed[wanted] == true
 end
 
--- The columns that a metric is computed of, of one pass where there is one, and the block whose rows its values are
--- of; nil, a status and why where one is absent.
+-- The columns that a metric is computed of, of one pass where there is one, and the block whose rows its
+-- values are of; nil, a status and why where one is absent.
 local function columns_of(cell, metric)
   local events, columns = M.events_needed(cell.result, metric), {}
   local pass = lists.find(M.common_passes(events), function(one) return cell.columns.passes[one] end)
