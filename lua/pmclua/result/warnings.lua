@@ -10,6 +10,8 @@ local values = require "pmclua.result.values"
 
 local M = {}
 
+local LOOKED_AT = 10000         -- repetitions, for a median that need not be exact; of more, each so many-th
+
 -- A summary whose numbers are doubles: warnings reckon with them.
 local function numeric(summary)
   local plain = { exact = summary.exact, outliers = summary.outliers, n = summary.n }
@@ -60,10 +62,10 @@ local function events_of(result, cell)
   return lists.map(names.quantities(result), function(name) return event_of(cell, name) end)
 end
 
--- Median of a column, of the repetitions that have it.
+-- Median of a column, of the repetitions that have it; of a sum of columns.
 local function median_of(columns)
-  local list = {}
-  for i = 1, #columns[1] do
+  local list, n = {}, #columns[1]
+  for i = 1, n, math.max(1, math.ceil(n / LOOKED_AT)) do
     local sum = 0
     for _, column in ipairs(columns) do sum = sum and column[i] and sum + tonumber(column[i]) or nil end
     if sum then list[#list + 1] = sum end
