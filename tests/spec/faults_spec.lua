@@ -62,12 +62,14 @@ describe("a system call that fails", function()
     { "is not believed of a CPU that runs programs", "functions", "pmclua-runner", "perf_event_open", 17,
       "ENODEV" },
     { "makes a success of no report that was cut short", "doctor", "pmclua", "fwrite", 1, "SHORT" },
+    { "leaves no files of Valgrind's where there is no memory to tell the runner", "simulated", "pmclua",
+      "realloc", 10, "ENOMEM" },
     { "is said where events are not listed for it", "events", "pmclua", "opendir", 1, "EMFILE" },
   }
   for _, case in ipairs(cases) do
     it(case[1], function()
       need_shim()
-      support.need(faults.can_run(case[2]), "it takes root and tracefs")
+      support.need(faults.can_run(case[2]), "it takes root and tracefs, or valgrind")
       local problems = faults.try { scenario = case[2], program = case[3], call = case[4],
         occurrence = case[5], action = case[6] }
       assert.same({}, problems)

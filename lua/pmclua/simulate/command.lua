@@ -337,10 +337,9 @@ function Simulated:run(pass)
   return add_regions(self, pass, count(self, pass, result, found))
 end
 
-function Simulated:close()
+function Simulated:forget()
   for _, one in pairs(self.ids) do self.context.session:forget(one.id) end
   self.ids = {}
-  self.scratch:close()
 end
 
 return M

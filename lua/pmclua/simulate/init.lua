@@ -12,7 +12,8 @@ local M = {}
 ---@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?): table one repetition: the result
 ---  as Session:run has it, with `simulated`, counts by index of the event, `instructions`, and `is_certain`: nothing
 ---  that varies (threads, forks) was seen; or with `lost`: why there are no counts
----@field close fun(self: table) removes what it has made
+---@field forget fun(self: table) drops what it has defined in the session
+---@field scratch pmclua.Scratch
 
 ---@class pmclua.SimulationContext
 ---@field declaration pmclua.Declaration
@@ -192,8 +193,14 @@ end
 function Simulation:remarks() return self.said end
 
 function Simulation:close()
-  for _, cell in pairs(self.cells) do cell:close() end
+  local ok, problem = true, nil
+  for _, cell in pairs(self.cells) do
+    local is_forgotten, why = pcall(cell.forget, cell)
+    cell.scratch:close()                       -- also where there was no memory to tell the runner
+    if not is_forgotten then ok, problem = false, why end
+  end
   self.cells = {}
+  if not ok then error(problem, 0) end
 end
 
 return M

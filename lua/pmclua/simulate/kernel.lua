@@ -208,10 +208,9 @@ function Simulated:run(pass, iterations, layout)
   return result
 end
 
-function Simulated:close()
+function Simulated:forget()
   self.context.session:forget(self.id)
   if self.empty then self.context.session:forget(self.empty) end
-  self.scratch:close()
 end
 
 return M
