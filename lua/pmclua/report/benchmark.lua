@@ -42,13 +42,20 @@ end
 
 local RESERVED = lists.set(ORDER)
 
+-- The values of a block by their rows: the list itself where no row is without a value.
+local function values_of_rows(found)
+  if #found.rows == found.block.n then return found.list end
+  local value_of_row = {}
+  for k, row in ipairs(found.rows) do value_of_row[row] = found.list[k] end
+  return value_of_row
+end
+
 -- A function that gives a value of each repetition of the block that times are of: of the same block in
 -- its order, else looked up.
 local function by_row(cell, name, block)
   local found = cell:found(name)
   if found.block == block then
-    local value_of_row = {}
-    for k, row in ipairs(found.rows) do value_of_row[row] = found.list[k] end
+    local value_of_row = values_of_rows(found)
     return function(row) return value_of_row[row] end, found.list
   end
   local by_block = cell:values_by_block(name)
