@@ -54,4 +54,8 @@ describe("starting", function()
         assert.is_nil(calls:find(word, 1, true), word)
       end
     end)
+
+  it("lists events and metrics without LPeg", function()
+    assert.is_nil(strace({ support.program, "events" }):find("lpeg", 1, true))
+  end)
 end)

@@ -140,6 +140,19 @@ describe("a script", function()
     assert.equal("42\n", support.pmclua({ script }).out)
   end)
 
+  it("has modules in C++ from beside it, whose exceptions pcall catches", function()
+    support.need(support.have "c++", "no C++ compiler")
+    support.need_unwatched("it knows exceptions of programs alone that are C++ from the start", "asan")
+    local folder = support.folder()
+    local source = support.write(folder .. "/part.cc", [[
+      extern "C" int lua_gettop(void *);
+      extern "C" int luaopen_part(void *L) { if (lua_gettop(L) >= 0) throw 1; return 0; }]])
+    support.build(folder .. "/part.so", "c++", "-shared", "-fPIC", source)
+    local script = support.write(folder .. "/run.lua", "print(pcall(require, 'part'))")
+    local result = support.pmclua { script }
+    assert.same({ 0, "false\tC++ exception\n" }, { result.status, result.out }, result.err)
+  end)
+
   it("keeps them where it changes the working directory, and in a folder with the signs of paths", function()
     local elsewhere, base = support.folder(), support.folder()
     local folder = base .. "/a;?;b"
