@@ -51,16 +51,17 @@ end
 
 -- ---- numbers ----
 
-local EXACT_LIMIT = 2ULL ^ 53
+local EXACT_LIMIT, EXACT_LIMIT_U64 = 2 ^ 53, 2ULL ^ 53
 
--- The parentheses here and below: LuaJIT gives up a function that is often called by interpreted code and
+-- The parentheses below: LuaJIT gives up a function that is often called by interpreted code and
 -- ends in `return tonumber(…)`, and from then on no loop that calls it is compiled (lua/README.md).
 
 --- A u64 as Lua has it exactly: a number to 2^53, the u64 itself beyond.
 ---@param value ffi.cdata*|number
 ---@return number|ffi.cdata*
 function core.exact(value)
-  if value <= EXACT_LIMIT then return (tonumber(value)) end
+  local number = tonumber(value)       -- comparing u64 takes interpreted code as long as all the rest
+  if number < EXACT_LIMIT or value == EXACT_LIMIT_U64 then return number end
   return value + 0ULL                  -- what a const pointer leads to is of a type that cannot be formatted
 end
 local exact = core.exact

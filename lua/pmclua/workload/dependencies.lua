@@ -115,7 +115,7 @@ end
 -- asked. `created`: files that were written before anything looked for them, such as those between the stages
 -- of the compiler.
 local function asked_for(listed)
-  if not listed:find "\n$" then return nil end
+  if listed:sub(-1) ~= "\n" then return nil end
   local created, kinds, order = {}, {}, {}
   for _, line in ipairs(lists.unique(text.lines(listed))) do
     local kind, path = line:sub(1, 1), line:sub(3)
