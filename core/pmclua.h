@@ -630,13 +630,13 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler);
 /* The block: this; `files` struct pmclua_profile_file, each with its path behind it (path_bytes, at least one NUL, and
  * filled up to whole words); `hits` struct pmclua_profile_hit; `frames` struct pmclua_profile_frame. */
 struct pmclua_profile {
-    uint64_t total;                 /* read(2), of all events together */
+    uint64_t total;                 /* read(2), of all sampled events together */
     uint64_t enabled_ns, running_ns;
     uint64_t period, samples;
     uint64_t lost;                  /* records that found no room in a ring */
     uint64_t knows_lost;            /* 1: that is all of them; 0: those that a later record tells of (before Linux 6.0) */
     uint64_t unmapped;              /* of the samples: of no known file */
-    uint64_t begun;                 /* what tasks had counted of the period that they ended in, where each began one */
+    uint64_t begun;                 /* counted since the last sample; where tasks were started, at most so much */
     uint64_t throttled;             /* times that Linux held the event back */
     uint64_t news_lost;             /* records of mappings that found no room */
     uint64_t tasks;                 /* threads and processes that were started meanwhile */

@@ -128,36 +128,34 @@ int pmclua_sampler_start(struct pmclua_sampler *sampler) { return switch_all(sam
 
 int pmclua_sampler_stop(struct pmclua_sampler *sampler) { return switch_all(sampler, "DISABLE"); }
 
-/* Value, enabled, running and lost of one event. Its children's are in it. When Linux switches from a process to its
- * child it exchanges the counts of their events (inherit_stat), in the order of two lists that are not in the same
- * order: those of one CPU and another, and of a sampled event and one that tells of mappings and itself counts nothing.
- * Of all together nothing is lost: so all are read. */
-static int read_event(struct pmclua_sampler *sampler, const struct event_fd *event, uint64_t *own)
+/* Value, enabled, running and lost of one event. Its children's are in it. */
+static int read_event(struct pmclua_sampler *sampler, const struct event_fd *event)
 {
     uint64_t words[4] = { 0 };
     long got = pmclua_read(event->fd, words, sizeof words);
     if (got < 0)
         return (int)got;
-    *own += words[0];
     sampler->facts.total += words[0];
-    if (!event->is_sampling)
-        return 0;
     sampler->facts.enabled_ns += words[1];
     sampler->facts.running_ns += words[2];
     sampler->facts.lost += words[3];
+    sampler->facts.begun += words[0] % sampler->asked.period;
     return 0;
 }
 
+/* Each event begins a period anew, and one that was inherited is counted with the one that was opened: of these it is
+ * only known how much they may have begun at most. */
 static int read_all(struct pmclua_sampler *sampler)
 {
-    uint64_t *own = calloc(sampler->rings, sizeof *own);
-    int result = own ? 0 : -ENOMEM;
+    int result = 0;
+    uint64_t opened = 0;
     for (uint32_t i = 0; result == 0 && i < sampler->events; i++)
-        result = read_event(sampler, &sampler->event[i], &own[sampler->event[i].ring]);
-    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
-        if (own[i] > sampler->ring[i].ended)
-            sampler->facts.begun += (own[i] - sampler->ring[i].ended) % sampler->asked.period;
-    free(own);
+        if (sampler->event[i].is_sampling) {
+            result = read_event(sampler, &sampler->event[i]);
+            opened++;
+        }
+    if (sampler_inherits(&sampler->asked) && sampler->facts.tasks > 0)
+        sampler->facts.begun = (opened + sampler->facts.tasks * sampler->rings) * (sampler->asked.period - 1);
     return result;
 }
 

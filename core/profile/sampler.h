@@ -23,7 +23,6 @@ struct cpu_rings {
     struct pmclua_sampler *sampler;
     int cpu, samples_fd, news_fd;  /* -1: it cannot be opened there */
     struct ring samples, news;     /* closed then */
-    uint64_t ended;                /* count of tasks that have ended: PERF_RECORD_READ */
 };
 
 struct event_fd { int fd; uint32_t ring; int is_sampling; };
@@ -51,6 +50,8 @@ struct pmclua_sampler {
     struct pmclua_profile facts;
 };
 
+/* Whether threads and children to come are sampled, each by events of its own. */
+int sampler_inherits(const struct pmclua_sampling *asked);
 /* Makes one pair of rings, closed, for each CPU that is asked for. -ENOMEM. */
 int sampler_find_cpus(struct pmclua_sampler *sampler);
 /* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */

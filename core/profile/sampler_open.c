@@ -14,12 +14,18 @@
 enum { RINGS_BYTES = 64 << 20, RING_MAX = 8 << 20, RING_USER = 256 * 1024, RING_LEAST = 64 * 1024 };
 enum { NEWS_BYTES = 64 * 1024 };
 
+int sampler_inherits(const struct pmclua_sampling *asked)
+{
+    return asked->task_count > 0 && !(asked->options & PMCLUA_ALONE);
+}
+
 /* ---- attrs ---- */
 
+/* Without inherit_stat: it has Linux write what a task counted, when it ends, into the rings of all CPUs from the one
+ * that it ends on. A ring that two CPUs write at once may publish nothing any more. */
 static void set_common(struct perf_event_attr *native, const struct pmclua_sampling *asked)
 {
-    int of_cpu = asked->pid < 0 || (asked->options & PMCLUA_CGROUP);
-    native->inherit = native->inherit_stat = !of_cpu && !(asked->options & PMCLUA_ALONE);
+    native->inherit = sampler_inherits(asked);
     native->sample_id_all = 1;
     native->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
     native->use_clockid = 1;

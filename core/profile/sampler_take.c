@@ -16,7 +16,6 @@
 
 /* The layouts of records, after the header. The last three words of those that are no samples are pid, tid, time. */
 struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
-struct read_record { uint32_t pid, tid; uint64_t value; };
 struct map_record {
     uint32_t pid, tid;
     uint64_t start, bytes, offset;
@@ -27,14 +26,6 @@ struct map_record {
     uint32_t protection, flags;
     char path[];
 };
-
-/* A task has ended: what it had counted on this CPU since its last sample, one may say, as each begins a period of
- * its own. */
-static void take_end(struct pmclua_sampler *sampler, struct cpu_rings *ring, const struct read_record *end)
-{
-    ring->ended += end->value;
-    sampler->facts.begun += end->value % sampler->asked.period;
-}
 
 /* ---- news ---- */
 
@@ -160,8 +151,6 @@ static int take_news_record(void *owner, const struct perf_event_header *record)
     struct pmclua_sampler *sampler = ring->sampler;
     if (record->type == PERF_RECORD_LOST)
         sampler->facts.news_lost += ((const struct lost_record *)(record + 1))->lost;
-    else if (record->type == PERF_RECORD_READ)
-        take_end(sampler, ring, (const void *)(record + 1));
     else
         return keep_news(sampler, record);
     return 0;
@@ -284,9 +273,6 @@ static int take_record(void *owner, const struct perf_event_header *record)
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         return take_sample(sampler, record);
-    case PERF_RECORD_READ:
-        take_end(sampler, ring, body);
-        return 0;
     case PERF_RECORD_THROTTLE:
         sampler->facts.throttled++;
         return 0;

@@ -1,5 +1,6 @@
 -- Profiles of page faults are exact: each fault is recorded, and the program knows how many it makes where.
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local where = require "tests.support.where"
@@ -46,6 +47,13 @@ describe("a profile of page faults", function()
     local profile = faults "children"
     is_exact(profile)
     assert.same({ IN_F, CHILDREN * IN_H }, { where.count(profile, "f"), where.count(profile, "h") })
+  end)
+
+  it("has those of many children that end beside each other, on all CPUs", function()
+    local ways = lists.collect(("children "):rep(20):gmatch "%S+")
+    local profile = faults(unpack(ways))
+    is_exact(profile)
+    assert.same({ IN_F, 20 * CHILDREN * IN_H }, { where.count(profile, "f"), where.count(profile, "h") })
   end)
 
   it("has those of a program that is executed, whatever was mapped before", function()

@@ -5,14 +5,15 @@ local cgroups = require "tests.support.cgroups"
 local support = require "tests.support"
 local where = require "tests.support.where"
 
-local IN_F, IN_G, IN_FAULTS = 500, 200, 1000
+local IN_F, IN_G, IN_H, IN_FAULTS = 500, 200, 100, 1000
 
--- Calls `fn` with the pid of a process that waits, and the command that has it touch its pages once.
-local function with_waiting(fn)
+-- Calls `fn` with the pid of a process that waits, and the command that has it touch its pages once; `option`: its own.
+local function with_waiting(fn, option)
   local folder, program = support.folder(), where.program("waits.c", "-lpthread")
   local ask, answer = folder .. "/ask", folder .. "/answer"
   assert.equal(0, support.run({ "mkfifo", ask, answer }).status)
-  local pipe = assert(io.popen(("%s %s %s & echo $!"):format(support.quote(program), ask, answer)))
+  local pipe = assert(io.popen(("%s %s %s %s & echo $!"):format(support.quote(program), ask, answer,
+    option or "")))
   local pid = pipe:read "*n"
   local once = { "sh", "-c", ("printf x > %s; head -c 1 < %s > /dev/null"):format(ask, answer) }
   assert.equal(0, support.run(once).status)
@@ -49,11 +50,21 @@ describe("a profile of what runs already", function()
     end)
   end)
 
+  it("has those of threads and children that it starts meanwhile", function()
+    with_waiting(function(pid, once)
+      local profile = profile_of(pmc.pid(pid), once)
+      assert.is_true(profile.exact)
+      assert.same({ IN_F, IN_G, 2 * IN_H }, { where.count(profile, "f"), where.count(profile, "g"),
+        where.count(profile, "h") })
+    end, "starts")
+  end)
+
   it("is of one thread alone where that is the target", function()
     with_waiting(function(pid, once)
       local profile = profile_of(pmc.thread(pid), once)
-      assert.same({ IN_F, 0 }, { where.count(profile, "f"), where.count(profile, "g") })
-    end)
+      assert.same({ IN_F, 0, 0 }, { where.count(profile, "f"), where.count(profile, "g"),
+        where.count(profile, "h") })
+    end, "starts")
   end)
 
   it("has what any process does on all CPUs, those that start meanwhile and those that ran before", function()
