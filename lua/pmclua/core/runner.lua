@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local new_table = require "table.new"
 
 local C = core.private_C()
 local exact, refused = core.exact, core.private_refused
@@ -72,8 +73,8 @@ end
 function Message:number(field, number) return self:raw(field, ffi.new("uint64_t[1]", number), 8) end
 
 --- Begins a group of events; `attr` adds its members.
----@param options? { pinned?: boolean, leads?: boolean, read?: string } leads: in regions the first leads the others;
----   read: as for core.group
+---@param options? { pinned?: boolean, leads?: boolean, read?: string } leads: in regions the first leads the
+---   others; read: as for core.group
 function Message:group(options)
   self:raw("group", nil, 0)
   local flags = options and core.private_group_flags(options) or 0
@@ -130,58 +131,88 @@ function Runner:send(message)
   return core.private_done(C.pmclua_runner_send(runner_handle(self), message.bytes))
 end
 
-local function result_table(result)
-  local readings, raw = {}, C.pmclua_result_readings(result)
-  for i = 1, result.reading_u64s do readings[i] = exact(raw[i - 1]) end
-  local text = C.pmclua_result_text(result)
-  local has_times = bit.band(result.taken, C.PMCLUA_TAKE_TIMES) ~= 0
-  local io = bit.band(result.taken, C.PMCLUA_TAKE_IO) ~= 0 and result.io
-  local outcome = OUTCOMES[result.outcome]
-  return {
-    outcome = outcome, exit = result.exit_code, signal = result.signal, errnum = result.errnum,
-    stage = STAGES[result.stage], region_stage = REGION_STAGES[result.stage],
-    start_ns = exact(result.start_ns), wall_ns = exact(result.wall_ns), iterations = exact(result.iterations),
-    user_ns = exact(result.user_ns), system_ns = exact(result.system_ns),
-    max_rss_bytes = result.max_rss_bytes > 0 and exact(result.max_rss_bytes) or nil,
-    minor_faults = exact(result.minor_faults), major_faults = exact(result.major_faults),
-    voluntary_switches = exact(result.voluntary_switches),
-    involuntary_switches = exact(result.involuntary_switches),
-    on_cpu_ns = has_times and exact(result.on_cpu_ns) or nil,
-    wait_ns = has_times and exact(result.wait_ns) or nil,
-    off_cpu_ns = has_times and exact(result.off_cpu_ns) or nil,
-    read_bytes = io and exact(io.read_bytes) or nil, write_bytes = io and exact(io.write_bytes) or nil,
-    read_chars = io and exact(io.read_chars) or nil, write_chars = io and exact(io.write_chars) or nil,
-    read_calls = io and exact(io.read_calls) or nil, write_calls = io and exact(io.write_calls) or nil,
-    sequence = tonumber(result.sequence), threads = result.threads, readings = readings,
-    method = core.private_method(result.method),
-    left = result.left > 0 and { count = result.left, pid = result.first_left.pid,
-      name = ffi.string(result.first_left.name) } or nil,
-    unseen = result.unseen ~= 0 and core.errno_name(result.unseen) or nil,
-    dropped = result.drops > 0 and ffi.string(result.drop.name) or nil,
-    output = result.output_bytes > 0 and ffi.string(text, result.output_bytes) or "",
-    errors = result.error_bytes > 0 and ffi.string(text + result.output_bytes, result.error_bytes) or "",
-    regions = result.region_u64s > 0
-      and require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path) or nil,
-    profile = result.profile_u64s > 0
-      and require("pmclua.core.profile").read(C.pmclua_result_profile(result)) or nil,
-    system_calls = result.call_u64s > 0
-      and require("pmclua.core.system_calls").read(C.pmclua_result_calls(result)) or nil,
-    untraced = result.untraced > 0 and core.errno_name(result.untraced) or nil,
-    crash = outcome == "crashed" and { file = ffi.string(text, result.output_bytes),
-      offset = exact(result.fault_offset), address = result.fault_known ~= 0 and exact(result.fault_address)
-      or nil } or nil,
-    failure = outcome == "not-counted" and core.private_failure_table(result.failure) or nil,
-  }
+-- What a result has of Linux's accounts, where it was asked for.
+local function add_accounts(into, result, taken)
+  if bit.band(taken, C.PMCLUA_TAKE_TIMES) ~= 0 then
+    into.on_cpu_ns, into.wait_ns = exact(result.on_cpu_ns), exact(result.wait_ns)
+    into.off_cpu_ns = exact(result.off_cpu_ns)
+  end
+  if bit.band(taken, C.PMCLUA_TAKE_IO) ~= 0 then
+    local io = result.io
+    into.read_bytes, into.write_bytes = exact(io.read_bytes), exact(io.write_bytes)
+    into.read_chars, into.write_chars = exact(io.read_chars), exact(io.write_chars)
+    into.read_calls, into.write_calls = exact(io.read_calls), exact(io.write_calls)
+  end
 end
+
+-- What follows it: the counts of regions, a profile, times of system calls.
+local function add_blocks(into, result)
+  if result.region_u64s > 0 then
+    into.regions = require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path)
+  end
+  if result.profile_u64s > 0 then
+    into.profile = require("pmclua.core.profile").read(C.pmclua_result_profile(result))
+  end
+  if result.call_u64s > 0 then
+    into.system_calls = require("pmclua.core.system_calls").read(C.pmclua_result_calls(result))
+  end
+end
+
+local function readings_of(result)
+  local count, raw = result.reading_u64s, C.pmclua_result_readings(result)
+  local readings = new_table(count, 0)
+  for i = 1, count do readings[i] = exact(raw[i - 1]) end
+  return readings
+end
+
+local RESULT_FIELDS = 40
+
+-- Written field by field into a table that has room for them: each repetition has one, and where a constructor
+-- was loaded as bytecode LuaJIT has forgotten its size and makes room twelve times.
+local function result_table(result)
+  local into, outcome, stage = new_table(0, RESULT_FIELDS), OUTCOMES[result.outcome], result.stage
+  local text = C.pmclua_result_text(result)
+  local output_bytes, error_bytes = result.output_bytes, result.error_bytes
+  into.outcome, into.exit, into.signal = outcome, result.exit_code, result.signal
+  into.errnum, into.stage, into.region_stage = result.errnum, STAGES[stage], REGION_STAGES[stage]
+  into.start_ns, into.wall_ns = exact(result.start_ns), exact(result.wall_ns)
+  into.iterations = exact(result.iterations)
+  into.user_ns, into.system_ns = exact(result.user_ns), exact(result.system_ns)
+  local max_rss_bytes = exact(result.max_rss_bytes)
+  into.max_rss_bytes = max_rss_bytes ~= 0 and max_rss_bytes or nil
+  into.minor_faults, into.major_faults = exact(result.minor_faults), exact(result.major_faults)
+  into.voluntary_switches = exact(result.voluntary_switches)
+  into.involuntary_switches = exact(result.involuntary_switches)
+  into.sequence, into.threads = tonumber(result.sequence), result.threads
+  into.readings, into.method = readings_of(result), core.private_method(result.method)
+  into.output = output_bytes > 0 and ffi.string(text, output_bytes) or ""
+  into.errors = error_bytes > 0 and ffi.string(text + output_bytes, error_bytes) or ""
+  local taken = result.taken
+  if taken ~= 0 then add_accounts(into, result, taken) end
+  add_blocks(into, result)
+  if result.left > 0 then
+    local first = result.first_left
+    into.left = { count = result.left, pid = first.pid, name = ffi.string(first.name) }
+  end
+  if result.unseen ~= 0 then into.unseen = core.errno_name(result.unseen) end
+  if result.untraced > 0 then into.untraced = core.errno_name(result.untraced) end
+  if result.drops > 0 then into.dropped = ffi.string(result.drop.name) end
+  if outcome == "crashed" then
+    into.crash = { file = ffi.string(text, output_bytes), offset = exact(result.fault_offset),
+      address = result.fault_known ~= 0 and exact(result.fault_address) or nil }
+  elseif outcome == "not-counted" then into.failure = core.private_failure_table(result.failure) end
+  return into
+end
+
+local received = ffi.new "const struct pmclua_result *[1]"
 
 --- Waits for a result. Returns it as a table; or nil and "timeout", "EINTR", "EPIPE", …
 ---@param timeout_ns? number
 function Runner:receive(timeout_ns)
-  local place = ffi.new "const struct pmclua_result *[1]"
-  local result = C.pmclua_runner_receive(runner_handle(self), timeout_ns or -1, place)
+  local result = C.pmclua_runner_receive(runner_handle(self), timeout_ns or -1, received)
   if result < 0 then return refused(result) end
   if result == 0 then return nil, "timeout" end
-  return result_table(place[0])
+  return result_table(received[0])
 end
 
 --- Ends it (`kill`: with what it runs). Returns exit code (-1: none) and signal (0: none).
