@@ -25,6 +25,9 @@ local function played(answers)
   function perf.encode(spec, more)
     return support.pmclua({ "events", "--encode", spec }, { env = support.merged(environment, more or {}) })
   end
+  function perf.list(more)
+    return support.pmclua({ "events", "--json" }, { env = support.merged(environment, more or {}) })
+  end
   function perf.calls() return #support.lines_of(folder .. "/perf.calls") end
   function perf.cached()
     local files = {}
@@ -99,6 +102,35 @@ cat "%s"
     local perf = played "/dev/null"
     assert.equal("0x0", config_of(perf.encode "cycles"))
     assert.is_truthy(perf.encode("toy_loads.all").err:find "there is no event 'toy_loads.all' here")
+  end)
+end)
+
+-- Said whether or not somebody asked for vendors' events: that they are not there is nobody's choice.
+describe("a list of events", function()
+  it("says so where perf is killed before it says anything", function()
+    local perf = played()
+    support.write(perf.path, "#!/bin/sh\nkill -KILL $$\n")
+    assert.is_truthy(perf.list().err:find("perf could not be run, or lists nothing", 1, true))
+  end)
+
+  -- A folder that has what runs a program at a limit, and no perf.
+  local function without_perf()
+    local folder = support.folder()
+    local timeout = require("pmclua.host.tools").find "timeout"
+    assert.equal(0, support.run({ "ln", "-s", timeout, folder .. "/timeout" }).status)
+    return folder
+  end
+
+  it("says so where it cannot be seen whether there is a perf", function()
+    local folder = without_perf()
+    local loop = folder .. "/loop"
+    assert.equal(0, support.run({ "ln", "-s", "loop", loop }).status)
+    local said = played().list({ PATH = folder .. ":" .. loop }).err
+    assert.is_truthy(said:find("perf could not be looked for: " .. loop .. "/perf: ELOOP", 1, true), said)
+  end)
+
+  it("says nothing where there is none", function()
+    assert.equal("", played().list({ PATH = without_perf() }).err)
   end)
 end)
 

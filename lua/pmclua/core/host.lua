@@ -160,7 +160,8 @@ function M.signature(path)
     text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"
     mtime = ffi.new "uint64_t[1]"
   end
-  if C.pmclua_signature(path, text, mode, mtime) < 0 then return nil end
+  local result = C.pmclua_signature(path, text, mode, mtime)
+  if result < 0 then return refused(result) end
   return ffi.string(text), mode[0], tonumber(mtime[0])
 end
 

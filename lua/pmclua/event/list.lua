@@ -231,11 +231,12 @@ function silences.pmu()
     #unread > 1 and (", and %d others"):format(#unread - 1) or "")
 end
 
--- Said to whoever asks for them: no perf, or a CPU that perf does not know, is no mistake.
+-- Said to whoever asks for them: no perf, or a CPU that perf does not know, is no mistake. A list that was cut is one.
 function silences.vendor(filter)
   local vendor = require "pmclua.vendor"
-  if not vendor.are_asked() and not (filter and filter.source == "vendor") then return nil end
   local tables = vendor.tables(sysfs.tree(filter and filter.sysfs).root)
+  local is_asked = vendor.are_asked() or filter and filter.source == "vendor"
+  if not is_asked and not tables.is_cut then return nil end
   if tables.absent then return "vendors' events are not listed: " .. tables.absent end
   local problems = tables.problems
   if #problems == 0 then return nil end

@@ -24,16 +24,25 @@ end
 
 local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others
 
---- The path of a program in PATH, then in `more`; nil where it is in neither.
+--- The path of a program in PATH, then in `more`; nil where it is in neither, and the first place that could not be
+--- looked at, with the errno's name.
 ---@param name string
 ---@param more? string folders as in PATH
----@return string?
+---@return string? path
+---@return string? unseen
 function M.find(name, more)
+  local unseen
   for folder in (M.from_root(os.getenv "PATH") .. ":" .. (more or "")):gmatch "[^:]+" do
     local path = folder .. "/" .. name
-    local found, mode = core.signature(path)
-    if found and bit.band(mode, KIND) == FILE and bit.band(mode, EXECUTABLE) ~= 0 then return path end
+    local found, mode_or_code = core.signature(path)
+    if not found then
+      local is_absent = mode_or_code == "ENOENT" or mode_or_code == "ENOTDIR"
+      unseen = unseen or not is_absent and ("%s: %s"):format(path, mode_or_code) or nil
+    elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0 then
+      return path
+    end
   end
+  return nil, unseen
 end
 
 --- Where compilers, linkers and the loader look for what they run or take in.

@@ -41,7 +41,7 @@ M.folders = nil
 ---@class pmclua.vendor.Tables
 ---@field text string see records.lua
 ---@field problems string[] what could not be read
----@field is_cut boolean? perf crashed while it listed them
+---@field is_cut boolean? perf crashed while it listed them, or could not be looked for or run
 ---@field absent string? why there is nothing at all
 local Tables = {}
 Tables.__index = Tables
@@ -166,7 +166,7 @@ end
 
 local function problems_in(text)
   local list = {}
-  for line in text:sub(1, (text:find("\n[ME]") or 1) - 1):gmatch "[^\n]+" do
+  for line in text:sub(1, (text:find("\n[ME]") or #text + 1) - 1):gmatch "[^\n]+" do
     if line:sub(1, 1) == "P" then list[#list + 1] = line:sub(2) end
   end
   return list
@@ -192,13 +192,15 @@ local NO_PERF = "perf, whose tables name this CPU's events, is not installed: ap
 
 local function read(root)
   local identifier, folders = cpu.identifier(root), user_folders()
-  local path, signature = require("pmclua.vendor.perf").find()
+  local path, signature_or_unseen = require("pmclua.vendor.perf").find()
   local tables = setmetatable({ text = "", problems = {} }, Tables)
   if not path and #folders == 0 then
-    tables.absent = NO_PERF
+    tables.absent = signature_or_unseen and "perf could not be looked for: " .. signature_or_unseen or NO_PERF
+    tables.is_cut = signature_or_unseen ~= nil
     return tables
   end
-  local cache, key = require "pmclua.vendor.cache", key_of(root, identifier, folders, path, signature)
+  local cache, key = require "pmclua.vendor.cache", key_of(root, identifier, folders, path,
+    path and signature_or_unseen)
   tables.text = cache.load(key)
   local is_new = not tables.text
   if is_new then

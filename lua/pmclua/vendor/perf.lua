@@ -8,12 +8,12 @@ local M = {}
 
 local LONGEST = "20"              -- seconds that perf may take
 
---- perf's file, and what changes when it is another; nil where none is installed.
+--- perf's file, and what changes when it is another; nil where none is installed, and what could not be looked at.
 ---@return string? path
----@return string? signature
+---@return string? signature_or_unseen
 function M.find()
-  local path = tools.find "perf"
-  if path then return path, (require("pmclua.core").signature(path)) end
+  local path, unseen = tools.find "perf"
+  return path, path and require("pmclua.core").signature(path) or unseen
 end
 
 -- Where perf crashes (below), no core file is left in the working directory. Its exit status comes last, so that an
@@ -37,6 +37,11 @@ end
 
 local TRIES = 4
 local CRASHED = "%s crashes in its list of events, so some are missing"
+local SILENT = "%s could not be run, or lists nothing"
+
+local function cut(collection, path, said)
+  collection:cut(said == "" and SILENT or CRASHED, path)
+end
 
 -- What perf says, and whether it came to its end: perf 6.1 aborts in one list of thirty, anywhere in it.
 local function run(path, root, arguments, errors)
@@ -71,6 +76,11 @@ end
 
 local MOST = 200                  -- names in one question
 
+local function is_absent(path)
+  local found, code = require("pmclua.core").signature(path)
+  return not found and code == "ENOENT"
+end
+
 -- What the list calls an event of a PMU without saying its code, as it does where it has no description, and what
 -- sysfs has not.
 local function unsaid(text, root)
@@ -78,7 +88,7 @@ local function unsaid(text, root)
   for words in text:gmatch "\n  (%S[^\n]-) +%[Kernel PMU event%]" do
     local pmu, name = words:match "([%w_-]+)/([%w_.-]+)/$"
     local path = pmu and ("%s/bus/event_source/devices/%s/events/%s"):format(root, pmu, name)
-    if path and not require("pmclua.core").signature(path) and #names < MOST then names[#names + 1] = name end
+    if path and is_absent(path) and #names < MOST then names[#names + 1] = name end
   end
   return names
 end
@@ -95,7 +105,7 @@ end
 local function read_text(path, root, collection)
   local read = require("pmclua.vendor.perf_text").read
   local text, is_whole = run(path, root, { "list", "--details" })
-  if not is_whole and not collection.is_cut then collection:cut(CRASHED, path) end
+  if not is_whole and not collection.is_cut then cut(collection, path, text) end
   read(text, collection:takers())
   -- Apart, because perf 6.1 always crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
   read(run(path, root, { "list", "--details", "--deprecated" }), deprecated_takers(collection))
@@ -108,7 +118,7 @@ end
 ---@param collection pmclua.vendor.Collection
 function M.read(path, root, collection)
   local json, is_whole = run(path, root, { "list", "--details", "--json" })
-  if not is_whole then collection:cut(CRASHED, path) end
+  if not is_whole then cut(collection, path, json) end
   if json:find "^%s*%[" then read_json(json, collection) else read_text(path, root, collection) end
   if #collection.events == 0 and #collection.metrics == 0 then return end
   local strings = require "pmclua.vendor.perf_strings"
