@@ -69,13 +69,17 @@ local function lines_of(pmu, work)
   return table.concat(lines, "\n") .. "\n"
 end
 
+-- Of no CPU that perf has tables of: what the real one has is none of the played one's.
+local UNKNOWN_CPU = "GenuineIntel-6-FE-1"
+
 --- A machine with such a PMU.
 ---@param pmu support.Played
 ---@return table machine
 function M.machine(pmu)
   local built, folder = build(), support.folder()
   local work = support.write(folder .. "/work", ("\0"):rep(8 * KINDS))
-  local env = support.merged(pmu.env or {}, { LD_PRELOAD = built.library, PMCLUA_PLAYED_WORK = work,
+  local env = support.merged({ PERF_CPUID = UNKNOWN_CPU }, pmu.env)
+  env = support.merged(env, { LD_PRELOAD = built.library, PMCLUA_PLAYED_WORK = work,
     PMCLUA_PLAYED_PMU = support.write(folder .. "/pmu", lines_of(pmu, work)) })
   local machine = { work = built.work, env = env, folder = folder }
   function machine.run(words, options)
