@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "host/clocks.h"
 #include "sampler.h"
 
 /* ---- the thread ---- */
@@ -128,10 +129,11 @@ int pmclua_sampler_start(struct pmclua_sampler *sampler) { return switch_all(sam
 
 int pmclua_sampler_stop(struct pmclua_sampler *sampler) { return switch_all(sampler, "DISABLE"); }
 
-/* Value, enabled, running and lost of one event. Its children's are in it. */
-static int read_event(struct pmclua_sampler *sampler, const struct event_fd *event)
+/* Value, enabled, running and lost of one event. Its children's are in it. What it counted since its last sample is
+ * known where it has no children; else it is a period at most, as that of each task that was started. */
+static int read_event(struct pmclua_sampler *sampler, const struct event_fd *event, int has_children)
 {
-    uint64_t words[4] = { 0 };
+    uint64_t words[4] = { 0 }, period = sampler->asked.period;
     long got = pmclua_read(event->fd, words, sizeof words);
     if (got < 0)
         return (int)got;
@@ -139,23 +141,19 @@ static int read_event(struct pmclua_sampler *sampler, const struct event_fd *eve
     sampler->facts.enabled_ns += words[1];
     sampler->facts.running_ns += words[2];
     sampler->facts.lost += words[3];
-    sampler->facts.begun += words[0] % sampler->asked.period;
+    sampler->facts.begun += has_children ? period - 1 : words[0] % period;
     return 0;
 }
 
-/* Each event begins a period anew, and one that was inherited is counted with the one that was opened: of these it is
- * only known how much they may have begun at most. */
 static int read_all(struct pmclua_sampler *sampler)
 {
-    int result = 0;
-    uint64_t opened = 0;
+    int result = 0, has_children = sampler_inherits(&sampler->asked) && sampler->facts.tasks > 0;
+    uint64_t now_ns = pmclua_now_ns();
+    for (uint32_t i = 0; i < sampler->living_count; i++)
+        sampler->facts.begun += sampler_begun_most(sampler, now_ns - sampler->living[i].since_ns);
     for (uint32_t i = 0; result == 0 && i < sampler->events; i++)
-        if (sampler->event[i].is_sampling) {
-            result = read_event(sampler, &sampler->event[i]);
-            opened++;
-        }
-    if (sampler_inherits(&sampler->asked) && sampler->facts.tasks > 0)
-        sampler->facts.begun = (opened + sampler->facts.tasks * sampler->rings) * (sampler->asked.period - 1);
+        if (sampler->event[i].is_sampling)
+            result = read_event(sampler, &sampler->event[i], has_children);
     return result;
 }
 
@@ -193,6 +191,7 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler)
     maps_free(&sampler->maps);
     hits_free(&sampler->hits);
     chains_free(&sampler->chains);
+    free(sampler->living);
     free(sampler->news);
     free(sampler->ready);
     free(sampler->event);

@@ -25,6 +25,9 @@ struct cpu_rings {
     struct ring samples, news;     /* closed then */
 };
 
+/* A task that was started meanwhile, and lives. */
+struct living { uint32_t tid; uint64_t since_ns; };
+
 struct event_fd { int fd; uint32_t ring; int is_sampling; };
 
 struct pmclua_sampler {
@@ -45,6 +48,9 @@ struct pmclua_sampler {
     struct hits hits;
     struct chains chains;
     uint64_t thread_return;        /* where our own thread returns to: its start, in the C library */
+    struct living *living;
+    uint32_t living_count;
+    size_t living_room;
     struct news *news;             /* not taken yet: another ring may still have earlier ones */
     size_t news_count, news_room;
     struct pmclua_profile facts;
@@ -56,6 +62,8 @@ int sampler_inherits(const struct pmclua_sampling *asked);
 int sampler_find_cpus(struct pmclua_sampler *sampler);
 /* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */
 int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure);
+/* What a task that lived so long has counted since its last sample, at most. */
+uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
 /* Takes in a file that a process has mapped, as /proc/PID/maps has it: from, to, and the offset of `from`. */

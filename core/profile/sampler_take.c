@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "calls/samples.h"
+#include "counters/attr.h"
 #include "host/lists.h"
 #include "sampler.h"
 
@@ -90,9 +91,51 @@ static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_hea
     return maps_add(space, 0, UINT64_MAX, 0, time_ns, NO_FILE);
 }
 
-static int take_fork(struct pmclua_sampler *sampler, const struct task_record *task)
+/* ---- how much tasks may have counted since their last samples ---- */
+
+static int is_clock(const struct pmclua_attr *attr)
+{
+    struct perf_event_attr native = native_of(attr);
+    return native.type == PERF_TYPE_SOFTWARE
+        && (native.config == PERF_COUNT_SW_CPU_CLOCK || native.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns)
+{
+    uint64_t places = 0;
+    for (uint32_t i = 0; i < sampler->rings; i++)
+        places += sampler->ring[i].samples_fd >= 0;
+    uint64_t most = places * (sampler->asked.period - 1);
+    return is_clock(&sampler->asked.attr) && lived_ns < most ? lived_ns : most;
+}
+
+static int begin_task(struct pmclua_sampler *sampler, const struct task_record *task)
 {
     sampler->facts.tasks++;
+    if (!sampler_inherits(&sampler->asked))
+        return 0;
+    if (list_grow(&sampler->living, sampler->living_count, &sampler->living_room, sizeof *sampler->living) < 0)
+        return -ENOMEM;
+    sampler->living[sampler->living_count++] = (struct living){ task->tid, task->time };
+    return 0;
+}
+
+static void end_task(struct pmclua_sampler *sampler, const struct task_record *task)
+{
+    for (uint32_t i = 0; i < sampler->living_count; i++) {
+        struct living *one = &sampler->living[i];
+        if (one->tid != task->tid)
+            continue;
+        sampler->facts.begun += sampler_begun_most(sampler, task->time - one->since_ns);
+        *one = sampler->living[--sampler->living_count];
+        return;
+    }
+}
+
+static int take_fork(struct pmclua_sampler *sampler, const struct task_record *task)
+{
+    if (begin_task(sampler, task) < 0)
+        return -ENOMEM;
     struct space *parent = maps_space(&sampler->maps, task->ppid);
     struct space *child = parent ? maps_space(&sampler->maps, task->pid) : NULL;
     if (!child)
@@ -107,6 +150,7 @@ static int take_fork(struct pmclua_sampler *sampler, const struct task_record *t
 /* A process whose program was executed and mapped nothing before it ended lost its events (drops.c). */
 static int take_exit(struct pmclua_sampler *sampler, const struct task_record *task)
 {
+    end_task(sampler, task);
     struct space *space = maps_space(&sampler->maps, task->pid);
     if (!space)
         return -ENOMEM;

@@ -44,6 +44,13 @@ describe("a profile by samples", function()
     end
   end)
 
+  -- What each counted since its last sample is not known, but no more than it lived.
+  it("does not take what Linux did for what short threads did after their last samples", function()
+    local profile = where.profiles({ where.program("reads.c", "-lpthread"), "100" }, "cpu-clock:u")[1]
+    local short, in_linux = profile.rest.tasks_too_short or 0, profile.rest.kernel_unsampled or 0
+    assert.is_true(short > 0 and short < in_linux / 4, ("%d of %d"):format(short, profile.total))
+  end)
+
   it("draws another prime period for each repetition, of no less than 0.1 ms for a clock", function()
     local first
     for i, profile in ipairs(loops(30, "cpu-clock", { repetitions = 4 })) do

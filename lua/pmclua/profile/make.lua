@@ -97,7 +97,8 @@ local function rest_of(found, event, total)
     left = left - rest[name]
   end
   take("lost", found.lost * found.period)
-  take("tasks_too_short", found.begun)
+  -- Where tasks were started it is known only how much that is at most; that Linux held the event back is known.
+  if found.throttled == 0 or found.tasks == 0 then take("tasks_too_short", found.begun) end
   if left ~= 0 then rest[last_cause(found, event)] = left end
   for name, value in pairs(rest) do
     if value == 0 then rest[name] = nil end

@@ -46,7 +46,8 @@ local HINTS = {
     .. "run as root or set kernel.perf_event_paranoid to 1",
   lost = "shorter runs lose fewer, and root's rings are larger",
   throttled = "Linux throttled sampling: see kernel.perf_event_max_sample_rate",
-  tasks_too_short = "each thread and process starts a period anew: many short ones leave few samples",
+  tasks_too_short = "each thread and process starts a period anew: many short ones leave few samples; "
+    .. "where some were started, this is the most that it can be",
 }
 
 local function add_rest(list, ledger)
