@@ -211,6 +211,7 @@ static void check_output(int status, void *unused)
     if (is_whole || status != 0)
         return;
     fputs("pmclua: standard output could not be written\n", stderr);
+    fflush(NULL);                      /* the script's other files are whole */
     _exit(FAILED);
 }
 
@@ -225,8 +226,8 @@ static int end_process(lua_State *L)
     return 0;
 }
 
-/* Finalizers run from the newest to the oldest: this one is the last. Memory goes with the process; giving it back piece
- * by piece would take a tenth of a short run. */
+/* Finalizers run from the newest to the oldest: this one is the last. What others make has none any more. Memory goes
+ * with the process; giving it back piece by piece would take a tenth of a short run. */
 static void end_by_finalizer(lua_State *L)
 {
     lua_newuserdata(L, 0);

@@ -26,7 +26,7 @@
 local pmc = require "pmclua"
 
 -- Lists are short and their entries of many kinds: compiling the side exits of a loop early does not pay.
-require("jit.opt").start "hotexit=100"
+if jit.opt then jit.opt.start "hotexit=100" end
 
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
   "metric" }

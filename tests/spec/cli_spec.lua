@@ -156,6 +156,14 @@ describe("the exit status", function()
     end
   end)
 
+  it("costs no other file what was written to it", function()
+    local path = support.folder() .. "/file"
+    local chunk = ("f = io.open([[%s]], [[w]]) f:write([[whole]]) print(1) os.exit(0)"):format(path)
+    local line = ("%s -e '%s' >/dev/full"):format(support.program, chunk)
+    assert.equal(1, support.run({ "sh", "-c", line }).status)
+    assert.equal("whole", support.read(path))
+  end)
+
   it("is the script's own where it failed and its output was lost as well", function()
     local result = support.run { "sh", "-c", support.program .. " -e 'print(1) os.exit(5)' >/dev/full" }
     assert.equal(5, result.status)

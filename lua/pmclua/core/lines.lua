@@ -4,9 +4,10 @@ local buffers = require "string.buffer"
 local core = require "pmclua.core"
 local ffi = require "ffi"
 
+-- Under names of our own: a script may declare the same functions in other words.
 ffi.cdef [[
-void *memchr(const void *in, int byte, size_t bytes);
-size_t fread(void *to, size_t size, size_t count, void *file);
+void *pmclua_libc_memchr(const void *in, int byte, size_t bytes) __asm__("memchr");
+size_t pmclua_libc_fread(void *to, size_t size, size_t count, void *file) __asm__("fread");
 ]]
 
 local C = core.private_C "lines"
@@ -103,7 +104,7 @@ function M.text() return setmetatable({ buffer = buffers.new(), bytes = 0, next 
 ---@param most integer
 ---@return boolean
 function Text:read(file, most)
-  local got = tonumber(ffi.C.fread(self.buffer:reserve(most), 1, most, file))
+  local got = tonumber(ffi.C.pmclua_libc_fread(self.buffer:reserve(most), 1, most, file))
   self.buffer:commit(got)
   return got > 0
 end
@@ -118,7 +119,7 @@ function Text:go_on()
   self.buffer:skip(self.next)
   self.bytes, self.next = 0, 0
   local at, bytes = self.buffer:ref()
-  local newline = ffi.C.memchr(at, NEWLINE, bytes)
+  local newline = ffi.C.pmclua_libc_memchr(at, NEWLINE, bytes)
   if newline == nil then return false end
   self.bytes = tonumber(ffi.cast("const char *", newline) - at)
   self.next = self.bytes + 1

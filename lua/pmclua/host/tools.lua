@@ -24,8 +24,11 @@ end
 
 local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others
 
---- The path of a program in PATH, then in `more`; nil where it is in neither, and the first place that could not be
---- looked at, with the errno's name.
+-- Where a shell goes on looking, too.
+local ABSENT = { ENOENT = true, ENOTDIR = true, EACCES = true }
+
+--- The path of a program in PATH, then in `more`; nil where it is in neither, and the first place that could not
+--- be looked at, with the errno's name.
 ---@param name string
 ---@param more? string folders as in PATH
 ---@return string? path
@@ -36,8 +39,7 @@ function M.find(name, more)
     local path = folder .. "/" .. name
     local found, mode_or_code = core.signature(path)
     if not found then
-      local is_absent = mode_or_code == "ENOENT" or mode_or_code == "ENOTDIR"
-      unseen = unseen or not is_absent and ("%s: %s"):format(path, mode_or_code) or nil
+      unseen = unseen or not ABSENT[mode_or_code] and ("%s: %s"):format(path, mode_or_code) or nil
     elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0 then
       return path
     end

@@ -167,10 +167,10 @@ local SETUID, SETGID = 0x800, 0x400
 
 -- Nor does a program get another user's rights under Valgrind.
 local function why_not(path)
-  local _, mode = core.signature(path)
+  local is_there, mode = core.signature(path)
   if not is_executable_format(path) then
     return tostring(require("pmclua.explain").system(NOEXEC, "execute", path))
-  elseif mode and bit.band(mode, SETUID + SETGID) ~= 0 then
+  elseif is_there and bit.band(mode, SETUID + SETGID) ~= 0 then
     return ("%s gains rights when it is executed (setuid): Valgrind runs no such program"):format(path)
   end
 end
