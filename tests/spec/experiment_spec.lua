@@ -1,6 +1,7 @@
 -- Experiments run: what is counted, recorded, rejected and predicted, and what happens where something fails.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -194,10 +195,19 @@ describe("an experiment", function()
     for i, name in ipairs { "a", "b" } do
       workloads[i] = pmc.kernel { name = name, source = folder .. "/" .. name .. ".c", symbol = "f" }
     end
-    local experiment = pmc.experiment { events = { "page-faults" }, workloads = workloads, repetitions = 3,
-      warmup = 0 }
-    local result = experiment:run { store = false, quiet = true, each = function() put(5) end }
-    for cell in result:cells() do assert.equal(3, cell.page_faults.median) end
+    for _, way in ipairs { {}, { layout = "randomise" }, { sample = "page-faults" } } do
+      put(3)
+      local experiment = pmc.experiment { events = { "page-faults" }, workloads = workloads, repetitions = 3,
+        warmup = 0, iterations = 1, layout = way.layout, sample = way.sample }
+      local objects = {}
+      local result = experiment:run { store = false, quiet = true, each = function(record)
+        put(5)
+        for _, profile in ipairs(record.profiles or {}) do objects[#objects + 1] = profile.program end
+      end }
+      for cell in result:cells() do assert.same({ 3, 3, 3 }, cell:values "page_faults") end
+      assert.equal(way.sample and 6 or 0, #objects)
+      assert.is_true(#lists.unique(objects) <= #workloads)
+    end
   end)
 
   it("warns of a kernel whose work the compiler removed", function()

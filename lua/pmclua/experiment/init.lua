@@ -91,7 +91,7 @@ local function check_workloads(cells, session, declaration)
     -- What layout.build makes is not there yet.
     local is_built = declaration.build and cell.workload.kind == "command"
     local problem
-    if not is_built then problem, cell.object = cell.workload:problem(cell.levels, session) end
+    if not is_built then problem, cell.compiled = cell.workload:problem(cell.levels, session) end
     local shown = problem and tostring(problem)
     if shown and not seen[shown] then
       seen[shown] = true

@@ -69,12 +69,10 @@ local function build_once(self, cell, code)
 end
 
 local function define(self, cell, code)
-  -- What was compiled when the experiment was checked is what runs, whatever became of its source since.
-  local object = not self.declaration.build and (code or 0) == 0 and cell.object or nil
   return self.session:workload(function(message)
     local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
     workload:define(message, M.levels(self.declaration, cell, code), { session = self.session,
-      pin = self.declaration.pin, code = code, object = object })
+      pin = self.declaration.pin, code = code, compiled = cell.compiled })
   end)
 end
 

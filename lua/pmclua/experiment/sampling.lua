@@ -218,7 +218,9 @@ end
 local function program_of(self, step)
   local workload, cell = step.cell.workload, step.cell
   if workload.in_process or self.target then return nil end
-  if workload.per == "iteration" then return workload:object(self.session, cell.levels, step.code) end
+  if workload.per == "iteration" then
+    return workload:object(self.session, cell.levels, step.code, cell.compiled)
+  end
   local path = workload:program(require("pmclua.experiment.placing").levels(self.declaration, cell,
     step.code))
   return path and require("pmclua.core").real_path(path)

@@ -30,7 +30,8 @@ function M.new(context, cell)
   local self = setmetatable({ context = context, cell = cell, name = cell.workload.name,
     valgrind = valgrind.need(), scratch = scratch.new(), brackets = {}, dumps = 0 }, Simulated)
   self.id = context.session:workload(function(message)
-    cell.workload:define(message, cell.levels, { session = context.session, pin = context.declaration.pin })
+    cell.workload:define(message, cell.levels, { session = context.session, pin = context.declaration.pin,
+      compiled = cell.compiled })
   end)
   return self
 end

@@ -2,7 +2,7 @@
 --
 --   workload.name, .kind ("command", "kernel", "function"), .per ("run" or "iteration")
 --   workload:problem(levels, session) -> error object or nil    what can be seen before running
---                                        nil, object            of a kernel: as it was compiled
+--                                        nil, compiled          of a kernel: for `define`
 --   workload:define(message, levels, options)                   its definition for the runner
 --   workload:complaint(result) -> text or nil                   what ended a repetition badly
 -- and for what runs in this process (in_process): open_groups, measure, close_groups.

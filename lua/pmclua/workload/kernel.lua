@@ -115,14 +115,26 @@ end
 --- Whether its code can be placed elsewhere: it is compiled here.
 function Kernel:can_place() return self.library == nil end
 
+--- What was compiled when an experiment was checked: it is what runs, whatever became of its source since.
+---@class pmclua.Compiled
+---@field object string path
+---@field unit? table of compile.build; nil of a library
+
+---@return pmclua.Compiled
+local function compiled(self, session, levels)
+  if self.library then return { object = paths.from(self.folder, shellwords.fill(self.library, levels)) } end
+  local unit = self:unit(session, levels)
+  return { object = compile.build(session, unit), unit = unit }
+end
+
 --- The shared object for these levels, compiled if need be. Raises an error object.
 ---@param code? integer the seed of where its code lies; nil or 0: as it is compiled
+---@param known? pmclua.Compiled
 ---@return string path
-function Kernel:object(session, levels, code)
-  if self.library then return paths.from(self.folder, shellwords.fill(self.library, levels)) end
-  local unit = self:unit(session, levels)
-  local object = compile.build(session, unit)
-  return code and code > 0 and placed_object(session, unit, object, code) or object
+function Kernel:object(session, levels, code, known)
+  known = known or compiled(self, session, levels)
+  if not known.unit or (code or 0) == 0 then return known.object end
+  return placed_object(session, lists.copy(known.unit), known.object, code)
 end
 
 --- What the machine code of a snippet is for these levels; nil of any other kernel.
@@ -134,18 +146,19 @@ function Kernel:machine_code(session, levels)
   end)
 end
 
---- A problem that is visible before running: an error object, or nil and the object. Compiles.
+--- A problem that is visible before running: an error object, or nil and what was compiled.
+---@return pmclua.Problem? problem, pmclua.Compiled? known
 function Kernel:problem(levels, session)
-  local ok, object = pcall(function()
+  local ok, known = pcall(function()
     self:thread_count(levels or {})
-    return self:object(session, levels or {})
+    return compiled(self, session, levels or {})
   end)
   if not ok then
-    if explain.is(object) then return object end
-    error(object, 0)
+    if explain.is(known) then return known end
+    error(known, 0)
   end
-  if self.library and not core.stat(object) then return explain.system(2, "load", object) end
-  return nil, object
+  if self.library and not core.stat(known.object) then return explain.system(2, "load", known.object) end
+  return nil, known
 end
 
 --- What identifies it when resuming: its source text, not the name of the file.
@@ -180,7 +193,7 @@ end
 
 --- Adds this kernel to a definition.
 function Kernel:define(message, levels, options)
-  message:text("library", options.object or self:object(options.session, levels, options.code))
+  message:text("library", self:object(options.session, levels, options.code, options.compiled))
   message:text("symbol", shellwords.fill(self.symbol, levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
   message:number("threads", self:thread_count(levels))
