@@ -47,7 +47,7 @@ local HINTS = {
   lost = "shorter runs lose fewer, and root's rings are larger",
   throttled = "Linux throttled sampling: see kernel.perf_event_max_sample_rate",
   tasks_too_short = "each thread and process starts a period anew: many short ones leave few samples; "
-    .. "where some were started, this is the most that it can be",
+    .. "where some were started, it may also be less",
 }
 
 local function add_rest(list, ledger)
