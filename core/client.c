@@ -165,13 +165,15 @@ void pmclua_runner_pause(struct pmclua_runner *runner)
     descendants_signal(runner->pid, SIGSTOP);
 }
 
-static void resume(struct pmclua_runner *runner)
+int pmclua_runner_wake(struct pmclua_runner *runner)
 {
     if (!runner->is_paused)
-        return;
-    runner->is_paused = 0;
+        return 0;
     descendants_signal(runner->pid, SIGCONT);
-    kill(runner->pid, SIGCONT);
+    if (kill(runner->pid, SIGCONT) < 0)
+        return -errno;
+    runner->is_paused = 0;
+    return 0;
 }
 
 /* What is killed makes others orphans, which become the runner's children: a few rounds take them all. */
@@ -183,8 +185,8 @@ void pmclua_runner_end_descendants(const struct pmclua_runner *runner)
 
 int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message *message)
 {
-    resume(runner);
-    return message_send(runner->fd, message->bytes, message->used);
+    int result = pmclua_runner_wake(runner);
+    return result < 0 ? result : message_send(runner->fd, message->bytes, message->used);
 }
 
 #define NEVER UINT64_MAX
@@ -302,16 +304,13 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
 
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
 {
-    int status = NOT_KNOWN;
-    resume(runner);
+    int status = NOT_KNOWN, is_awake = pmclua_runner_wake(runner) == 0;
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)
         kill(runner->pid, SIGTERM);
-    if (!reap(runner, &status, kill_it ? 100000000u : 2000000000u)) {
-        kill(runner->pid, SIGKILL);
+    if (!reap(runner, &status, !is_awake ? 0 : kill_it ? 100000000u : 2000000000u) && kill(runner->pid, SIGKILL) == 0)
         TEMP_FAILURE_RETRY(waitpid(runner->pid, NULL, 0));
-    }
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     close(runner->fd);

@@ -369,6 +369,8 @@ struct pmclua_start {
 int pmclua_runner_start(struct pmclua_runner **runner, const struct pmclua_start *start);
 /* Stops it and all its descendants where they are, until something is sent to it or it is to end. */
 void pmclua_runner_pause(struct pmclua_runner *runner);
+/* Has it go on before: 0, or -errno where it cannot be told to. */
+int pmclua_runner_wake(struct pmclua_runner *runner);
 /* Kills its descendants, while it lives. */
 void pmclua_runner_end_descendants(const struct pmclua_runner *runner);
 int32_t pmclua_runner_pid(const struct pmclua_runner *runner);

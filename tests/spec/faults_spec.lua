@@ -53,6 +53,7 @@ describe("a system call that fails", function()
     { "ends facts about the machine, not the report", "stat", "pmclua", "fgets", 1, "EIO" },
     { "leaves nothing half made in the cache", "kernel", "pmclua", "rename", 2, "ENOSPC" },
     { "does not compile where the object has no place", "kernel", "pmclua", "mkostemp", 2, "EACCES" },
+    { "keeps nobody waiting for a runner that cannot be let go on", "kernel", "pmclua", "kill", 5, "EPERM" },
     { "names the CPU that is not counted", "system", "pmclua", "perf_event_open", 3, "ENODEV" },
     { "is said of a command that cannot be let go on", "system", "pmclua", "kill", 1, "EPERM" },
     { "is not taken for the end of a command that is watched", "system", "pmclua", "recv", 2, "ECONNRESET" },

@@ -126,10 +126,10 @@ local function start(self, job)
   self.host = host
   if job.workload and not job.is_empty then host.is_unused = false end
   -- A kernel's layout is its runner's, and a command inherits what its own does not set: another layout
-  -- needs another runner.
+  -- needs another runner; so does one that has stopped for good.
   local has_layout = host.layout.padding == layout.padding
     and host.layout.fixed_addresses == layout.fixed_addresses
-  if host.runner and has_layout then return end
+  if host.runner and has_layout and host.runner:wake() then return end
   finish(host)
   local path = paths.runner()
   local under = job.simulated and job.simulated.words(self.starts_threads[owner_of(job)], layout)
