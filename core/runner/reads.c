@@ -33,6 +33,10 @@
 #include "pmclua.h"
 #include "reads.h"
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 #if defined __x86_64__
 enum { MACHINE = AUDIT_ARCH_X86_64 };
 #else
@@ -202,16 +206,38 @@ static void list_call(FILE *list, int pid, const struct seccomp_data *call)
 enum { SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP = 1 };
 #endif
 
-/* Takes in one question and lets the call go on: 0, or -1 where it cannot. Who was interrupted asks again; who has
- * ended needs no answer. */
+/* Who asks waits for us, and cannot go on without: a filter stays for good. So what the OS kernel refuses is tried
+ * again before the program is given up; meanwhile nothing is lost. */
+enum { TRIES = 8 };
+
+/* Like ioctl(2); 1 where who asked has ended, or was interrupted and asks again. */
+static int ask_listener(int listener, unsigned long request, void *argument)
+{
+    int result = -1;
+    for (int i = 0; i < TRIES && result < 0; i++)
+        result = ioctl(listener, request, argument) == 0 ? 0 : errno == ENOENT ? 1 : -1;
+    return result;
+}
+
+/* Like poll(2), which without a limit never ends with 0. */
+static int wait_for(struct pollfd waits[2], int limit_ms)
+{
+    int ready = -1;
+    for (int i = 0; i < TRIES && (ready < 0 || (ready == 0 && limit_ms < 0)); i++)
+        ready = poll(waits, 2, limit_ms);
+    return ready;
+}
+
+/* Takes in one question and lets the call go on: 0, or -1 where it cannot. */
 static int take_question(FILE *list, int listener)
 {
     struct seccomp_notif question = { 0 };
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) < 0)
-        return errno == ENOENT || errno == EINTR ? 0 : -1;
+    int result = ask_listener(listener, SECCOMP_IOCTL_NOTIF_RECV, &question);
+    if (result != 0)
+        return result < 0 ? -1 : 0;
     list_call(list, (int)question.pid, &question.data);
     struct seccomp_notif_resp go_on = { .id = question.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-    return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on) == 0 || errno == ENOENT ? 0 : -1;
+    return ask_listener(listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on) < 0 ? -1 : 0;
 }
 
 /* So long after the program has ended its children that live on are not waited for. They have lost their files then;
@@ -224,12 +250,22 @@ static int left_ms(uint64_t deadline_ns)
     return now < deadline_ns ? (int)((deadline_ns - now) / 1000000) : 0;
 }
 
+/* Exit statuses of ours. */
+enum { NOT_EXECUTED = 1, NOT_KNOWN = 125 };
+
 static int reap(int pid)
 {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0)
+        return NOT_KNOWN;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What cannot be killed by us ends when we do. */
+static void end_program(int pid)
+{
+    if (kill(pid, SIGKILL) == 0)
+        reap(pid);
 }
 
 /* Follows a program to its end, and its children to theirs: its exit status, or -1. `ended`: its pidfd. */
@@ -240,10 +276,7 @@ static int follow(FILE *list, int listener, int first, int ended)
     uint64_t deadline_ns = 0;
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, (unsigned long)SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     for (;;) {
-        int ready = poll(waits, 2, result < 0 ? -1 : left_ms(deadline_ns));
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
+        if (wait_for(waits, result < 0 ? -1 : left_ms(deadline_ns)) <= 0)
             break;
         if (waits[0].revents & POLLIN) {
             if (take_question(list, listener) < 0)
@@ -272,9 +305,9 @@ static int start(const struct launch *launch, int *ended, int *listener)
     if (pid == 0)
         become(launch, tell[1], parent);
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
-    while (pid > 0 && poll(waits, 2, -1) < 0 && errno == EINTR)
-        ;
-    if (pid > 0 && !((waits[0].revents & POLLIN) && read(tell[0], listener, sizeof *listener) == sizeof *listener))
+    int is_told = pid > 0 && wait_for(waits, -1) > 0 && (waits[0].revents & POLLIN)
+                  && TEMP_FAILURE_RETRY(read(tell[0], listener, sizeof *listener)) == sizeof *listener;
+    if (!is_told)
         *listener = -1;
     close(tell[0]);
     close(tell[1]);
@@ -284,11 +317,16 @@ static int start(const struct launch *launch, int *ended, int *listener)
 int list_reads(const struct launch *launch)
 {
     int ended = -1, listener = -1;
+    /* We execute nothing, so nothing of the runner's was closed, and the limit on descriptors is the command's own,
+     * which may be below those. Linux has this call from 5.9 on: before, nothing can be watched. */
+    syscall(SYS_close_range, 3U, ~0U, 0U);
     FILE *list = fopen(launch->list, "we");
     int pid = list ? start(launch, &ended, &listener) : -1;
-    int result = pid > 0 ? listener < 0 ? reap(pid) : follow(list, listener, pid, ended) : -1;
+    int result = pid > 0 && listener >= 0 ? follow(list, listener, pid, ended) : -1;
     if (result < 0 && pid > 0)
-        kill(pid, SIGKILL);
+        end_program(pid);
+    if (pid > 0 && listener < 0)             /* it waits for an answer, or has ended: nothing was executed */
+        return NOT_EXECUTED;
     int is_whole = list && fflush(list) == 0 && !ferror(list) && fclose(list) == 0;
-    return result < 0 || !is_whole ? 125 : result;
+    return result < 0 || !is_whole ? NOT_KNOWN : result;
 }

@@ -151,6 +151,22 @@ describe("a compiled kernel in the cache", function()
     assert.matches("\nunknown ", support.output_of(("cat '%s'/pmclua/kernels/*.reads"):format(folder)))
   end)
 
+  --- How the list of an entry begins: "unknown" where none could be made.
+  local function first_word()
+    return support.output_of(("sed -n '2s/ .*//p' '%s'/pmclua/kernels/*.reads"):format(folder))
+  end
+
+  it("is listed where the limit on descriptors is far below what the runner has", function()
+    local script = support.write(folder .. "/run.lua", [[
+      local runner = require("pmclua.workload.session").new()
+      require("pmclua.workload.compile").build(runner, { label = "x.c", text = "int x;" })
+      runner:close()]])
+    local result = support.run({ "sh", "-c", 'ulimit -Sn 18; exec "$@"', "sh", support.program, script },
+      { env = { XDG_CACHE_HOME = folder } })
+    assert.equal(0, result.status, result.err)
+    assert.are_not.equal("unknown\n", first_word())
+  end)
+
   it("is another where the working directory or the environment is, as far as compilers look", function()
     header("first/value.h", 1)
     local script = support.write(folder .. "/run.lua", [[

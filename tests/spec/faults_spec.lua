@@ -54,6 +54,8 @@ describe("a system call that fails", function()
     { "leaves nothing half made in the cache", "kernel", "pmclua", "rename", 2, "ENOSPC" },
     { "does not compile where the object has no place", "kernel", "pmclua", "mkostemp", 2, "EACCES" },
     { "keeps nobody waiting for a runner that cannot be let go on", "kernel", "pmclua", "kill", 5, "EPERM" },
+    { "ends no compiler whose question was not taken in", "kernel", "pmclua-runner", "ioctl", 629, "ENOTTY" },
+    { "leaves no compiler waiting that nobody watches", "kernel", "pmclua-runner", "read", 1, "EIO" },
     { "names the CPU that is not counted", "system", "pmclua", "perf_event_open", 3, "ENODEV" },
     { "is said of a command that cannot be let go on", "system", "pmclua", "kill", 1, "EPERM" },
     { "is not taken for the end of a command that is watched", "system", "pmclua", "recv", 2, "ECONNRESET" },
