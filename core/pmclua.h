@@ -429,6 +429,8 @@ int pmclua_mkdir(const char *path, uint32_t mode);
 int pmclua_rename(const char *from, const char *to);
 /* Makes a private file from `template` ("…XXXXXX", overwritten with its name): a descriptor. */
 int pmclua_make_temporary(char *template_path);
+/* Makes a private folder in the same way. */
+int pmclua_make_folder(char *template_path);
 /* Makes a private folder from `path` ("…XXXXXX", PMCLUA_PATH_BYTES of room), in it another, whose name `path` gets, and in
  * that the FIFO "log": a descriptor that reads it and never waits. is_open: other users' processes may write there. */
 int pmclua_make_scratch(char *path, int32_t is_open);

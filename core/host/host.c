@@ -214,6 +214,8 @@ int pmclua_make_temporary(char *template_path)
     return fd < 0 ? -errno : fd;
 }
 
+int pmclua_make_folder(char *template_path) { return mkdtemp(template_path) ? 0 : -errno; }
+
 /* Whoever may not list the folder above cannot guess the name of the one that is open to all. */
 static int make_inner(char *path, int is_open)
 {

@@ -17,6 +17,7 @@ describe("a compiled kernel in the cache", function()
     support.need(support.have "cc", "no C compiler")
     support.need_unwatched("what is watched cannot be traced", "valgrind")
     folder = support.folder()
+    require("lfs").mkdir(folder .. "/tmp")
   end)
 
   local function sh(text)
@@ -32,7 +33,8 @@ describe("a compiled kernel in the cache", function()
 
   local function build(unit)
     local whole = support.merged({ label = "value.c", folder = folder .. "/first" }, unit)
-    return support.with_env({ XDG_CACHE_HOME = folder }, function() return compile.build(runner, whole) end)
+    local env = { XDG_CACHE_HOME = folder, TMPDIR = folder .. "/tmp" }
+    return support.with_env(env, function() return compile.build(runner, whole) end)
   end
 
   local function value(unit) return ffi.load(build(unit)).pmclua_test_value() end
@@ -155,6 +157,30 @@ describe("a compiled kernel in the cache", function()
   local function first_word()
     return support.output_of(("sed -n '2s/ .*//p' '%s'/pmclua/kernels/*.reads"):format(folder))
   end
+
+  -- Where each file is that is no source, object or list.
+  local function left()
+    return support.output_of(([[cd '%s'; find tmp -mindepth 1
+      find pmclua -mindepth 2 ! -name '*.so' ! -name '*.c' ! -name '*.reads']]):format(folder))
+  end
+
+  it("is compiled without a list where its watcher is killed; nothing of either stays", function()
+    put("cc", ([[#!/bin/sh
+      mkdir "$TMPDIR/.mine" && echo >"$TMPDIR/.mine/half"
+      test -e %s/killed || { echo >%s/killed; kill -9 $PPID; }
+      exec cc "$@"]]):format(folder, folder))
+    sh "chmod 755 cc"
+    assert.equal(1, value { text = "int pmclua_test_value(void) { return 1; }", cc = folder .. "/cc" })
+    assert.is_true(support.exists(folder .. "/killed"))
+    assert.equal("unknown\n", first_word())
+    assert.equal("", left())
+  end)
+
+  it("is kept where there is no folder for temporary files", function()
+    sh "rmdir tmp"
+    build { text = "int x;" }
+    assert.are_not.equal("unknown\n", first_word())
+  end)
 
   it("is listed where the limit on descriptors is far below what the runner has", function()
     local script = support.write(folder .. "/run.lua", [[

@@ -108,6 +108,15 @@ function M.make_temporary(template)
   return ffi.string(path)
 end
 
+--- Makes a private folder: its path; or nil, errno name, number.
+---@param template string a path that ends in XXXXXX
+function M.make_folder(template)
+  local path = ffi.new("char[?]", #template + 1, template)
+  local result = C.pmclua_make_folder(path)
+  if result < 0 then return refused(result) end
+  return ffi.string(path)
+end
+
 --- A folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
 --- errno name, number.
 ---@param template string a path that ends in XXXXXX

@@ -67,6 +67,28 @@ local function cache_folder()
   }, 0)
 end
 
+-- Removes a file, or a folder with all in it.
+local function remove(path)
+  if os.remove(path) then return end
+  local lfs = require "lfs"
+  if lfs.symlinkattributes(path, "mode") ~= "directory" then return end
+  for name in lfs.dir(path) do
+    if name ~= "." and name ~= ".." then remove(path .. "/" .. name) end
+  end
+  os.remove(path)
+end
+
+-- Calls `run(folder)` with a new folder for a compiler's own temporary files: one that is killed leaves them.
+-- nil: there can be none, and it finds another. Returns the folder's path.
+local function with_folder(run)
+  local place = os.getenv "TMPDIR" or ""
+  local folder = core.make_folder((place:sub(1, 1) == "/" and place or "/tmp") .. "/pmclua-compile-XXXXXX")
+  local ok, problem = pcall(run, folder)
+  if folder then pcall(remove, folder) end
+  if not ok then error(problem, 0) end
+  return folder
+end
+
 -- ---- what decides ----
 
 -- The user's files that the compiler says it read, in make's format; nil if the text is incomplete.
@@ -84,15 +106,15 @@ end
 local function script_of(source) return (source:gsub("%.[^./]*$", ".ld")) end
 
 -- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock
--- was set and times mean nothing.
-local function list_reads(unit, source, object, list)
+-- was set and times mean nothing. `temporaries`: the folder of the compiler's own files.
+local function list_reads(unit, source, object, list, temporaries)
   local built, written = core.stat(object), core.stat(source)
   local is_ordered = built and written and built.mtime_ns >= written.mtime_ns
   local needed, text = dependencies_of(read_file(object .. ".d")), read_file(list)
   local is_known = is_ordered and needed and text and not dependencies.has_time(unit.text)
   if not is_known then return UNKNOWN .. source .. "\n" end
   local own = { [source] = true, [script_of(source)] = true, [list] = true, [object] = true,
-    [object .. ".d"] = true }
+    [object .. ".d"] = true, [temporaries or source] = true }
   return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
@@ -152,21 +174,24 @@ local function failed(unit, result, cc)
   }
 end
 
--- What the compiler is run in; `more`: changes, by name.
-local function environment(more)
+-- What the compiler is run in; `more`: changes, by name; `temporaries`: the folder of its temporary files.
+local function environment(more, temporaries)
   local changes = tool.changes()
+  changes.TMPDIR = temporaries
   for name, value in pairs(more or {}) do changes[name] = value end
   return shellwords.environment(changes, {})
 end
 
--- Runs a command; its result. how: { environment?: changes, by name; reads?: a path, where the files that it
--- looks for are listed; meanwhile?: called once it runs }
+-- Runs a command; its result. how: { environment?: changes, by name; temporaries?: a folder for its own;
+-- reads?: a path, where the files that it looks for are listed; meanwhile?: called once it runs }
 local function run_command(session, argv, how)
   how = how or {}
   return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
     if how.reads then message:text("reads", how.reads) end
-    for _, entry in ipairs(environment(how.environment)) do message:text("environment", entry) end
+    for _, entry in ipairs(environment(how.environment, how.temporaries)) do
+      message:text("environment", entry)
+    end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end, { timeout_ns = 300e9, meanwhile = how.meanwhile })
 end
@@ -175,15 +200,15 @@ local function is_well(result) return result.outcome == "done" and result.exit =
 
 -- Runs the compiler and lists the files that it looks for. Where that is impossible, as where somebody else
 -- watches us in the same way, it runs without the list.
-local function run_listed(session, list, argv, unit)
+local function run_listed(session, list, temporaries, argv, unit)
   if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
     local watched, changes = dependencies.watched(argv)
-    local result = run_command(session, watched, { environment = changes, reads = list,
-      meanwhile = function() session:use_wait() end })
+    local result = run_command(session, watched, { environment = changes, temporaries = temporaries,
+      reads = list, meanwhile = function() session:use_wait() end })
     if is_well(result) then return end
     os.remove(list)
   end
-  local result = run_command(session, argv)
+  local result = run_command(session, argv, { temporaries = temporaries })
   if not is_well(result) then error(failed(unit, result, argv[1]), 0) end
 end
 
@@ -278,9 +303,10 @@ end
 local function compile_to(object, source, session, unit)
   local list, needed = object .. ".list", object .. ".d"
   local ok, listing = pcall(function()
-    run_listed(session, list, lists.joined { compile.compiler(unit), flags_of(unit),
-      linker_script(unit, source), { "-MMD", "-MF", needed, "-o", object, source }, unit.libs or {} }, unit)
-    return list_reads(unit, source, object, list)
+    local argv = lists.joined { compile.compiler(unit), flags_of(unit), linker_script(unit, source),
+      { "-MMD", "-MF", needed, "-o", object, source }, unit.libs or {} }
+    local temporaries = with_folder(function(folder) run_listed(session, list, folder, argv, unit) end)
+    return list_reads(unit, source, object, list, temporaries)
   end)
   os.remove(needed)
   os.remove(list)
