@@ -131,6 +131,30 @@ describe("pmc.group", function()
     g:close()
   end)
 
+  -- Fresh pages of a mapping are faults, one each.
+  it("counts a call within a call, each for itself, however often", function()
+    pcall(ffi.cdef, "void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
+    local PAGE, MOST, READ_WRITE, PRIVATE_ANONYMOUS = 4096, 64, 3, 0x22
+    local g = pmc.group { "page-faults" }:start()
+    local function touch(pages)
+      local memory = ffi.cast("char *", ffi.C.mmap(nil, MOST * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0))
+      for page = 0, pages - 1 do memory[page * PAGE] = 1 end
+      ffi.C.munmap(memory, MOST * PAGE)
+    end
+    for _ = 1, 3 do
+      local inner
+      local outer = g:count(function()
+        touch(20)
+        inner = g:count(touch, 10)
+        touch(5)
+      end)
+      -- Some Linux map several pages at a fault.
+      assert.is_true(inner.page_faults >= 1 and inner.page_faults < 20, inner.page_faults)
+      assert.is_true(outer.page_faults >= inner.page_faults + 2, outer.page_faults)
+    end
+    g:close()
+  end)
+
   it("counts N of a system call's tracepoint for N calls", function()
     support.need(support.have_tracefs(), "tracefs is not mounted")
     ffi.cdef "int getppid(void);"

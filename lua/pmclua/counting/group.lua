@@ -193,6 +193,7 @@ local function finish_count(self, before, after, is_whole, ok, ...)
   if not ok then error(..., 0) end
   if not is_whole then error(explain.system(EIO, "read", "a group"), 0) end
   self.handle:subtract(before, after, after)
+  self.spare = before
   return new_counts(self, after), ...
 end
 
@@ -217,7 +218,9 @@ function Group:count(fn, ...)
     self.was_started = true
     return read_after(self, fn(...))
   end
-  local before, after = self.handle:buffer(), self.handle:buffer()
+  -- A call of fn may count itself: it finds no spare one.
+  local before, after = self.spare or self.handle:buffer(), self.handle:buffer()
+  self.spare = nil
   return finish_count(self, before, after, begin_count(self, before), pcall(fn, ...))
 end
 
