@@ -209,9 +209,8 @@ local function named(command)
 end
 
 local function measure()
-  local experiment = pmc.experiment {
+  local spec = {
     name = "stat",
-    workloads = has_command and { named(pmc.targets.command(opt.command)) } or { [target.name] = wait },
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and timeout or nil, target = target, delay = delay,
@@ -219,7 +218,13 @@ local function measure()
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     on_failure = "keep", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
-  return experiment:run { store = opt.store or false, quiet = true, each = watch }
+  local run = { store = opt.store or false, quiet = true, each = watch }
+  if not has_command then
+    spec.workloads = { [target.name] = wait }
+    return pmc.experiment(spec):run(run)
+  end
+  for key, value in pairs(run) do spec[key] = value end
+  return pmc.measure(named(pmc.targets.command(opt.command)), spec)
 end
 
 local measured, result = pcall(measure)

@@ -2,7 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
-local declare = require "pmclua.experiment.declare"
+local declare = require("pmclua.base.lazy").module "pmclua.experiment.declare"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -296,6 +296,18 @@ end
 
 -- ---- one-liners ----
 
+-- Whether a workload, as it was given, is run by this process.
+local function is_run_here(workload)
+  return type(workload) == "function" or type(workload) == "table" and workload.in_process
+end
+
+-- A session whose runner gets ready while the experiment is checked and planned.
+local function session_ahead(workloads, options)
+  local session = require("pmclua.workload.session").new()
+  if not options.layout and not lists.all(workloads, is_run_here) then session:warm_up() end
+  return session
+end
+
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
   local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true }
@@ -303,13 +315,20 @@ local function run_workloads(workloads, options, defaults)
   for key, value in pairs(options) do
     if not own[key] then spec[key] = value end
   end
+  local session = options.session or session_ahead(workloads, options)
+  local function close()
+    if not options.session then session:close() end
+  end
   local declaration, mistakes = declare.check(spec)
+  if #mistakes > 0 then close() end
   raise_mistakes(mistakes, 3)
   local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
   local store = options.store
   if store == nil then store = false end
-  return experiment:run { store = store, quiet = options.quiet, session = options.session,
-    each = options.each, resume = options.resume }
+  local ok, result = pcall(experiment.run, experiment, { store = store, quiet = options.quiet,
+    session = session, each = options.each, resume = options.resume })
+  close()
+  return ok and result or error(result, 0)
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).

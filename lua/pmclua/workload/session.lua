@@ -140,9 +140,9 @@ local function start(self, job)
 end
 
 --- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
----@param is_for_commands boolean nothing but commands will be run in it
+---@param is_for_commands? boolean nothing but commands will be run in it
 function Session:warm_up(is_for_commands)
-  self.common.is_unused = not self.common.runner
+  self.common.is_unused = self.common.is_unused or not self.common.runner
   start(self, {})
   if is_for_commands then self.common.runner:send(core.message("prepare", 0)) end
 end
