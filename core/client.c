@@ -305,11 +305,12 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
 {
     int status = NOT_KNOWN, is_awake = pmclua_runner_wake(runner) == 0;
+    uint64_t limit_ns = !is_awake ? 0 : kill_it ? 100000000 : 2000000000;
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)
         kill(runner->pid, SIGTERM);
-    if (!reap(runner, &status, !is_awake ? 0 : kill_it ? 100000000u : 2000000000u) && kill(runner->pid, SIGKILL) == 0)
+    if (!reap(runner, &status, limit_ns) && kill(runner->pid, SIGKILL) == 0)
         TEMP_FAILURE_RETRY(waitpid(runner->pid, NULL, 0));
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

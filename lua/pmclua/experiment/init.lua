@@ -183,15 +183,22 @@ local function load_the_rest()
   end
 end
 
+-- Whether a workload, declared or as it was given, is run by this process; and whether it is known for a command.
+local function is_run_here(workload)
+  return type(workload) == "function" or type(workload) == "table" and workload.in_process
+end
+local function is_command(workload) return type(workload) == "table" and workload.kind == "command" end
+
+-- Starts the runner where it will be needed as it is: so it gets ready while the rest is checked and planned.
+local function warm_up(session, workloads, layout)
+  if layout or lists.all(workloads, is_run_here) then return end
+  session:warm_up(lists.all(workloads, is_command))
+end
+
 -- The same while the runner gets ready, which is not left behind where this raises.
 local function plan_beside_runner(self, options, session)
-  local declaration = self.declaration
   session.beside = load_the_rest
-  local workloads = declaration.workloads
-  local run_here = lists.all(workloads, function(workload) return workload.in_process end)
-  if not run_here and not declaration.layout then
-    session:warm_up(lists.all(workloads, function(workload) return workload.kind == "command" end))
-  end
+  warm_up(session, self.declaration.workloads, self.declaration.layout)
   local ok, plan, header, stored = pcall(plan_all, self, options, session)
   if ok then return plan, header, stored end
   if not options.session then session:close() end
@@ -296,18 +303,6 @@ end
 
 -- ---- one-liners ----
 
--- Whether a workload, as it was given, is run by this process.
-local function is_run_here(workload)
-  return type(workload) == "function" or type(workload) == "table" and workload.in_process
-end
-
--- A session whose runner gets ready while the experiment is checked and planned.
-local function session_ahead(workloads, options)
-  local session = require("pmclua.workload.session").new()
-  if not options.layout and not lists.all(workloads, is_run_here) then session:warm_up() end
-  return session
-end
-
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
   local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true }
@@ -315,7 +310,8 @@ local function run_workloads(workloads, options, defaults)
   for key, value in pairs(options) do
     if not own[key] then spec[key] = value end
   end
-  local session = options.session or session_ahead(workloads, options)
+  local session = options.session or require("pmclua.workload.session").new()
+  warm_up(session, workloads, options.layout)
   local function close()
     if not options.session then session:close() end
   end

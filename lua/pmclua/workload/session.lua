@@ -12,7 +12,7 @@ local paths = require "pmclua.host.paths"
 --- A runner and what it was told.
 ---@class pmclua.Host
 ---@field runner? table of core.runner
----@field sent table<integer, true> definitions
+---@field sent table<integer|"prepare", true> definitions, and that it is to prepare for commands
 ---@field ready table<integer, true> kernels that are set up
 ---@field layout table
 
@@ -140,11 +140,14 @@ local function start(self, job)
 end
 
 --- Starts the runner of commands before it is needed, so that it gets ready while the caller does.
----@param is_for_commands? boolean nothing but commands will be run in it
+---@param is_for_commands boolean nothing but commands will be run in it
 function Session:warm_up(is_for_commands)
   self.common.is_unused = self.common.is_unused or not self.common.runner
   start(self, {})
-  if is_for_commands then self.common.runner:send(core.message("prepare", 0)) end
+  local sent = self.common.sent
+  if not is_for_commands or sent.prepare then return end
+  sent.prepare = true
+  self.common.runner:send(core.message("prepare", 0))
 end
 
 --- While a compiler runs: gets the runner of what it compiles ready, and does once what `beside` says.
