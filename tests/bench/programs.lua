@@ -99,11 +99,7 @@ end
 function M.clean()
   session:close()
   if not object_folder then return end
-  local lfs = require "lfs"
-  for name in lfs.dir(object_folder) do
-    if name:sub(1, 1) ~= "." then os.remove(object_folder .. "/" .. name) end
-  end
-  lfs.rmdir(object_folder)
+  os.execute(("rm -rf '%s'"):format(object_folder))
   object_folder, compiled = nil, {}
 end
 

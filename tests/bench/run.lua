@@ -21,6 +21,7 @@ local opt = pmc.options {
   { "growth", false, help = "what grows with events, threads, CPUs, repetitions and records, instead" },
 }
 
+local lists = require "pmclua.base.lists"
 local programs = require "programs"
 local quiet = require "quiet"
 local text = require "pmclua.base.text"
@@ -69,6 +70,16 @@ local function measure(row)
   return outcome_cells(row, outcome)
 end
 
+-- Raises where --only names no row.
+local function check_names()
+  local names = lists.column(require "rows", "name")
+  for _, name in ipairs(opt.only or {}) do
+    if not lists.contains(names, name) then
+      pmc.fail(("--only: there is no row '%s': %s"):format(name, text.meant_or_all(name, names)), 2)
+    end
+  end
+end
+
 local function print_rows()
   print "| what | against | goal | ratio | medians | reached |\n|---|---|---|---|---|---|"
   for _, row in ipairs(require "rows") do
@@ -81,6 +92,7 @@ local function print_rows()
   end
 end
 
+check_names()
 if opt.install and os.execute("'" .. here .. "/../packages' bench") ~= 0 then os.exit(1) end
 print(machine_line() .. "\n")
 local ok, why = pcall(opt.growth and function() require("growth").print(opt.short) end or print_rows)

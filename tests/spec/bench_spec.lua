@@ -24,6 +24,12 @@ local function rows_of(out)
 end
 
 describe("the benchmarks", function()
+  it("refuse a row that there is none of, with the nearest one", function()
+    local result = support.pmclua { support.root .. "/tests/bench/run.lua", "--only", "evnts" }
+    assert.equal(2, result.status)
+    assert.matches("there is no row 'evnts': did you mean 'events'?", result.err, 1, true)
+  end)
+
   it("compare each row's sides, or say why they cannot", function()
     local rows = rows_of(bench())
     assert.is_true(#rows >= 14)
