@@ -144,6 +144,34 @@ describe("the exit status", function()
     assert.equal(0, run({ script "return {}" }).status)
   end)
 
+  local DECLARED = [[local pmc = require "pmclua"
+    local declared = pmc.experiment { events = "page-faults", workloads = { "true" }, repetitions = 2 }
+    ]]
+
+  it("is 1 for a script that declares an experiment and does not return it, whatever else", function()
+    for _, rest in ipairs { "", "return 0", "return { declared }", "declared:override { repetitions = 3 }",
+      "pmc.measure('true', { events = 'page-faults', repetitions = 1 })",
+      "declared:plan(); pmc.experiment { events = 'page-faults', workloads = { 'true' } }" } do
+      local ended = run { script(DECLARED .. rest), "--quiet" }
+      assert.equal(1, ended.status, rest .. ended.err)
+      assert.matches("declared and never run: end the script with `return pmc%.experiment", ended.err, rest)
+    end
+    assert.equal(1, run({}, { stdin = DECLARED }).status)
+    assert.equal(1, run({ "-e", DECLARED }).status)
+    assert.equal(5, run({ script(DECLARED .. "return 5") }).status)
+  end)
+
+  it("is that of the run where the experiment is returned, run or planned, or one of several is", function()
+    for _, rest in ipairs { "return declared:override { repetitions = 1 }",
+      "declared:run { store = false, quiet = true }", "io.write(declared:plan())",
+      "pmc.experiment { events = 'page-faults', workloads = { 'true' } }; do return declared end" } do
+      local ended = run { script(DECLARED .. rest), "--quiet", "--no-store" }
+      assert.equal(0, ended.status, rest .. ended.err)
+    end
+    assert.equal(0, run({ "-e", "made = pmc.experiment { events = 'page-faults', workloads = { 'true' } }",
+      "-e", "made:plan()" }).status)
+  end)
+
   it("is what os.exit says", function()
     assert.equal(5, run({ "-e", "os.exit(5, true)" }).status)
   end)

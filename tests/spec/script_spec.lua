@@ -163,6 +163,14 @@ describe("a script called from Lua", function()
     assert.equal("false\tOWN\tnil\tnil\n", result.out)
   end)
 
+  it("is refused where it forgets to return its experiment, not for one of its caller's", function()
+    local declared = "local e = pmc.experiment { events = 'page-faults', workloads = { 'true' } }\n"
+    local result = run("local pmc = require 'pmclua'\n" .. declared,
+      "print(pcall(pmc.script, './called.lua'))")
+    assert.matches("^false\t.*%./called%.lua: an experiment was declared and never run", result.out)
+    assert.equal("0\n", run("", declared .. "print(pmc.script './called.lua'); e:plan()").out)
+  end)
+
   it("is refused with the nearest name where there is none", function()
     assert.matches("no script is called 'matrx': did you mean 'matrix'%?", run("", "pmc.script 'matrx'").err)
   end)

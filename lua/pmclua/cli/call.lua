@@ -32,9 +32,11 @@ local function run(experiment)
   return on_command_line.run(changed, overrides)
 end
 
-local function conclude(value)
+local function conclude(value, word, before)
   local experiment = package.loaded["pmclua.experiment"]
   if experiment and experiment.is(value) then return run(value) end
+  local forgotten = script.forgotten(before)
+  if forgotten then require("pmclua.explain").misuse(("%s: %s"):format(word, forgotten)) end
   return value == nil and 0 or value
 end
 
@@ -49,10 +51,10 @@ function M.call(word, ...)
   local chunk = assert(loadfile(path))
   local paths = require "pmclua.host.paths"
   local current, folder = running.script, paths.script_folder
-  local words = { [0] = word, ... }
+  local words, before = { [0] = word, ... }, script.waiting()
   script.enter(word, path, { ... })
   local ok, value = pcall(function(...)
-    return conclude((setfenv(chunk, scope_of(words))(...)))
+    return conclude((setfenv(chunk, scope_of(words))(...)), word, before)
   end, ...)
   running.script, paths.script_folder = current, folder
   if ok then return value end

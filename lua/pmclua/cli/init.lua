@@ -102,8 +102,17 @@ local function looks_declared(value)
   return false
 end
 
+--- Raises where an experiment was declared and nothing will run it any more.
+local function refuse_forgotten()
+  local forgotten = require("pmclua.cli.script").forgotten()
+  if forgotten then
+    error(require("pmclua.base.problem").problem { code = "EINVAL", operation = "run",
+      message = forgotten }, 0)
+  end
+end
+
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
-local function conclude(value)
+local function conclude(value, is_last)
   local experiment = package.loaded["pmclua.experiment"]
   local script = require("pmclua.host.running").script
   if experiment and experiment.is(value) then
@@ -111,30 +120,30 @@ local function conclude(value)
     return require("pmclua.cli.experiment").main(value, context.args, context)
   end
   refuse_left_over(script)
-  if value == nil and experiment and experiment.is_waiting() then
-    complain "an experiment was declared but not run: a script runs it by `return pmc.experiment { … }`"
-  end
+  local is_number = type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256
+  local status = is_number and value or STATUS.done
+  if is_last and status == STATUS.done then refuse_forgotten() end
   if looks_declared(value) then
     complain "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it"
     return STATUS.failed
   end
-  if type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256 then return value end
-  return STATUS.done
+  return status
 end
 
 --- Runs a loaded chunk in `scope`, or says why there is none. Returns the exit status.
-local function run(chunk, why, scope, args)
+---@param is_last boolean nothing that could run what the chunk declares comes after it
+local function run(chunk, why, scope, args, is_last)
   if not chunk then
     complain(why)
     return STATUS.failed
   end
   setfenv(chunk, scope)
-  local ok, result = M.guard(function() return conclude((chunk(unpack(args)))) end)
+  local ok, result = M.guard(function() return conclude((chunk(unpack(args))), is_last) end)
   if ok then return result end
   return report(result)
 end
 
-local function run_step(step, scope)
+local function run_step(step, scope, is_last)
   if step.kind == "module" then
     local ok, result = M.guard(function() return require(step.text) end)
     if not ok then return report(result) end
@@ -142,13 +151,13 @@ local function run_step(step, scope)
     return STATUS.done
   end
   local chunk, why = loadstring(step.text, "=(command line)")
-  return run(chunk, why, scope, {})
+  return run(chunk, why, scope, {}, is_last)
 end
 
 local function run_stdin(scope, args)
   local chunk, why = loadfile()
   if chunk and #args > 0 then require("pmclua.cli.script").enter_stdin(args) end
-  return run(chunk, why, scope, args)
+  return run(chunk, why, scope, args, true)
 end
 
 --- The chunk of a script's file; nil and why there is none. Those of our own need no parsing.
@@ -168,7 +177,7 @@ local function load_script(path)
   return loadstring((source:gsub("^#[^\n]*", "")), "@" .. path)
 end
 
-local function run_script(word, args, scope)
+local function run_script(word, args, scope, is_last)
   local script = require "pmclua.cli.script"
   local path, why = script.find(word)
   if not path then
@@ -184,7 +193,7 @@ local function run_script(word, args, scope)
     return STATUS.done
   end
   script.enter(word, path, args)
-  return run(chunk, nil, scope, args)
+  return run(chunk, nil, scope, args, is_last)
 end
 
 --- The scope of -e, standard input and the REPL: `pmc` is there without asking.
@@ -199,15 +208,14 @@ end
 
 --- Runs the chunks and modules, the script, then the REPL: whatever of these is asked for.
 local function carry_out(plan)
-  local scope, status = open_scope(), STATUS.done
+  local scope, status, repl = open_scope(), STATUS.done, wants_repl(plan)
   _G.arg = plan.args
-  for _, step in ipairs(plan.steps) do
-    status = run_step(step, scope)
+  for i, step in ipairs(plan.steps) do
+    status = run_step(step, scope, i == #plan.steps and not plan.word and not repl)
     if status ~= STATUS.done then return status end
   end
-  local repl = wants_repl(plan)
   if plan.word and plan.word ~= "-" then
-    status = run_script(plan.word, plan.args, repl and scope or require("pmclua.base.scope").new())
+    status = run_script(plan.word, plan.args, repl and scope or require("pmclua.base.scope").new(), not repl)
   elseif plan.word or (#plan.steps == 0 and not repl) then
     status = run_stdin(scope, plan.args)
   end

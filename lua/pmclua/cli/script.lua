@@ -103,6 +103,23 @@ function M.enter_stdin(args)
   running.script = { word = "-", name = "stdin", folder = ".", args = args, words = { unpack(args) } }
 end
 
+--- The experiment that was declared and has not been run yet.
+---@return pmclua.Experiment?
+function M.waiting()
+  local experiment = package.loaded["pmclua.experiment"]
+  return experiment and experiment.waiting()
+end
+
+--- What to say where an experiment was declared and is neither run nor returned; nil where none was.
+---@param before? pmclua.Experiment one that was waiting already, which the caller may run later
+---@return string?
+function M.forgotten(before)
+  local waiting = M.waiting()
+  if not waiting or waiting == before then return nil end
+  return "an experiment was declared and never run: end the script with `return pmc.experiment { … }`, "
+    .. "or call its :run()"
+end
+
 -- ---- the header ----
 
 -- The header's parts, each begun by its name and a colon; what is before the first is the question.

@@ -28,12 +28,17 @@ local function raise_mistakes(mistakes, level)
     table.concat(mistakes, "\n  ")), level + 1)
 end
 
--- Whether one was declared of which nothing has been asked since.
-local is_waiting = false
+-- The latest declared experiment, until a declared one is run or planned.
+local waiting
 
---- True where an experiment was declared and then neither run nor planned: its script forgot to return it.
----@return boolean
-function M.is_waiting() return is_waiting end
+--- The experiment that was declared and then neither run nor planned: its script forgot to return it.
+---@return pmclua.Experiment?
+function M.waiting() return waiting end
+
+-- One-liners declare nothing: running one does not run what its script has declared.
+local function note_use(experiment)
+  if experiment.is_declared then waiting = nil end
+end
 
 --- Declares an experiment; everything is checked, and every mistake reported at once.
 ---@param spec table lua/REFERENCE.md, "pmc.experiment"
@@ -42,8 +47,8 @@ function M.declare(spec)
   if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end
   local declaration, mistakes = declare.check(spec)
   raise_mistakes(mistakes, 2)
-  is_waiting = true
-  return setmetatable({ spec = spec, declaration = declaration }, Experiment)
+  waiting = setmetatable({ spec = spec, declaration = declaration, is_declared = true }, Experiment)
+  return waiting
 end
 
 -- ---- what the command line says differently ----
@@ -69,7 +74,6 @@ end
 ---@param overrides pmclua.Overrides
 ---@return pmclua.Experiment
 function Experiment:override(overrides)
-  is_waiting = false
   local spec = lists.copy(self.spec)
   for _, key in ipairs(SAME_NAME) do
     if overrides[key] ~= nil then spec[key] = overrides[key] end
@@ -79,7 +83,7 @@ function Experiment:override(overrides)
   if #mistakes > 0 then
     error(require("pmclua.base.problem").usage_error(table.concat(mistakes, "\n")), 0)
   end
-  return setmetatable({ spec = spec, declaration = declaration }, Experiment)
+  return setmetatable({ spec = spec, declaration = declaration, is_declared = self.is_declared }, Experiment)
 end
 
 -- ---- running ----
@@ -283,7 +287,7 @@ local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", se
 ---   result lacks; each: called with every record
 ---@return pmclua.Result
 function Experiment:run(options)
-  is_waiting = false
+  note_use(self)
   require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
   options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
@@ -297,7 +301,7 @@ end
 --- What would run: passes, cells and their order.
 ---@return pmclua.Plan
 function Experiment:planned()
-  is_waiting = false
+  note_use(self)
   return require("pmclua.experiment.plan").make(self.declaration)
 end
 
