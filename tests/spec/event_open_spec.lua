@@ -226,3 +226,32 @@ describe("a group of this thread", function()
     end)
   end)
 end)
+
+describe("a breakpoint", function()
+  local fire
+
+  before_each(function() fire = core.breakpoints_fire end)
+  after_each(function()
+    core.breakpoints_fire, package.loaded["pmclua.event.try"] = fire, try
+  end)
+
+  -- Where a breakpoint that is tried fires, does not, or cannot be set.
+  local function tried(fires)
+    core.breakpoints_fire, package.loaded["pmclua.event.try"] = function() return fires end, nil
+    return require("pmclua.event.try").event { name = "mem:0x1000/8:w:u", spec = "mem:0x1000/8:w:u",
+      attr = { type = 5, bp_type = 2, bp_addr = 0x1000, bp_len = 8, exclude_kernel = 1 } }
+  end
+
+  it("is never a 0 where the machine's debug exceptions do not arrive", function()
+    local trial = tried(false)
+    support.need(trial.status ~= "unsupported", "no breakpoint slots here")
+    assert.equal("constant-zero", trial.status)
+    assert.matches("exceptions never arrive", trial.why)
+  end)
+
+  it("counts where they arrive, and where that could not be tried", function()
+    support.need(tried(true).status ~= "unsupported", "no breakpoint slots here")
+    assert.equal("counted", tried(true).status)
+    assert.equal("counted", tried(nil).status)
+  end)
+end)

@@ -79,6 +79,7 @@ local function need_breakpoints()
   need_elfutils()
   support.need(opens { type = 5, bp_type = 2, bp_addr = 0x1000, bp_len = 8, exclude_kernel = 1 },
     "no breakpoints here")
+  support.need(support.have_breakpoints(), "breakpoints open here and never count")
 end
 
 local function measure(words, events)

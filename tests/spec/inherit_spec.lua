@@ -129,6 +129,8 @@ describe("whatever event is counted", function()
     it("a command forks, starts threads and executes; so it does with " .. name, function()
       local spec = spec_of()
       support.need(opens(spec), spec .. " does not open here")
+      support.need(not spec:find "^mem:" or support.have_breakpoints(),
+        "breakpoints open here and never count")
       local specs = { "x = " .. spec, "page-faults" }
       local has_forks = opens "sched:sched_process_fork"
       if has_forks then table.insert(specs, "forks = sched:sched_process_fork") end

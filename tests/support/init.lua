@@ -298,6 +298,9 @@ end
 
 function M.have_root() return require("pmclua.core").uid() == 0 end
 
+--- True where a breakpoint that can be set counts.
+function M.have_breakpoints() return require("pmclua.core").breakpoints_fire() == true end
+
 --- True where tracepoints can be opened: tracefs is mounted and readable.
 function M.have_tracefs()
   for _, folder in ipairs { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" } do

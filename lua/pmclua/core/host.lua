@@ -20,6 +20,14 @@ function M.clock_hz()
   return hz > 0 and hz or nil
 end
 
+--- Whether breakpoints count here: false where their exceptions never arrive; nil where none can be set to try.
+---@return boolean?
+function M.breakpoints_fire()
+  local count = C.pmclua_breakpoints_fire()
+  if count < 0 then return nil end
+  return count > 0
+end
+
 local CLOCK_MONOTONIC_COARSE = 6        -- goes on by ticks
 local LONGEST_TICK_NS = 1e7             -- of an OS kernel with 100 of them a second, the fewest there are
 

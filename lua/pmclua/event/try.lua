@@ -21,6 +21,19 @@ local function constant_zero(event, attr)
   return why and "with Linux excluded it would always read 0: " .. why
 end
 
+local BREAKPOINT = 5                    -- PERF_TYPE_BREAKPOINT
+local NO_EXCEPTION = "this machine sets breakpoints, but their exceptions never arrive (as in some "
+  .. "virtual machines)"
+
+local do_fire                           -- found out when it is first asked; nil: not yet
+
+-- Why a breakpoint would always read 0 here; nil where one counts, or none can be set to try.
+local function never_fires(attr)
+  if kinds.type_of(attr) ~= BREAKPOINT then return nil end
+  if do_fire == nil then do_fire = core.breakpoints_fire() ~= false end
+  return not do_fire and NO_EXCEPTION or nil
+end
+
 -- The highest that a PMU may have: perf_event_open(2).
 local MOST_PRECISE = 3
 
@@ -92,6 +105,8 @@ function try.event(event, target, leader)
   if zero then return { status = "constant-zero", why = zero } end
   local asked = event.filter and kinds.with(event.attr, { filter = event.filter }) or event.attr
   local attr, failure = opens(candidates(event, asked), target, leader)
+  local silent = attr and never_fires(attr)
+  if silent then return { status = "constant-zero", why = silent } end
   if attr then return counted(event, attr) end
   local has_exclusion = asked.exclude_user or asked.exclude_kernel or asked.exclude_hv
   if failure.code ~= "EACCES" or has_exclusion then return refused(event, failure) end
