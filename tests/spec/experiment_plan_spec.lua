@@ -287,7 +287,9 @@ describe("the command line of an experiment", function()
     local path = support.folder() .. "/kept.lua"
     local text = 'local pmc = require "pmclua"\nlocal e = pmc.experiment ' .. SIMPLE .. "\n"
     support.write(path, text)
-    assert.matches("a script runs it by `return pmc.experiment", support.pmclua({ path }).err, 1, true)
+    local forgotten = support.pmclua { path }
+    assert.equal(1, forgotten.status)
+    assert.matches("end the script with `return pmc.experiment", forgotten.err, 1, true)
     support.write(path, text .. "print(e:plan())")
     assert.equal("", support.pmclua({ path }).err)
   end)
