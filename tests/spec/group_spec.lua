@@ -155,6 +155,78 @@ describe("pmc.group", function()
     g:close()
   end)
 
+  -- Each call writes to `pages` new pages. Returns the faults of the calls between, and of them all.
+  local function fault(pages)
+    local memory = ffi.new("uint8_t[?]", pages * 4096)
+    for i = 0, pages - 1 do memory[i * 4096] = 1 end
+    return memory
+  end
+
+  it("counts what comes after a call within a call, one that raises, and one in another coroutine", function()
+    local group = pmc.group { "page-faults" }
+    local kept = {}
+    local function touch() kept[#kept + 1] = fault(300) end
+    local between = {
+      nested = function() group:count(touch) end,
+      raising = function() pcall(group.count, group, function() touch() error "x" end) end,
+      ["raising nothing"] = function() pcall(group.count, group, function() touch() error() end) end,
+      recursive = function()
+        local function again(depth)
+          touch()
+          if depth > 0 then group:count(again, depth - 1) end
+        end
+        group:count(again, 3)
+      end,
+      coroutine = function()
+        local other = coroutine.wrap(function() group:count(function() coroutine.yield() end) end)
+        other()
+        other()
+      end,
+    }
+    for name, inner in pairs(between) do
+      local outer = group:count(function()
+        inner()
+        touch()
+        touch()
+      end)
+      assert.is_true(outer.page_faults >= 590, ("%s: %d"):format(name, outer.page_faults))
+      assert.equal("toggle", group:method())
+      local before = group:read()
+      touch()
+      assert.equal(0, (group:read() - before):enabled_ns(), name .. ": it counts on")
+    end
+    group:close()
+  end)
+
+  it("counts overlapping coroutines each for itself, whichever ends first", function()
+    local group, kept = pmc.group { "page-faults" }, {}
+    local function counted()
+      return group:count(function()
+        coroutine.yield()
+        kept[#kept + 1] = fault(300)
+        coroutine.yield()
+        kept[#kept + 1] = fault(300)
+      end)
+    end
+    local first, second = coroutine.wrap(counted), coroutine.wrap(counted)
+    first()
+    second()
+    first()
+    second()
+    local a, b = first(), second()
+    assert.is_true(a.page_faults >= 890, tostring(a))
+    assert.is_true(b.page_faults >= 890, tostring(b))
+    group:close()
+  end)
+
+  it("says that it was closed, or that there is nothing to call", function()
+    local group = pmc.group { "page-faults" }
+    assert.matches("^tests/spec/group_spec.lua:%d+: count takes a function to call, not nil",
+      message_of(function() group:count(nil) end))
+    assert.equal(7, group:count(setmetatable({}, { __call = function() return 7 end })) and 7)
+    assert.matches("this group is closed", message_of(function() group:count(function() group:close() end) end))
+  end)
+
   it("counts N of a system call's tracepoint for N calls", function()
     support.need(support.have_tracefs(), "tracefs is not mounted")
     ffi.cdef "int getppid(void);"

@@ -99,7 +99,8 @@ end
 ---@param handle? pmclua.Watch|pmclua.core.Group nil: nothing could be opened
 ---@return pmclua.Group
 function group.over(events, groups, handle)
-  local self = setmetatable({ list = {}, fields = {}, slots = {}, started = false, handle = handle }, Group)
+  local self = setmetatable({ list = {}, fields = {}, slots = {}, started = false, running_counts = 0,
+    handle = handle }, Group)
   if handle and handle.group_offset then self.watch = handle end
   for i, event in ipairs(events) do
     local slot = { event = event, note = event.note }
@@ -164,7 +165,7 @@ end
 function Group:stop()
   assert_open(self)
   if self.handle then check("stop", self.handle:stop()) end
-  self.started = false
+  self.started, self.running_counts = false, 0
   return self
 end
 
@@ -186,9 +187,16 @@ function Group:read()
   return new_counts(self, snapshot(self))
 end
 
--- The second half of a count: after fn has returned or raised.
+-- The second half of a count: after fn has returned or raised. Counts may nest, or overlap in coroutines: the
+-- last one that ends stops the group.
 local function finish_count(self, before, after, is_whole, ok, ...)
-  if not self.started then is_whole = self.handle:stop() and is_whole end
+  if self.closed then
+    if ok then assert_open(self) end
+    error(..., 0)
+  end
+  local others = self.running_counts - 1
+  self.running_counts = others > 0 and others or 0
+  if others <= 0 and not self.started then is_whole = self.handle:stop() and is_whole end
   is_whole = self.handle:read_into(after) and is_whole
   if not ok then error(..., 0) end
   if not is_whole then error(explain.system(EIO, "read", "a group"), 0) end
@@ -199,10 +207,17 @@ end
 
 -- Counts only grow: a stopped group can be read before it is started.
 local function begin_count(self, before)
-  local is_whole = self.handle:read_into(before)
-  if self.started then return is_whole end
+  local is_whole, others = self.handle:read_into(before), self.running_counts
+  self.running_counts = others + 1
+  if self.started or others > 0 then return is_whole end
   self.was_started = true
   return self.handle:start() and is_whole
+end
+
+local function is_callable(fn)
+  if type(fn) == "function" then return true end
+  local meta = getmetatable(fn)
+  return type(meta) == "table" and meta.__call ~= nil
 end
 
 local function read_after(self, ...) return self:read(), ... end
@@ -214,6 +229,9 @@ local function read_after(self, ...) return self:read(), ... end
 ---@return pmclua.Counts, any ...
 function Group:count(fn, ...)
   assert_open(self)
+  if not is_callable(fn) then
+    explain.misuse(("count takes a function to call, not %s"):format(checking.shown(fn)), 2)
+  end
   if not self.handle then
     self.was_started = true
     return read_after(self, fn(...))
