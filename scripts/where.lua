@@ -20,7 +20,7 @@
 --   total                                             50  100 %      50
 -- reading: the lines, and those in brackets, add up to the total. A function without a name is shown as its
 --   file and where in it the function begins; the debug symbols of its package name it. Of two commands, a
---   verdict holds for all lines together, at 1 %; below 10 pairs there is none. `spread over many`: the
+--   verdict holds for all lines together; with too few pairs there is none. `spread over many`: the
 --   total differs, but no line that could be named.
 -- caveats: threads, children and the programs that they execute are included. A command is run once more than
 --   asked, to count. Of one command, its own output is left alone and the table goes to standard error; of

@@ -10,12 +10,12 @@
 --        pmclua why [OPTIONS] A.jsonl B.jsonl [WORKLOAD]
 -- example:
 --   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
--- reading: a line says MORE or LESS where its difference cannot be chance, at 99 % for all lines together.
+-- reading: a line says MORE or LESS where its difference cannot be chance, for all lines together.
 --   `share` is of the whole difference. What comes with more time on CPUs, on a machine that others use
 --   too, is not counted as a cause. Suspects are whatever else was counted and differs: they come with the
 --   difference, and may be its cause, its effect or neither. With a PMU a ledger of cycles has the difference
 --   by node of the vendor's tree. The sentence at the end follows from the ledgers.
--- caveats: system calls are timed with root's rights only; cycles by node need a PMU. Fewer than 10
+-- caveats: system calls are timed with root's rights only; cycles by node need a PMU. Few
 --   pairs name nothing. Commands are split into words without a shell; --shell runs them with /bin/sh.
 
 local pmc = require "pmclua"

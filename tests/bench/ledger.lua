@@ -17,6 +17,12 @@ local function promised(share, least)
   return ("%.1f %%%s"):format(100 * share, kept and "" or " !")
 end
 
+local function at_most(share, most)
+  local kept = share <= most
+  failed = failed or not kept
+  return ("%.1f %%%s"):format(100 * share, kept and "" or " !")
+end
+
 print(("### Whom ledgers name, %d experiments each (promised: 95 %% at least)\n"):format(experiments))
 print "| functions | samples a run | pairs | +5 % of the run: its function alone | A against A: nobody |"
 print "|---|---|---|---|---|"
@@ -32,6 +38,24 @@ for _, shape in ipairs(model.shapes) do
       print(("| %s | %d | %d | %s | %s |"):format(shape.name, samples, pairs_of_runs,
         promised(planted.alone, is_promised and 0.95 or 0), promised(equal.none, is_promised and 0.95 or 0)))
       failed = failed or planted.sums < 1 or equal.sums < 1
+    end
+  end
+end
+
+print(("\n### Lines of time of which a share is far too long, %d experiments each "
+  .. "(promised: others at most 5 %%)\n"):format(experiments))
+print "| lines | pairs | outliers | +3 % in one line: named | by t alone | another is named | A against A: any |"
+print "|---|---|---|---|---|---|---|"
+for _, outliers in ipairs { 0, 0.1 } do
+  for _, lines in ipairs { 3, 20 } do
+    for _, pairs_of_runs in ipairs { 10, 20, 30 } do
+      local asked = { lines = lines, pairs = pairs_of_runs, outliers = outliers, effect = 0.03 }
+      local planted = model.times_named(asked, experiments, 3)
+      asked.effect = 0
+      local equal = model.times_named(asked, experiments, 4)
+      print(("| %d | %d | %g %% | %.1f %% | %.1f %% | %s | %s |"):format(lines, pairs_of_runs,
+        100 * outliers, 100 * planted.first, 100 * planted.by_t, at_most(planted.others, 0.05),
+        at_most(equal.others + equal.first, 0.05)))
     end
   end
 end

@@ -3,6 +3,7 @@
 -- Everything is drawn from seeds: the same figures on every machine.
 
 local code = require "pmclua.ledger.code"
+local ledgers = require "pmclua.ledger"
 local stats = require "pmclua.stats"
 local profiles = require "tests.support.profiles"
 
@@ -91,7 +92,7 @@ function M.experiment(random, model)
       list[pair] = profile_of(random, costs, model.samples, names)
     end
   end
-  return code.new { a = a, b = b, level = model.level }
+  return code.new { a = a, b = b }
 end
 
 local function sums_hold(ledger)
@@ -122,6 +123,51 @@ function M.named(model, experiments, seed)
     if #names == 0 then found.none = found.none + 1 end
     if is_other then found.others = found.others + 1 end
     if sums_hold(ledger) then found.sums = found.sums + 1 end
+  end
+  for name, count in pairs(found) do found[name] = count / experiments end
+  return found
+end
+
+-- ---- times ----
+
+-- A time of which a share is far too long: something else had the CPU.
+local function draw_time(random, model, effect)
+  local time = 1000 * math.exp(0.02 * random:normal()) * (1 + effect)
+  local is_outlier = random:uniform() < model.outliers
+  return is_outlier and time * (1 - 3 * math.log(random:uniform())) or time
+end
+
+local function times(random, model)
+  local asked = { a = {}, b = {}, lines = {}, is_rounded = true }
+  for k = 1, model.lines do asked.lines[k] = { key = k, label = "line " .. k, a = {}, b = {} } end
+  for i = 1, model.pairs do
+    asked.a[i], asked.b[i] = 0, 0
+    for k, line in ipairs(asked.lines) do
+      line.a[i] = draw_time(random, model, 0)
+      line.b[i] = draw_time(random, model, k == 1 and model.effect or 0)
+      asked.a[i], asked.b[i] = asked.a[i] + line.a[i], asked.b[i] + line.b[i]
+    end
+  end
+  return asked
+end
+
+--- How often ledgers of times name the first line, which has the effect, and how often any other; and the first
+--- by t alone.
+---@param model { lines: integer, pairs: integer, effect: number, outliers: number } outliers: a share of values
+---@param experiments integer
+---@param seed integer
+---@return { first: number, by_t: number, others: number } shares of experiments
+function M.times_named(model, experiments, seed)
+  local random, found = stats.random(seed, "times"), { first = 0, by_t = 0, others = 0 }
+  for _ = 1, experiments do
+    local is_other = false
+    for _, row in ipairs(ledgers.new(times(random, model)).conclusion.names) do
+      if row.key == 1 then
+        found.first = found.first + 1
+        found.by_t = found.by_t + (row.disagrees ~= "t" and 1 or 0)
+      else is_other = true end
+    end
+    found.others = found.others + (is_other and 1 or 0)
   end
   for name, count in pairs(found) do found[name] = count / experiments end
   return found

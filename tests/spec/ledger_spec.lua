@@ -8,6 +8,7 @@ local mean = require "pmclua.stats.mean"
 local model = require "tests.bench.ledger_model"
 local multiple = require "pmclua.stats.multiple"
 local random = require "pmclua.stats.random"
+local support = require "tests.support"
 
 local function near(expected, actual)
   if math.abs(expected - actual) > 1e-8 * math.max(1e-6, math.abs(expected)) then
@@ -155,17 +156,19 @@ describe("a ledger", function()
     assert.equal(40, found.comparisons)
   end)
 
-  it("flags a line that t names and the signs of its pairs do not, and the reverse", function()
+  it("names a line that t or the signs of its pairs name, and flags it where only one does", function()
     local function of(differences)
       local a, b = {}, {}
       for i, difference in ipairs(differences) do a[i], b[i] = 1000, 1000 + difference end
       return ledger.new { a = a, b = b, lines = { { key = 1, label = "f", a = a, b = b } } }.lines[1]
     end
     local outlier = of { 5, 6, 5, 7, 5, 6, 5, 6, 5, 6, 5, 900 }
-    assert.same({ "undecided", "t" }, { outlier.verdict, outlier.disagrees })
+    assert.same({ "more", "t" }, { outlier.verdict, outlier.disagrees })
     local skewed = of { 9, 8, 9, 9, 8, 9, 8, 9, -1, -1, -1, -1 }
     assert.same({ "more", "signs" }, { skewed.verdict, skewed.disagrees })
     assert.is_nil(of({ 9, 8, 9, 9, 8, 9, 8, 9, 9, 9, 9, 8 }).disagrees)
+    local less = of { -5, -6, -5, -7, -5, -6, -5, -6, -5, -6, -5, 900 }
+    assert.same({ "fewer", "t" }, { less.verdict, less.disagrees })
   end)
 
   it("takes repetitions of one layout as one observation", function()
@@ -286,5 +289,26 @@ describe("of simulated experiments", function()
     local found = model.named(asked(0), 40, 2)
     assert.is_true(found.none >= 0.95, ("%g"):format(found.none))
     assert.equal(1, found.sums)
+  end)
+end)
+
+describe("the rule of verdicts on lines", function()
+  it("names nobody among equals in 95 of 100, and by signs what outliers hide", function()
+    local asked = { lines = 3, pairs = 20, outliers = 0.1, effect = 0 }
+    local equal = model.times_named(asked, 150, 5)
+    assert.is_true(equal.first + equal.others <= 0.05)
+    asked.effect = 0.03
+    local planted = model.times_named(asked, 150, 5)
+    assert.is_true(planted.first > 0.3 and planted.by_t < 0.1 and planted.others <= 0.05)
+  end)
+
+  it("is what the documents say", function()
+    local rule = require "pmclua.ledger.rule"
+    for _, path in ipairs { "lua/pmclua/report/READING.md", "lua/pmclua/ledger/README.md" } do
+      local text = support.read(support.root .. "/" .. path)
+      local level = ("at %g %% for all lines together"):format(100 * rule.LEVEL)
+      assert.matches(level, text:gsub("%s+", " "), 1, true)
+      assert.matches(("elow %d pairs"):format(rule.FEWEST_PAIRS), text, 1, true)
+    end
   end)
 end)

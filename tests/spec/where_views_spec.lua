@@ -31,8 +31,8 @@ parse             101  111    +10  =         100 %  more
 copy [libc.so.6]   50   50      0  =           0 %  undecided
 (lost samples)      3    3      0  =           0 %
 total             154  164    +10  =         100 %
-means add up, their intervals do not; verdicts hold together at 1 % for 2
-  lines
+means, which add up; their intervals do not · verdicts hold together at 99 %
+  for 2 lines (Holm's procedure)
 
 lost samples: 1.9 % of the total; shorter runs lose fewer, and root's rings
   are larger

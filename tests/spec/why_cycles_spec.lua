@@ -112,6 +112,44 @@ describe("the ledger of cycles", function()
     assert.same(first.cycles, assert(json.decode(again.out), again.err).cycles)
   end)
 
+  -- Noise of the order of the difference, so that some lines are named and some are not.
+  local function stored(on, seed, pairs_of_runs)
+    local file = ("%s/%d-%d.jsonl"):format(on.folder, seed, pairs_of_runs)
+    local run = on.pmclua { "compare", "--quiet", "-r", tostring(pairs_of_runs), "--seed", tostring(seed),
+      "--store", file, "-e", "cycles", "-M", "TopdownL1", "-M", "tma_memory_bound", "-M", "tma_core_bound",
+      on.work .. " 1000+60 0+20", on.work .. " 1030+60 6+20" }
+    assert.equal(0, run.status, run.err)
+    return file
+  end
+
+  local function read_json(...)
+    local run = support.pmclua { ... }
+    return assert(json.decode(run.out), run.err)
+  end
+
+  it("has the verdicts that topdown, compare and their tables have for the same records", function()
+    local on, verdicts = played.machine(INTEL), {}
+    for seed, pairs_of_runs in ipairs { 8, 12, 30 } do
+      local file = stored(on, seed, pairs_of_runs)
+      local tree = read_json("topdown", "--format", "json", file).comparisons[1]
+      assert.same(tree, read_json("report", "--format", "json", file).topdown.comparisons[1])
+      local rows = {}
+      for _, node in ipairs(tree.nodes) do rows[node.name:gsub("^tma_", "")] = node end
+      local shown = support.pmclua({ "topdown", file }).out
+      local page = support.pmclua({ "topdown", "--format", "html", file }).out
+      for _, line in ipairs(read_json("why", "--format", "json", file).cycles.lines) do
+        local node = rows[line.label]
+        assert.same({ node.a, node.b, node.difference, node.low, node.high, node.adjusted, node.verdict },
+          { line.a, line.b, line.difference, line.low, line.high, line.p_adjusted, line.verdict }, line.label)
+        verdicts[line.verdict] = true
+        assert.matches(line.label .. "[^\n]* " .. line.verdict, shown)
+        local row = page:match("difference</th>.-" .. line.label .. "(<.-</tr>)")
+        assert.matches(">" .. line.verdict, row, 1, true)
+      end
+    end
+    assert.same({ more = true, undecided = true }, verdicts)
+  end)
+
   it("has the node above where those below it cannot be counted, and says which and why", function()
     local events = support.merged(INTEL.events, {})
     events["4 0x183"] = nil

@@ -81,7 +81,6 @@ end
 ---@field by? "function"|"line"
 ---@field paired? boolean
 ---@field groups? integer[]
----@field level? number
 
 --- The code ledger. Its rows' lines have `place` and `other`: where the code is, in A and in B.
 ---@param asked pmclua.CodeAsked
@@ -94,7 +93,7 @@ function M.new(asked)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
     exact = are_exact(a) and (not b or are_exact(b)), paired = asked.paired, groups = asked.groups,
-    level = asked.level, is_rounded = first.iterations ~= nil }
+    is_rounded = first.iterations ~= nil }
 end
 
 return M

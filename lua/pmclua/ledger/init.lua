@@ -6,23 +6,17 @@
 -- of time.
 --
 -- Which statistics (simulated and resampled from real runs: README.md): counts, not shares, since shares
--- make lines depend on each other; means of paired differences with t, Holm's procedure over the lines. A
--- line that t names and the signs of its pairs do not, or the reverse, is flagged.
+-- make lines depend on each other; means of paired differences, judged by rule.lua. A line that only one of t
+-- and the signs of its pairs names is flagged.
 
 local interval = require "pmclua.stats.interval"
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local holm = require("pmclua.stats.multiple").holm
 local order = require "pmclua.stats.order"
+local rule = require "pmclua.ledger.rule"
 
 local M = {}
-
-M.FEWEST_PAIRS = 10         -- below this nothing is named
-M.FEWEST_SAMPLES = 20       -- of a line in all repetitions of both sides: below it the line joins the others
---- Of verdicts on all lines together: at most 1 % of ledgers of equals name anything. At 5 %, one in
---- twenty ledgers names someone beside the true cause (README.md).
-M.NAMING_LEVEL = 0.99
-local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, medians
 
 ---@class pmclua.LedgerLine: a line as it is asked for
 ---@field key any what identifies it
@@ -49,7 +43,6 @@ local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, me
 ---@field share? number of the total; of two sides: of its difference, absent where that may be 0
 ---@field verdict? "more"|"fewer"|"undecided" nil where lines are not tested
 ---@field disagrees? "signs"|"t" which of the two does not support the verdict
----@field by_signs? boolean the signs name it, and t does not
 ---@field exact? boolean the difference is known without statistics
 ---@field rest? boolean
 ---@field line pmclua.LedgerLine
@@ -75,10 +68,6 @@ local LEVEL = 0.95          -- of what is not a verdict: the total, the rest, me
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
----@field by_signs? boolean a line is named where the signs of its pairs name it, too: one repetition in which
----  something else had the CPU for long widens the interval of a mean beyond any use, and signs do not mind.
----  For equals that is two tests of 1 %
----@field level? number of the verdicts, 0.99 by default
 
 -- ---- what the lines lack of the total ----
 
@@ -125,7 +114,7 @@ end
 local function sort_out(asked, lines)
   local main, few, rest = {}, {}, {}
   for _, line in ipairs(lines) do
-    local is_few = line.samples and line.samples < M.FEWEST_SAMPLES and not asked.exact
+    local is_few = line.samples and line.samples < rule.FEWEST_SAMPLES and not asked.exact
     local list = line.rest and rest or is_few and few or main
     list[#list + 1] = line
   end
@@ -180,35 +169,26 @@ local function set_interval(row, level)
   if row.exact then row.low, row.high = row.difference, row.difference end
 end
 
--- Whether the interval of the median of the pairs leaves 0 out; nil where the pairs are too few to say.
+-- What the interval of the median of the pairs says: the verdict, or false; nil where they are too few to say.
 local function signs_say(row, level)
   local found = row.signs and interval.paired_difference(row.signs[2], row.signs[1], level)
   if not found or not found.low then return nil end
-  return found.low > 0 or found.high < 0
+  return found.low > 0 and "more" or found.high < 0 and "fewer"
 end
 
-local function median_difference(line)
-  return order.median_of((order.sorted(mean.differences(line.a, line.b))))
-end
-
-local function judge(row, tested, can_name, by_signs)
+local function judge(row, tested, can_name)
   set_interval(row, tested.level)
   row.adjusted = tested.adjusted
-  local is_named = tested.rejected and (can_name or row.exact)
-  row.verdict = not is_named and "undecided" or row.difference > 0 and "more" or "fewer"
-  if row.exact and row.difference == 0 then row.verdict = "same" end
+  local t_says = tested.rejected and (can_name or row.exact) and (row.difference > 0 and "more" or "fewer")
   local signs = signs_say(row, tested.level)
-  if can_name and signs ~= nil and signs ~= is_named then row.disagrees = is_named and "signs" or "t" end
-  if by_signs and row.disagrees == "t" and row.verdict == "undecided" then
-    row.verdict, row.by_signs = median_difference(row.line) > 0 and "more" or "fewer", true
-  end
+  if can_name and signs ~= nil and signs ~= t_says then row.disagrees = t_says and "signs" or "t" end
+  row.verdict = t_says or can_name and signs or row.exact and row.difference == 0 and "same" or "undecided"
 end
 
 -- Verdicts on all lines together.
-local function test(rows, level, can_name, by_signs)
-  local p = lists.map(rows, function(row) return row.p or 1 end)
-  local tested = holm(p, 1 - level)
-  for i, row in ipairs(rows) do judge(row, tested[i], can_name, by_signs) end
+local function test(rows, can_name)
+  local tested = holm(lists.map(rows, function(row) return row.p or 1 end), 1 - rule.LEVEL)
+  for i, row in ipairs(rows) do judge(row, tested[i], can_name) end
 end
 
 local function rows_of(lines, asked)
@@ -218,10 +198,10 @@ local function rows_of(lines, asked)
     rows[i] = row
     if asked.b then
       compare(row, asked)
-      set_interval(row, LEVEL)
+      set_interval(row, rule.INTERVAL_LEVEL)
     else
-      local found = interval.median(by_group(line.a, asked.groups), LEVEL)
-      row.median, row.low, row.high, row.level = found.median, found.low, found.high, LEVEL
+      local found = interval.median(by_group(line.a, asked.groups), rule.INTERVAL_LEVEL)
+      row.median, row.low, row.high, row.level = found.median, found.low, found.high, rule.INTERVAL_LEVEL
       row.exact = asked.exact and order.are_equal(line.a)
     end
   end
@@ -268,16 +248,16 @@ end
 ---@param asked pmclua.LedgerAsked
 ---@return pmclua.Ledger
 function M.new(asked)
-  local level, lines = asked.level or M.NAMING_LEVEL, lists.copy(asked.lines)
+  local lines = lists.copy(asked.lines)
   add_remainder(asked, lines)
   local main, few, rest = sort_out(asked, lines)
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }
   local ledger = { unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
-    paired = asked.paired ~= false, level = level, exact = asked.exact or false, lines = rows_of(main, asked),
-    rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
-  local can_name = observations(asked) >= M.FEWEST_PAIRS
+    paired = asked.paired ~= false, level = rule.LEVEL, exact = asked.exact or false,
+    lines = rows_of(main, asked), rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
+  local can_name = observations(asked) >= rule.FEWEST_PAIRS
   if asked.b then
-    test(ledger.lines, level, can_name, asked.by_signs)
+    test(ledger.lines, can_name)
     local low, high = ledger.total.low, ledger.total.high
     ledger.differs = low ~= nil and (low > 0 or high < 0)
   end

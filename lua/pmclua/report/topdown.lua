@@ -92,7 +92,7 @@ local function difference_row(row, name, show_verdict)
     return { name, words.ABSENT, text.safe(words.brief(row.why)), span = 3, tone = "dim" }
   end
   return { name, text.short(row.a), text.short(row.b), signed(row.difference), interval(row),
-    row.share and text.percent(row.share) or "", show_verdict and (row.verdict or "too few") or "",
+    row.share and text.percent(row.share) or "", show_verdict and words.line_verdict(row) or "",
     tone = row.rest and "dim" or nil, tones = { [7] = TONES[row.verdict] } }
 end
 
@@ -131,10 +131,9 @@ local function compared_table(topdown, found)
     columns = { { name = unit .. " by node" },
       { name = a, align = "right" }, { name = b, align = "right", drop = 1 },
       { name = "difference", align = "right" },
-      { name = "95 % interval", whole = true }, { name = "of all", align = "right", drop = 0 },
+      { name = "interval", whole = true }, { name = "of all", align = "right", drop = 0 },
       { name = "verdict" } },
-    notes = { ("means, which add up; their intervals do not · verdicts corrected for %s"):format(
-      text.plural(found.comparisons, "comparison")) } }
+    notes = found.ledger and words.ledger_notes(found.ledger) or {} }
 end
 
 --- The tables of differences by node; none where there is no baseline.

@@ -8,6 +8,7 @@ local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
+local words = require "pmclua.report.words"
 
 local M = {}
 
@@ -17,7 +18,6 @@ local function is_named(row) return row.verdict == "more" or row.verdict == "few
 
 -- ---- tables ----
 
-local VERDICTS = { more = "MORE", fewer = "LESS", undecided = "", same = "same" }
 local TONES = { more = "bad", fewer = "good" }
 
 local function signed(value, unit)
@@ -33,7 +33,7 @@ end
 local function row_of(row, unit)
   return { text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
     signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
-    (VERDICTS[row.verdict] or "") .. (row.by_signs and " *" or ""),
+    is_named(row) and words.line_verdict(row, "ns"):upper() or row.verdict == "same" and "same" or "",
     tones = { [7] = TONES[row.verdict] }, tone = row.rest and "dim" or nil }
 end
 
@@ -97,13 +97,8 @@ local function time_table(why)
   return { title = title_of(why), columns = columns(why, "first thread"), rows = rows, notes = notes }
 end
 
-local NOTE = "means, which add up; their intervals do not. 99 % together, Holm's procedure"
-
-local BY_SIGNS = "* by the signs of the pairs: outliers widen the interval of the mean"
-
 local function ledger_notes(ledger, hidden, small)
-  local by_signs = lists.any(ledger.lines, function(row) return row.by_signs end)
-  local notes = { NOTE, by_signs and BY_SIGNS or nil }
+  local notes = words.ledger_notes(ledger)
   if hidden > 0 then
     local said = hidden == 1 and "1 line does" or hidden .. " lines do"
     notes[#notes + 1] = said .. " not differ (--all shows them)"
@@ -169,7 +164,7 @@ end
 local function plain_row(row)
   return { label = row.label, kind = row.line.kind or (row.rest and "rest") or "time", a = row.a, b = row.b,
     difference = row.difference, low = row.low, high = row.high, level = row.level, share = row.share,
-    p_adjusted = row.adjusted, verdict = row.verdict }
+    p_adjusted = row.adjusted, verdict = row.verdict, disagrees = row.disagrees }
 end
 
 local function plain_ledger(ledger)
@@ -187,7 +182,8 @@ end
 
 local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "cycles",
   "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what",
-  "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted", "verdict" }
+  "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
+  "verdict", "disagrees" }
 
 local function to_json(why)
   return json.encode({ format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,

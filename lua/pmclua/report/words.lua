@@ -4,6 +4,7 @@
 -- passed text.safe.
 
 local lists = require "pmclua.base.lists"
+local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -236,6 +237,36 @@ function M.verdict(row)
   if not row.verdict then return M.ABSENT end
   local said = row.verdict.verdict
   return row.primary and said ~= "undecided" and said ~= "same" and said:upper() or said
+end
+
+-- ---- lines of a ledger ----
+
+--- A line's verdict: "more", "fewer ?"; of times "less". Empty where lines are not judged.
+---@param row pmclua.LedgerRow
+---@param unit? string of the ledger
+---@return string
+function M.line_verdict(row, unit)
+  if not row.verdict then return "" end
+  local said = unit == "ns" and row.verdict == "fewer" and "less" or row.verdict
+  return row.disagrees and said .. " ?" or said
+end
+
+--- How to read the verdicts of a ledger of two sides.
+---@param ledger pmclua.Ledger
+---@return string[]
+function M.ledger_notes(ledger)
+  local list, is_exact = {}, lists.all(ledger.lines, function(row) return row.exact end)
+  if not is_exact then
+    list[1] = ("means, which add up; their intervals do not · verdicts hold together at %g %% for %s (%s)")
+      :format(100 * rule.LEVEL, text.plural(ledger.comparisons, "line"), rule.PROCEDURE)
+  end
+  if ledger.conclusion.kind == "few" then
+    list[#list + 1] = ("below %d pairs nothing is named"):format(rule.FEWEST_PAIRS)
+  end
+  if lists.any(ledger.lines, function(row) return row.disagrees end) then
+    list[#list + 1] = "?: the mean and the signs of the pairs disagree: outliers, or skewed differences"
+  end
+  return list
 end
 
 return M

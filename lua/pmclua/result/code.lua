@@ -64,10 +64,6 @@ local function in_order(by_index)
   return lists.map(lists.keys(by_index), function(index) return by_index[index] end)
 end
 
-local function layout_groups(result, indices)
-  return result.header.layout == "randomise" and lists.map(indices, layouts.of_block) or nil
-end
-
 local function put_sides(self, a, b)
   local ours, indices = profiles.by_index(self.result, a.number, self.event), nil
   self.a, self.paired, self.missing = in_order(ours), not b or cell_key.share_blocks(a, b), 0
@@ -80,7 +76,7 @@ local function put_sides(self, a, b)
       self.missing = whole - 2 * #indices
     end
   end
-  self.groups = self.paired and layout_groups(self.result, indices or lists.keys(ours)) or nil
+  self.groups = self.paired and layouts.of_blocks(self.result, indices or lists.keys(ours)) or nil
 end
 
 --- Where the counts of a sampled event are.

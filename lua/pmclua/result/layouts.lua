@@ -17,6 +17,14 @@ M.REPETITIONS_OF_ONE = 2            -- that each drawn layout is kept for
 ---@return integer from 1
 function M.of_block(block) return math.ceil(block / M.REPETITIONS_OF_ONE) end
 
+--- The layout of each pair, as a ledger takes it; nil where layouts were not drawn.
+---@param result pmclua.Result
+---@param blocks integer[]
+---@return integer[]?
+function M.of_blocks(result, blocks)
+  return result.header.layout == "randomise" and lists.map(blocks, M.of_block) or nil
+end
+
 -- Values by the layout of the block that each was measured in.
 local function grouped(values, blocks)
   local groups, by_layout = {}, {}

@@ -8,8 +8,8 @@ local checking = require "pmclua.base.arguments"
 local cycles = require "pmclua.why.cycles"
 local explain = require "pmclua.explain"
 local event = require "pmclua.event"
-local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
+local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
 local units = require "pmclua.base.units"
 
@@ -77,7 +77,7 @@ local LEFT_OUT = "left out: it does not fit into %s (--budget)"
 -- Fewer pairs first, down to twice what it takes to name anything; then passes, the slowest first; then
 -- pairs again.
 local function fit(plan, block_s, budget_s)
-  local few = ledger.FEWEST_PAIRS
+  local few = rule.FEWEST_PAIRS
   local function fits() return cost(plan, block_s) <= budget_s end
   local function fewer(least)
     while not fits() and plan.pairs > least do plan.pairs = plan.pairs - 1 end

@@ -5,7 +5,6 @@
 -- what is in no node are the total, in every repetition.
 
 local lazy = require "pmclua.base.lazy"
-local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local topdown = require "pmclua.result.topdown"
@@ -62,13 +61,6 @@ end
 
 -- ---- the ledger ----
 
-local function short(node) return (node.name:gsub("^tma_", "")) end
-
-local function line_of(part)
-  local name = short(part.node) .. (part.rest and " (rest)" or "")
-  return { kind = "node", key = name, label = name, name = name, a = part.a, b = part.b }
-end
-
 local MOST_NAMES = 3
 
 -- What of the tree is not there, in one line.
@@ -89,13 +81,9 @@ local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"Topdo
 function M.of(why)
   local found = topdown.of(why.result)
   if not found then return nil, NO_NODE end
-  local parts, none = found:parts { baseline = why.a, cell = why.b, paired = why.paired }
-  if not parts then return nil, none end
-  local about = found.total
-  local made = ledger.new { unit = about.unit or "", paired = why.paired, exact = true, is_rounded = true,
-    a = parts.total.a, b = parts.total.b, lines = lists.map(parts.list, line_of), by_signs = true }
-  made.of = about.name
-  return made, absent_of(parts.missing)
+  local made, missing = found:ledger { baseline = why.a, cell = why.b, paired = why.paired }
+  if not made then return nil, missing end
+  return made, absent_of(missing)
 end
 
 return M

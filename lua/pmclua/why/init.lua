@@ -3,7 +3,9 @@
 -- Invariant: everything follows from the records of the result. What was not measured costs its ledger,
 -- with a line of reason, and none of the others.
 
+local cell_key = require "pmclua.result.cell_key"
 local cycles = require "pmclua.why.cycles"
+local layouts = require "pmclua.result.layouts"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local lists = require "pmclua.base.lists"
@@ -72,6 +74,7 @@ local function indices_of(self, own)
   if self.paired then a = lists.joined { a, b } end
   local found = { a = sides.common(unpack(a)) }
   found.b = self.paired and found.a or sides.common(unpack(b))
+  found.groups = self.paired and layouts.of_blocks(self.result, found.a) or nil
   return #found.a > 0 and #found.b > 0 and found or nil
 end
 
@@ -111,9 +114,9 @@ local function time_lines(self, own, indices)
 end
 
 local function time_ledger(self, own, indices)
-  return ledger.new { unit = "ns", paired = self.paired, lines = time_lines(self, own, indices),
-    a = sides.listed(own.a.values.duration_time, indices.a),
-    b = sides.listed(own.b.values.duration_time, indices.b), by_signs = true }
+  return ledger.new { unit = "ns", paired = self.paired, groups = indices.groups,
+    lines = time_lines(self, own, indices), a = sides.listed(own.a.values.duration_time, indices.a),
+    b = sides.listed(own.b.values.duration_time, indices.b) }
 end
 
 -- Less than that of others is what it takes to launch a command, and no thread of its own.
@@ -169,8 +172,9 @@ local function all_lines(self, own, indices)
 end
 
 local function cost_ledger(self, own, indices)
-  return ledger.new { unit = "ns", paired = self.paired, a = totals(self, own, indices, "a"),
-    b = totals(self, own, indices, "b"), lines = all_lines(self, own, indices), by_signs = true }
+  return ledger.new { unit = "ns", paired = self.paired, groups = indices.groups,
+    a = totals(self, own, indices, "a"), b = totals(self, own, indices, "b"),
+    lines = all_lines(self, own, indices) }
 end
 
 -- ---- what is not there ----
@@ -230,8 +234,6 @@ local function measured(self)
   return own
 end
 
-local function is_paired(result) return not result.header.unpaired and not result.header.hosts end
-
 --- What the difference between two cells consists of.
 ---@param result pmclua.Result
 ---@param options? { a?: string|table, b?: string|table, reasons?: table<string, string> } reasons: why
@@ -240,7 +242,8 @@ local function is_paired(result) return not result.header.unpaired and not resul
 function M.of(result, options)
   options = options or {}
   local a, b = sides.cells(result, options.a, options.b)
-  local self = setmetatable({ result = result, a = a, b = b, absent = {}, paired = is_paired(result) }, Why)
+  local self = setmetatable({ result = result, a = a, b = b, absent = {},
+    paired = cell_key.share_blocks(a, b) }, Why)
   local own = measured(self)
   local indices = indices_of(self, own)
   self.n = indices and #indices.a or 0

@@ -1,5 +1,6 @@
 --- sentence.lua: what the ledgers come to, in a sentence that follows from them and from nothing else.
 
+local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -74,7 +75,7 @@ end
 local NOTHING = {
   none = "nothing differs: neither the time nor any of its parts",
   spread = "no single line explains it: it is spread over many, or in what was not measured",
-  few = "fewer than 10 pairs: no line can be named",
+  few = ("fewer than %d pairs: no line can be named"):format(rule.FEWEST_PAIRS),
 }
 
 local MUCH = 0.1

@@ -2,7 +2,9 @@
 
 local chains = require "pmclua.profile.chains"
 local lists = require "pmclua.base.lists"
+local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
+local words = require "pmclua.report.words"
 
 local M = {}
 
@@ -19,7 +21,6 @@ local CONCLUSIONS = {
   named = function(found) return "the difference is in " .. names_of(found.names) end,
   spread = function() return "the total differs and no line does: the difference is spread over many" end,
   none = function() return "no line differs, nor does the total" end,
-  few = function(_, fewest) return ("nothing is named below %d pairs"):format(fewest) end,
 }
 
 --- Below the table: how to read it.
@@ -27,16 +28,9 @@ local CONCLUSIONS = {
 ---@return string[]
 function M.of_table(ledger)
   local list = {}
-  if ledger.few > 0 then list[1] = "others: fewer than 20 samples each in all repetitions together" end
-  if not ledger.n_b then return list end
-  if not ledger.exact then
-    list[#list + 1] = ("means add up, their intervals do not; verdicts hold together at %s for %s"):format(
-      text.percent(1 - ledger.level), text.plural(ledger.comparisons, "line"))
-  end
-  if lists.any(ledger.lines, function(row) return row.disagrees end) then
-    list[#list + 1] = "?: the signs of the pairs say otherwise: outliers, or skewed differences"
-  end
-  return list
+  if ledger.few > 0 then list[1] = ("others: fewer than %d samples each in all repetitions together"):format(
+    rule.FEWEST_SAMPLES) end
+  return ledger.n_b and lists.append(list, words.ledger_notes(ledger)) or list
 end
 
 local NOTABLE = 0.01            -- of the total
@@ -88,9 +82,8 @@ end
 --- On the whole: the conclusion last.
 ---@param code pmclua.CodeResult
 ---@param ledger pmclua.Ledger
----@param fewest integer pairs below which nothing is named
 ---@return string[]
-function M.of_code(code, ledger, fewest)
+function M.of_code(code, ledger)
   local list = {}
   add_nameless(list, ledger)
   add_rest(list, ledger)
@@ -101,7 +94,7 @@ function M.of_code(code, ledger, fewest)
   end
   lists.append(list, lists.map(code.result.remarks or {}, text.safe))
   local say = CONCLUSIONS[ledger.conclusion.kind]
-  if say then list[#list + 1] = say(ledger.conclusion, fewest) end
+  if say then list[#list + 1] = say(ledger.conclusion) end
   return list
 end
 

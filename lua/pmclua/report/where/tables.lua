@@ -3,7 +3,6 @@
 --
 -- Invariant: the rows of a table add up to its total; what is not shown is a row of its own.
 
-local ledgers = require "pmclua.ledger"
 local notes = require "pmclua.report.where.notes"
 local scales = require "pmclua.report.where.scale"
 local text = require "pmclua.base.text"
@@ -12,14 +11,6 @@ local words = require "pmclua.report.words"
 local M = {}
 
 local MOST_ROWS = 20
-
-local VERDICTS = { ns = { fewer = "less" } }
-
-local function verdict_of(row, unit)
-  if not row.verdict then return "" end
-  local said = (VERDICTS[unit] or {})[row.verdict] or row.verdict
-  return row.disagrees and said .. " ?" or said
-end
 
 local TONES = { more = "bad", fewer = "good" }
 
@@ -34,7 +25,7 @@ end
 
 local function row_of_two(row, scale, unit)
   return { text.safe(row.label), scale:value(row.a), scale:value(row.b), scale:signed(row.difference),
-    scale:interval(row), share_of(row), verdict_of(row, unit), tones = { [7] = TONES[row.verdict] } }
+    scale:interval(row), share_of(row), words.line_verdict(row, unit), tones = { [7] = TONES[row.verdict] } }
 end
 
 -- What the rows that are not shown add up to.
@@ -136,7 +127,7 @@ function M.of(code, options)
   local columns = ledger.n_b and columns_of_two(by, scale) or columns_of_one(by, scale)
   local shown = { title = title_of(code, ledger), columns = columns,
     rows = rows_of(ledger, scale, options.most or MOST_ROWS), notes = notes.of_table(ledger) }
-  return { tables = { shown }, notes = notes.of_code(code, ledger, ledgers.FEWEST_PAIRS) }
+  return { tables = { shown }, notes = notes.of_code(code, ledger) }
 end
 
 return M

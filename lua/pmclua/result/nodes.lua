@@ -1,0 +1,244 @@
+--- nodes.lua: B's difference from A by node of a top-down tree, as ledgers.
+--
+-- Invariant: differences are in cycles (or slots): a node's share of them in each repetition. So they add up along
+-- the tree to the last digit, with a line for what a node's children leave. Every verdict is the ledger's: parents
+-- and children overlap, so each level of the tree is a ledger of its own.
+
+local layouts = require "pmclua.result.layouts"
+local ledger = require "pmclua.ledger"
+local lists = require "pmclua.base.lists"
+local tree = require "pmclua.metric.tree"
+local values = require "pmclua.result.values"
+
+local M = {}
+
+---@class pmclua.TopdownDifference: pmclua.LedgerRow, of a node or of what its children leave of it, in B against A
+---@field node pmclua.TopdownNode
+---@field rest boolean?
+---@field why string? of a node without a number
+
+-- A node's part of the total in each repetition, by repetition.
+local function amounts(cell, metric, total)
+  local found = values.of_metric(cell, { name = "amount", needs = { total.field, unpack(metric.needs) },
+    evaluate = function(lookup)
+      local share, why = metric.evaluate(lookup)
+      if share == nil then return nil, why end
+      local whole, none = lookup(total.field)
+      if whole == nil then return nil, none end
+      return share / (tree.whole(metric) or 1) * whole
+    end })
+  local by_block = {}
+  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
+  return by_block, found.why
+end
+
+local WHOLE = { name = "total", unit = "%", needs = {}, evaluate = function() return 1 end }
+
+-- What each node has in each repetition of both sides, by repetition; of the whole, the total itself.
+local function sides_of(pair, nodes, total)
+  local sides = {}
+  for _, node in ipairs(nodes) do
+    local a, why_a = amounts(pair.baseline, node.metric or WHOLE, total)
+    local b, why_b = amounts(pair.cell, node.metric or WHOLE, total)
+    sides[node] = { a = a, b = b, is_there = next(a) ~= nil and next(b) ~= nil, why = why_a or why_b }
+  end
+  return sides
+end
+
+-- The repetitions in which every node that has numbers has one, so that parts and whole are of the same runs.
+local function common(sides, names)
+  local count, nodes, blocks = {}, 0, {}
+  for _, side in pairs(sides) do
+    nodes = nodes + (side.is_there and 1 or 0)
+    for block in pairs(side.is_there and side[names[1]] or {}) do
+      if side[names[#names]][block] then count[block] = (count[block] or 0) + 1 end
+    end
+  end
+  for block, there in pairs(count) do
+    if there == nodes then blocks[#blocks + 1] = block end
+  end
+  table.sort(blocks)
+  return blocks
+end
+
+local function pick(by_block, blocks)
+  local list = {}
+  for i, block in ipairs(blocks) do list[i] = by_block[block] end
+  return list
+end
+
+-- Lists of both sides for each node with numbers: of the same blocks where they are paired.
+local function lists_of(result, pair, sides)
+  local blocks_a = common(sides, pair.paired and { "a", "b" } or { "a" })
+  local blocks_b = pair.paired and blocks_a or common(sides, { "b" })
+  local of_nodes = {}
+  for node, side in pairs(sides) do
+    if side.is_there and #blocks_a > 0 and #blocks_b > 0 then
+      of_nodes[node] = { a = pick(side.a, blocks_a), b = pick(side.b, blocks_b) }
+    end
+  end
+  return of_nodes, pair.paired and layouts.of_blocks(result, blocks_a) or nil
+end
+
+local function top_of(nodes)
+  return lists.where(nodes, function(node) return not node.parent end)
+end
+
+-- What was measured of a pair of cells: the whole, which nodes are shares of, and what each of them has on both
+-- sides.
+local function measured(topdown, pair)
+  local whole = { name = topdown.total.name, children = top_of(topdown.nodes) }
+  local shares = { whole }
+  for _, node in ipairs(topdown.nodes) do
+    if tree.is_share(node.metric) then shares[#shares + 1] = node end
+  end
+  local sides = sides_of(pair, shares, topdown.total)
+  local of_nodes, groups = lists_of(topdown.result, pair, sides)
+  return { whole = whole, sides = sides, lists = of_nodes, groups = groups, unit = topdown.total.unit,
+    paired = pair.paired, of = topdown.total.name }
+end
+
+local function why_none(found, node) return found.sides[node].why or "not counted in the same repetitions" end
+
+local ROUNDING = 1e-9                   -- of the total: shares are quotients
+
+local function is_nothing(left, total)
+  for _, side in ipairs { "a", "b" } do
+    for i, value in ipairs(left[side]) do
+      if math.abs(value) > ROUNDING * math.abs(total[side][i]) then return false end
+    end
+  end
+  return true
+end
+
+local function without(whole, parts, side)
+  local left = lists.copy(whole[side])
+  for _, part in ipairs(parts) do
+    for i = 1, #left do left[i] = left[i] - part[side][i] end
+  end
+  return left
+end
+
+local function add_line(lines, node, amount, is_rest)
+  local name = node.name:gsub("^tma_", "") .. (is_rest and " (rest)" or "")
+  lines[#lines + 1] = { kind = "node", key = name, label = name, name = name, node = node, a = amount.a,
+    b = amount.b, is_left = is_rest }
+end
+
+-- A node as lines that do not overlap: itself, or, above the lowest level that is asked for, its children and
+-- what they leave.
+local function add_lines(found, lines, node, levels)
+  local children = lists.where(node.children, function(child) return found.lists[child] end)
+  if levels == 0 or #children == 0 then
+    add_line(lines, node, found.lists[node])
+    return
+  end
+  for _, child in ipairs(children) do add_lines(found, lines, child, levels - 1) end
+  local parts = lists.map(children, function(child) return found.lists[child] end)
+  local left = { a = without(values, parts, "a"), b = without(values, parts, "b") }
+  if not is_nothing(left, found.lists[found.whole]) then add_line(lines, node, left, true) end
+end
+
+-- The total as the nodes of one level, and above it those without nodes below.
+local function ledger_of(found, levels)
+  local lines, total = {}, found.lists[found.whole]
+  for _, node in ipairs(found.whole.children) do
+    if found.lists[node] then add_lines(found, lines, node, levels - 1) end
+  end
+  local made = ledger.new { unit = found.unit or "", paired = found.paired, groups = found.groups,
+    exact = true, is_rounded = true, a = total.a, b = total.b, lines = lines }
+  made.of = found.of
+  return made
+end
+
+-- How deep the nodes lie that have numbers, and those that have none.
+local function explore(found, node, depth, missing)
+  local deepest = depth
+  for _, child in ipairs(node.children) do
+    if found.lists[child] then
+      deepest = math.max(deepest, (explore(found, child, depth + 1, missing)))
+    elseif found.sides[child] then
+      missing[#missing + 1] = { node = child, why = why_none(found, child) }
+    end
+  end
+  return deepest, missing
+end
+
+--- What Topdown:ledger returns.
+---@param topdown pmclua.Topdown
+---@param pair pmclua.ComparedPair
+function M.ledger(topdown, pair)
+  if not topdown.total then return nil, "neither cycles nor slots were counted" end
+  local found = measured(topdown, pair)
+  if not found.lists[found.whole] then
+    return nil, found.sides[found.whole].why or "no repetition of both sides has all of it"
+  end
+  local levels, missing = explore(found, found.whole, 0, {})
+  if levels == 0 then return nil, missing[1] and missing[1].why or "it has no shares" end
+  return ledger_of(found, levels), missing
+end
+
+---@class pmclua.TopdownComparison
+---@field cell pmclua.Cell B
+---@field baseline pmclua.Cell A
+---@field total pmclua.TopdownDifference
+---@field rows pmclua.TopdownDifference[] parents before children; what children leave comes after them
+---@field comparisons integer differences that were tested together, at the lowest level
+---@field paired boolean
+---@field n integer pairs; where unpaired, repetitions of the side that has fewer
+
+-- The rows of the ledgers by node and by what its children leave: of a ledger for each level, each row from the
+-- lowest that has it. So a node has the verdict that it has in `ledger`, and one above it that of its own level.
+local function judged(found, levels)
+  local by_node, deepest = {}, nil
+  for level = 1, levels do
+    deepest = ledger_of(found, level)
+    for _, row in ipairs(deepest.lines) do
+      by_node[row.line.node] = by_node[row.line.node] or {}
+      by_node[row.line.node][row.line.is_left and "left" or "whole"] = row
+    end
+  end
+  return by_node, deepest
+end
+
+local function told(node, row, is_rest)
+  return setmetatable({ node = node, rest = is_rest or nil }, { __index = row })
+end
+
+local function add_rows(found, rows, node, by_node)
+  for _, child in ipairs(node.children) do
+    local own = by_node[child]
+    if own then
+      rows[#rows + 1] = told(child, own.whole)
+      add_rows(found, rows, child, by_node)
+      if own.left then rows[#rows + 1] = told(child, own.left, true) end
+    elseif found.sides[child] then
+      rows[#rows + 1] = { node = child, why = why_none(found, child) }
+    end
+  end
+end
+
+--- A cell against its baseline, by node.
+---@param topdown pmclua.Topdown with a total
+---@param pair pmclua.ComparedPair
+---@return pmclua.TopdownComparison
+function M.compare(topdown, pair)
+  local found, rows = measured(topdown, pair), {}
+  local compared = { cell = pair.cell, baseline = pair.baseline, paired = pair.paired, rows = rows, n = 0,
+    comparisons = 0 }
+  if not found.lists[found.whole] then
+    compared.total = { node = found.whole, why = why_none(found, found.whole) }
+    add_rows(found, rows, found.whole, {})
+    return compared
+  end
+  local by_node, deepest = judged(found, math.max(1, (explore(found, found.whole, 0, {}))))
+  add_rows(found, rows, found.whole, by_node)
+  for _, row in ipairs(#deepest.lines > 0 and deepest.rest or {}) do
+    rows[#rows + 1] = told(found.whole, row, true)
+  end
+  compared.total, compared.ledger = told(found.whole, deepest.total), deepest
+  compared.comparisons, compared.n = deepest.comparisons, math.min(deepest.n, deepest.n_b)
+  return compared
+end
+
+return M
