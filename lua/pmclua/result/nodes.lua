@@ -135,7 +135,8 @@ local function add_lines(found, lines, node, levels)
   end
   for _, child in ipairs(children) do add_lines(found, lines, child, levels - 1) end
   local parts = lists.map(children, function(child) return found.lists[child] end)
-  local left = { a = without(values, parts, "a"), b = without(values, parts, "b") }
+  local whole = found.lists[node]
+  local left = { a = without(whole, parts, "a"), b = without(whole, parts, "b") }
   if not is_nothing(left, found.lists[found.whole]) then add_line(lines, node, left, true) end
 end
 
