@@ -272,6 +272,8 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
 static int prepare(struct kernel *kernel, const struct event_set *set, const struct run *run, struct answer *answer)
 {
     uint32_t options = run->inherit ? 0 : PMCLUA_READ_USER;
+    if (run->scatter_bytes && !kernel->team)
+        memory_scatter(run->scatter_bytes);
     int result = kernel_load(kernel);
     /* A sampler is opened on threads that are there already, too. */
     if (result == 0 && kernel->has_pool && counted(set) == set && !team_is_counting(kernel->team, set, options)) {

@@ -18,6 +18,7 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     case PMCLUA_F_STACK_OFFSET:    return &run->stack_offset;
     case PMCLUA_F_COLD_BYTES:      return &run->cold_bytes;
     case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
+    case PMCLUA_F_SCATTER_BYTES:   return &run->scatter_bytes;
     case PMCLUA_F_NODE:            return &run->node;
     case PMCLUA_F_INHERIT:         return &run->inherit;
     case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;

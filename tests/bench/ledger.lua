@@ -44,7 +44,8 @@ end
 
 print(("\n### Lines of time of which a share is far too long, %d experiments each "
   .. "(promised: others at most 5 %%)\n"):format(experiments))
-print "| lines | pairs | outliers | +3 % in one line: named | by t alone | another is named | A against A: any |"
+print("| lines | pairs | outliers | +3 % in one line: named | by t alone | another is named "
+  .. "| A against A: any |")
 print "|---|---|---|---|---|---|---|"
 for _, outliers in ipairs { 0, 0.1 } do
   for _, lines in ipairs { 3, 20 } do

@@ -2,7 +2,7 @@
 --
 -- Everything is drawn from seeds: the same figures on every machine. No clock, no workload.
 
-local layouts = require "pmclua.result.layouts"
+local clusters = require "pmclua.result.clusters"
 local stats = require "pmclua.stats"
 local metric = require "pmclua.metric"
 local runs = require "pmclua.verdict.runs"
@@ -31,6 +31,8 @@ M.shapes = {
 
 local function holds(interval, truth) return interval.low <= truth and truth <= interval.high end
 
+local DRAWN = { result = { header = { layouts = {} } } }        -- a cell whose layouts were drawn
+
 --- Share of experiments whose 95 % interval holds the median, of `n` repetitions in layouts of two: factors
 --- that are log-normal as runs are, `ratio` times as wide.
 ---@return number of all repetitions
@@ -46,7 +48,7 @@ function M.coverage_of_layouts(n, ratio, experiments, seed)
       found.list[i], found.rows[i], found.block.index[i] = factor * skewed(random), i, i
     end
     plain = plain + (holds(stats.median_interval(found.list), 1) and 1 or 0)
-    grouped = grouped + (holds(stats.median_interval(layouts.means(found)), 1) and 1 or 0)
+    grouped = grouped + (holds(stats.median_interval(clusters.means(DRAWN, found)), 1) and 1 or 0)
   end
   return plain / experiments, grouped / experiments
 end

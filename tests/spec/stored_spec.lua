@@ -136,7 +136,7 @@ describe("several stored results", function()
         made.records { list })
     end
     local cell = pmc.load(paths):where({ n = 256 }):cells()()
-    local groups = require("pmclua.result.layouts").groups(cell:found "cycles")
+    local groups = require("pmclua.result.clusters").groups(cell, cell:found "cycles")
     assert.same({ { 101, 102 }, { 103, 104 }, { 105, 106 }, { 107 }, { 201, 202 }, { 203, 204 }, { 205, 206 },
       { 207 } }, groups)
   end)

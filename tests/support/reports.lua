@@ -38,8 +38,10 @@ function M.build(header, cells)
         if type(e) == "number" then counts[e] = values[i] end
       end
       local planned = header.cells[c]
+      local is_kernel = r.workload_by_name[planned.workload].kind == "kernel"
       local more = { cell = c, index = i, order = order, iterations = 1, workload = planned.workload,
-        levels = planned.levels, wall_ns = columns.wall and columns.wall[i] or 1000 }
+        levels = planned.levels, process = is_kernel and i or nil,
+        wall_ns = columns.wall and columns.wall[i] or 1000 }
       local record = made.record(counts, more)
       local partly = columns.ran
       if partly then record.running[partly[1]] = record.enabled[partly[1]] * partly[2] end

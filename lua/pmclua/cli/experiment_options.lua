@@ -11,6 +11,7 @@ local M = {}
 M.list = {
   { "events", many = true, value = "LIST", help = "count these events instead, in perf's syntax" },
   { "repetitions", type = "integer", help = "number of repetitions of each cell" },
+  { "processes", type = "integer", help = "processes that the repetitions of a kernel are divided among" },
   { "warmup", type = "integer", help = "warm-up repetitions of each cell, discarded" },
   { "set", many = true, value = "NAME=V[,V...]", help = "levels of a factor" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },

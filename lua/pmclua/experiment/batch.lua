@@ -14,7 +14,7 @@ local MOST = 1000
 --- asked between two steps, and a counter that is not the runner's is read there.
 local function can_batch(declaration, run)
   return not (declaration.prepare or declaration.conclude or declaration.reject_if or run.enough
-    or run.counter or run.sampling
+    or run.counter or run.sampling or run.processes
     or declaration.layout == "randomise")
 end
 

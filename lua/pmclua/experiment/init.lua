@@ -53,8 +53,8 @@ end
 
 -- ---- what the command line says differently ----
 
-local SAME_NAME = { "events", "repetitions", "warmup", "baseline", "against", "notes", "passes", "seed",
-  "pin", "timeout", "simulate", "simulation" }
+local SAME_NAME = { "events", "repetitions", "processes", "warmup", "baseline", "against", "notes", "passes",
+  "seed",  "pin", "timeout", "simulate", "simulation" }
 
 local function override_factors(spec, set)
   local factors = {}

@@ -219,6 +219,7 @@ local function whole(least)
   end
 end
 check.repetitions, check.warmup, check.seed = whole(1), whole(0), whole(0)
+check.processes = whole(1)
 
 --- A number; a list of at least two, or "fit", for a line through the counts of several.
 function check.iterations(value, wrong, key)

@@ -4,7 +4,7 @@
 -- layout = "randomise" draws them anew every other repetition, so that variance between layouts can be separated
 -- from variance between runs; "fixed" keeps them constant. Factors with the names below set one of them.
 
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 local units = require("pmclua.base.lazy").module "pmclua.base.units"
@@ -121,7 +121,7 @@ end
 function M.draws(declaration, repetitions)
   if declaration.layout ~= "randomise" then return nil end
   local list = {}
-  for i = 1, math.ceil(repetitions / layouts.REPETITIONS_OF_ONE) do list[i] = draw(declaration, i) end
+  for i = 1, math.ceil(repetitions / clusters.REPETITIONS_OF_A_LAYOUT) do list[i] = draw(declaration, i) end
   return list
 end
 
@@ -132,7 +132,7 @@ end
 function M.of(declaration, step)
   local layout
   if declaration.layout == "randomise" then
-    layout = draw(declaration, math.ceil(step.index / layouts.REPETITIONS_OF_ONE))
+    layout = draw(declaration, math.ceil(step.index / clusters.REPETITIONS_OF_A_LAYOUT))
   elseif declaration.layout == "fixed" then
     layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true }
   end

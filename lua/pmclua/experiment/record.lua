@@ -58,7 +58,7 @@ function M.new(step, result, pass, events, why)
     pass = step.pass, index = step.index, order = step.order, warmup = step.warmup,
     outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
     signal = result.signal ~= 0 and result.signal or nil, why = why,
-    read = result.method ~= "syscall" and result.method or nil,
+    read = result.method ~= "syscall" and result.method or nil, process = step.process,
     counts = {}, enabled = {}, running = {}, simulated = pass.simulated and true or nil,
   }
   for _, name in ipairs(COPIED) do record[name] = result[name] end

@@ -99,6 +99,7 @@ end
 ---@field iterations table<string, integer> by cell and pass: what its kernel's were found to be; of a fit the most
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
+---@field process integer the last process of a kernel
 ---@field simulated table[] what may be known of simulated passes
 local Done = {}
 Done.__index = Done
@@ -108,7 +109,7 @@ Done.__index = Done
 ---@return pmclua.Done
 function M.done(declaration)
   return setmetatable({ simulated = {}, indices = {}, iterations = {}, entries = {}, last = 0,
-    warmup = declaration.warmup,
+    process = 0, warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
@@ -143,6 +144,7 @@ function Done:take(record)
   if record.outcome ~= "rejected" or not (record.why or ""):find "^reject_if" then
     indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
   end
+  self.process = math.max(self.process, record.process or 0)
   if not record.warmup then self.last = math.max(self.last, record.index) end
   note_simulated(self, record)
   local choice = self.choice(record.warmup and record.index or record.index + self.warmup)

@@ -6,13 +6,15 @@
 local core = require "pmclua.core"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
-local iterations = require "pmclua.experiment.iterations"
 local layout = require "pmclua.experiment.layout"
 local lists = require "pmclua.base.lists"
+local planner = require "pmclua.experiment.plan"
+local processes = require "pmclua.experiment.processes"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 local remarks = require "pmclua.base.remarks"
 local sampling = require("pmclua.base.lazy").module "pmclua.experiment.sampling"
+local trials = require "pmclua.experiment.trials"
 local waits = require "pmclua.experiment.waits"
 
 ---@class pmclua.Run
@@ -72,6 +74,8 @@ function run.new(declaration, plan, options)
     placing = require("pmclua.experiment.placing").new(declaration, options.session, counter),
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
     simulation = simulation_of(declaration, plan, options),
+    processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
+      options.done),
     drops = remarks.new(), remarks = remarks.new() }, Run)
 end
 
@@ -119,23 +123,11 @@ local function set_of(self, pass_number)
   return self.sets[pass_number]
 end
 
---- How many iterations a stored run found for a cell's real passes, or for its simulated ones.
-local function iterations_done(self, cell, is_simulated)
-  for number, pass in ipairs(self.plan.passes) do
-    local found = self.done and self.done:iterations_of(cell.index, number)
-    if found and (pass.simulated ~= nil) == is_simulated then return found end
-  end
-end
-
---- A cell's workload as the session knows it, set up when it is first needed.
-local function instance_of(self, cell)
-  local instance = self.cells[cell.index]
-  if instance then return instance end
+-- Runs a cell's setup hook when the cell is first needed.
+local function set_up(self, cell)
+  if self.cells[cell.index] then return end
+  self.cells[cell.index] = true
   run_hook(self, self.declaration.setup, cell, "setup")
-  instance = { iterations = { iterations_done(self, cell, false) },
-    simulated_iterations = { iterations_done(self, cell, true) } }
-  self.cells[cell.index] = instance
-  return instance
 end
 
 local function run_here(self, cell, pass_number)
@@ -151,7 +143,7 @@ end
 --- What the session is asked to run.
 local function job_of(self, cell, pass_number, count, its_layout)
   local traced = pass_number and self.plan.passes[pass_number].traced
-  instance_of(self, cell)
+  set_up(self, cell)
   return {
     layout = its_layout,
     workload = self.placing:id(cell, its_layout and its_layout.code),
@@ -163,15 +155,11 @@ end
 
 --- How many iterations this repetition of a kernel has; nil and a result where looking for them failed.
 local function iterations_of(self, step)
-  local instance = instance_of(self, step.cell)
-  if self.plan.passes[step.pass].simulated then
-    return iterations.of(self.declaration, step, instance.simulated_iterations, function(count)
-      return self.simulation:run(step, count)
-    end)
-  end
-  return iterations.of(self.declaration, step, instance.iterations, function(count)
-    return self.session:run(job_of(self, step.cell, nil, count))
-  end)
+  set_up(self, step.cell)
+  self.trials = self.trials or trials.new(self, {
+    set_up = function(cell) set_up(self, cell) end,
+    job = function(cell, count) return job_of(self, cell, nil, count) end })
+  return self.trials:of(step)
 end
 
 --- Why a result has no counts although it ran, as the OS kernel's refusal; nil when it has them.
@@ -235,10 +223,18 @@ local function records_of(self, step, result)
   return record, records.parts(step, result, pass, events)
 end
 
+-- Puts a kernel's step into its process. A new one runs once for nothing: its first run finds its pages and caches
+-- untouched. The result of that where it went badly.
+local function enter_process(self, step, job)
+  if not self.processes:enter(step, job) then return nil end
+  local result = self.session:run(job)
+  return result.outcome ~= "done" and result or nil
+end
+
 --- One run of a step: its record.
 local function attempt(self, step)
   local cell = step.cell
-  instance_of(self, cell)
+  set_up(self, cell)
   local count, failed
   if not cell.workload.in_process then count, failed = iterations_of(self, step) end
   run_hook(self, self.declaration.prepare, cell, "prepare")
@@ -252,6 +248,8 @@ local function attempt(self, step)
     if cell.workload.in_process then return run_here(self, cell, step.pass) end
     local job = job_of(self, cell, step.pass, count, its_layout)
     step.code = its_layout and its_layout.code
+    local went_badly = self.processes and job.in_runner and enter_process(self, step, job)
+    if went_badly then return went_badly end
     local is_sampled = pass.sampled and not self.declaration.target
     return is_sampled and self.sampling:run(step, job) or self.session:run(job)
   end

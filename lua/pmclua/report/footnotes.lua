@@ -32,6 +32,16 @@ local function noise_floor(comparison, compared)
   return "noise floor (A/A) " .. shares(floors)
 end
 
+--- What is to be doubted in comparisons, each once.
+---@param compared pmclua.ComparedPair[]
+---@return string[]
+function M.doubts(compared)
+  local all = lists.joined(lists.map(compared, function(pair)
+    return lists.joined(lists.map(pair.rows, function(row) return row.verdict and row.doubts or {} end))
+  end))
+  return lists.map(lists.unique(all), text.safe)
+end
+
 --- Footnotes of a comparison.
 ---@param comparison pmclua.Comparison
 ---@param pair pmclua.ComparedPair
@@ -43,6 +53,7 @@ function M.comparison(comparison, pair)
   end
   parts[#parts + 1] = noise_floor(comparison, { pair })
   if parts[1] then list[1] = table.concat(parts, " · ") end
+  lists.append(list, M.doubts { pair })
   for _, row in ipairs(pair.rows) do
     if row.verdict and row.verdict.reason then
       list[#list + 1] = ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason))
@@ -62,7 +73,8 @@ function M.layouts(cells, name)
     local found = cell:components(name)
     if found and found.between_share then
       layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
-      if (cell.result.header.layouts[1] or {}).code then what = "layout and code" end
+      local drawn = cell.result.header.layouts
+      what = not drawn and "process" or (drawn[1] or {}).code and "layout and code" or what
       title, varies = cell:summary(name).title, varies or found.between_share + found.within_share > 0
     end
   end
@@ -82,7 +94,7 @@ local function at(swept, level) return ("at %s = %s"):format(text.safe(swept), l
 function M.iterations(result, swept)
   local least, most
   for cell in result:cells() do
-    local count = cell.kind == "kernel" and not cell.fitted and not cell.region and titles.iterations(cell)
+    local count = cell.kind == "kernel" and not cell.fitted and not cell.region and cell:iterations()
     local found = count and { count = count, level = cell.levels[swept] }
     if found and (not least or count < least.count) then least = found end
     if found and (not most or count > most.count) then most = found end
@@ -135,6 +147,7 @@ function M.sweep(result, comparison)
       text.plural(comparison.corrected, "comparison"))
   end
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
+  lists.append(list, M.doubts(comparison.pairs))
   local is_apart = lists.any(comparison.pairs, function(pair)
     return not pair.paired and not titles.entries_are_values(pair.cell)
   end)

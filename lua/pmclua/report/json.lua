@@ -19,7 +19,7 @@ local ORDER = {
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
-  "components", "layout", "run", "layouts", "fit", "slope",
+  "components", "layout", "process", "run", "layouts", "processes", "fit", "slope",
   "intercept", "r2", "linear", "pattern", "least", "most", "smallest", "outliers", "values",
   "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
 }
@@ -51,12 +51,13 @@ local function fit_entry(fit)
     smallest = or_null(fit.smallest) }
 end
 
--- Of drawn layouts: how much of the spread is between them.
+-- Of drawn processes or layouts: how much of the spread is between them.
 local function components_entry(cell, name)
   local found = cell:components(name)
   if not found then return nil end
-  return { layout = or_null(found.between_share), run = or_null(found.within_share), layouts = found.groups,
-    n = found.n }
+  local _, what = cell:clusters()
+  return { [what == "layouts" and "layout" or "process"] = or_null(found.between_share),
+    run = or_null(found.within_share), [what] = found.groups, n = found.n }
 end
 
 local function summary_entry(cell, name)
@@ -134,7 +135,8 @@ local function verdict_entry(row)
     ratio = or_null(verdict.ratio), low = or_null(verdict.low), high = or_null(verdict.high),
     difference = verdict.difference and copy(verdict.difference) or nil, level = verdict.level,
     coverage = or_null(verdict.coverage), margin = verdict.margin, floor = or_null(verdict.floor),
-    method = verdict.method, n = verdict.n, why = or_null(verdict.reason) }
+    method = verdict.method, n = verdict.n, why = or_null(verdict.reason),
+    doubts = #row.doubts > 0 and row.doubts or nil }
 end
 
 local function key_of(cell)

@@ -7,26 +7,20 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local function repetitions(result, count, is_fit)
-  local said, warmup = text.plural(count, "repetition"), result.header.warmup or 0
+-- " in 15 processes", or "" where repetitions are independent.
+local function in_clusters(cell)
+  local count, what = cell:clusters()
+  return count and (" in %d %s"):format(count, what) or ""
+end
+
+-- How often cells like this one were measured.
+local function repetitions(cell, count, is_fit)
+  local result = cell.result
+  local said, warmup = text.plural(count, "repetition") .. in_clusters(cell), result.header.warmup or 0
   local passes = #result.header.pass_events
   if is_fit then said = "fit, " .. said end
   if warmup > 0 then said = said .. ", " .. text.plural(warmup, "warm-up") end
   return passes > 1 and ("%s, in %d passes"):format(said, passes) or said
-end
-
---- The least and most iterations of a cell's repetitions.
----@param cell pmclua.Cell
----@return number? least, number? most
-function M.iterations(cell)
-  local least, most
-  for _, block in pairs(cell.columns.passes) do
-    for i = 1, block.n do
-      local n = tonumber(block.iterations[i])
-      least, most = math.min(least or n, n), math.max(most or n, n)
-    end
-  end
-  return least, most
 end
 
 -- Who was counted in place of the workload, or from when on and with which threads a command was.
@@ -54,7 +48,7 @@ end
 
 -- "sum of a run, of 12 calls", or of "11 … 13 calls" where runs differ.
 local function summed(cell)
-  local least, most = M.iterations(cell)
+  local least, most = cell:iterations()
   if not least or not cell.result.header.regions then return "sum of a run" end
   local range = least < most and text.count(least) .. " … " or ""
   return ("sum of a run, of %s%s"):format(range, text.plural(tonumber(most), words_of_entry(cell)))
@@ -65,7 +59,7 @@ local function how_counted(cell)
   if cell.region then return M.entries_are_values(cell) and "each a value" or summed(cell) end
   if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
   if header.target or cell.kind == "command" then return span(header) end
-  local least, most = M.iterations(cell)
+  local least, most = cell:iterations()
   if cell.fitted and least ~= most then
     return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))
   end
@@ -83,7 +77,9 @@ end
 
 -- How many values there are: of repetitions, or of a region's entries where each is one.
 local function how_many(cell)
-  if not M.entries_are_values(cell) then return repetitions(cell.result, cell.repetitions) end
+  if not M.entries_are_values(cell) then
+    return repetitions(cell, cell.repetitions)
+  end
   return text.plural(cell.repetitions, words_of_entry(cell))
 end
 
@@ -102,8 +98,17 @@ local function interleaved(result, pair)
   local seed, pairs_count = result.header.seed, pair.pairs
   if M.entries_are_values(pair.cell) then return how_many(pair.baseline) .. ", unpaired" end
   if not pair.paired then return text.plural(pairs_count, "repetition") .. " each, not interleaved" end
-  return ("%s, interleaved%s"):format(text.plural(pairs_count, "pair"),
+  return ("%s%s, interleaved%s"):format(text.plural(pairs_count, "pair"), in_clusters(pair.cell),
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
+end
+
+-- How many iterations a repetition of both has, where they are the same.
+local function iterations_of_both(pair)
+  local cell, least, most = pair.cell, pair.cell:iterations()
+  local is_one = cell.per == "iteration" and not cell.fitted and not cell.region and least and least == most
+  local other_least, other_most = pair.baseline:iterations()
+  if not is_one or other_least ~= least or other_most ~= most then return nil end
+  return ("per iteration, of %s each"):format(text.count(least))
 end
 
 local NAMED_IN_TITLE = 2
@@ -119,6 +124,7 @@ function M.comparison(result, compared)
   local parts = { ("%s against %s (baseline)"):format(ours, words.side(first.baseline, first.cell)) }
   for _, part in ipairs(words.common(first.cell, first.baseline)) do add(parts, part) end
   add(parts, interleaved(result, first))
+  add(parts, iterations_of_both(first))
   return parts
 end
 
@@ -140,7 +146,7 @@ local function all_repetitions(result, is_fit)
       most, least = math.max(most, cell.repetitions), math.min(least, cell.repetitions)
     end
   end
-  return (least < most and "up to " or "") .. repetitions(result, most, is_fit)
+  return (least < most and "up to " or "") .. repetitions(result:cells()(), most, is_fit)
 end
 
 --- The headline of a quantity's table over a factor: that of the first table says what holds for all.

@@ -230,13 +230,14 @@ function M.margin(verdict)
   return verdict and "±" .. text.percent(verdict.margin) or ""
 end
 
---- The conclusion; the primary quantity's stands out: "FASTER".
+--- The conclusion; the primary quantity's stands out where nothing is to be doubted: "FASTER".
 ---@param row pmclua.ComparedRow
 ---@return string
 function M.verdict(row)
   if not row.verdict then return M.ABSENT end
   local said = row.verdict.verdict
-  return row.primary and said ~= "undecided" and said ~= "same" and said:upper() or said
+  local is_sure = row.primary and #row.doubts == 0 and said ~= "undecided" and said ~= "same"
+  return is_sure and said:upper() or said
 end
 
 -- ---- lines of a ledger ----

@@ -6,7 +6,7 @@
 local summaries = require "pmclua.result.summary"
 local values = require "pmclua.result.values"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
@@ -62,7 +62,7 @@ local function find_summary(cell, name)
   if cached then return cached end
   local about, read = source_of(cell, name)
   if not about then return nil end
-  about.means = cell.result.header.layouts and layouts.means or nil
+  about.cell = cell
   local summary = summaries.new(about, read)
   cell.summaries[name] = summary
   return summary
@@ -101,14 +101,43 @@ end
 ---@return pmclua.Estimate
 function Cell:estimate(name) return values.estimate(self:found(name)) end
 
---- How much of the spread of an event or metric is between drawn layouts, and how much between runs of one.
+--- How much of the spread of an event or metric is between drawn processes or layouts, and how much between runs of
+--- one.
 ---@param name string
----@return pmclua.Components? components between_share and within_share of the mean; nil where layouts were
----  not drawn, or where there are too few values
+---@return pmclua.Components? components between_share and within_share of the mean; nil where neither was
+---  drawn, or where there are too few values
 ---@return string? reason
 function Cell:components(name)
-  if not self.result.header.layouts then return nil, "layouts were not drawn" end
-  return require("pmclua.stats").components(layouts.groups(self:found(name)))
+  local groups = clusters.of(self) and clusters.groups(self, self:found(name))
+  if not groups then return nil, "neither processes nor layouts were drawn" end
+  return require("pmclua.stats").components(groups)
+end
+
+--- How many processes or layouts a cell's repetitions ran in.
+---@return integer? count nil where they are independent
+---@return "processes"|"layouts"|nil
+function Cell:clusters()
+  local of = clusters.of(self)
+  if not of then return nil end
+  local ids = {}
+  for _, block in pairs(self.columns.passes) do
+    for i = 1, block.n do ids[of(block.index[i])] = true end
+  end
+  return #lists.keys(ids), clusters.word(self)
+end
+
+--- The least and most iterations of its repetitions.
+---@return number? least
+---@return number? most
+function Cell:iterations()
+  local least, most
+  for _, block in pairs(self.columns.passes) do
+    for i = 1, block.n do
+      local n = tonumber(block.iterations[i])
+      least, most = math.min(least or n, n), math.max(most or n, n)
+    end
+  end
+  return least, most
 end
 
 local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
@@ -146,7 +175,7 @@ end
 
 -- What lua/REFERENCE.md, "Results", says that a cell has.
 local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "cpu", "summary", "label",
-  "values", "values_by_block", "components" }
+  "values", "values_by_block", "components", "clusters", "iterations" }
 
 local function fields_of(cell)
   return lists.joined { DOCUMENTED, lists.column(cell.result.header.factors, 1),

@@ -7,7 +7,7 @@
 local cell_key = require "pmclua.result.cell_key"
 local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
-local layouts = require "pmclua.result.layouts"
+local clusters = require "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local profile_lines = require("pmclua.ledger.profiles").lines_of
 local profiles = require "pmclua.result.profiles"
@@ -76,7 +76,7 @@ local function put_sides(self, a, b)
       self.missing = whole - 2 * #indices
     end
   end
-  self.groups = self.paired and layouts.of_blocks(self.result, indices or lists.keys(ours)) or nil
+  self.groups = self.paired and clusters.of_pairs(a, b, indices or lists.keys(ours)) or nil
 end
 
 --- Where the counts of a sampled event are.

@@ -6,7 +6,8 @@
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local doubts = require "pmclua.result.doubts"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local verdict = require "pmclua.verdict"
@@ -29,6 +30,7 @@ local M = {}
 ---@field baseline pmclua.Summary
 ---@field verdict pmclua.Verdict? nil where one of them is absent
 ---@field why string? why there is none
+---@field doubts string[] in what else the sides differ, or what their repetitions have in common
 
 ---@class pmclua.ComparedPair
 ---@field cell pmclua.Cell
@@ -145,20 +147,21 @@ local function margins_of(result, spec)
   return function(name) return margins[name] or margins.default or names.margin(result, name) end
 end
 
-local function unpaired_values(pair, name, is_drawn)
+local function unpaired_values(pair, name, is_settled)
   local ours, theirs = pair.cell:found(name), pair.baseline:found(name)
   pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
-  if is_drawn then return layouts.means(ours), layouts.means(theirs) end
-  return ours.list, theirs.list
+  if is_settled then return ours.list, theirs.list end
+  return clusters.means(pair.cell, ours), clusters.means(pair.baseline, theirs)
 end
 
--- Values of both sides, in the order of blocks where they are paired; of layouts where these were drawn.
-local function values_of(pair, name, is_drawn)
+-- Values of both sides, in the order of blocks where they are paired; of processes or layouts where these were drawn.
+local function values_of(pair, name, is_settled)
   local ours, theirs = pair.cell, pair.baseline
-  if not pair.paired then return unpaired_values(pair, name, is_drawn) end
+  if not pair.paired then return unpaired_values(pair, name, is_settled) end
   local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
   pair.pairs = math.max(pair.pairs, #blocks)
-  if is_drawn then return layouts.pairs(blocks, a, b) end
+  local ids = not is_settled and clusters.of_pairs(ours, theirs, blocks)
+  if ids then return clusters.pairs(ids, a, b) end
   return a, b
 end
 
@@ -175,13 +178,12 @@ end
 
 local function compare_values(pair, name, asked)
   asked.exact_from = exact_from(pair, name)
-  local is_drawn = pair.cell.result.header.layouts ~= nil and not asked.exact_from
-  local ours, theirs = values_of(pair, name, is_drawn)
+  local ours, theirs = values_of(pair, name, asked.exact_from ~= nil)
   if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
     return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
   end
   local found, why = verdict.compare(ours, theirs, asked)
-  if found and is_drawn then found.reason = layouts.reason(found.reason) end
+  if found then found.reason = clusters.reason(pair.cell, found.reason) end
   return found, why
 end
 
@@ -206,7 +208,7 @@ end
 local function compare_one(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
-    primary = name == options.primary }
+    primary = name == options.primary, doubts = doubts.of(pair, name) }
   local absent = a.n == 0 and a or b.n == 0 and b
   row.why = absent and absent.why or why_unlike(pair, name)
   if absent or row.why then return row end

@@ -7,7 +7,7 @@ local average = require("pmclua.stats.mean").average
 local comparable = require "pmclua.result.comparable"
 local check = require "pmclua.verdict.check"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
@@ -83,12 +83,13 @@ end
 
 -- Values that are independent of each other.
 local function independent(one)
-  return one.cell.result.header.layouts and layouts.means(one.found) or one.found.list
+  return clusters.means(one.cell, one.found)
 end
 
 local function compare_paired(new, old, level, exact_from)
   local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
-  if not exact_from and new.cell.result.header.layouts then a, b = layouts.pairs(blocks, a, b) end
+  local ids = not exact_from and clusters.of_pairs(new.cell, old.cell, blocks)
+  if ids then a, b = clusters.pairs(ids, a, b) end
   return verdict.compare(a, b, { paired = true, level = level, exact_from = exact_from })
 end
 

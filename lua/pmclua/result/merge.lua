@@ -6,7 +6,7 @@
 -- mean the same in all files (a unit, what a workload's values are of) is refused.
 
 local comparable = require "pmclua.result.comparable"
-local layouts = require "pmclua.result.layouts"
+local clusters = require "pmclua.result.clusters"
 local cell_key = require "pmclua.result.cell_key"
 local lists = require "pmclua.base.lists"
 
@@ -282,12 +282,17 @@ end
 ---@param header table merged
 ---@return fun(record: table): table
 function M.renumber(map, header)
-  local taken, size = map.taken, header.layouts and layouts.REPETITIONS_OF_ONE or 1
+  local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
+  local processes = taken.processes or 0                        -- nor is a process
   return function(record)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
     taken.most = math.max(taken.most, record.index)
+    if record.process then
+      record.process = record.process + processes
+      taken.processes = math.max(taken.processes or 0, record.process)
+    end
     record.levels = header.cells[record.cell].levels
     M.renumber_events(record, map.events)
     for _, thread in ipairs(record.threads or {}) do M.renumber_events(thread, map.events) end

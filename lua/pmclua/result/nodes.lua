@@ -4,7 +4,7 @@
 -- the tree to the last digit, with a line for what a node's children leave. Every verdict is the ledger's: parents
 -- and children overlap, so each level of the tree is a ledger of its own.
 
-local layouts = require "pmclua.result.layouts"
+local clusters = require "pmclua.result.clusters"
 local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local tree = require "pmclua.metric.tree"
@@ -68,7 +68,7 @@ local function pick(by_block, blocks)
 end
 
 -- Lists of both sides for each node with numbers: of the same blocks where they are paired.
-local function lists_of(result, pair, sides)
+local function lists_of(pair, sides)
   local blocks_a = common(sides, pair.paired and { "a", "b" } or { "a" })
   local blocks_b = pair.paired and blocks_a or common(sides, { "b" })
   local of_nodes = {}
@@ -77,7 +77,7 @@ local function lists_of(result, pair, sides)
       of_nodes[node] = { a = pick(side.a, blocks_a), b = pick(side.b, blocks_b) }
     end
   end
-  return of_nodes, pair.paired and layouts.of_blocks(result, blocks_a) or nil
+  return of_nodes, pair.paired and clusters.of_pairs(pair.baseline, pair.cell, blocks_a) or nil
 end
 
 local function top_of(nodes)
@@ -93,7 +93,7 @@ local function measured(topdown, pair)
     if tree.is_share(node.metric) then shares[#shares + 1] = node end
   end
   local sides = sides_of(pair, shares, topdown.total)
-  local of_nodes, groups = lists_of(topdown.result, pair, sides)
+  local of_nodes, groups = lists_of(pair, sides)
   return { whole = whole, sides = sides, lists = of_nodes, groups = groups, unit = topdown.total.unit,
     paired = pair.paired, of = topdown.total.name }
 end

@@ -4,7 +4,7 @@
 -- scaled count ran. Absent numbers are nil with a reason. Where a number is one that was counted (not
 -- a mean of two, not scaled, not per iteration) it is exact to 2^64-1.
 
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
@@ -78,11 +78,11 @@ local function set_exact(summary, raw)
   summary.exact = n > 1 and sorted[1] == sorted[n]
 end
 
--- The interval where layouts were drawn: that of their means.
-local function set_grouped(summary, means)
-  local found = stats.median_interval(means, LEVEL)
+-- The interval where processes or layouts were drawn: that of their means.
+local function set_clustered(summary, cell, values)
+  local found = stats.median_interval(clusters.means(cell, values), LEVEL)
   summary.low, summary.high, summary.coverage = found.low, found.high, found.coverage
-  summary.reason = found.reason and layouts.reason(found.reason)
+  summary.reason = clusters.reason(cell, found.reason)
   if not found.low then return end
   summary.low, summary.high = math.min(found.low, summary.median), math.max(found.high, summary.median)
 end
@@ -101,7 +101,7 @@ local lazy = {
 }
 
 -- The numbers of a summary, exact where they can be.
-local function describe(summary, values, means)
+local function describe(summary, values, cell)
   local found = stats.summary(values.list, LEVEL)
   for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
     "outliers" } do
@@ -110,15 +110,15 @@ local function describe(summary, values, means)
   summary.min, summary.max = found.minimum, found.maximum
   if values.raw and lists.any(values.raw, is_cdata) then set_exact(summary, values.raw) end
   if values.fit then set_slope(summary, values.fit)
-  elseif means and not summary.exact and not is_cdata(summary.median) then
-    set_grouped(summary, means(values))
+  elseif not summary.exact and not is_cdata(summary.median) and clusters.of(cell) then
+    set_clustered(summary, cell, values)
   end
   return summary
 end
 
 --- Summarises values. `read` gives them again: they are not kept.
 ---@param about { name: string, title: string, unit: string, kind: string, margin: number?,
----  is_sampled: boolean?, means: (fun(values: pmclua.Values): number[])? }   means: of layouts, where they were drawn
+---  is_sampled: boolean?, cell: pmclua.Cell }
 ---@param read fun(): pmclua.Values
 ---@return pmclua.Summary
 function M.new(about, read)
@@ -127,7 +127,7 @@ function M.new(about, read)
     status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
     exact = false, outliers = {}, read = read }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
-  local found = summary.n > 0 and describe(summary, values, about.means) or nil
+  local found = summary.n > 0 and describe(summary, values, about.cell) or nil
   if about.is_sampled then summary.exact, summary.is_sampled = false, true end
   summary.quality = verdict.quality(summary.status, found, about.margin)
   return setmetatable(summary, lazy)

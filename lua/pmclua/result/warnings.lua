@@ -1,6 +1,6 @@
 --- warnings.lua: the cells of a result as what warning.lua asks of them.
 
-local layouts = require("pmclua.base.lazy").module "pmclua.result.layouts"
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local stats = require "pmclua.stats"
@@ -151,7 +151,7 @@ local function cell_of(result, cell)
     waited = waited_of(result, cell),
     in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
-    repetitions_of_a_layout = result.header.layouts and layouts.REPETITIONS_OF_ONE }
+    repetitions_of_a_layout = result.header.layouts and clusters.REPETITIONS_OF_A_LAYOUT }
 end
 
 --- What to know before believing the numbers of a result, the gravest first.

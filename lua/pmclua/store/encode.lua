@@ -56,9 +56,10 @@ local function head(self, kind, record)
   end
   local key, heads = record.cell * #self.pass_events + record.pass, self.heads[kind]
   local known = heads[key]
-  if not known or known.read ~= record.read then
+  if not known or known.read ~= record.read or known.process ~= record.process then
     local text = make_head(self, kind, record)
-    known = { read = record.read, text = text, single = text .. SINGLE_TAIL .. "}\n" }
+    known = { read = record.read, process = record.process, text = text,
+      single = text .. SINGLE_TAIL .. "}\n" }
     heads[key] = known
   end
   return known.text, known.single

@@ -74,7 +74,8 @@ end
 -- Repetitions that may share a line: what else would have to be the same.
 local function packing_key(writer, record)
   if writer.kinds[record.workload] == "command" or not encoding.is_packable(record) then return nil end
-  return ("%d/%d/%s/%s"):format(record.cell, record.pass, tostring(record.warmup), record.read or "")
+  return ("%d/%d/%s/%s/%s"):format(record.cell, record.pass, tostring(record.warmup), record.read or "",
+    record.process or "")
 end
 
 -- Pending records by what they may be packed with, in the order of their first. One that goes alone ends

@@ -5,7 +5,7 @@
 
 local cell_key = require "pmclua.result.cell_key"
 local cycles = require "pmclua.why.cycles"
-local layouts = require "pmclua.result.layouts"
+local clusters = require "pmclua.result.clusters"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local lists = require "pmclua.base.lists"
@@ -74,7 +74,7 @@ local function indices_of(self, own)
   if self.paired then a = lists.joined { a, b } end
   local found = { a = sides.common(unpack(a)) }
   found.b = self.paired and found.a or sides.common(unpack(b))
-  found.groups = self.paired and layouts.of_blocks(self.result, found.a) or nil
+  found.groups = self.paired and clusters.of_pairs(self.a, self.b, found.a) or nil
   return #found.a > 0 and #found.b > 0 and found or nil
 end
 

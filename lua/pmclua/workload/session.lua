@@ -105,13 +105,31 @@ function Session:events(groups, sampled)
   end)
 end
 
---- Drops a workload: the runner tears its kernel down.
-function Session:forget(id)
+-- Has the runner tear a workload down; a kernel's runner ends with it.
+local function tear_down(self, id)
   local host = self.own[id] or self.common
   if host.runner and host.sent[id] then host.runner:send(core.message("forget", id)) end
   host.sent[id] = nil
   if self.own[id] then finish(self.own[id]) end
-  self.definitions[id], self.own[id] = nil, nil
+  self.own[id] = nil
+end
+
+--- Drops a workload.
+function Session:forget(id)
+  tear_down(self, id)
+  self.definitions[id] = nil
+end
+
+--- Ends a kernel's process: its next run gets a new one.
+---@param id integer
+function Session:renew(id) tear_down(self, id) end
+
+--- Starts a kernel's process before it is needed.
+---@param id integer without a process
+function Session:start_ahead(id)
+  if self.debugger then return end
+  self.own[id] = new_host()
+  self.own[id].runner = core.runner(paths.runner())          -- nil: then its first run says why
 end
 
 -- What a kernel has left running in its runner (threads, timers, processes) must not run beside another.
@@ -228,6 +246,7 @@ local function send(self, job, repetitions)
   local points = job.points
   if points then message:number("enter_point", points.enter):number("leave_point", points.leave) end
   if job.take then message:number("take", job.take) end
+  if job.scatter_bytes then message:number("scatter_bytes", job.scatter_bytes) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})
   return define(self, job.workload) and define(self, job.events) and self.host.runner:send(message)
@@ -343,13 +362,14 @@ end
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
----   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table,
+---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table, scatter_bytes?: integer,
 ---   stop_at_failure?: boolean, is_empty?: boolean, take?: integer, meanwhile?: fun(),
 ---   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] } }
 ---   in_runner: a kernel; is_empty: one that does nothing and is ours; take: of core.take; simulated: in the runner of
 ---   the kernel `owner`, which these words start and callgrind counts, is_switched where the kernel starts threads;
 ---   stop_at_failure: a repetition that does not end well
----   is the last; meanwhile: called once it runs; layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
+---   is the last; scatter_bytes: what a kernel's new process draws its pages from; meanwhile: called once it runs;
+---   layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
   local left = run_some(self, job, job.repetitions or 1, take)

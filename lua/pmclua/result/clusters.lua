@@ -1,0 +1,130 @@
+--- clusters.lua: repetitions that are not independent: those of one process of a kernel, or of one drawn layout.
+--
+-- Invariant: where there are several clusters, it is their means that are compared and have intervals. Of all
+-- repetitions, where layouts differ by more than runs do, an interval would hold the truth in 87 of 100
+-- (tests/bench/honesty.lua); of a kernel that draws its work at random in setup, in none.
+
+local average = require("pmclua.stats.mean").average
+local lists = require "pmclua.base.lists"
+local order = require "pmclua.stats.order"
+
+local M = {}
+
+M.REPETITIONS_OF_A_LAYOUT = 2       -- that each drawn layout is kept for
+
+-- ---- which cluster a repetition is of --------------------------------------------------------------------
+
+local function of_layout(index) return math.ceil(index / M.REPETITIONS_OF_A_LAYOUT) end
+
+-- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known.
+local function processes_of(cell)
+  local by_index, first, are_several = {}, nil, false
+  for _, block in pairs(cell.columns.passes) do
+    for i = 1, block.process and block.n or 0 do
+      local process = block.process[i]
+      by_index[block.index[i]] = process
+      first = first or process
+      are_several = are_several or process ~= first
+    end
+  end
+  return are_several and by_index or nil
+end
+
+local KNOWN = {}                    -- in a cell's summaries, which are of the same records
+
+--- The cluster of each repetition of a cell.
+---@param cell pmclua.Cell
+---@return (fun(index: integer): any)? cluster of the repetition of an index; nil: repetitions are independent
+function M.of(cell)
+  if cell.result.header.layouts then return of_layout end
+  if cell.summaries[KNOWN] == nil then cell.summaries[KNOWN] = processes_of(cell) or false end
+  local by_index = cell.summaries[KNOWN]
+  return by_index and function(index) return by_index[index] or 0 end or nil
+end
+
+--- The cluster of each pair of repetitions, as a ledger takes it.
+---@param ours pmclua.Cell
+---@param theirs? pmclua.Cell
+---@param indices integer[] of the repetitions that both have
+---@return any[]? nil where they are independent
+function M.of_pairs(ours, theirs, indices)
+  local of_ours, of_theirs = M.of(ours), theirs and M.of(theirs)
+  if not of_ours and not of_theirs then return nil end
+  return lists.map(indices, function(index)
+    return ("%s/%s"):format(of_ours and of_ours(index) or 0, of_theirs and of_theirs(index) or 0)
+  end)
+end
+
+--- What a cell's clusters are called.
+---@param cell pmclua.Cell
+---@return "layouts"|"processes"
+function M.word(cell) return cell.result.header.layouts and "layouts" or "processes" end
+
+-- ---- means -----------------------------------------------------------------------------------------------
+
+-- Values by their clusters, in the order of the first of each.
+local function grouped(values, ids)
+  local groups, by_id = {}, {}
+  for i, value in ipairs(values) do
+    local id = ids[i]
+    if not by_id[id] then
+      by_id[id] = {}
+      groups[#groups + 1] = by_id[id]
+    end
+    table.insert(by_id[id], value)
+  end
+  return groups
+end
+
+--- Values by cluster.
+---@param cell pmclua.Cell
+---@param found pmclua.Values of the cell
+---@return number[][]? nil where repetitions are independent
+function M.groups(cell, found)
+  local of = found.block and M.of(cell)
+  if not of then return nil end
+  return grouped(found.list, lists.map(found.rows, function(row) return of(found.block.index[row]) end))
+end
+
+-- Of one value several times it is that value, without rounding.
+local function geometric_mean(list)
+  return order.are_equal(list) and list[1] or math.exp(average(lists.map(list, math.log)))
+end
+
+-- Geometric where all values are above 0: the median of arithmetic means of skewed values is not theirs.
+local function fitting_mean(...)
+  local are_positive = lists.all({ ... }, function(list)
+    return lists.all(list, function(value) return value > 0 end)
+  end)
+  return are_positive and geometric_mean or average
+end
+
+--- The mean of each cluster; the values themselves where repetitions are independent.
+---@param cell pmclua.Cell
+---@param found pmclua.Values of the cell
+---@return number[]
+function M.means(cell, found)
+  local groups = M.groups(cell, found)
+  return groups and lists.map(groups, fitting_mean(found.list)) or found.list
+end
+
+--- Values of pairs of repetitions as one pair for each cluster.
+---@param ids any[] of M.of_pairs
+---@param ours number[]
+---@param theirs number[]
+---@return number[] ours
+---@return number[] theirs
+function M.pairs(ids, ours, theirs)
+  local mean = fitting_mean(ours, theirs)
+  return lists.map(grouped(ours, ids), mean), lists.map(grouped(theirs, ids), mean)
+end
+
+--- What is said of too few values, said of clusters.
+---@param cell pmclua.Cell
+---@param reason? string
+---@return string?
+function M.reason(cell, reason)
+  return reason and M.of(cell) and (reason:gsub("values", M.word(cell))) or reason
+end
+
+return M

@@ -1,0 +1,57 @@
+--- doubts.lua: what keeps a comparison of two kernels from being sure, whatever their intervals say.
+--
+-- Invariant: a verdict with a doubt is told with it, and never in capitals.
+
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
+local values = require "pmclua.result.values"
+
+local M = {}
+
+local function are_kernels(pair)
+  return pair.cell.kind == "kernel" and pair.baseline.kind == "kernel"
+end
+
+local function said_iterations(cell)
+  local least, most = cell:iterations()
+  return least == most and text.count(least) or ("%s to %s"):format(text.count(least), text.count(most))
+end
+
+-- Repetitions of few iterations have more of what starting and stopping costs, and begin colder.
+local function other_iterations(pair)
+  local ours, theirs = pair.cell, pair.baseline
+  if ours.fitted or ours.region or ours.per ~= "iteration" then return nil end
+  local least, most = ours:iterations()
+  local other_least, other_most = theirs:iterations()
+  if not least or not other_least or least == other_least and most == other_most then return nil end
+  return ("its repetitions have %s iterations, and the baseline's %s: iterations = N has them the same")
+    :format(said_iterations(ours), said_iterations(theirs))
+end
+
+local function is_simulated(cell, name)
+  local events = values.events_needed(cell.result, { needs = { name } })
+  return #events > 0 and lists.all(events, function(event) return event.simulated end)
+end
+
+-- What a process happens to get is not in an interval of repetitions of one; Valgrind fixes it.
+local function one_process(pair, name)
+  local is_of_another = pair.cell.result.header.target ~= nil or is_simulated(pair.cell, name)
+  if is_of_another or clusters.of(pair.cell) or clusters.of(pair.baseline) then return nil end
+  return "all repetitions of a kernel are of one process: what that happened to get (addresses, pages, what "
+    .. "its setup draws) may be the difference; processes = 15 draws it"
+end
+
+--- What is to be doubted in a pair of cells.
+---@param pair pmclua.ComparedPair
+---@param name string of the quantity that is compared
+---@return string[]
+function M.of(pair, name)
+  local list = {}
+  if not are_kernels(pair) then return list end
+  list[#list + 1] = other_iterations(pair)
+  list[#list + 1] = one_process(pair, name)
+  return list
+end
+
+return M

@@ -1,0 +1,173 @@
+-- The processes that repetitions of kernels run in: what varies between them is in the verdicts.
+
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local processes = require "pmclua.experiment.processes"
+local results = require "tests.support.results"
+local support = require "tests.support"
+
+-- A kernel whose work is drawn once in each process; and one that writes its process's number down.
+local SOURCE = [[
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/random.h>
+#include <pmclua_kernel.h>
+void *drawn_setup(const struct pmclua_params *params)
+{
+    static unsigned char byte;
+    if (getrandom(&byte, 1, 0) != 1) return pmclua_fail(params, "no random number");
+    return &byte;
+}
+void drawn(void *state, uint64_t n)
+{
+    uint64_t sum = 0;
+    while (n--) for (int i = 0; i < 100 + *(unsigned char *)state; i++) pmclua_keep(sum += i);
+}
+void told(void *state, uint64_t n)
+{
+    FILE *file = fopen(getenv("TOLD"), "a");
+    (void)state;
+    fprintf(file, "%d %lu\n", (int)getpid(), (unsigned long)n);
+    fclose(file);
+}
+]]
+
+local function kernel(name, symbol)
+  return pmc.kernel { name = name, code = SOURCE, symbol = symbol or "drawn" }
+end
+
+local function compare(options)
+  return pmc.compare(kernel "a", kernel "b",
+    support.merged({ events = "duration_time", quiet = true, store = false, iterations = 100 }, options))
+end
+
+local function need() support.need(support.have "cc", "no C compiler") end
+
+-- The processes of a cell's repetitions, in their order.
+local function processes_of(cell)
+  local block = cell.columns.passes[1]
+  return support.sequence(block.n, function(i) return block.process and block.process[i] or 0 end)
+end
+
+describe("kernels that are compared", function()
+  it("run in 15 processes each, the same number of repetitions in each", function()
+    need()
+    local r = compare { repetitions = 30 }
+    for cell in r:cells() do
+      assert.same(support.sequence(30, function(i) return math.ceil(i / 2) end), processes_of(cell))
+      assert.same({ 15, "processes" }, { cell:clusters() })
+    end
+    assert.matches("30 pairs in 15 processes, interleaved", tostring(r), 1, true)
+  end)
+
+  it("run in as many as the script says, one included, and the report has its doubts of one", function()
+    need()
+    local three = compare { repetitions = 6, processes = 3 }
+    assert.same({ 1, 1, 2, 2, 3, 3 }, processes_of(three:list()[1]))
+    local one = compare { repetitions = 6, processes = 1 }
+    assert.is_nil((one:list()[1]:clusters()))
+    assert.matches("all repetitions of a kernel are of one process", tostring(one), 1, true)
+    assert.is_nil(tostring(one):find "SLOWER" or tostring(one):find "FASTER")
+  end)
+
+  it("have an unrecorded run first in each process, with as many iterations", function()
+    need()
+    local file = support.folder() .. "/told"
+    support.with_env({ TOLD = file }, function()
+      pmc.compare(kernel("a", "told"), kernel("b", "told"), { events = "duration_time", repetitions = 6,
+        warmup = 0, iterations = 3, quiet = true, store = false })
+    end)
+    local runs = {}
+    for pid, iterations in support.read(file):gmatch "(%d+) (%d+)" do
+      runs[pid] = (runs[pid] or 0) + 1
+      assert.equal("3", iterations)
+    end
+    assert.equal(12, #lists.keys(runs))
+    for _, count in pairs(runs) do assert.equal(2, count) end
+  end)
+
+  it("are not told apart by what their processes happened to draw", function()
+    need()
+    support.need_unwatched "times are compared"
+    local row = compare { repetitions = 30, iterations = 5000, seed = 1 }:compare().pairs[1].rows[1]
+    assert.is_true(row.verdict.low < 1 and row.verdict.high > 1)
+    assert.is_true(row.verdict.high / row.verdict.low > 1.02)
+  end)
+
+  it("each keep their process where one alone is measured", function()
+    need()
+    local r = pmc.measure(kernel "a",
+      { events = "duration_time", repetitions = 12, quiet = true, store = false })
+    assert.is_nil((r:cells()():clusters()))
+  end)
+
+  it("begin new processes where a stored run is resumed", function()
+    need()
+    local path, experiment = support.folder() .. "/r.jsonl", nil
+    local function run(options)
+      experiment = pmc.experiment { events = "duration_time", workloads = { kernel "a", kernel "b" },
+        baseline = "a", repetitions = 8, warmup = 1, seed = 1, iterations = 10 }
+      return experiment:run(support.merged({ quiet = true }, options))
+    end
+    run { store = path }
+    local text = support.read(path)
+    local kept = {}
+    for line in text:gmatch "[^\n]+\n" do
+      if not line:find('"index":[5-8]') and not line:find '"kind":"end"' then kept[#kept + 1] = line end
+    end
+    support.write(path, table.concat(kept))
+    local whole = run { resume = path }
+    assert.same({ 1, 2, 3, 4, 5, 6, 7, 8 }, processes_of(whole:list()[1]))
+  end)
+end)
+
+describe("how many processes there are", function()
+  local function plan(count)
+    local cells = support.sequence(count, function(i)
+      return { index = i, workload = { in_runner = true }, levels = {} }
+    end)
+    return { cells = cells, passes = { {} } }
+  end
+
+  -- Repetitions of one process, where a process takes so long to start and set up, and a run so long.
+  local function size_of(most, start_ns, length_ns, declaration)
+    local session = { renew = function() end, start_ahead = function() end, runner_of = function() end }
+    local planned = plan(2)
+    local drawn = processes.new(declaration or {}, planned, most, session)
+    if not drawn then return nil end
+    for _, cell in ipairs(planned.cells) do drawn:note_trial(cell, start_ns, length_ns) end
+    local step, job = { cell = planned.cells[1], index = most }, { workload = 1 }
+    drawn:enter(step, job)
+    return most / step.process
+  end
+
+  it("is 15 where that takes little time, whatever the number of repetitions", function()
+    assert.same({ 2, 6, 1 }, { size_of(30, 1e6, 1e6), size_of(90, 1e6, 1e6), size_of(12, 1e6, 1e6) })
+  end)
+
+  it("is less where setting up takes long, and one where too few could be drawn", function()
+    assert.equal(3, size_of(30, 250e6, 1e6))
+    assert.equal(30, size_of(30, 2e9, 1e6))
+    assert.equal(2, size_of(30, 2e9, 1e6, { processes = 15 }))
+  end)
+
+  it("is one of kernels with too few repetitions for an interval", function()
+    assert.is_nil(size_of(5, 1e6, 1e6))
+  end)
+end)
+
+describe("a stored repetition", function()
+  it("says its process, packed or not", function()
+    local header = results.header { repetitions = 40 }
+    local records = results.records { support.sequence(40, function(i) return 1000 + i end) }
+    for i, record in ipairs(records) do record.process = math.ceil(i / 20) end
+    local path = support.folder() .. "/p.jsonl"
+    local writer = require("pmclua.store").create(path, header)
+    for _, record in ipairs(records) do writer:add(record) end
+    writer:finish "complete"
+    local read = {}
+    require("pmclua.store").open(path).each(function(record) read[record.index] = record.process end)
+    assert.same(lists.column(records, "process"), read)
+  end)
+end)
