@@ -22,7 +22,7 @@
 --   branch-misses            –         –      –  <not supported>: this virtual …
 --   * primary; the others corrected for 4 comparisons
 -- reading: `same`: the difference is within the margin. `undecided`: more repetitions or a quieter
---   machine are needed. Only the interval of the primary event (marked *) is uncorrected. --limit
+--   machine are needed. The intervals of all but the primary event (marked *) are corrected. --limit
 --   'task_clock <= +3%' exits 3 if a command (or file) exceeds the first by more, and 77 if that cannot be
 --   decided for want of counts, as `pmclua gate` does.
 -- caveats: commands are split into words without a shell; --shell runs them with /bin/sh. Comparing a

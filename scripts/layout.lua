@@ -22,7 +22,6 @@
 --               2,048      1.77 ms  1.6 %  0.991  undecided
 --               3,072      1.77 ms  3 %    1.017  undecided
 --               4,096      1.78 ms  2.6 %  1.009  undecided
---   verdicts: task_clock is primary; the others are corrected for 10 comparisons
 --
 --   ...
 -- reading: a difference between rows is not a property of the program; a comparison of two builds may

@@ -8,12 +8,13 @@
 --   pmclua matrix --set n=64,256 --repetitions 10
 --   What does walking a matrix by columns cost?
 --
---   duration_time per iteration · 10 repetitions, 2 warm-ups · baseline rows
+--   duration_time per iteration · 10 repetitions in 10 processes, 2 warm-ups
+--   ...
 --     n       rows  ±      /element    columns  ±      /element  ratio  verdict
---    64    2.88 µs  3.8 %  0.703 ns    2.91 µs  1.8 %  0.711 ns  1.006  undecided
---   256   46.66 µs  3.3 %  0.712 ns   79.66 µs  3.7 %   1.22 ns  1.691  SLOWER
---   verdicts: duration_time is primary; the others are corrected for 2
---     comparisons
+--    64    2.60 µs  7.7 %  0.635 ns    2.54 µs  3.4 %  0.620 ns  0.976  undecided
+--   256   42.17 µs  7.7 %  0.643 ns   99.26 µs  4.5 %   1.51 ns  2.386  SLOWER
+--   verdicts: duration_time is primary, corrected for 2 comparisons; the others
+--     for 2
 --
 --   page-faults per iteration
 --     n   rows  ±  /element   columns  ±  /element  ratio  verdict

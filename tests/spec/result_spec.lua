@@ -230,12 +230,18 @@ describe("a comparison", function()
     assert.equal(12, r:compare({}).pairs[1].pairs)
   end)
 
-  it("corrects the others' intervals and not the primary's", function()
+  it("corrects the primary's intervals for its cells, and the others' for all of theirs", function()
     local comparison = two_by_two({ metrics = { "twice = 2 * cycles", "half = cycles / 2" } }):compare {}
-    local rows = comparison.pairs[1].rows
-    assert.equal(0.95, rows[1].verdict.level)
-    assert.equal(4, comparison.corrected)       -- two metrics in two pairs; what is absent is none
-    assert.near(1 - 0.05 / 4, rows[4].verdict.level, 1e-12)
+    -- Two metrics in two pairs; what is absent is none.
+    assert.same({ 2, 4 }, { comparison.primaries, comparison.others })
+    for _, pair in ipairs(comparison.pairs) do
+      for row, m in pairs { [1] = 2, [4] = 4 } do
+        local verdict = pair.rows[row].verdict
+        local is_done = verdict.verdict ~= "same" and verdict.verdict ~= "undecided"
+        assert.is_true(verdict.level <= 1 - 0.05 / m + 1e-12 and verdict.level >= 0.95)
+        if not is_done then assert.is_true(verdict.level > 0.95 or m == 1) end
+      end
+    end
   end)
 
   it("says why where a side is absent", function()

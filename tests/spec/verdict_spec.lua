@@ -196,45 +196,46 @@ describe("the noise floor", function()
   end)
 end)
 
-describe("several comparisons", function()
-  it("leave the primary's level and correct the m others to 1 - α/m", function()
-    local levels, m = verdict.levels({ "time", "cycles", "instructions" }, "time", 2)
-    assert.equal(4, m)
-    assert.equal(0.95, levels.time)
-    assert.is_true(math.abs(levels.cycles - 0.9875) < 1e-12)
-    assert.equal(levels.cycles, levels.instructions)
-  end)
-
-  it("are all corrected where none is primary", function()
-    local levels, m = verdict.levels({ "a", "b" }, nil, 1, 0.9)
-    assert.equal(2, m)
-    assert.is_true(math.abs(levels.a - 0.95) < 1e-12)
-    assert.equal(0.95, verdict.levels({ "a" }, "a", 1).a)
-  end)
-end)
-
-describe("a margin", function()
-  local function margins(spec)
-    local mistakes = {}
-    local found = verdict.margins(spec, function(why) mistakes[#mistakes + 1] = "margin" .. why end)
-    return found, mistakes
+describe("several comparisons that are told together", function()
+  -- A comparison that differs at levels up to this one.
+  local function sure_to(highest)
+    return function(level) return { verdict = level <= highest and "more" or "undecided", level = level } end
   end
 
-  it("is a percentage, for all or by name", function()
-    assert.same({}, margins(nil))
-    assert.same({ default = 2.5 }, margins "±250 %")
-    assert.same({ default = 0.02, page_faults = 0.001 }, margins { "2%", ["page-faults"] = "0.1%" })
-    assert.same({ instructions = 0 }, margins { instructions = "0%" })
+  local function together(highest, level)
+    local tests = support.sequence(#highest, function(i) return sure_to(highest[i]) end)
+    local conclusions = verdict.together(tests, verdict.differs, level)
+    return support.sequence(#highest, function(i) return conclusions[i].verdict end), conclusions
+  end
+
+  it("have intervals at 1 - α/m where none differs", function()
+    local words, conclusions = together { 0.98, 0.97, 0.6, 0.9 }
+    assert.same({ "undecided", "undecided", "undecided", "undecided" }, words)
+    for i = 1, 4 do assert.near(0.9875, conclusions[i].level, 1e-12) end
   end)
 
-  it("that is none is refused with how to write one", function()
-    for _, wrong in ipairs { "1", "-1%", "one", 1, -0.1, true } do
-      local found, mistakes = margins { wrong, cycles = "1%" }
-      assert.same({ cycles = 0.01 }, found)
-      assert.equal(1, #mistakes)
-      assert.matches('margin must be a percentage such as "1%"', mistakes[1], 1, true)
+  it("are told by Holm's steps: those that differ make room for the others", function()
+    local words, conclusions = together { 0.9876, 0.976, 0.96, 0.984 }
+    assert.same({ "more", "more", "more", "more" }, words)
+    for i, m in ipairs { 4, 2, 1, 3 } do assert.near(1 - 0.05 / m, conclusions[i].level, 1e-12) end
+    assert.same({ "more", "undecided", "undecided", "undecided" }, (together { 0.99, 0.96, 0.96, 0.983 }))
+  end)
+
+  it("are as asked where there is one, and none where there is none", function()
+    local _, conclusions = together({ 0.5 }, 0.9)
+    assert.equal(0.9, conclusions[1].level)
+    assert.same({}, (together {}))
+  end)
+
+  it("agree with Holm's procedure on p", function()
+    local random = require("pmclua.stats").random(7, "holm")
+    for _ = 1, 200 do
+      local p = support.sequence(6, function() return random:uniform() ^ 3 end)
+      local words = together(support.sequence(6, function(i) return 1 - p[i] end))
+      for i, tested in ipairs(require("pmclua.stats.multiple").holm(p, 0.05)) do
+        assert.equal(tested.rejected and "more" or "undecided", words[i])
+      end
     end
-    assert.same({ "margin: only one may be without a name" }, select(2, margins { "1%", "2%" }))
   end)
 end)
 

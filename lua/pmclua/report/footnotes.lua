@@ -7,12 +7,16 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local function corrections(comparison)
-  local said = "* primary"
-  if comparison.corrected > 0 then
-    said = ("%s; the others corrected for %s"):format(said, text.plural(comparison.corrected, "comparison"))
+-- How many verdicts hold together: the primary quantity's in all cells, and those on the others.
+local function corrections(comparison, primary, is_said)
+  local are_several, parts = comparison.primaries > 1, { primary }
+  if are_several then
+    parts[1] = ("%s, corrected for %s"):format(primary, text.plural(comparison.primaries, "comparison"))
   end
-  return said
+  if comparison.others == 0 then return (are_several or is_said) and parts[1] or nil end
+  parts[2] = are_several and ("the others for %d"):format(comparison.others)
+    or ("the others corrected for %s"):format(text.plural(comparison.others, "comparison"))
+  return table.concat(parts, "; ")
 end
 
 -- From the least to the most.
@@ -32,12 +36,14 @@ local function noise_floor(comparison, compared)
   return "noise floor (A/A) " .. shares(floors)
 end
 
---- What is to be doubted in comparisons, each once.
+--- What is to be doubted in comparisons that conclude something, each once.
 ---@param compared pmclua.ComparedPair[]
 ---@return string[]
 function M.doubts(compared)
   local all = lists.joined(lists.map(compared, function(pair)
-    return lists.joined(lists.map(pair.rows, function(row) return row.verdict and row.doubts or {} end))
+    return lists.joined(lists.map(pair.rows, function(row)
+      return row.verdict and row.verdict.verdict ~= "undecided" and row.doubts or {}
+    end))
   end))
   return lists.map(lists.unique(all), text.safe)
 end
@@ -49,7 +55,7 @@ end
 function M.comparison(comparison, pair)
   local parts, list = {}, {}
   for _, row in ipairs(pair.rows) do
-    if row.primary then parts[1] = corrections(comparison) end
+    if row.primary then parts[1] = corrections(comparison, "* primary", true) end
   end
   parts[#parts + 1] = noise_floor(comparison, { pair })
   if parts[1] then list[1] = table.concat(parts, " · ") end
@@ -142,10 +148,7 @@ end
 ---@return string[]
 function M.sweep(result, comparison)
   local list, primary = {}, result.header.primary
-  if primary and comparison.corrected > 0 then
-    list[1] = ("verdicts: %s is primary; the others are corrected for %s"):format(text.safe(primary),
-      text.plural(comparison.corrected, "comparison"))
-  end
+  list[1] = primary and corrections(comparison, ("verdicts: %s is primary"):format(text.safe(primary)), false)
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
   lists.append(list, M.doubts(comparison.pairs))
   local is_apart = lists.any(comparison.pairs, function(pair)

@@ -1,8 +1,8 @@
 --- compare.lua: each cell of a result against its baseline, for every event and metric.
 --
 -- Invariant: repetitions of one block are compared with each other; what has no blocks in common (other
--- files, entries of regions) is compared unpaired. The primary quantity's interval is uncorrected;
--- those of the others hold together (verdict.levels), over all the comparisons that are made here.
+-- files, entries of regions) is compared unpaired. The verdicts on the primary quantity, in all cells, hold together,
+-- and so do those on all others (verdict.together).
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
@@ -46,7 +46,8 @@ local M = {}
 ---@field baseline table<string, any> the partial cell
 ---@field pairs pmclua.ComparedPair[]
 ---@field primary string? name
----@field corrected integer intervals that were corrected to hold together
+---@field primaries integer verdicts on the primary quantity, which hold together
+---@field others integer verdicts on the others, which hold together
 ---@field level number
 
 local Comparison = require("pmclua.base.methods").extend({}, "pmclua.Comparison")
@@ -130,15 +131,6 @@ local function chosen_names(result, asked)
   end)
 end
 
--- Of these names, the ones that some pair has on both sides: others make no comparison to correct for.
-local function comparable(found, list)
-  return lists.where(list, function(name)
-    return lists.any(found, function(pair)
-      return pair.cell:summary(name).n > 0 and pair.baseline:summary(name).n > 0
-    end)
-  end)
-end
-
 local function margins_of(result, spec)
   local margins = verdict.margins(spec or {}, function(why) explain.misuse("margin" .. why, 6) end)
   for name in pairs(margins) do
@@ -176,23 +168,29 @@ local function exact_from(pair, name)
   return least
 end
 
-local function compare_values(pair, name, asked)
-  asked.exact_from = exact_from(pair, name)
+-- What is concluded of a quantity in a pair, by the level of its interval; nil and why where nothing is.
+---@param asked pmclua.CompareOptions without the level
+---@return fun(level: number): pmclua.Verdict?, string?
+local function conclusion_of(pair, name, asked)
+  asked.exact_from, asked.paired = exact_from(pair, name), pair.paired
   local ours, theirs = values_of(pair, name, asked.exact_from ~= nil)
-  if pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0 then
-    return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), asked)
+  local are_fitted = pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0
+  return function(level)
+    local at_level = setmetatable({ level = level }, { __index = asked })
+    if are_fitted then
+      return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), at_level)
+    end
+    local found, why = verdict.compare(ours, theirs, at_level)
+    if found then found.reason = clusters.reason(pair.cell, found.reason) end
+    return found, why
   end
-  local found, why = verdict.compare(ours, theirs, asked)
-  if found then found.reason = clusters.reason(pair.cell, found.reason) end
-  return found, why
 end
 
 -- How far apart equals are here: the baseline against its control; nil where that cannot be said.
 local function noise_floor(pair, name, options)
   if not pair.control then return nil end
   local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
-  local found = compare_values(equals, name, { kind = "count", margin = options.margin(name),
-    level = options.level, paired = pair.paired })
+  local found = conclusion_of(equals, name, { kind = "count", margin = options.margin(name) })(options.level)
   return found and verdict.noise_floor(found)
 end
 
@@ -204,18 +202,26 @@ local function why_unlike(pair, name)
   return unlike and "counted differently, " .. unlike.unlike
 end
 
--- Without values there is no summary; a scaled count has one, and its verdict is of estimates.
-local function compare_one(pair, name, options)
+-- A row without its verdict, and what concludes it. Without values there is no summary; a scaled count has one, and its
+-- verdict is of estimates.
+local function row_of(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
     primary = name == options.primary, doubts = doubts.of(pair, name) }
   local absent = a.n == 0 and a or b.n == 0 and b
   row.why = absent and absent.why or why_unlike(pair, name)
   if absent or row.why then return row end
-  row.verdict, row.why = compare_values(pair, name, { kind = a.kind, margin = options.margin(name),
-    level = options.levels[name], floor = options.floor or noise_floor(pair, name, options),
-    paired = pair.paired })
-  return row
+  local conclude = conclusion_of(pair, name, { kind = a.kind, margin = options.margin(name),
+    floor = options.floor or noise_floor(pair, name, options) })
+  local found, why = conclude(options.level)
+  row.why = why
+  return row, found and conclude or nil
+end
+
+-- Gives rows their verdicts, which hold together. Returns how many they are.
+local function judge(rows, tests, level)
+  for i, found in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = found end
+  return #rows
 end
 
 --- Compares the cells of a result with their baselines.
@@ -228,14 +234,20 @@ function M.new(result, options)
   local primary = result.header.primary
   -- A run that stopped by looking has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
-  local levels, corrected = verdict.levels(comparable(found, list), primary, #found, level)
-  local shared = { primary = primary, levels = levels, level = level,
-    margin = margins_of(result, options.margin), floor = options.floor }
+  local shared = { primary = primary, level = level, margin = margins_of(result, options.margin),
+    floor = options.floor }
+  local families = { [true] = { rows = {}, tests = {} }, [false] = { rows = {}, tests = {} } }
   for _, pair in ipairs(found) do
-    for i, name in ipairs(list) do pair.rows[i] = compare_one(pair, name, shared) end
+    for i, name in ipairs(list) do
+      local row, test = row_of(pair, name, shared)
+      local family = test and families[row.primary]
+      pair.rows[i] = row
+      if family then family.rows[#family.rows + 1], family.tests[#family.tests + 1] = row, test end
+    end
   end
-  return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary,
-    corrected = corrected, level = level }, Comparison)
+  return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary, level = level,
+    primaries = judge(families[true].rows, families[true].tests, level),
+    others = judge(families[false].rows, families[false].tests, level) }, Comparison)
 end
 
 return M

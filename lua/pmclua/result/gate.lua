@@ -3,19 +3,19 @@
 --
 -- Invariant: what could not be counted on either side does not pass: it is uncountable, with the reason, and so
 -- is a cell that only the baseline has, and what a run that was cut short might still have found. Relative
--- limits are judged at levels that hold together (Bonferroni), so that more cells do not make more false alarms.
+-- limits are judged at levels that hold together (verdict.together), so that more cells do not make more false alarms.
 
 local check = require "pmclua.verdict.check"
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
-local interval = require "pmclua.stats.interval"
 local limits_of_cells = require "pmclua.result.limits"
 local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
 local text = require "pmclua.base.text"
+local verdict = require "pmclua.verdict"
 local values = require("pmclua.base.lazy").module "pmclua.result.values"
 
 local M = {}
@@ -229,24 +229,28 @@ local function run_spread(asked)
 end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
-  local rows, base = {}, result.header.level or 0.95
-  local relative = lists.where(limits, function(limit) return limit.relative end)
-  local level = interval.bonferroni(base, #relative * #gated)
+  local rows, tests, places = {}, {}, {}
   local why = why_unfinished(result, "the run")
   local why_before = lists.map(baselines, function(one) return why_unfinished(one, "the baseline") end)[1]
   for _, limit in ipairs(limits) do
     for _, one in ipairs(gated) do
-      local row = limits_of_cells.check(limit, one.cell, one.befores,
-        { level = level, paired = one.paired, spread = run_spread(options.run_spread) })
-      row.cell, row.unit = one.cell:label(), unit_of(result, limit)
-      cut_short(row, why or limit.relative and why_before)
-      rows[#rows + 1] = row
+      local function row_at(level)
+        local row = limits_of_cells.check(limit, one.cell, one.befores,
+          { level = level, paired = one.paired, spread = run_spread(options.run_spread) })
+        row.cell, row.unit = one.cell:label(), unit_of(result, limit)
+        cut_short(row, why or limit.relative and why_before)
+        return row
+      end
+      rows[#rows + 1] = not limit.relative and row_at() or false
+      if limit.relative then tests[#tests + 1], places[#places + 1] = row_at, #rows end
     end
     for _, label in ipairs(lost_cells(result, runs)) do
       rows[#rows + 1] = { state = "uncountable", text = limit.formula, cell = label, unit = "",
         reason = "the baseline has this cell, but the new result does not" }
     end
   end
+  local function fails(row) return row.state == "fail" end
+  for i, row in ipairs(verdict.together(tests, fails, result.header.level)) do rows[places[i]] = row end
   return rows
 end
 

@@ -19,22 +19,32 @@ lazy.fields(M, {
 
 -- ---- levels and margins ------------------------------------------------------------------------------
 
---- The level of each quantity's intervals: the primary one's is as asked, those of the m others
---- together hold at it (Bonferroni).
----@param names string[] quantities compared
----@param primary? string of names
----@param cells integer how many cells are compared with the baseline
+--- Whether a verdict says that the two sides differ.
+---@param found pmclua.Verdict
+---@return boolean
+function M.differs(found) return found.verdict ~= "same" and found.verdict ~= "undecided" end
+
+--- Concludes comparisons that are told together, so that with a chance of `level` or more none is said to differ that
+--- does not: Holm's procedure ("A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+--- Statistics 6, 1979), by intervals. In each step the m comparisons that are left have intervals at 1 - α/m; those
+--- that differ at it are done, until none does.
+---@generic T
+---@param tests (fun(level: number): T)[] each a conclusion from an interval at a level
+---@param differs fun(conclusion: T): boolean
 ---@param level? number default 0.95
----@return table<string, number> levels by name
----@return integer m comparisons corrected for
-function M.levels(names, primary, cells, level)
-  level = level or M.DEFAULT_LEVEL
-  local others = cells * #lists.where(names, function(name) return name ~= primary end)
-  local levels = {}
-  for _, name in ipairs(names) do
-    levels[name] = name == primary and level or interval.bonferroni(level, others)
+---@return T[] conclusions in the order of the tests, each from its last step
+function M.together(tests, differs, level)
+  local conclusions, left = {}, lists.keys(tests)
+  while #left > 0 do
+    local step, still = interval.bonferroni(level or M.DEFAULT_LEVEL, #left), {}
+    for _, i in ipairs(left) do
+      conclusions[i] = tests[i](step)
+      if not differs(conclusions[i]) then still[#still + 1] = i end
+    end
+    if #still == #left then break end
+    left = still
   end
-  return levels, others
+  return conclusions
 end
 
 --- The margins of `margin = "1%"` or `{ "1%", instructions = "0.1%" }`.
