@@ -118,3 +118,29 @@ describe("what is computed from slopes", function()
                 { stats.slopes({ { x = x, y = y }, { x = { unpack(x, 2) }, y = { unpack(y, 2) } } }, first) })
   end)
 end)
+
+describe("the interval of a slope whose points come in clusters", function()
+  it("holds the truth where the slope is each cluster's own", function()
+    local slope, random = require "pmclua.stats.slope", require("pmclua.stats").random(3, "clusters")
+    local held, plain, experiments = 0, 0, 200
+    for experiment = 1, experiments do
+      local series = { x = {}, y = {}, clusters = {} }
+      for cluster = 1, 15 do
+        local own = 10 * (1 + 0.1 * random:normal())
+        for _, x in ipairs { 100, 500, 300, 200 } do
+          local n = #series.x + 1
+          series.x[n], series.y[n], series.clusters[n] = x, own * x + 50 + random:normal(), cluster
+        end
+      end
+      local function holds(list)
+        local low, high = slope.bootstrap({ list }, function(slopes) return slopes[1] end,
+          { resamples = 400, seed = experiment })
+        return low <= 10 and high >= 10
+      end
+      held = held + (holds(series) and 1 or 0)
+      plain = plain + (holds { x = series.x, y = series.y } and 1 or 0)
+    end
+    assert.is_true(held / experiments > 0.88)
+    assert.is_true(plain < held)
+  end)
+end)

@@ -66,23 +66,33 @@ end
 
 ---@class pmclua.FitPoints: pmclua.Series
 ---@field blocks integer[] repetition of each point
+---@field clusters any[]? process or layout of each point, where these were drawn
 ---@field rough boolean whether a count is above 2^53, where doubles are not exact
 
 --- The points of one column of a cell.
 ---@param block pmclua.Block
 ---@param whole fun(i: integer): number? the whole count of a row
+---@param cluster_of? fun(index: integer): any of clusters.of
 ---@return pmclua.FitPoints
-function M.points(block, whole)
-  local points = { x = {}, y = {}, blocks = {} }
+function M.points(block, whole, cluster_of)
+  local points = { x = {}, y = {}, blocks = {}, clusters = cluster_of and {} }
   for i = 1, block.n do
     local y = whole(i)
     if y then
       local n = #points.x + 1
       points.x[n], points.y[n], points.blocks[n] = tonumber(block.iterations[i]), y, block.index[i]
+      if cluster_of then points.clusters[n] = cluster_of(block.index[i]) end
       points.rough = points.rough or math.abs(y) > 2 ^ 53
     end
   end
   return points
+end
+
+-- Points of one process are not independent: the interval is that of processes taken anew.
+local function set_interval_of_clusters(line, points)
+  local low, high = slope.bootstrap({ points }, function(slopes) return slopes[1] end)
+  line.low, line.high = low, low and high
+  line.reason = not low and high or nil
 end
 
 --- The line through points.
@@ -95,6 +105,7 @@ function M.line(points)
     return nil, reason:find "different x" and "a line needs two different iteration counts" or reason
   end
   line.exact = line.exact and not points.rough
+  if points.clusters and not line.exact then set_interval_of_clusters(line, points) end
   line.least, line.most = extent(points.x)
   line.linear, line.smallest = is_linear(line), smallest_region(line)
   return line
@@ -107,20 +118,24 @@ end
 ---@field lines pmclua.Fitted[] of each
 ---@field compute fun(slopes: number[]): number?, string?
 
--- Points of the blocks that all series of a list have, in one order.
+-- Points of the blocks that all series of a list have, in one order; clusters are pairs of the two sides' own.
 local function aligned(list)
-  local count, out = {}, {}
+  local count, out, ids = {}, {}, {}
   for _, points in ipairs(list) do
     for _, block in ipairs(points.blocks) do count[block] = (count[block] or 0) + 1 end
   end
   for k, points in ipairs(list) do
     local x, y, at = {}, {}, {}
     for i, block in ipairs(points.blocks) do
-      if count[block] == #list then at[#at + 1] = { block, points.x[i], points.y[i] } end
+      local cluster = points.clusters and points.clusters[i]
+      if count[block] == #list then at[#at + 1] = { block, points.x[i], points.y[i], cluster } end
     end
     table.sort(at, function(a, b) return a[1] < b[1] end)
-    for i, point in ipairs(at) do x[i], y[i] = point[2], point[3] end
-    out[k] = { x = x, y = y }
+    for i, point in ipairs(at) do
+      x[i], y[i] = point[2], point[3]
+      ids[i] = point[4] and ("%s/%s"):format(ids[i] or "", point[4]) or ids[i]
+    end
+    out[k] = { x = x, y = y, clusters = #ids > 0 and ids or nil }
   end
   return out
 end

@@ -4,6 +4,7 @@
 -- divided by the iterations where the workload is a kernel; where a line was fitted, its intercept is taken
 -- off first. A metric is computed from values of one repetition.
 
+local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
@@ -106,7 +107,7 @@ local function fit_of(cell, column)
   local lines = cell.lines[column.name] or {}
   cell.lines[column.name] = lines
   if not lines[column.block] then
-    local points = fits.points(column.block, column.read)
+    local points = fits.points(column.block, column.read, clusters.of(cell))
     local line, why = fits.line(points)
     lines[column.block] = { points = points, line = line, why = why }
   end

@@ -131,11 +131,12 @@ local function weighted_median(prepared, weights)
   end
 end
 
-local function draw_weights(generator, n, weights)
-  for i = 1, n do weights[i] = 0 end
-  for _ = 1, n do
-    local pick = generator:integer(n)
-    weights[pick] = weights[pick] + 1
+-- Takes as many clusters as there are, some more than once: each point as often as its cluster.
+local function draw_weights(generator, series, weights)
+  local members = series.members
+  for i = 1, series.n do weights[i] = 0 end
+  for _ = 1, #members do
+    for _, point in ipairs(members[generator:integer(#members)]) do weights[point] = weights[point] + 1 end
   end
 end
 
@@ -144,7 +145,7 @@ local function resample(prepared, generator)
   local weights, slopes = {}, {}
   for k, series in ipairs(prepared) do
     local drawn = weights[series.group] or {}
-    if not weights[series.group] then draw_weights(generator, series.n, drawn) end
+    if not weights[series.group] then draw_weights(generator, series, drawn) end
     weights[series.group] = drawn
     slopes[k] = weighted_median(series, drawn)
     if not slopes[k] then return nil end
@@ -157,8 +158,24 @@ end
 ---@field y number[]
 ---@field group? integer the i-th points of the series of one group were measured together, and are taken
 ---  together; by default all are of one
+---@field clusters? any[] of each point: those of one cluster are not independent, and are taken together; in all
+---  series of a group the same
 
--- The series as they are resampled, and how few points one of them has.
+-- The places of a series' points by their clusters; without these each point is one.
+local function members_of(series)
+  local members, of = {}, {}
+  for i = 1, #series.x do
+    local id = series.clusters and series.clusters[i] or i
+    if not of[id] then
+      of[id] = {}
+      members[#members + 1] = of[id]
+    end
+    table.insert(of[id], i)
+  end
+  return members
+end
+
+-- The series as they are resampled, and how few clusters one of them has.
 local function prepare_all(list)
   local prepared, lengths, least = {}, {}, math.huge
   for k, series in ipairs(list) do
@@ -166,14 +183,14 @@ local function prepare_all(list)
     if (lengths[group] or n) ~= n then
       return nil, ("%d points cannot be paired with %d"):format(n, lengths[group])
     end
-    lengths[group], least = n, math.min(least, n)
-    prepared[k] = prepare(series)
-    prepared[k].group = group
+    lengths[group], prepared[k] = n, prepare(series)
+    prepared[k].group, prepared[k].members = group, members_of(series)
+    least = math.min(least, #prepared[k].members)
   end
   return prepared, least
 end
 
---- The interval of what is computed from the slopes of several series, by resampling their points (Efron,
+--- The interval of what is computed from the slopes of several series, by resampling their clusters (Efron,
 --- Tibshirani: "An Introduction to the Bootstrap", 9.5). The same seed gives the same interval.
 ---@param list pmclua.Series[]
 ---@param compute fun(slopes: number[]): number? of one slope for each series
