@@ -1,73 +1,143 @@
 #!/usr/bin/env pmclua
--- How often do equals come out as different on this machine? Real experiments of one workload against itself.
+-- How often do equals come out as different on this machine, and how often is a real 2 % found? Real experiments of
+-- each kind of workload that can be compared.
 --
--- usage: pmclua tests/bench/aa.lua [EXPERIMENTS]      (100 of each workload)
--- Prints a table in Markdown for tests/bench/README.md. Exit 1 where more than 5 % come out as different: of
--- the primary quantity, or of any of them.
+-- usage: pmclua tests/bench/aa.lua [EXPERIMENTS] [BUSY] [KIND…]
+--   EXPERIMENTS of each kind (200); beside BUSY loops of ordinary priority (0); KIND: of those below, all by default
+-- Prints a table in Markdown for tests/bench/README.md. Exit 1 where more of a kind come out as different than 5 %
+-- can explain: beyond the 97.5th percentile of the binomial distribution.
 
+local core = require "pmclua.core"
 local pmc = require "pmclua"
 local verdict = require "pmclua.verdict"
 
-local experiments = tonumber(arg and arg[1]) or 100
-local PAIRS = 30
-local EVENTS = { "duration_time", "task-clock", "page-faults", "context-switches" }
-local DIFFERENT = { faster = true, slower = true, fewer = true, more = true, lower = true, higher = true }
+local EXPERIMENTS, BUSY = tonumber(arg[1]) or 200, tonumber(arg[2]) or 0
+local PAIRS, PROMISED = 30, 0.05
 
-local SPIN = [[
+-- `cpu` does 100 additions an iteration, or `work` of them; `drawn` up to a twentieth more, as each process draws;
+-- `shared`: threads that write to lines of their own.
+local SOURCE = [[
+#include <stdlib.h>
+#include <sys/random.h>
 #include <pmclua_kernel.h>
-void spin(void *state, uint64_t iterations)
+void *cpu_setup(const struct pmclua_params *params)
 {
-    uint64_t sum = 0;
-    (void)state;
-    for (uint64_t i = 0; i < iterations; i++) pmclua_keep(sum += i);
+    static uint64_t work;
+    work = pmclua_u64(params, "work", 100);
+    return &work;
 }
+void cpu(void *state, uint64_t n)
+{
+    uint64_t work = *(uint64_t *)state, sum = 0;
+    while (n--) for (uint64_t i = 0; i < work; i++) pmclua_keep(sum += i);
+}
+void *drawn_setup(const struct pmclua_params *params)
+{
+    static uint64_t work;
+    unsigned char byte;
+    if (getrandom(&byte, 1, 0) != 1) return pmclua_fail(params, "no random number");
+    work = 100 + byte % 6;
+    return &work;
+}
+void drawn(void *state, uint64_t n) { cpu(state, n); }
+void *shared_setup(const struct pmclua_params *params) { (void)params; return aligned_alloc(128, 128); }
+void shared(void *state, uint64_t n) { volatile uint64_t *word = state; while (n--) *word += n; }
 ]]
 
-local function command(name) return pmc.command { "true", name = name } end
-local function kernel(name) return pmc.kernel { name = name, code = SPIN, symbol = "spin" } end
-
--- One experiment: whether the primary quantity, or any, came out as different; the primary's ratio; and
--- whether its interval leaves out 1, which margin or none it should do in 5 % at most.
-local function once(workload, seed)
-  local r = pmc.compare(workload "A", workload "B",
-    { events = EVENTS, repetitions = PAIRS, seed = seed, quiet = true, store = false })
-  local found = { any = false }
-  for _, row in ipairs(r:compare({}).pairs[1].rows) do
-    local is_different = row.verdict and DIFFERENT[row.verdict.verdict] or false
-    found.any = found.any or is_different
-    if row.primary then
-      found.primary, found.floor = is_different, verdict.noise_floor(row.verdict)
-      found.off = row.verdict.low > 1 or row.verdict.high < 1
-    end
+local function code(symbol, more)
+  return function(name)
+    local options = { name = name, code = SOURCE, symbol = symbol }
+    for key, value in pairs(more or {}) do options[key] = value end
+    return pmc.kernel(options)
   end
-  return found
 end
 
-local function share(count) return ("%.1f %%"):format(100 * count / experiments) end
-
-local function median(list)
-  table.sort(list)
-  return list[math.ceil(#list / 2)]
-end
-
-local worst = 0
-
-local function row(label, workload)
-  local primary, any, off, floors = 0, 0, 0, {}
-  for seed = 1, experiments do
-    local found = once(workload, seed)
-    primary, any = primary + (found.primary and 1 or 0), any + (found.any and 1 or 0)
-    off, floors[seed] = off + (found.off and 1 or 0), found.floor
+local function chase(bytes)
+  return function(name)
+    return pmc.kernel { name = name, source = "../../scripts/kernels/chase.c", symbol = "chase",
+      params = { bytes = bytes } }
   end
-  worst = math.max(worst, primary / experiments, any / experiments)
-  print(("| %s | %s | %s | %s | %.1f %% |"):format(label, share(primary), share(any), share(off),
-    100 * median(floors)))
 end
 
-print(("### A against A, %d real experiments each of %d pairs (promised: at most 5 %% different)\n"):format(
-  experiments, PAIRS))
-print "| workload | time different | any of 4 quantities | interval without 1, no margin | noise floor |"
-print "|---|---|---|---|---|"
-row("command `true`", command)
-row("kernel of additions", kernel)
-os.exit(worst > 0.05 and 1 or 0)
+local KINDS = {
+  { "command", "a command (`true`)", function(name) return pmc.command { "true", name = name } end },
+  { "cpu", "a kernel of additions", code "cpu" },
+  { "l1", "pointer chasing in 16 KB", chase(16384) },
+  { "l2", "pointer chasing in 256 KB", chase(262144) },
+  { "colour", "pointer chasing in 768 KB: page colour", chase(786432) },
+  { "random", "a random state of each process", code "drawn" },
+  { "threads", "two pinned threads", code("shared", { threads = 2, cpus = "0,1" }) },
+  { "call", "a call (`cos`)", function(name)
+    return pmc.call { name = name, declaration = "double cos(double x)", library = "libm.so.6",
+      args = { 0.5 } }
+  end },
+  { "snippet", "a snippet", function(name)
+    return pmc.snippet { name = name, c = "x = x * 3 + 1;", init = "uint64_t x = 1;" }
+  end },
+}
+
+-- Processes that take CPUs from what is measured; ended by `stop`.
+local function busy(count)
+  local loop = "timeout 3600 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"
+  local pipe = assert(io.popen(("for i in $(seq %d); do %s; done"):format(count, loop)))
+  local pids = pipe:read("*a"):gsub("\n", " ")
+  pipe:close()
+  return function() if count > 0 then os.execute("kill " .. pids) end end
+end
+
+-- One experiment: whether the first quantity came out as different, its verdict, and how long it took, ms.
+local function once(a, b, seed)
+  local began_ns = core.now_ns()
+  local r = pmc.compare(a "A", b "B", { events = "task-clock", repetitions = PAIRS, seed = seed, quiet = true,
+    store = false })
+  local took_ms = (core.now_ns() - began_ns) / 1e6
+  local found = r:compare({}).pairs[1].rows[1].verdict
+  return verdict.differs(found), found, took_ms
+end
+
+local function repeated(a, b)
+  local different, took, floors = 0, {}, {}
+  for seed = 1, EXPERIMENTS do
+    local differs, found, took_ms = once(a, b, seed)
+    different = different + (differs and 1 or 0)
+    took[seed], floors[seed] = took_ms, verdict.noise_floor(found) or 0
+  end
+  return different, pmc.stats.median(took), pmc.stats.median(floors)
+end
+
+-- The most of n that chance explains where each has the probability p, in 97.5 of 100.
+local function most_by_chance(n, p)
+  local probability, sum, k = (1 - p) ^ n, 0, 0
+  while true do
+    sum = sum + probability
+    if sum >= 0.975 then return k end
+    probability = probability * (n - k) / (k + 1) * p / (1 - p)
+    k = k + 1
+  end
+end
+
+local wanted = {}
+for i = 3, #arg do wanted[arg[i]] = true end
+local most, failed = most_by_chance(EXPERIMENTS, PROMISED), false
+local stop = busy(BUSY)
+
+print(("### A against A, %d real experiments of each kind, %d pairs, beside %d busy loops\n"):format(
+  EXPERIMENTS, PAIRS, BUSY))
+print(("At most %d of a kind by chance.\n"):format(most))
+print "| workload | different | noise floor | ms each |"
+print "|---|---|---|---|"
+for _, kind in ipairs(KINDS) do
+  if not next(wanted) or wanted[kind[1]] then
+    local different, took_ms, floor = repeated(kind[3], kind[3])
+    failed = failed or different > most
+    print(("| %s | %d | %.1f %% | %.0f |"):format(kind[2], different, 100 * floor, took_ms))
+    io.stdout:flush()
+  end
+end
+if not next(wanted) or wanted.power then
+  local found, took_ms, floor = repeated(code "cpu", code("cpu", { params = { work = 102 } }))
+  print(("| a kernel of additions with 2 %% more of them | %d | %.1f %% | %.0f |"):format(found, 100 * floor,
+    took_ms))
+end
+stop()
+os.exit(failed and 1 or 0)
