@@ -169,7 +169,8 @@ describe("completion", function()
     for _, name in ipairs { "clear", "finish", "add", "part" } do
       assert.is_nil((methods .. " "):find("r:" .. name .. " ", 1, true))
     end
-    assert.same({ "cell:components", "cell:label", "cell:summary", "cell:values", "cell:values_by_block" },
+    assert.same({ "cell:clusters", "cell:components", "cell:iterations", "cell:label", "cell:summary",
+      "cell:values", "cell:values_by_block" },
       complete_in(known, "cell:", "cell:"))
     assert.same({ "cell.page_faults" }, complete_in(known, "cell.pa", "cell.pa"))
     assert.same({ "mine:own" }, complete_in(known, "mine:", "mine:"))

@@ -7,10 +7,17 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
--- " in 15 processes", or "" where repetitions are independent.
+-- Whether all repetitions of a kernel are of one process that Linux ran; Valgrind fixes what a process happens to get.
+local function is_one_process(cell)
+  local header = cell.result.header
+  local is_run = lists.any(header.events, function(event) return not event.simulated and not event.status end)
+  return cell.kind == "kernel" and not header.target and is_run and cell.repetitions > 1
+end
+
+-- " in 15 processes", " in one process", or "" where repetitions are independent.
 local function in_clusters(cell)
   local count, what = cell:clusters()
-  return count and (" in %d %s"):format(count, what) or ""
+  return count and (" in %d %s"):format(count, what) or is_one_process(cell) and " in one process" or ""
 end
 
 -- How often cells like this one were measured.
