@@ -8,25 +8,11 @@ local support = require "tests.support"
 local SOFTWARE = 1
 local TASK_CLOCK, FAULTS, SWITCHES, MIGRATIONS, DUMMY = 1, 2, 3, 4, 9
 
-ffi.cdef [[
-void *mmap(void *, size_t, int, int, int, int64_t);
-int munmap(void *, size_t);
-int madvise(void *, size_t, int);
-int getppid(void);
-]]
+ffi.cdef "int getppid(void);"
 
 -- An ordinary user may count without the OS kernel only; of these events most are the same.
 local function software(config)
   return { type = SOFTWARE, config = config, exclude_kernel = support.have_root() and 0 or 1 }
-end
-
---- Touches n fresh anonymous pages.
-local function touch(n)
-  local memory = ffi.C.mmap(nil, n * 4096, 3, 0x22, -1, 0)
-  ffi.C.madvise(memory, n * 4096, 15)            -- MADV_NOHUGEPAGE
-  local bytes = ffi.cast("volatile char *", memory)
-  for i = 0, n - 1 do bytes[i * 4096] = 1 end
-  ffi.C.munmap(memory, n * 4096)
 end
 
 --- Differences of one region: { enabled, running, values… }.
@@ -41,10 +27,10 @@ local function region(group, fn, ...)
   return words
 end
 
---- The least page faults of some regions that touch n pages: the interpreter's own heap may add to one.
+--- The least page faults of some regions that support.touch_pages n pages: the interpreter's own heap may add to one.
 local function least_faults(group, n)
   local least = math.huge
-  for _ = 1, 5 do least = math.min(least, region(group, touch, n)[3]) end
+  for _ = 1, 5 do least = math.min(least, region(group, support.touch_pages, n)[3]) end
   return least
 end
 
@@ -78,13 +64,13 @@ describe("a group", function()
   it("counts nothing in an empty region and N faults for N fresh pages", function()
     local group = assert(core.group { software(FAULTS), software(TASK_CLOCK) })
     group:start()
-    region(group, touch, 1)                      -- compiles and faults in what reading needs
+    region(group, support.touch_pages, 1)                      -- compiles and faults in what reading needs
     local ok = 0
     for _ = 1, 5 do
       if region(group, function() end)[3] == 0 then ok = ok + 1 end
     end
     assert.is_true(ok >= 4)                      -- the interpreter may grow its heap once
-    jit.off(touch)
+    jit.off(support.touch_pages)
     for _, n in ipairs { 1, 10, 100, 1000 } do
       assert.equal(n, least_faults(group, n))
     end
@@ -137,11 +123,11 @@ describe("a group", function()
   it("takes differences instead of resetting (D): a stopped stretch adds nothing", function()
     support.need_unwatched "a watcher has page faults of its own"
     local group = assert(core.group { software(FAULTS) })
-    jit.off(touch)
+    jit.off(support.touch_pages)
     group:start()
     assert.equal(10, least_faults(group, 10))
     group:stop()
-    assert.equal(0, region(group, touch, 10)[3])
+    assert.equal(0, region(group, support.touch_pages, 10)[3])
     group:start()
     assert.equal(10, least_faults(group, 10))
     group:close()

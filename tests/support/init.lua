@@ -246,6 +246,27 @@ function M.software(config)
   return { type = 1, config = config, inherit = 1, exclude_kernel = M.have_root() and 0 or 1 }
 end
 
+-- ---- page faults ----
+
+ffi.cdef [[
+void *mmap(void *, size_t, int, int, int, int64_t);
+int munmap(void *, size_t);
+int madvise(void *, size_t, int);
+]]
+
+local PAGE, READ_WRITE, PRIVATE_ANONYMOUS, NO_HUGE_PAGES = 4096, 3, 0x22, 15
+
+--- Writes to n fresh pages: n page faults. Memory of an allocator may be reused and have none.
+---@param n integer
+function M.touch_pages(n)
+  local bytes = n * PAGE
+  local memory = ffi.C.mmap(nil, bytes, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0)
+  ffi.C.madvise(memory, bytes, NO_HUGE_PAGES)
+  local pages = ffi.cast("volatile char *", memory)
+  for page = 0, n - 1 do pages[page * PAGE] = 1 end
+  ffi.C.munmap(memory, bytes)
+end
+
 -- ---- this process's environment ----
 
 ffi.cdef [[

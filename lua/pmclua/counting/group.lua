@@ -100,7 +100,7 @@ end
 ---@return pmclua.Group
 function group.over(events, groups, handle)
   local self = setmetatable({ list = {}, fields = {}, slots = {}, started = false, running_counts = 0,
-    handle = handle }, Group)
+    stops = 0, handle = handle }, Group)
   if handle and handle.group_offset then self.watch = handle end
   for i, event in ipairs(events) do
     local slot = { event = event, note = event.note }
@@ -161,11 +161,12 @@ function Group:start()
   return self
 end
 
---- Stops counting; what was counted stays. Returns the group.
+--- Stops counting; what was counted stays. A call of `count` that is under way then has no count, and raises.
+--- Returns the group.
 function Group:stop()
   assert_open(self)
   if self.handle then check("stop", self.handle:stop()) end
-  self.started, self.running_counts = false, 0
+  self.started, self.running_counts, self.stops = false, 0, self.stops + 1
   return self
 end
 
@@ -189,10 +190,11 @@ end
 
 -- The second half of a count: after fn has returned or raised. Counts may nest, or overlap in coroutines: the
 -- last one that ends stops the group.
-local function finish_count(self, before, after, is_whole, ok, ...)
-  if self.closed then
-    if ok then assert_open(self) end
-    error(..., 0)
+local function finish_count(self, before, after, stops, is_whole, ok, ...)
+  if self.closed or self.stops ~= stops then
+    if not ok then error(..., 0) end
+    assert_open(self)
+    explain.misuse("the group was stopped during the call: there is no count of it", 3)
   end
   local others = self.running_counts - 1
   self.running_counts = others > 0 and others or 0
@@ -239,7 +241,7 @@ function Group:count(fn, ...)
   -- A call of fn may count itself: it finds no spare one.
   local before, after = self.spare or self.handle:buffer(), self.handle:buffer()
   self.spare = nil
-  return finish_count(self, before, after, begin_count(self, before), pcall(fn, ...))
+  return finish_count(self, before, after, self.stops, begin_count(self, before), pcall(fn, ...))
 end
 
 local function nothing() end
