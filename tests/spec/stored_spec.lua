@@ -44,6 +44,47 @@ describe("a stored result", function()
   end)
 end)
 
+describe("the remarks on a run", function()
+  local function ended(name, remarks)
+    local path = stored(name, {}, made.records { numbers(10), {}, {} })
+    local line = require("pmclua.base.json").encode { kind = "end", status = "complete", remarks = remarks }
+    support.write(path, (support.read(path):gsub('{"kind":"end".*$', function() return line .. "\n" end)))
+    return path
+  end
+
+  it("are stored with it, shown by each report, and kept where it is stored again or resumed", function()
+    local path = support.folder() .. "/run.jsonl"
+    local spec = { events = "page-faults", repetitions = 4, warmup = 0, seed = 1, store = path, quiet = true }
+    local script = "trap '' HUP; sleep 20 & echo $! >> " .. support.folder() .. "/pids"
+    local command = pmc.command { "sh", "-c", script, name = "left" }
+    local result = pmc.measure(command, spec)
+    local remark = result.remarks[1]
+    assert.matches("left running: ", remark)
+    assert.same({ remark }, pmc.load(path).remarks)
+    assert.matches("left running: ", support.pmclua({ "report", path }).out, 1, true)
+    local copy = support.folder() .. "/copy.jsonl"
+    result:store(copy)
+    assert.same({ remark }, pmc.load(copy).remarks)
+    spec.store, spec.resume = nil, path
+    assert.same({ remark }, pmc.measure(command, spec).remarks)
+    assert.same({ remark }, pmc.load(path).remarks)
+    support.run { "sh", "-c", "kill $(cat " .. support.folder() .. "/pids)" }
+  end)
+
+  it("are joined where files are: what not all say, with the file's name", function()
+    local a, b = ended("a", { "both", "one" }), ended("b", { "both" })
+    assert.same({ "both", a .. ": one" }, pmc.load(a, b).remarks)
+    local both = support.folder() .. "/both.jsonl"
+    pmc.stored.merge({ a, b }, both)
+    assert.same({ "both", a .. ": one" }, pmc.load(both).remarks)
+  end)
+
+  it("are passed over where they are none", function()
+    assert.same({}, pmc.load(ended("c", "text")).remarks)
+    assert.same({ "one" }, pmc.load(ended("d", { 1, "one", { "x" } })).remarks)
+  end)
+end)
+
 describe("several stored results", function()
   it("are one result with a factor that names the files, the first of them the baseline", function()
     local a = stored("before", {}, made.records { numbers(100), numbers(10), {} })

@@ -124,11 +124,13 @@ end
 local function take_stored(stored, declaration, into)
   if not stored then return nil end
   local done = require("pmclua.experiment.resume").done(declaration)
-  require("pmclua.store").open(stored.path).each(function(record)
+  local before = require("pmclua.store").open(stored.path)
+  before.each(function(record)
     into.spill:add(record)
     into.expectations:take(record)
     done:take(record)
   end)
+  into.remarks = before.remarks
   return done
 end
 
@@ -216,11 +218,12 @@ end
 ---@field file pmclua.ResultFile
 ---@field spill pmclua.Spill
 ---@field done table? what a stored run has already
+---@field remarks string[] that its file has
 
 local function gather(declaration, plan, options, header, stored)
   local into = { result = require("pmclua.result").new(header),
     expectations = require("pmclua.experiment.expect").new(declaration, plan.passes),
-    file = require("pmclua.experiment.result_file").open(options, header) }
+    file = require("pmclua.experiment.result_file").open(options, header), remarks = {} }
   into.spill = require("pmclua.experiment.spill").new(into.result, into.file, declaration.stop ~= nil)
   into.done = take_stored(stored, declaration, into)
   return into
@@ -263,13 +266,17 @@ end
 -- The result with how it ended. Raises what ended the run before anything was measured.
 local function conclude(declaration, into, ended)
   local result, file = into.result, into.file
-  file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted", ended.waits)
+  local remarks = require("pmclua.base.remarks").new()
+  remarks:append(into.remarks)
+  remarks:append(require("pmclua.experiment.factor_use").remarks(declaration))
+  if ended.resumed then remarks:add(ended.resumed) end
+  remarks:append(ended.remarks)
+  file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted",
+    { waits = ended.waits, remarks = remarks })
   if not ended.ok then error(ended.status, 0) end
   into.spill:finish()
   result.status, result.problem, result.path = ended.status, ended.problem or file.problem, file.path
-  result.remarks = require("pmclua.experiment.factor_use").remarks(declaration)
-  if ended.resumed then table.insert(result.remarks, ended.resumed) end
-  for _, remark in ipairs(ended.remarks) do table.insert(result.remarks, remark) end
+  result.remarks = { unpack(remarks) }
   result.cut_off, result.waits = ended.cut_off, ended.waits
   result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()

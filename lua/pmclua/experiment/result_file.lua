@@ -73,9 +73,9 @@ function ResultFile:tick() attempt(self, "tick", core.now_ns()) end
 function ResultFile:flush() attempt(self, "flush") end
 
 ---@param status "complete"|"interrupted"
----@param waits table[] of Waits:list
-function ResultFile:finish(status, waits)
-  attempt(self, "finish", status, waits)
+---@param about { waits: table[], remarks: string[] } of the whole run: Writer:finish
+function ResultFile:finish(status, about)
+  attempt(self, "finish", status, about)
   attempt(self, "close")
   self.writer = nil
 end

@@ -24,6 +24,7 @@ local function load_one(path)
   local result = new_result(stored.header, path)
   stored.each(function(record) result:add(record) end, true)
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
+  result.remarks = { unpack(stored.remarks) }
   result.path = not stored.is_stream and path or nil
   return result
 end
@@ -39,7 +40,19 @@ local function merged_headers(headers, paths, by)
   return header, maps
 end
 
--- Hands the records of all files to `take`, renumbered. Returns how they ended, and what they lack.
+-- Remarks of several files; those that not all files have, with the file's name.
+local function joined_remarks(files, paths)
+  local all = {}
+  for i, file in ipairs(files) do
+    lists.append(all, lists.map(file.remarks, function(remark) return { text = remark, path = paths[i] } end))
+  end
+  return lists.joined(lists.map(lists.groups(all, function(one) return one.text end), function(same)
+    if #same == #files then return { same.key } end
+    return lists.map(same, function(one) return ("%s: %s"):format(one.path, one.text) end)
+  end))
+end
+
+-- Hands the records of all files to `take`, renumbered. Returns how they ended, what they lack, and their remarks.
 local function read_all(files, paths, header, maps, take)
   local status, problems = "complete", {}
   for i, file in ipairs(files) do
@@ -50,7 +63,7 @@ local function read_all(files, paths, header, maps, take)
       return ("%s: %s"):format(paths[i], problem)
     end))
   end
-  return status, problems
+  return status, problems, joined_remarks(files, paths)
 end
 
 local function load_several(paths, by)
@@ -58,7 +71,7 @@ local function load_several(paths, by)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
   local function take(record) result:add(record) end
-  result.status, result.problems = read_all(files, paths, header, maps, take)
+  result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take)
   return result
 end
 
@@ -111,13 +124,14 @@ function M.merge(paths, output)
   local header, maps = merged_headers(headers, paths, paths.by)
   header.merged, header.started = { unpack(paths) }, headers[1].started
   local writer = store.create(output, header)
-  local ok, status = pcall(read_all, files, paths, header, maps, function(record) writer:add(record) end)
+  local ok, status, _, remarks = pcall(read_all, files, paths, header, maps,
+    function(record) writer:add(record) end)
   if not ok then
     writer:close()
     os.remove(output)
     error(status, 0)
   end
-  writer:finish(status == "complete" and "complete" or "interrupted")
+  writer:finish(status == "complete" and "complete" or "interrupted", { remarks = remarks })
   return writer.records
 end
 

@@ -150,7 +150,7 @@ function M.write(result, path)
   local ok, why = pcall(function()
     if is_whole then from_file(result.path, numbers, take) else from_memory(result, numbers, take) end
     writer:finish(result.status == "complete" and "complete" or "interrupted",
-      not result.is_chosen and result.waits or nil)
+      { waits = not result.is_chosen and result.waits or nil, remarks = result.remarks })
   end)
   if ok then return end
   writer:close()

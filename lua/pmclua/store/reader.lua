@@ -8,6 +8,7 @@ local core = require "pmclua.core"
 local headers = require "pmclua.store.header"
 local decoding = require "pmclua.store.decode"
 local shapes = require "pmclua.store.shape"
+local remarks = require "pmclua.base.remarks"
 local sources = require "pmclua.store.source"
 local refuse = require("pmclua.store.failure").refuse
 
@@ -58,10 +59,18 @@ local function waits_of(list)
   return type(list) == "table" and list or nil
 end
 
+-- Each part of a run that was resumed has its own.
+local function add_remarks(stored, list)
+  for _, remark in ipairs(type(list) == "table" and list or {}) do
+    if type(remark) == "string" then stored.remarks:add(remark) end
+  end
+end
+
 local function read_end(reader)
-  local entry = require("dkjson").decode(reader.text:line())
+  local entry, stored = require("dkjson").decode(reader.text:line()), reader.stored
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
-  reader.stored.status, reader.ended, reader.stored.waits = entry.status, true, waits_of(entry.waits)
+  stored.status, reader.ended, stored.waits = entry.status, true, waits_of(entry.waits)
+  add_remarks(stored, entry.remarks)
 end
 
 local function read_resume(reader)
@@ -149,6 +158,7 @@ end
 ---  object at a wrong line. reuse: a record is valid only until `take` returns
 ---@field status "complete"|"interrupted"|"unfinished" after the last record
 ---@field problems string[] what is missing, after the last record
+---@field remarks pmclua.Remarks what was said of its runs, after the last record
 ---@field resumed integer how often the run was resumed
 ---@field is_plain boolean it can be appended to: it is neither compressed nor a stream
 ---@field is_stream boolean it can be read once
@@ -160,7 +170,7 @@ end
 function M.open(path, rest)
   local reader = { path = path, rest = rest, source = sources.open(path), text = core.text(), line = 0,
     count = 0, values = {} }
-  local stored = { path = path, status = "unfinished", problems = {}, resumed = 0 }
+  local stored = { path = path, status = "unfinished", problems = {}, remarks = remarks.new(), resumed = 0 }
   reader.stored = stored
   local ok, header = pcall(function()
     return headers.decode(next_line(reader) and reader.text:line() or error("it has no whole first line", 0))

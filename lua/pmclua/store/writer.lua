@@ -148,18 +148,22 @@ function Writer:flush()
   write_out(self)
 end
 
-local END = { order = { "kind", "status", "waits", "cell", "count", "over", "wait_ns", "wall_ns" } }
+local END = { order = { "kind", "status", "remarks", "waits", "cell", "count", "over", "wait_ns",
+  "wall_ns" } }
 
 --- Writes all, an end line, and closes.
 ---@param status "complete"|"interrupted"
----@param waits? table[] store/README.md, "Last line"
-function Writer:finish(status, waits)
+---@param about? { waits: table[]?, remarks: string[]? } store/README.md, "Last line"
+function Writer:finish(status, about)
   if not self.lines then return end
   if status ~= "complete" and status ~= "interrupted" then
     error("a run ends \"complete\" or \"interrupted\", not " .. tostring(status), 2)
   end
   encode_pending(self)
-  put(self, json.encode({ kind = "end", status = status, waits = waits }, END) .. "\n")
+  local remarks = about and about.remarks
+  local line = { kind = "end", status = status, waits = about and about.waits,
+    remarks = remarks and remarks[1] and { unpack(remarks) } }
+  put(self, json.encode(line, END) .. "\n")
   write_out(self)
   self:close()
 end
