@@ -21,7 +21,7 @@
 --   contains all of them are listed, best match first. Events of libpfm4 may need a unit mask: search for
 --   the event to see its masks.
 -- caveats: a plain list does not say whether an event opens; use --available or --explain. An event that
---   opens may still be `unverified`: a raw code that nobody knows the PMU to have.
+--   opens may still be `unverified`: a code that nobody knows the PMU to have. --available leaves these out.
 
 local pmc = require "pmclua"
 

@@ -1,8 +1,11 @@
 -- Raw codes that nothing vouches for: a 0 of one is no count, and what it shows of itself is one.
 
 local expect = require "pmclua.experiment.expect"
+local json = require "dkjson"
 local made = require "tests.support.results"
 local metric = require "pmclua.metric"
+local played = require "tests.support.played"
+local support = require "tests.support"
 
 local EVENTS = { made.event("x", { verified = false, spec = "r3" }), made.event "cycles" }
 
@@ -50,5 +53,57 @@ describe("an unverified code", function()
     local doubtful, real = predicted { 0, 0, 0 }, predicted { 0, 4, 0 }
     assert.same({ "uncountable", "needs x: " .. WHY }, { doubtful.state, doubtful.reason })
     assert.same({ "pass", 3 }, { real.state, real.n })
+  end)
+end)
+
+-- The table of the played Arm CPU names BR_RETIRED, which sysfs would name if the PMU had it, and two codes that are
+-- the CPU's own. Of these TOY_OTHER counts.
+describe("an event of an Arm CPU's table", function()
+  local ENV = { SYSFS_PATH = support.fixture "played/sysfs/arm", PERF_CPUID = "0x00000000410fd980",
+    PMCLUA_VENDOR = support.fixture "played/arm" }
+  local LACKS = "this PMU lacks it, or a hypervisor hides it"
+
+  local function machine()
+    return played.machine { counters = 6, env = ENV, events = { ["77 0x11"] = { 10 }, ["77 0x8"] = { 20 },
+      ["77 0x21"] = { 0 }, ["77 0xc0"] = { 0 }, ["77 0xc1"] = { 3 } } }
+  end
+
+  local function values_of(on)
+    local run = on.pmclua { "stat", "--json", "-o", "-", "-r", "3", "-e",
+      "br_retired:u,TOY_OWN,TOY_OTHER,inst_retired", "--", on.work, "100" }
+    return assert(json.decode(run.out), run.err).cells[1].values
+  end
+
+  it("has no 0 as its count where nothing vouches for its code", function()
+    local values = values_of(machine())
+    assert.same({ "unsupported", "unverified", "counted", "counted" }, { values["br_retired:u"].status,
+      values.TOY_OWN.status, values.TOY_OTHER.status, values.inst_retired.status })
+    assert.same({ 300, 2000 }, { values.TOY_OTHER.median, values.inst_retired.median })
+    assert.matches(LACKS, values["br_retired:u"].why, 1, true)
+  end)
+
+  for _, name in ipairs { "BR_RETIRED", "TOY_OWN" } do
+    it("holds no limit and no comparison: " .. name, function()
+      local on = machine()
+      local stored = on.folder .. "/stored.jsonl"
+      on.pmclua { "stat", "--store", stored, "-r", "3", "-e", name .. ",inst_retired", "--", on.work, "100" }
+      local gate = on.pmclua { "gate", stored, "--limit", name .. " <= 5" }
+      assert.equal(77, gate.status, gate.out .. gate.err)
+      local compared = on.pmclua { "compare", "-r", "6", "-e", name, on.work .. " 100", on.work .. " 200" }
+      assert.is_nil(compared.out:find "same", compared.out)
+    end)
+  end
+
+  it("is explained as what it is, and listed as available only where the PMU is known to have it", function()
+    local on = machine()
+    local run = on.pmclua { "events", "--explain", "br_retired:u" }
+    assert.matches("here +unsupported: " .. LACKS, run.out)
+    assert.matches("here +unverified", on.pmclua { "events", "--explain", "TOY_OTHER" }.out)
+    local listed = on.pmclua { "events", "--available", "--source", "vendor" }
+    assert.matches("INST_RETIRED", listed.out)
+    for _, name in ipairs { "BR_RETIRED", "TOY_OWN", "TOY_OTHER" } do
+      assert.is_nil(listed.out:find(name), name)
+    end
+    assert.matches("whose codes nothing confirms are not listed", listed.err)
   end)
 end)

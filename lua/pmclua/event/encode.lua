@@ -169,7 +169,7 @@ local function encode_on(one, terms, position, tree)
   local event = {
     source = encoding.legacy and sources[attr.type] or "pmu", pmu = one.name, attr = attr,
     cpus = one.cpus, core_cpus = one.core_cpus, settings = encoding.settings, verified = encoding.verified,
-    placed = encoding.placed, alias = encoding.alias and encoding.alias.name,
+    absent = encoding.absent, placed = encoding.placed, alias = encoding.alias and encoding.alias.name,
   }
   local alias = encoding.alias
   if alias then

@@ -42,7 +42,7 @@ local M = {}
 ---@field device string? the sysfs name of libpfm4's PMU, where this machine has it
 ---@field percore boolean?
 ---@field bpf boolean?
----@field absent string? why there is no such event here: it stands in the place of one that a metric needs
+---@field absent string? why there is no such event here: a metric needs it, or the PMU lacks it
 ---@field alias string? the event that sysfs names, or a vendor's table
 ---@field table string? the vendor's table that it is from
 ---@field description string? what that says
@@ -143,13 +143,15 @@ end
 
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
 ---@param source string
+---@param is_sure? boolean only where the PMU is known to have its code
 ---@return boolean
-function M.available(source)
+function M.available(source, is_sure)
   local opened, any = {}, false
   for i, event in ipairs(M.parse(source) or {}) do
     local tried = require("pmclua.event.explain").try(event, opened[event.leader])
-    if tried.status ~= "counted" and event.leader then return false end
-    opened[i], any = tried.attr, any or tried.status == "counted"
+    local is_there = tried.status == "counted" and (event.verified or not is_sure)
+    if not is_there and event.leader then return false end
+    opened[i], any = tried.attr, any or is_there
   end
   return any
 end

@@ -25,7 +25,7 @@ local M = {}
 ---@field pmu string? only of this PMU or tracepoint system: a name, or a glob
 ---@field words string[]? only where each of them is in the name or the description
 ---@field all boolean? libpfm4's events for other machines too
----@field available boolean? only what opens on this machine
+---@field available boolean? only what opens on this machine, of a code that the PMU is known to have
 ---@field sysfs string? as for parse
 ---@field tracefs string? as for parse
 
@@ -207,7 +207,7 @@ end
 local function only_available(list)
   local available, tracepoints = require("pmclua.event").available, nil
   return lists.where(list, function(entry)
-    if entry.source ~= "tracepoint" then return available(entry.spec) end
+    if entry.source ~= "tracepoint" then return available(entry.spec, true) end
     if tracepoints == nil then tracepoints = available(entry.spec) end
     return tracepoints
   end)
@@ -249,6 +249,18 @@ function silences.pfm()
   return "events with vendors' names are not listed: libpfm4 is not installed"
 end
 
+local UNCONFIRMED = "vendors' events whose codes nothing confirms are not listed: an Arm PMU opens "
+  .. "codes that it lacks and counts 0"
+
+-- What a list of available events leaves out.
+local function unconfirmed(filter)
+  local source, tree = filter.source or "vendor", sysfs.tree(filter.sysfs)
+  if not filter.available or source ~= "vendor" and source ~= "pfm" then return nil end
+  local is_arm = require("pmclua.event.architectural").is_arm
+  local has_arm = lists.any(tree:core_pmus(), function(pmu) return is_arm(pmu.name) end)
+  return has_arm and UNCONFIRMED or nil
+end
+
 --- What is not in a list although it was asked for, and why.
 ---@param filter pmclua.event.Filter?
 ---@return string[]
@@ -258,6 +270,7 @@ function M.silences(filter)
     local is_wanted = silences[source] and (not filter or not filter.source or filter.source == source)
     said[#said + 1] = is_wanted and silences[source](filter) or nil
   end
+  said[#said + 1] = unconfirmed(filter or {})
   return said
 end
 

@@ -182,11 +182,13 @@ function M.encode(item, tree)
   local attr = keep(encoded, given)
   local device = tree:of_type(attr.type)
   -- Of Arm's PMUs sysfs names what the very PMU has: the OS kernel opens other codes, too, which then read 0.
-  local is_verified = not full:find "^arm" or require("pmclua.event.pmu").vouches(attr.config, tree)
+  local core_pmu = full:find "^arm" and require "pmclua.event.pmu"
   return {
     source = "pfm", pmu = device and device.name or full:match("^(.-)::"), full = full, attr = attr,
     device = device and device.name, cpus = device and device.cpus, core_cpus = device and device.core_cpus,
-    period = given.period and encoded.sample_period, verified = is_verified,
+    period = given.period and encoded.sample_period,
+    verified = not core_pmu or core_pmu.vouches(attr.config, tree),
+    absent = core_pmu and core_pmu.why_lacking(attr.config, tree) or nil,
   }
 end
 

@@ -4,6 +4,7 @@
 -- An alias's term gives way to the user's of the same name (perf ORs them, which counts a third event).
 -- A config word must agree with the terms that lie in it.
 
+local architectural = require("pmclua.base.lazy").module "pmclua.event.architectural"
 local bit = require "bit"
 local cache = require "pmclua.event.cache"
 local core = require "pmclua.core"
@@ -234,13 +235,26 @@ local function encode_alias(pmu, name)
   return ok and core.exact(words.config or 0ULL) or nil
 end
 
+-- Whether the code is that of the event that a table names. Formulae add terms of their own:
+-- "cpu/INT_MISC.RECOVERY_CYCLES,cmask=1,edge/".
+local function is_tabled(reading)
+  return reading.alias and reading.alias.table and not reading.given.event and not reading.configs.config
+end
+
+-- A table is for a kind of CPU; on Arm sysfs knows better what this PMU has.
 local function is_verified(reading, pmu, attr)
   if own[pmu.name] or reading.legacy then return true end
-  if reading.alias and not next(reading.given) and not next(reading.configs) then return true end
-  -- Tables name codes with terms of their own in formulae: "cpu/INT_MISC.RECOVERY_CYCLES,cmask=1,edge/".
-  local is_tabled = reading.alias and reading.alias.table
-  if is_tabled and not reading.given.event and not reading.configs.config then return true end
+  local is_plain = reading.alias and not next(reading.given) and not next(reading.configs)
+  if is_plain and not reading.alias.table then return true end
+  if is_tabled(reading) and not architectural.is_arm(pmu.name) then return true end
   return sysfs.vouches(pmu, attr.config, encode_alias)
+end
+
+local LACKS = "this PMU lacks it, or a hypervisor hides it: Linux would name it in %s/events"
+
+local function why_lacking(pmu, config)
+  local is_lacking = architectural.is_nameable(pmu, config) and not sysfs.vouches(pmu, config, encode_alias)
+  return is_lacking and LACKS:format(pmu.path) or nil
 end
 
 --- Whether the PMU of a CPU names an event of this config, so that a raw code is one that it has.
@@ -251,11 +265,22 @@ function M.vouches(config, tree)
   return lists.any(tree:core_pmus(), function(pmu) return sysfs.vouches(pmu, config, encode_alias) end)
 end
 
+--- Why the CPUs' PMUs do not have the event of a config; nil where one may have it.
+---@param config number|ffi.cdata*
+---@param tree pmclua.event.Tree
+---@return string?
+function M.why_lacking(config, tree)
+  local pmus = tree:core_pmus()
+  local may_have = lists.any(pmus, function(pmu) return not why_lacking(pmu, config) end)
+  return not may_have and pmus[1] and why_lacking(pmus[1], config) or nil
+end
+
 ---@class pmclua.event.Encoding
 ---@field attr table ABI field to number or u64
 ---@field settings table name, period, percore: see pmclua.event.term
 ---@field alias pmclua.event.Alias?
 ---@field verified boolean
+---@field absent string? why this PMU does not have the event that a table names
 ---@field placed table[] field, term, value, bits, alias
 
 --- Encodes an event of `pmu`. Raises a problem.
@@ -276,6 +301,7 @@ function M.encode(pmu, terms, tree)
     for field, word in pairs(join(reading)) do attr[field] = core.exact(word) end
   end
   return { attr = attr, settings = settings, alias = reading.alias,
+    absent = is_tabled(reading) and why_lacking(pmu, attr.config) or nil,
     verified = is_verified(reading, pmu, attr), legacy = reading.legacy, placed = placements(reading) }
 end
 

@@ -2,6 +2,7 @@
 
 local ffi = require "ffi"
 local lab = require "tests.lab.support"
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 
 ffi.cdef "int pmclua_lab_getppid(void) __asm__(\"getppid\");"
@@ -64,8 +65,9 @@ end)
 describe("in the lab, a code that the PMU has not", function()
   lazy_setup(lab.need_lab)
 
-  -- 0x10 is an event of Arm's architecture that this PMU has not; libpfm4 knows it of this CPU.
-  for _, spec in ipairs { "r3:u", "r3fff:u", "4:0x10", "armv8_pmuv3/event=0x3/u", "arm_n1::BR_MIS_PRED" } do
+  -- ASE_SPEC is a code of this kind of CPU alone; perf's table and libpfm4 know it.
+  for _, spec in ipairs { "r3:u", "r3fff:u", "4:0x10", "armv8_pmuv3/event=0x3/u", "arm_n1::ASE_SPEC",
+    "ase_spec:u" } do
     it("reads no 0 as a count: " .. spec, function()
       local g = pmc.group { "x = " .. spec, "instructions:u" }
       local counts = g:count(function() for i = 1, 1000 do local _ = i end end)
@@ -76,6 +78,22 @@ describe("in the lab, a code that the PMU has not", function()
       assert.is_true(counts["instructions:u"] > 0)
     end)
   end
+
+  -- Events of Arm's architecture, which Linux names in sysfs where a PMU has them.
+  for _, spec in ipairs { "br_retired:u", "BR_MIS_PRED_RETIRED:u", "arm_n1::BR_MIS_PRED" } do
+    it("is refused by a name that Linux would have for it: " .. spec, function()
+      local explained = pmc.events.explain(spec)[1]
+      assert.equal("unsupported", explained.status)
+      assert.match("this PMU lacks it", explained.reason)
+      assert.is_false(pmc.events.available(spec))
+    end)
+  end
+
+  it("is not listed among vendors' events that are available", function()
+    local listed = pmc.events.list { source = "vendor", available = true }
+    assert.same({ "cpu_cycles", "inst_retired", "stall_backend", "stall_frontend" },
+      lists.column(listed, "name"))
+  end)
 
   -- The PMU looks at the lower 16 bits alone: instructions by a code that sysfs does not have.
   it("is told from one that nothing vouches for and that counts", function()
