@@ -59,7 +59,8 @@ local opt = pmc.options {
     help = "e.g. 'task_clock <= +3%'; exit 3 if it is exceeded" },
   { "strict", false, help = "treat an undecided limit as failed" },
   { "any-host", false, help = "limits: accept another microcode or Linux version" },
-  { "any-cpu", false, help = "limits: accept another CPU" },
+  { "any-cpu", false, help = "limits: accept another CPU or architecture" },
+  { "any-arguments", false, help = "limits: accept files of workloads that were given other arguments" },
   { "run-spread", value = "SHARE", help = "limits: spread between runs if only one is stored (times: 15%)" },
   { "gate-output", value = "FILE", help = "write the gate's outcome: .json, .md, .xml (JUnit), or text" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
@@ -176,7 +177,8 @@ local function check_limits(result)
   local gates = {}
   for i = 2, #opt.workloads do
     gates[i - 1] = pmc.load(opt.workloads[i]):gate { limits = limits, baseline = opt.workloads[1],
-      any_host = opt.any_host, any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+      any_host = opt.any_host, any_cpu = opt.any_cpu, any_arguments = opt.any_arguments,
+      run_spread = opt.run_spread }
   end
   return gates
 end

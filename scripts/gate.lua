@@ -18,9 +18,10 @@
 --   could not be checked and none fails: what was not counted, or is missing, never passes; 2 if a limit
 --   makes no sense.
 -- caveats: a baseline from another CPU, microcode or Linux version is refused (exit 1) unless --any-host
---   or --any-cpu is given; host names do not matter. A single stored run cannot show how runs differ: times
---   are then assumed to differ by 15 % (--run-spread). Prefer instructions to times, and --against to
---   stored times.
+--   or --any-cpu is given; host names do not matter. One of another architecture, or whose program was
+--   given other arguments, cannot be checked against (77). A single stored run cannot show how runs
+--   differ: times are then assumed to differ by 15 % (--run-spread). Prefer instructions to times, and
+--   --against to stored times.
 
 local pmc = require "pmclua"
 
@@ -29,7 +30,8 @@ local opt = pmc.options {
   { "strict", false, help = "treat an undecided limit as failed" },
   { "against", value = "COMMAND", help = "run this and the command after --, interleaved, and compare" },
   { "any-host", false, help = "accept a baseline from another microcode or Linux version" },
-  { "any-cpu", false, help = "accept a baseline from another CPU" },
+  { "any-cpu", false, help = "accept a baseline from another CPU or architecture" },
+  { "any-arguments", false, help = "accept a baseline whose program was given other arguments" },
   { "run-spread", value = "SHARE", help = "spread between runs if there is one baseline (times: 15%)" },
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "with --against: number of pairs" },
   { "warmup", 2, type = "integer", value = "N", help = "with --against: warm-up runs, discarded" },
@@ -67,7 +69,8 @@ local function check_files()
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
   return pmc.load(new):gate { baseline = #baselines > 0 and baselines or nil, limits = limits,
-    any_host = opt.any_host, any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+    any_host = opt.any_host, any_cpu = opt.any_cpu, any_arguments = opt.any_arguments,
+    run_spread = opt.run_spread }
 end
 
 -- ---- two commands ----

@@ -66,7 +66,8 @@ local opt = read_options(pmc.targets.options {
     help = "baseline for relative limits such as 'instructions <= +1%'" },
   { "strict", false, help = "treat an undecided limit as failed" },
   { "any-host", false, help = "limits: accept another microcode or Linux version" },
-  { "any-cpu", false, help = "limits: accept another CPU" },
+  { "any-cpu", false, help = "limits: accept another CPU or architecture" },
+  { "any-arguments", false, help = "limits: accept a baseline that was given other arguments" },
   { "run-spread", value = "SHARE", help = "limits: spread between runs if only one is stored (times: 15%)" },
   { "gate-output", value = "FILE", help = "write the gate's outcome: .json, .md, .xml (JUnit), or text" },
   { "command", rest = true, help = "command to run, and its arguments" },
@@ -253,7 +254,7 @@ signal = signal or result.signal
 -- The exit status that they stand for.
 local function check_limits()
   local gate = result:gate { baseline = #opt.gate > 0 and opt.gate or nil, any_host = opt.any_host,
-    any_cpu = opt.any_cpu, run_spread = opt.run_spread }
+    any_cpu = opt.any_cpu, any_arguments = opt.any_arguments, run_spread = opt.run_spread }
   if not opt.no_report then io.stderr:write(tostring(gate), "\n") end
   if opt.gate_output then gate:write(opt.gate_output) end
   return gate:status(opt.strict)

@@ -128,6 +128,74 @@ describe("repetitions without a value", function()
   end)
 end)
 
+describe("a baseline of something else", function()
+  local function with_how(facts, host)
+    facts.workload, facts.kind, facts.cells = "rows", "command", { "" }
+    return { how = { workloads = { facts } }, host = host or { cpu = "made by hand", architecture = "x64" } }
+  end
+
+  local function checked(ours, theirs, options)
+    local function made_as(more) return of({ constant(1000), {}, {} }, more) end
+    local row = gate(made_as(ours), "cycles <= +1%",
+      support.merged({ baseline = made_as(theirs) }, options)).results[1]
+    return row.state, row.reason
+  end
+
+  local here = with_how { argv = { "./new", "large.json" }, program_hash = "1" }
+
+  it("cannot be compared with: other arguments, parameters, threads, environment or input", function()
+    local argv = here.how.workloads[1].argv
+    for said, facts in pairs {
+        ["arguments, 'large.json' here and 'a b;' c there"] = { argv = { "x", "a b;", "c" } },
+        ["arguments, 'large.json' here and none there"] = { argv = { "./new" } },
+        ["environment, none here and 'A=1 B=2' there"] = { argv = argv, env = { B = "2", A = "1" } },
+        ["standard input, none here and 'in' there"] = { argv = argv, stdin = "in" } } do
+      said = ("the baseline was given other %s: --any-arguments accepts it"):format(said)
+      assert.same({ "uncountable", said }, { checked(here, with_how(facts)) })
+      assert.equal("pass", (checked(here, with_how(facts), { any_arguments = true })))
+    end
+    local function kernel(facts) return with_how(support.merged({ symbol = "rows" }, facts)) end
+    for name, facts in pairs { parameters = { params = { n = "5" } }, threads = { threads = "2" },
+        arguments = { arguments = "0.5" } } do
+      local state, reason = checked(kernel {}, kernel(facts))
+      assert.equal("uncountable", state)
+      assert.matches("given other " .. name, reason, 1, true)
+    end
+  end)
+
+  it("may be of another program, and of one that is not known", function()
+    local other = with_how { argv = { "../base/old", "large.json" }, program_hash = "2" }
+    assert.equal("pass", (checked(here, other)))
+    assert.equal("pass", (checked(here, { how = {} })))
+    assert.equal("pass", (checked(here, with_how { unknown = "it is gone" })))
+  end)
+
+  it("of another architecture cannot be compared with, unless any CPU will do", function()
+    local there = with_how({ argv = here.how.workloads[1].argv }, { cpu = "another", architecture = "arm64" })
+    assert.same({ "uncountable", "the baseline is of another architecture, x64 here and arm64 there" },
+      { checked(here, there) })
+    assert.equal("pass", (checked(here, there, { any_cpu = true })))
+  end)
+
+  it("is shown with both, and known in a merged file, too", function()
+    local folder, pmc = support.folder(), require "pmclua"
+    local function stored(name, argument)
+      local more = with_how { argv = { "x", argument } }
+      return made.stored(("%s/%s.jsonl"):format(folder, name), header_of(more),
+        made.records({ constant(1000), constant(500), constant(7) }, { levels = {} }))
+    end
+    local a, b, other = stored("a", "1"), stored("b", "1"), stored("c", "2; 3: (4)")
+    local merged = folder .. "/ab.jsonl"
+    pmc.stored.merge({ a, b }, merged)
+    local found = support.pmclua { "gate", merged, other, "-l", "cycles <= +1%" }
+    assert.equal(77, found.status)
+    assert.matches("given other arguments, '2; 3: (4)' here and '1' there", found.out, 1, true)
+    local accepted = { "gate", merged, other, "-l", "cycles <= +1%", "--any-arguments" }
+    assert.equal(0, support.pmclua(accepted).status)
+    assert.equal(0, support.pmclua({ "gate", merged, b, "-l", "cycles <= +1%" }).status)
+  end)
+end)
+
 describe("counts of different things", function()
   local function with_attr(attr, more)
     return of({ constant(1000), {}, {} }, { events = { made.event("cycles", support.merged({

@@ -147,8 +147,11 @@ describe("a gate on simulated counts", function()
   end)
 
   it("finds what is planted, of one per mille, and nothing where nothing is", function()
+    local folder = support.folder()
     local function loop(count, name)
-      return stored({ "sh", "-c", ("i=0; while [ $i -lt %d ]; do i=$((i+1)); done"):format(count) }, name)
+      local program = support.write(folder .. "/program", ("i=0; while [ $i -lt %d ]; do i=$((i+1)); done")
+        :format(count))
+      return stored({ "sh", program }, name)
     end
     local before, after, again = loop(500, "before"), loop(501, "after"), loop(500, "again")
     local limit = { "--limit", "valgrind_instructions <= +0.05%" }

@@ -22,6 +22,10 @@ local function scaled(values, factor)
   return sequence(#values, function(i) return values[i] * factor end)
 end
 
+local function shifted(values, by)
+  return sequence(#values, function(i) return values[i] + by end)
+end
+
 describe("two cells, paired by block", function()
   it("have the ratio and interval that an independent calculation gives", function()
     for _, row in ipairs(reference.paired_ratios) do
@@ -333,6 +337,32 @@ describe("a gate", function()
     local share = (1 + close.detectable) / close.ratio
     assert.equal("fail", relative("instructions <= +1%", new(1.01 * share * 1.0001), old).state)
     assert.equal("undecided", relative("instructions <= +1%", new(1.01 * share * 0.9999), old).state)
+  end)
+
+  it("says which change would have failed, from above and below, also where there is no ratio", function()
+    for _, source in ipairs { "n <= +1%", "n >= -1%" } do
+      for _, middle in ipairs { 100, -100 } do
+        local old, new = about(middle, 0.1, 1), about(middle, 0.1, 2)
+        local found = relative(source, new, old)
+        assert.equal("undecided", found.state)
+        -- Moved by what is missing to it, the same values are at the limit.
+        local is_upper, estimate = source:find "<=" ~= nil, nil
+        if middle > 0 then estimate = found.ratio - 1
+        else
+          local difference = verdict.compare(new, old, { paired = false }).difference
+          estimate = difference.shift / math.abs(found.baseline)
+        end
+        assert.equal(is_upper, found.detectable > 0.01)
+        assert.equal(not is_upper, found.detectable < -0.01)
+        local function moved(by)
+          if middle > 0 then return scaled(new, (1 + found.detectable + by) / (1 + estimate)) end
+          return shifted(new, (found.detectable + by - estimate) * math.abs(found.baseline))
+        end
+        local beyond, within = moved(is_upper and 1e-6 or -1e-6), moved(is_upper and -1e-6 or 1e-6)
+        assert.equal("fail", relative(source, beyond, old).state)
+        assert.equal("undecided", relative(source, within, old).state)
+      end
+    end
   end)
 
   it("may ask for more as well as for less", function()

@@ -65,7 +65,8 @@ function M.prepare(declaration, overrides)
   return { limits = list, skipped = #limits - #list, strict = overrides.strict,
     output = overrides.gate_output,
     options = { limits = list, baseline = baseline, against = against, any_host = overrides.any_host,
-      any_cpu = overrides.any_cpu, run_spread = overrides.run_spread } }
+      any_cpu = overrides.any_cpu, any_arguments = overrides.any_arguments,
+      run_spread = overrides.run_spread } }
 end
 
 --- Checks a finished run and says on standard error what did not hold.

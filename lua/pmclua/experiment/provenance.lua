@@ -96,7 +96,7 @@ end
 function describe.kernel(kernel, levels, session, known)
   local shellwords = require "pmclua.workload.shellwords"
   local facts = { symbol = shellwords.fill(kernel.symbol, levels),
-    threads = kernel.threads and tostring(kernel.threads),
+    arguments = kernel.arguments, threads = kernel.threads and tostring(kernel.threads),
     cpus = kernel.cpus and shellwords.fill(kernel.cpus, levels) }
   for name, value in pairs(kernel.params or {}) do
     facts.params = facts.params or {}

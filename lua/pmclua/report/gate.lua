@@ -40,13 +40,15 @@ local function blind(row)
 end
 
 -- The cause without what needed what.
-local function cause(reason) return words.brief((reason:gsub("^needs .-: ", ""))) end
+local function cause(row)
+  return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
+end
 
 --- What a row says after its limit and cell.
 ---@param row pmclua.GateRow
 ---@return string
 function M.said(row)
-  if row.state == "uncountable" then return "cannot be checked: " .. cause(row.reason) end
+  if row.state == "uncountable" then return "cannot be checked: " .. cause(row) end
   if row.state == "undecided" then return "undecided: " .. seen(row) .. blind(row) end
   return (row.state == "fail" and "fails: " or "holds: ") .. seen(row)
 end
@@ -63,10 +65,10 @@ end
 
 -- Limits that cannot be checked for one reason in several cells are said once.
 local function uncountable_lines(rows)
-  local groups = lists.groups(rows, function(row) return row.text .. "\0" .. cause(row.reason) end)
+  local groups = lists.groups(rows, function(row) return row.text .. "\0" .. cause(row) end)
   return lists.map(groups, function(same)
     local where = #same > 1 and (" in %d cells"):format(#same) or ", " .. text.safe(same[1].cell)
-    return ("'%s' cannot be checked%s: %s"):format(text.safe(same[1].text), where, cause(same[1].reason))
+    return ("'%s' cannot be checked%s: %s"):format(text.safe(same[1].text), where, cause(same[1]))
   end)
 end
 

@@ -6,6 +6,7 @@
 local core = require "pmclua.core"
 local kinds = require "pmclua.explain.kinds"
 local lists = require "pmclua.base.lists"
+local shellwords = require("pmclua.base.lazy").module "pmclua.workload.shellwords"
 
 local M = {}
 
@@ -153,6 +154,55 @@ function M.simulation(one, other)
   if not name then return nil end
   if name:find "_hash$" then return "simulated in another environment", "" end
   return ("simulated with %s %s"):format(name, said(ours[name])), said(theirs[name])
+end
+
+-- ---- what programs were asked for ---------------------------------------------------------------------------
+
+-- Each thing that a workload is given besides its program, which may be another one; as text.
+local GIVEN = {
+  { "arguments", function(facts) return facts.argv and shellwords.join { unpack(facts.argv, 2) } end },
+  { "arguments", function(facts) return facts.arguments end },
+  { "parameters", function(facts) return table.concat(lists.assignments(facts.params or {}), " ") end },
+  { "threads", function(facts) return facts.threads end },
+  { "environment", function(facts) return table.concat(lists.assignments(facts.env or {}), " ") end },
+  { "standard input", function(facts) return facts.stdin end },
+}
+
+--- What the workload of a cell is given, by its place in GIVEN; nil where a header does not say.
+---@param header table
+---@param workload string
+---@param levels table<string, any>
+---@return string[]? texts "": nothing
+function M.given(header, workload, levels)
+  local cell = table.concat(lists.assignments(levels), " ")
+  local facts = lists.find((header.how or {}).workloads or {}, function(facts)
+    return facts.workload == workload and lists.contains(facts.cells or {}, cell)
+  end)
+  if not facts or facts.unknown then return nil end
+  return lists.map(GIVEN, function(given) return given[2](facts) or "" end)
+end
+
+local function given_in(cell)
+  local header = cell.result.header
+  return header.cells[cell.number].given or M.given(header, cell.workload, cell.levels)
+end
+
+local function shown(given)
+  if given == "" then return "none" end
+  return given:find("'", 1, true) and given or ("'%s'"):format(given)
+end
+
+--- Why the workloads of two cells were not asked for the same; nil where they were, or where it is not known.
+---@param one pmclua.Cell
+---@param other pmclua.Cell
+---@return string? what differs: "arguments"
+---@return string? ours
+---@return string? theirs
+function M.asked(one, other)
+  local ours, theirs = given_in(one), given_in(other)
+  for i, given in ipairs(ours and theirs and GIVEN or {}) do
+    if ours[i] ~= theirs[i] then return given[1], shown(ours[i]), shown(theirs[i]) end
+  end
 end
 
 --- Why values of two cells are not of the same; nil where they are.

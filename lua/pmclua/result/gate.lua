@@ -95,11 +95,13 @@ local function check_one_host(here, there, options)
       tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
 end
 
---- Raises an error object where a baseline is of another kind of host.
+--- Raises an error object where a baseline is of another kind of host. With one of another architecture nothing is
+--- compared, whatever was counted: result/limits.lua says so of each limit.
 ---@param here table facts of a host
 ---@param baseline pmclua.Result
 ---@param options { any_host: boolean?, any_cpu: boolean? }
 function M.check_host(here, baseline, options)
+  if hosts.architectures({ host = here }, baseline.header) then return end
   for _, there in ipairs(baseline.header.hosts or { baseline.header.host }) do
     check_one_host(here, there, options)
   end
@@ -236,7 +238,8 @@ local function rows_of(result, baselines, runs, gated, limits, options)
     for _, one in ipairs(gated) do
       local function row_at(level)
         local row = limits_of_cells.check(limit, one.cell, one.befores,
-          { level = level, paired = one.paired, spread = run_spread(options.run_spread) })
+          { level = level, paired = one.paired, spread = run_spread(options.run_spread),
+            any_cpu = options.any_cpu, any_arguments = options.any_arguments })
         row.cell, row.unit = one.cell:label(), unit_of(result, limit)
         cut_short(row, why or limit.relative and why_before)
         return row
@@ -287,7 +290,8 @@ end
 ---@field against? string|table a workload or partial cell of this result that relative limits are relative to: it
 ---  ran in the same blocks
 ---@field any_host? boolean compare results of other microcodes and OS kernels too
----@field any_cpu? boolean compare results of other CPUs too
+---@field any_cpu? boolean compare results of other CPUs and architectures too
+---@field any_arguments? boolean compare workloads that were given other arguments too
 ---@field run_spread? string standard deviation between runs, as "5%", where there is one baseline
 
 --- Checks a result against limits.

@@ -18,6 +18,19 @@ local function first_difference(names, one, other)
   end)
 end
 
+--- The architectures of two results where they differ: no program of one runs on a host of the other.
+---@param one table header
+---@param other table header, merged or not
+---@return string? ours nil where they do not differ
+---@return string? theirs
+function M.architectures(one, other)
+  local here = one.host or {}
+  local there = lists.find(other.hosts or { other.host }, function(host)
+    return first_difference({ "architecture" }, here, host) ~= nil
+  end)
+  if there then return here.architecture, there.architecture end
+end
+
 --- The first fact in which two hosts differ in kind.
 ---@param one table<string, any> of a header's host
 ---@param other table<string, any>
@@ -38,7 +51,8 @@ local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C l
 ---@param other table header
 ---@return string[]
 function M.simulated_differences(one, other)
-  local list, ours, theirs = {}, one.simulation or {}, other.simulation or {}
+  local list, ours, theirs = {}, one.simulation, other.simulation
+  if not (ours and theirs) then return list end
   local function add(what, here, there, is_hash)
     if not (is_known(here) and is_known(there)) or here == there then return end
     local values = (" (%s here, %s there)"):format(tostring(here), tostring(there))
@@ -48,7 +62,6 @@ function M.simulated_differences(one, other)
     add(fact[2], ours[fact[1]], theirs[fact[1]], fact[1]:find "_hash$" ~= nil)
   end
   add("Linux", (one.host or {}).os_kernel, (other.host or {}).os_kernel)
-  add("the machine's kind", (one.host or {}).architecture, (other.host or {}).architecture)
   return list
 end
 

@@ -205,7 +205,7 @@ end
 local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "number",
   floor = "number" }
 local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
-  any_host = "boolean", any_cpu = "boolean", run_spread = "number|string" }
+  any_host = "boolean", any_cpu = "boolean", any_arguments = "boolean", run_spread = "number|string" }
 
 --- Compares cells with their baseline: each event and metric, paired by block.
 ---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }

@@ -7,6 +7,7 @@ local average = require("pmclua.stats.mean").average
 local comparable = require "pmclua.result.comparable"
 local check = require "pmclua.verdict.check"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
+local hosts = require "pmclua.result.hosts"
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
@@ -115,6 +116,18 @@ local function differently(ours, theirs)
     or ("counted differently, %s here, %s in the baseline"):format(ours, theirs)
 end
 
+local FOREIGN = "the baseline is of another architecture, %s here and %s there"
+local OTHERWISE = "the baseline was given other %s, %s here and %s there: --any-arguments accepts it"
+
+-- Why a baseline's program was asked for something else, as a whole sentence; nil where it was not, or where that is
+-- accepted.
+local function why_other(cell, before, options)
+  local here, there = hosts.architectures(cell.result.header, before.result.header)
+  if here and not options.any_cpu then return FOREIGN:format(here, there) end
+  local what, ours, theirs = comparable.asked(cell, before)
+  return what and not options.any_arguments and OTHERWISE:format(what, ours, theirs) or nil
+end
+
 -- Why the counts of two cells must not be compared; nil where they may be.
 local function why_unlike(limit, cell, before)
   local ours, theirs = comparable.cell(cell, before)
@@ -137,11 +150,14 @@ local function why_few(one, where)
   return where .. said_lost(one.cell, one.found)
 end
 
--- The cell of a baseline and what was found in it; nil and why where it cannot be compared with.
-local function old_of(limit, new, before)
+-- The cell of a baseline and what was found in it; nil and why where it cannot be compared with, and whether that is
+-- to be shown whole.
+local function old_of(limit, new, before, options)
   if not before then return nil, "the baseline has no such cell" end
   local missing = names.missing(before.result, limit)
   if missing then return nil, "the baseline did not count " .. missing end
+  local other = new.cell.result ~= before.result and why_other(new.cell, before, options)
+  if other then return nil, other, true end
   local unlike = why_unlike(limit, new.cell, before)
   if unlike then return nil, unlike end
   local old = { cell = before, found = values.of_metric(before, side(limit, limit.left)) }
@@ -180,8 +196,8 @@ local function relative(limit, new, befores, options)
   local olds = {}
   if #befores == 0 then return check.uncountable(limit, "it is relative, and there is no baseline") end
   for i, before in ipairs(befores) do
-    local old, why = old_of(limit, new, before)
-    if not old then return check.uncountable(limit, why) end
+    local old, why, is_whole = old_of(limit, new, before, options)
+    if not old then return check.uncountable(limit, why, is_whole) end
     olds[i] = old
   end
   local few = why_few(new, "")
@@ -201,6 +217,8 @@ end
 ---@field level number of the intervals
 ---@field paired? boolean the old cell ran in the same blocks
 ---@field spread? number between runs, where there is one baseline; nil: assumed for times
+---@field any_cpu? boolean another architecture is accepted
+---@field any_arguments? boolean other arguments are accepted
 
 --- Checks a limit in a cell.
 ---@param limit table of metric.limit

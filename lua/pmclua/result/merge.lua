@@ -84,8 +84,9 @@ end
 
 -- What one event of two files counted in each: cells of several files cannot hold both, and cells of one file
 -- each are not compared by it.
-local function note_difference(before, event, name, shares_cells)
+local function note_difference(before, event, headers, name, shares_cells)
   local ours, theirs = comparable.event(before, event)
+  if not ours and event.simulated then ours, theirs = comparable.simulation(headers[1], headers[2]) end
   if not ours then return end
   if shares_cells then
     error(("%s was counted differently, %s in %s, %s before"):format(event.name, theirs, name, ours), 0)
@@ -94,10 +95,10 @@ local function note_difference(before, event, name, shares_cells)
 end
 
 -- Two files count an event in one unit; what was changed to open it may differ, and is noted.
-local function must_count_alike(before, event, name, shares_cells)
+local function must_count_alike(before, event, headers, name, shares_cells)
   must_agree("the unit of " .. event.name, before.unit or "", event.unit or "", name)
   must_agree("the scale of " .. event.name, before.scale or 1, event.scale or 1, name)
-  note_difference(before, event, name, shares_cells)
+  note_difference(before, event, headers, name, shares_cells)
   if before.note == event.note then return end
   local note = ("in %s: %s"):format(name, event.note or "as asked")
   before.note = before.note and before.note .. "; " .. note or note
@@ -119,7 +120,7 @@ function Merging:add_events(header, name, shares_cells)
     elseif event.status and not events[at].status then
       events[at].why = ("in %s: %s"):format(name, event.why or event.status)
     elseif not event.status then
-      must_count_alike(events[at], event, name, shares_cells)
+      must_count_alike(events[at], event, { self.first, header }, name, shares_cells)
     end
     indices[i] = at
   end
@@ -182,18 +183,23 @@ function Merging:add_meaning(header, name)
 end
 
 -- Returns where each cell of a file now is.
-function Merging:add_cells(header, factor, level)
+function Merging:add_cells(header, factor, level, name)
   local cells, indices = self.header.cells, {}
   for i, cell in ipairs(header.cells) do
     local levels = lists.copy(cell.levels)
     levels[factor] = level
     local key = cell_key.of(cell.workload, levels)
     local at = self.cell_at[key]
+    local given = cell.given or comparable.given(header, cell.workload, cell.levels)
     if not at then
       at = #cells + 1
       cells[at] = { workload = cell.workload, levels = levels,
-        iterations = cell.iterations or header.iterations or false }
+        iterations = cell.iterations or header.iterations or false,
+        given = given }
       self.cell_at[key] = at
+    elseif given and cells[at].given then
+      local function words(list) return table.concat(list, "; ") end
+      must_agree("what " .. cell.workload .. " was given", words(cells[at].given), words(given), name)
     end
     indices[i] = at
   end
@@ -201,7 +207,7 @@ function Merging:add_cells(header, factor, level)
 end
 
 local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
-  "gate", "expect", "target", "delay", "inherit" }
+  "gate", "expect", "target", "delay", "inherit", "simulation" }
 
 local function new_merging(first)
   local header = { events = {}, pass_events = {}, workloads = {}, cells = {}, anchors = {} }
@@ -240,7 +246,7 @@ function M.headers(headers, paths, by)
     local indices = merging:add_events(header, names[k], taken[level] ~= nil)
     taken[level] = taken[level] or { most = 0 }
     maps[k] = { events = indices, passes = merging:add_passes(header, indices), taken = taken[level],
-      cells = merging:add_cells(header, factor, levels[k]) }
+      cells = merging:add_cells(header, factor, level, names[k]) }
     merging:add_workloads(header, names[k])
     merging:add_meaning(header, names[k])
   end

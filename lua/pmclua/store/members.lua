@@ -76,7 +76,7 @@ local how = members_of {
     workload = text, kind = text, cells = texts, argv = texts, program = text, program_hash = text,
     cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
     source_text = text, symbol = text, params = named_texts, compiler = text, command = texts,
-    included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
+    arguments = text, included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
     defined = text, unknown = text }),
 }
 
@@ -107,7 +107,7 @@ M.event = {
 M.workload = { per = text, control = text }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
-  text = text, empty = flag } }
+  text = text, empty = flag }, given = texts }
 
 M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
 

@@ -106,13 +106,15 @@ end
 ---@field detectable? number the smallest change that would have failed, as a share of the baseline; of a relative
 ---  limit whose values vary
 ---@field reason? string why it is uncountable
+---@field is_whole? boolean the reason is not to be shortened
 
 --- What is said of a limit that could not be judged.
 ---@param limit table of metric.limit
 ---@param reason? string
+---@param is_whole? boolean it is not to be shortened where it is shown
 ---@return pmclua.GateResult
-function M.uncountable(limit, reason)
-  return { state = "uncountable", text = limit.formula, reason = reason }
+function M.uncountable(limit, reason, is_whole)
+  return { state = "uncountable", text = limit.formula, reason = reason, is_whole = is_whole }
 end
 
 --- Judges values by an absolute limit, at the median.

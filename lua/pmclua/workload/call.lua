@@ -105,6 +105,12 @@ local function argument(value, buffers)
     ("pmc.call: an argument cannot be a %s; use numbers, strings or pmc.buffer"):format(type(value)), 4)
 end
 
+-- An argument as results show it.
+local function shown(value)
+  if getmetatable(value) ~= Buffer then return argument(value) end
+  return ("%s[%s] of %s"):format(value.type, value.count, value.fill)
+end
+
 local MISSING = [[
     if (!pmclua_str(params, "%s", 0)) return pmclua_fail(params, "pmc.buffer: there is no factor '%s'");
 ]]
@@ -161,8 +167,10 @@ function call.new(spec)
   })
   -- A string passed for a number is an error even if the compiler only warns.
   local cflags = { "-Werror=int-conversion", unpack(shellwords.list(spec.cflags)) }
-  return kernel.new { name = spec.name or symbol, code = code, symbol = "call",
+  local made = kernel.new { name = spec.name or symbol, code = code, symbol = "call",
     cflags = cflags, libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
+  made.arguments = table.concat(lists.map(spec.args or {}, shown), ", ")
+  return made
 end
 
 return call
