@@ -118,6 +118,23 @@ function M.slopes(model, n, experiments, seed)
   return { slope = count.slope / experiments, ratio = count.ratio / experiments }
 end
 
+--- Share of experiments of `n` points over five iteration counts whose resampled 95 % interval of a least-squares
+--- slope (2) holds it.
+---@return number
+function M.resampled(model, n, experiments, seed)
+  local random, held = stats.random(seed, "resampled"), 0
+  for experiment = 1, experiments do
+    local x, y = {}, {}
+    for i = 1, n do
+      x[i] = 200 * (i % 5 + 1)
+      y[i] = model.draw(random, x[i], 2)
+    end
+    local interval = stats.bootstrap(x, y, { seed = experiment, resamples = 1000 })
+    if holds(interval.b, 2) then held = held + 1 end
+  end
+  return held / experiments
+end
+
 -- Pairs whose log ratio has the deviation `spread` about ln(ratio); what a block does to both is large.
 local function draw_pairs(random, n, spread, ratio)
   local a, b = {}, {}

@@ -140,7 +140,7 @@ describe("the interval of a slope whose points come in clusters", function()
       held = held + (holds(series) and 1 or 0)
       plain = plain + (holds { x = series.x, y = series.y } and 1 or 0)
     end
-    assert.is_true(held / experiments > 0.88)
+    assert.is_true(held / experiments > 0.92)
     assert.is_true(plain < held)
   end)
 end)

@@ -373,6 +373,11 @@ describe("a line through counts", function()
     assert.is_true(robust.b.low < 3.25 and 3.25 < robust.b.high)
   end)
 
+  it("is not resampled from fewer than five points", function()
+    assert.same({ nil, "4 points are too few to resample: 5 are needed" },
+      { stats.bootstrap({ 1, 2, 3, 4 }, { 1, 5, 2, 8 }) })
+  end)
+
   it("has an interval of no width where all points lie on it", function()
     local x = { 1, 2, 3, 4, 5 }
     local result = stats.bootstrap(x, { 12, 14, 16, 18, 20 })

