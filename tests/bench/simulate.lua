@@ -256,13 +256,14 @@ end
 ---@return { pass: number, undecided: number, fail: number } shares
 function M.gates(options, experiments, seed)
   local random, limit = stats.random(seed, "gates"), assert(metric.limit(options.limit))
-  local shares = { pass = 0, undecided = 0, fail = 0 }
+  local counts = { pass = 0, undecided = 0, fail = 0 }
   for _ = 1, experiments do
     local found = judged(options, random)
     local state = check.judge(limit, found, found.ratio, 1).state
-    shares[state] = shares[state] + 1 / experiments
+    counts[state] = counts[state] + 1
   end
-  return shares
+  for state, count in pairs(counts) do counts[state] = count / experiments end
+  return counts
 end
 
 return M
