@@ -435,9 +435,12 @@ int pmclua_rename(const char *from, const char *to);
 int pmclua_make_temporary(char *template_path);
 /* Makes a private folder in the same way. */
 int pmclua_make_folder(char *template_path);
-/* Makes a private folder from `path` ("…XXXXXX", PMCLUA_PATH_BYTES of room), in it another, whose name `path` gets, and in
- * that the FIFO "log": a descriptor that reads it and never waits. is_open: other users' processes may write there. */
-int pmclua_make_scratch(char *path, int32_t is_open);
+/* Makes a private folder from `path` ("…XXXXXX", PMCLUA_PATH_BYTES of room, overwritten with its name) and in it the FIFO
+ * "log": a descriptor that reads it and never waits. */
+int pmclua_make_scratch(char *path);
+/* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size. -ENOTSUP where
+ * it is no regular file, -ELOOP where it is a link and is_link_refused. */
+int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
 /* What can be read now: bytes; 0: nothing; -errno. */
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Owner, mode and kind: 0; -errno. */

@@ -216,45 +216,22 @@ int pmclua_make_temporary(char *template_path)
 
 int pmclua_make_folder(char *template_path) { return mkdtemp(template_path) ? 0 : -errno; }
 
-/* Whoever may not list the folder above cannot guess the name of the one that is open to all. */
-static int make_inner(char *path, int is_open)
+int pmclua_make_scratch(char *path)
 {
-    size_t length = strlen(path);
-    snprintf(path + length, PMCLUA_PATH_BYTES - length, "/XXXXXX");
-    return mkdtemp(path) && (!is_open || chmod(path, 01777) == 0) ? 0 : -errno;
-}
-
-static int make_fifo(const char *folder, int is_open)
-{
-    char path[PMCLUA_PATH_BYTES + 8];
-    snprintf(path, sizeof path, "%s/log", folder);
-    if (mkfifo(path, 0600) < 0)
-        return -errno;
-    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && (!is_open || fchmod(fd, 0622) == 0))
-        return fd;
-    int error = errno;
-    pmclua_close(fd);
-    remove(path);
-    return -error;
-}
-
-int pmclua_make_scratch(char *path, int32_t is_open)
-{
-    if (strlen(path) > PMCLUA_PATH_BYTES - 16)
+    size_t folder = strlen(path);
+    if (folder + sizeof "/log" > PMCLUA_PATH_BYTES)
         return -ENAMETOOLONG;
     if (!mkdtemp(path))
         return -errno;
-    size_t outer = strlen(path);
-    int result = is_open && chmod(path, 0711) < 0 ? -errno : make_inner(path, is_open);
-    if (result == 0)
-        result = make_fifo(path, is_open);
-    if (result < 0) {
+    strcpy(path + folder, "/log");
+    int fd = mkfifo(path, 0600) < 0 ? -1 : open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    int error = errno;
+    if (fd < 0)
         remove(path);
-        path[outer] = '\0';
+    path[folder] = '\0';
+    if (fd < 0)
         remove(path);
-    }
-    return result;
+    return fd < 0 ? -error : fd;
 }
 
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size)

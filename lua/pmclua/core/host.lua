@@ -125,31 +125,98 @@ function M.make_folder(template)
   return ffi.string(path)
 end
 
---- A folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
+--- A private folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
 --- errno name, number.
 ---@param template string a path that ends in XXXXXX
----@param is_open boolean other users' processes may write there
 ---@return string? path
 ---@return integer|string fd
-function M.make_scratch(template, is_open)
+function M.make_scratch(template)
   local path = ffi.new("char[?]", C.PMCLUA_PATH_BYTES, template)
-  local fd = C.pmclua_make_scratch(path, is_open and 1 or 0)
+  local fd = C.pmclua_make_scratch(path)
   if fd < 0 then return refused(fd) end
   return ffi.string(path), fd
 end
 
 local SOME = 65536
+local EPERM, EFBIG, ENOTSUP = 1, 27, 95
+
+-- What open(2) and read(2) do not refuse by themselves.
+local REASONS = { [ENOTSUP] = "it is not a regular file", [EPERM] = "it belongs to another user",
+  [EFBIG] = "it is too large" }
+
+local buffer
+
+-- Up to SOME bytes, "" where there are none now; or nil and the errno's number.
+local function read_once(fd)
+  buffer = buffer or ffi.new("char[?]", SOME)
+  local got = tonumber(C.pmclua_read_some(fd, buffer, SOME))
+  if got < 0 then return nil, -got end
+  return ffi.string(buffer, got)
+end
 
 --- What can be read from a descriptor without waiting; "" where there is nothing.
 ---@param fd integer
 ---@return string
 function M.read_some(fd)
-  local bytes, parts = ffi.new("char[?]", SOME), {}
+  local parts = {}
   repeat
-    local got = tonumber(C.pmclua_read_some(fd, bytes, SOME))
-    if got > 0 then parts[#parts + 1] = ffi.string(bytes, got) end
-  until got < SOME
+    local piece = read_once(fd) or ""
+    parts[#parts + 1] = piece
+  until #piece < SOME
   return table.concat(parts)
+end
+
+local MOST = 2 ^ 29                     -- bytes of a file: far more than any that is read has
+
+-- Up to `most` bytes of a descriptor, or nil and the errno's number.
+local function read_up_to(fd, most)
+  local parts, bytes = {}, 0
+  while bytes < most do
+    local piece, errnum = read_once(fd)
+    if not piece then return nil, errnum end
+    if piece == "" then break end
+    parts[#parts + 1], bytes = piece, bytes + #piece
+  end
+  return table.concat(parts):sub(1, most)
+end
+
+local file_uid, file_bytes              -- made once
+
+-- What `read(fd)` returns of a regular file that is open; nil and the errno's number.
+local function with_plain(path, owner, read)
+  if not file_uid then file_uid, file_bytes = ffi.new "uint32_t[1]", ffi.new "uint64_t[1]" end
+  local fd = C.pmclua_open_plain(path, owner and 1 or 0, file_uid, file_bytes)
+  if fd < 0 then return nil, -fd end
+  local text, errnum = nil, EPERM
+  if not owner or file_uid[0] == owner then text, errnum = read(fd) end
+  C.pmclua_close(fd)
+  return text, errnum
+end
+
+--- The text of a regular file; nil, why not, and the errno's name. It waits for nobody, whatever is there.
+---@param path string
+---@param most? number bytes: a larger file is refused
+---@param owner? integer user whose file it has to be, and no link; nil: anybody's
+---@return string? text
+---@return string? why "PATH: REASON"
+---@return string? code
+function M.read_plain(path, most, owner)
+  most = most or MOST
+  local text, errnum = with_plain(path, owner, function(fd)
+    if file_bytes[0] > most then return nil, EFBIG end
+    return read_up_to(fd, most + 1)
+  end)
+  if text and #text <= most then return text end
+  errnum = errnum or EFBIG
+  return nil, ("%s: %s"):format(path, REASONS[errnum] or core.errno_text(errnum)), core.errno_name(errnum)
+end
+
+--- The first bytes of a regular file; nil where it cannot be read.
+---@param path string
+---@param bytes integer
+---@return string?
+function M.read_beginning(path, bytes)
+  return (with_plain(path, nil, function(fd) return read_up_to(fd, bytes) end))
 end
 
 --- Closes a descriptor of make_scratch.

@@ -405,10 +405,10 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "breakpoints_fire", "catch_interrupts", "clock_hz", "columns", "folder", "hash",
-    "interrupt_signal", "interrupts", "is_terminal", "listing_next", "make_folder", "make_scratch",
-    "make_temporary", "mkdir", "now_ns", "pause", "pid", "check_cpus", "close", "pin", "read_some",
-    "real_path", "rename", "signature", "stat", "tick_ns", "uid", "where_second_kills" },
+  host = { "breakpoints_fire", "catch_interrupts", "check_cpus", "clock_hz", "close", "columns", "folder",
+    "hash", "interrupt_signal", "interrupts", "is_terminal", "listing_next", "make_folder", "make_scratch",
+    "make_temporary", "mkdir", "now_ns", "pause", "pid", "pin", "read_beginning", "read_plain",
+    "read_some", "real_path", "rename", "signature", "stat", "tick_ns", "uid", "where_second_kills" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines", "standard_output", "text" },
   inflate = { "inflate", "can_inflate" },

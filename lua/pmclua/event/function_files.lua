@@ -30,10 +30,7 @@ local function raise_unreadable(path, code, errnum)
   elseif code ~= "ENOEXEC" then
     error(explain.system(errnum, "read the functions of", path), 0)
   end
-  -- A pipe may keep whoever opens it waiting.
-  local file = require("lfs").attributes(path, "mode") == "file" and io.open(path, "rb")
-  local is_script = file and file:read(2) == "#!"
-  if file then file:close() end
+  local is_script = core.read_beginning(path, 2) == "#!"
   local what = is_script and "a script" or "neither a program nor a library"
   problem(code, ("'%s' is %s"):format(text.safe(path), what),
     is_script and "name the program that has the function: /usr/bin/python3:PyObject_Call" or nil)
@@ -60,7 +57,7 @@ end
 local function loaded_with(program)
   local loader = M.of_file(program):loader()
   local paths = {}
-  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.host.paths").is_ours(loader)
+  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.host.paths").is_our_file(loader)
   if not is_trusted then return paths end
   for line in tool.read(loader, { "--list", program }):gmatch "[^\n]+" do
     local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"

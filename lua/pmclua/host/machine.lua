@@ -4,30 +4,21 @@ local core = require "pmclua.core"
 
 local machine = {}
 
---- The first line of a file, or nil. For /proc and /sys.
----@param path string
----@return string?
-function machine.line(path)
-  local file = io.open(path, "r")
-  if not file then return nil end
-  local line = file:read "*l"
-  file:close()
-  return line
-end
-local line = machine.line
-
---- The text of a file, or nil and why: that it cannot be opened, or not be read to its end. For /proc and
---- /sys, whose files have no size beforehand.
+--- The text of a regular file, or nil and why: that it cannot be opened, or not be read to its end. It waits for
+--- nobody. For /proc and /sys, whose files have no size beforehand, and small files.
 ---@param path string
 ---@return string? text
 ---@return string? why
-function machine.text(path)
-  local file, why = io.open(path, "rb")
-  if not file then return nil, why end
-  local text, broken = file:read "*a"
-  file:close()
-  return text, broken
+function machine.text(path) return core.read_plain(path) end
+
+--- The first line of such a file, or nil.
+---@param path string
+---@return string?
+function machine.line(path)
+  local text = core.read_plain(path) or ""
+  return text ~= "" and text:match "^[^\n]*" or nil
 end
+local line = machine.line
 
 --- The names in a folder, in order, without those that begin with a dot; none where it cannot be read. For /proc and
 --- /sys, whose folders may go away while they are read.

@@ -81,35 +81,7 @@ function paths.reference()
   return exists(path) and path or nil
 end
 
---- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.
-local function user_folder(variable, fallback)
-  local base = os.getenv(variable)
-  if base and base:sub(1, 1) == "/" then return base .. "/pmclua" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/" .. fallback .. "/pmclua" or nil
-end
-
----@return string? folder for what can be made again
-function paths.cache() return user_folder("XDG_CACHE_HOME", ".cache") end
----@return string? folder for results and history
-function paths.state() return user_folder("XDG_STATE_HOME", ".local/state") end
----@return string? folder for the user's own scripts
-function paths.data() return user_folder("XDG_DATA_HOME", ".local/share") end
-
---- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
---- name.
----@param folder string absolute path
-function paths.make(folder)
-  local path = ""
-  for part in folder:gmatch "[^/]+" do
-    path = path .. "/" .. part
-    if not exists(path) then
-      local ok, code = core.mkdir(path, 448)      -- 0700
-      if not ok and code ~= "EEXIST" then return nil, code end
-    end
-  end
-  return true
-end
+-- ---- whose folders they are ---------------------------------------------------------------------------------
 
 local KIND, FOLDER, STICKY, GROUP_OR_OTHERS, OTHERS_WRITE = 0xf000, 0x4000, 0x200, 0x3f, 0x2
 
@@ -135,6 +107,53 @@ local function way_is_ours(folder)
   return true
 end
 
+--- Whether nobody but this user and root can replace what is in a folder: neither as its path is written nor behind
+--- links.
+---@param folder string absolute path
+function paths.is_our_folder(folder)
+  local real = core.real_path(folder)
+  return real ~= nil and way_is_ours(folder) and (real == folder or way_is_ours(real))
+end
+
+--- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.
+local function user_folder(variable, fallback)
+  local base = os.getenv(variable)
+  if base and base:sub(1, 1) == "/" then return base .. "/pmclua" end
+  local home = os.getenv "HOME"
+  return home and home:sub(1, 1) == "/" and home .. "/" .. fallback .. "/pmclua" or nil
+end
+
+---@return string? folder for what can be made again
+function paths.cache() return user_folder("XDG_CACHE_HOME", ".cache") end
+---@return string? folder for results and history
+function paths.state() return user_folder("XDG_STATE_HOME", ".local/state") end
+---@return string? folder for the user's own scripts
+function paths.data() return user_folder("XDG_DATA_HOME", ".local/share") end
+
+--- The folders in which temporary files may be made, the best first: TMPDIR, unless somebody else could rename what
+--- is in it.
+---@return string[]
+function paths.temporary()
+  local folder, list = os.getenv "TMPDIR" or "", { "/tmp", "/var/tmp" }
+  if folder:sub(1, 1) == "/" and paths.is_our_folder(folder) then table.insert(list, 1, folder) end
+  return list
+end
+
+--- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
+--- name.
+---@param folder string absolute path
+function paths.make(folder)
+  local path = ""
+  for part in folder:gmatch "[^/]+" do
+    path = path .. "/" .. part
+    if not exists(path) then
+      local ok, code = core.mkdir(path, 448)      -- 0700
+      if not ok and code ~= "EEXIST" then return nil, code end
+    end
+  end
+  return true
+end
+
 --- The real path of a folder that only this user and root can open or replace; nil if others can. No folder on
 --- its path may belong to others or be open to all, neither as written nor behind links, and it is no link itself.
 --- Groups are taken for the user's own, except in the mode of the folder itself.
@@ -144,14 +163,13 @@ function paths.private(folder)
   local facts, real = core.stat(folder), core.real_path(folder)
   local is_private = facts and facts.uid == core.uid() and bit.band(facts.mode, GROUP_OR_OTHERS) == 0
     and bit.band(facts.mode, KIND) == FOLDER
-  local is_ours = is_private and real and way_is_ours(folder) and (real == folder or way_is_ours(real))
-  return is_ours and real or nil
+  return is_private and paths.is_our_folder(folder) and real or nil
 end
 
 --- Whether the file at `path`, the target of its link and every folder on their paths belong to this user or root
 --- and are not open to all: nobody else decides what it holds.
 ---@param path string absolute
-function paths.is_ours(path)
+function paths.is_our_file(path)
   local real = core.real_path(path)
   local facts = real and core.stat(real)
   return facts ~= nil and way_is_ours(paths.directory(path)) and way_is_ours(paths.directory(real))

@@ -130,6 +130,10 @@ local function lost(result, form, ...)
   return result
 end
 
+local KILLED = "%s ended without writing its counts: killed by SIGKILL, or still running"
+-- Valgrind writes where root alone may.
+local OTHER_USER = ", or it became another user: run pmclua as that user"
+
 -- Why a run has no counts that could be true; nil where it has.
 local function check_run(self, result, found)
   local program = self.workload.argv[1]
@@ -149,16 +153,14 @@ local function check_run(self, result, found)
   end
   local killed = found.killed[1]
   if killed then
-    return lost(result, "%s ended without writing its counts: killed by SIGKILL, or still running",
+    return lost(result, core.uid() == 0 and KILLED .. OTHER_USER or KILLED,
       text.safe(killed.starts[#killed.starts] or ("process %d"):format(killed.pid)))
   end
 end
 
 -- A script without "#!" is run by Valgrind, though execve(2) refuses it.
 local function is_executable_format(path)
-  local file = io.open(path, "rb")
-  local head = file and file:read(4) or ""
-  if file then file:close() end
+  local head = core.read_beginning(path, 4) or ""
   return head == "" or head:sub(1, 2) == "#!" or head == "\127ELF"
 end
 

@@ -6,7 +6,6 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
-local machine = require "pmclua.host.machine"
 
 local M = {}
 
@@ -43,12 +42,12 @@ function M.parse(text)
     trigger = text:match "\ndesc:%s*Trigger:%s*([^\n]*)", text = text }
 end
 
---- The same of a file.
+--- The same of a file of this user's own.
 ---@param path string
 ---@return pmclua.OutFile?
 ---@return string? why
 function M.read(path)
-  local text, why = machine.text(path)
+  local text, why = core.read_plain(path, nil, core.uid())
   if text == "" then return nil, "it is empty" end
   if not text then return nil, why end
   return M.parse(text)

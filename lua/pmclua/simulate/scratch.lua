@@ -1,14 +1,15 @@
 --- scratch.lua: the folder that Valgrind's processes write to while a command runs: their log, their counts.
 --
 -- Invariant: what one run left is gone before the next one begins, and everything is gone after `close`, or with the
--- next of this user's where nobody could close it. The log is a FIFO: a process that begins would empty a file. Root's
--- commands may become other users, who have to write there, too.
+-- next of this user's where nobody could close it. The log is a FIFO: a process that begins would empty a file. Nobody
+-- else can open, rename or add anything there, though everybody sees its name among Valgrind's arguments.
 
 local bit = require "bit"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
+local paths = require "pmclua.host.paths"
 local tasks = require "pmclua.host.tasks"
 
 local M = {}
@@ -22,11 +23,7 @@ local Scratch = {}
 Scratch.__index = Scratch
 
 local function remove(folder)
-  for _, inner in ipairs(machine.entries(folder)) do
-    local path = folder .. "/" .. inner
-    for _, name in ipairs(machine.entries(path)) do os.remove(path .. "/" .. name) end
-    os.remove(path)
-  end
+  for _, name in ipairs(machine.entries(folder)) do os.remove(folder .. "/" .. name) end
   os.remove(folder)
 end
 
@@ -62,10 +59,10 @@ end
 --- Makes it. Raises an error object.
 ---@return pmclua.Scratch
 function M.new()
-  local temporary, errnum = os.getenv "TMPDIR" or "", nil
+  local errnum
   local template = ("/pmclua-simulate-%s-XXXXXX"):format(table.concat({ owner() }, "-"))
-  for _, folder in ipairs { temporary:sub(1, 1) == "/" and temporary or "/tmp", "/tmp", "/var/tmp" } do
-    local path, fd, number = core.make_scratch(looked_through(folder) .. template, core.uid() == 0)
+  for _, folder in ipairs(paths.temporary()) do
+    local path, fd, number = core.make_scratch(looked_through(folder) .. template)
     local self = path and { path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }
     if self then return setmetatable(self, Scratch) end
     errnum = number
@@ -103,11 +100,11 @@ function Scratch:files()
   end)
 end
 
---- Whether a process under Valgrind still writes here, by its arguments.
+--- Whether a process under Valgrind still writes here, by its arguments: those of another user's may say anything.
 ---@return boolean
 function Scratch:is_in_use()
-  return lists.any(require("pmclua.host.tasks").processes(), function(pid)
-    local words = machine.text(("/proc/%d/cmdline"):format(pid)) or ""
+  return lists.any(tasks.processes(), function(pid)
+    local words = core.read_plain(("/proc/%d/cmdline"):format(pid), nil, core.uid()) or ""
     return words:find(self.path .. "/log", 1, true)
   end)
 end
@@ -124,7 +121,7 @@ function Scratch:close()
   if not self.fd then return end
   core.close(self.fd)
   self.fd = nil
-  remove((self.path:gsub("/[^/]*$", "")))
+  remove(self.path)
 end
 
 return M

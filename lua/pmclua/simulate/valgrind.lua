@@ -11,20 +11,13 @@ local M = {}
 
 local INSTALL = "Valgrind is not installed: apt-get install valgrind"
 
-local function begins_with(path, bytes)
-  local file = io.open(path, "rb")
-  local found = file and file:read(#bytes)
-  if file then file:close() end
-  return found == bytes
-end
-
 --- The path of Valgrind's own executable.
 ---@return string? path
 ---@return string? why there is none
 function M.path()
   local path = tools.find "valgrind"
   if not path then return nil, INSTALL end
-  if not begins_with(path, "#!") then return path end
+  if core.read_beginning(path, 2) ~= "#!" then return path end
   local real = path .. ".bin"
   if core.stat(real) then return real end
   return nil, ("%s is a script, and there is no %s that it could start"):format(path, real)

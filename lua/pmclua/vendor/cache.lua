@@ -30,7 +30,7 @@ local function head_of(key) return FORM .. key:gsub("%c", " ") .. "\n" end
 function M.load(key)
   local path = path_of(key)
   local facts = path and core.stat(path)
-  local file = facts and facts.bytes <= LARGEST and paths.is_ours(path) and io.open(path, "rb")
+  local file = facts and facts.bytes <= LARGEST and paths.is_our_file(path) and io.open(path, "rb")
   if not file then return nil end
   local head, text = file:read "*l", file:read "*a"
   file:close()

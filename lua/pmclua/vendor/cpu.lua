@@ -2,17 +2,11 @@
 --
 -- PERF_CPUID says it instead, as it does for perf.
 
+local core = require "pmclua.core"
+
 local M = {}
 
 local BEGINNING = 4096            -- bytes: the first CPU's part of /proc/cpuinfo
-
-local function read(path, bytes)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read(bytes)
-  file:close()
-  return text
-end
 
 local function x86(cpuinfo)
   local function value(key) return cpuinfo:match("\n" .. key .. "%s*:%s*([^\n]+)") end
@@ -23,7 +17,7 @@ end
 
 -- The first of the kinds of cores that Linux describes.
 local function arm(root)
-  local text = read(root .. "/devices/system/cpu/cpu0/regs/identification/midr_el1", 32)
+  local text = core.read_beginning(root .. "/devices/system/cpu/cpu0/regs/identification/midr_el1", 32)
   return text and text:match "^0x%x+"
 end
 
@@ -38,7 +32,7 @@ end
 function M.identifier(root)
   local asked = os.getenv "PERF_CPUID"
   if asked and asked ~= "" then return asked end
-  local cpuinfo = "\n" .. (read("/proc/cpuinfo", BEGINNING) or "")
+  local cpuinfo = "\n" .. (core.read_beginning("/proc/cpuinfo", BEGINNING) or "")
   return x86(cpuinfo) or arm(root) or power(cpuinfo)
 end
 

@@ -14,13 +14,6 @@ local HEAD = 4096                 -- bytes in which an Arm file names its CPU
 local MOST = 2000                 -- files
 local DEEPEST = 6                 -- folders
 
-local function text_of(path, bytes)
-  local file = io.open(path, "rb")
-  local text = file and file:read(bytes or "*a")
-  if file then file:close() end
-  return text
-end
-
 -- ---- listing ----
 
 local function entries(folder)
@@ -58,7 +51,7 @@ local CORE_TYPES = { ["0x40"] = "cpu_core", ["0x20"] = "cpu_atom" }
 -- The rows of a mapfile that are about this CPU.
 local function rows_of(mapfile, identifier)
   local rows = {}
-  for line in (text_of(mapfile) or ""):gmatch "[^\r\n]+" do
+  for line in (core.read_plain(mapfile) or ""):gmatch "[^\r\n]+" do
     local cells = {}
     for cell in (line .. ","):gmatch "([^,]*)," do cells[#cells + 1] = cell end
     local is_row = cells[3] and cells[3] ~= "" and line:sub(1, 1) ~= "#"
@@ -139,7 +132,7 @@ end
 
 local function add_unmapped(list, folder, identifier)
   for _, path in ipairs(json_files(folder, DEEPEST)) do
-    local head = text_of(path, HEAD) or ""
+    local head = core.read_beginning(path, HEAD) or ""
     if head:find('"product_configuration"', 1, true) then
       local of = arm_identifier(head)
       if of and cpu.is_same_arm(of, identifier) then add(list, path, "arm") end

@@ -1,6 +1,7 @@
 --- json_file.lua: JSON whose mistakes cost what is mistaken: where a file as a whole is none, each object of its
 --- lists is read by itself.
 
+local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -120,12 +121,8 @@ end
 ---@return string? problem
 ---@return string? text of the file
 function M.read(path)
-  local file, why = io.open(path, "rb")
-  if not file then return nil, why:gsub("^.-: ", "") end
-  local bytes = file:seek "end"
-  local text = bytes and bytes <= LARGEST and file:seek "set" and file:read "*a"
-  file:close()
-  if not text then return nil, "it is no file, or too large" end
+  local text, why = core.read_plain(path, LARGEST)
+  if not text then return nil, (why:gsub("^.*: ", "")) end
   local value, problem = M.read_text(text)
   return value, problem, text
 end

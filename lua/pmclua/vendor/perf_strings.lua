@@ -5,6 +5,8 @@
 -- aggregation, compat, deprecated, per package, unit, constraint, formula, each ended by a zero byte
 -- (tools/perf/pmu-events/jevents.py). An entry is taken for another's only if all that perf prints of it agrees.
 
+local core = require "pmclua.core"
+
 local M = {}
 
 local METRIC = "%z([%w_.]+)%z[^%z]*%z%z[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*%z([^%z]*)%z([^%z]*)%z([^%z]+)%z"
@@ -14,13 +16,7 @@ local LARGEST = 64 * 1024 * 1024  -- bytes
 --- The bytes of perf's file; "" where they cannot be read.
 ---@param path string
 ---@return string
-function M.read(path)
-  local file = io.open(path, "rb")
-  local size = file and file:seek "end"
-  local bytes = size and size <= LARGEST and file:seek "set" and file:read "*a"
-  if file then file:close() end
-  return bytes or ""
-end
+function M.read(path) return core.read_plain(path, LARGEST) or "" end
 
 --- Gives metrics their ScaleUnit and constraint.
 ---@param bytes string

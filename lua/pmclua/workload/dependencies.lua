@@ -19,10 +19,7 @@ local UNKNOWN = "unknown \n"
 -- Whether a path leads to a program of GCC's own, no script that may call another compiler.
 local function is_gcc(path)
   local real = core.real_path(path)
-  local file = real and real:find "/[%w_.-]*g[c+][c+]%-?[%d.]*$" and io.open(real, "rb")
-  local beginning = file and file:read(4)
-  if file then file:close() end
-  return beginning == "\127ELF"
+  return real and real:find "/[%w_.-]*g[c+][c+]%-?[%d.]*$" and core.read_beginning(real, 4) == "\127ELF"
 end
 
 -- GCC follows each folder of each system header's path, to see whether it has a shorter one for its messages:
