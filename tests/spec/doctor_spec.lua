@@ -176,7 +176,7 @@ describe("the doctor", function()
         "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo" },
     }
     for _, case in ipairs(cases) do
-      local found = finding(case[1], { [case[2]] = case[3] })
+      local found = finding(case[1], { [case[2]] = case[3] }, { arch = "x64" })
       assert.same({ "limits", { case[4] } }, { found.state, found.commands }, case[1])
     end
     local amd = { ["/sys/devices/system/cpu/intel_pstate/no_turbo"] = false,
@@ -184,6 +184,13 @@ describe("the doctor", function()
     assert.same({ "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost" }, finding("turbo", amd).commands)
     local harmless = { ["/proc/sys/kernel/nmi_watchdog"] = "1" }
     assert.equal("good", finding("NMI watchdog", harmless, nil, false).state)
+    -- It takes no counter of an Arm CPU without pseudo-NMIs, nor where CPUs watch each other.
+    assert.equal("good", finding("NMI watchdog", harmless, { arch = "arm64" }).state)
+    local pseudo = with(harmless, { ["/proc/cmdline"] = "quiet irqchip.gicv3_pseudo_nmi=1" })
+    assert.equal("limits", finding("NMI watchdog", pseudo, { arch = "arm64" }).state)
+    local buddies = with(harmless, { ["/proc/sys/kernel/osrelease"] = "6.9.1",
+      ["/boot/config-6.9.1"] = "CONFIG_X=y\nCONFIG_HARDLOCKUP_DETECTOR_BUDDY=y" })
+    assert.equal("good", finding("NMI watchdog", buddies, { arch = "x64" }).state)
   end)
 
   it("lists missing tools with what they are for and one command that installs them", function()

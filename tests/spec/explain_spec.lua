@@ -87,6 +87,17 @@ describe("EACCES", function()
          "cycles:u", "CAP_PERFMON", "sysctl kernel.perf_event_paranoid=1")
   end)
 
+  it("advises a spec that can be asked for", function()
+    local function advised(spec, attr)
+      local refused = denied({ event = "label", spec = spec, attr = attr }, function() return true end)
+      return (tostring(refused):match "count only user space %((.-)%)")
+    end
+    local cycles, of_kernel = { type = 0, config = 0 }, { type = 0, config = 0, exclude_user = 1 }
+    assert.same({ "cycles:u", "cycles:pu", "cpu/cycles/u", "cpu/cycles/Hu" }, { advised("cycles", cycles),
+      advised("cycles:pku", cycles), advised("cpu/cycles/", cycles), advised("cpu/cycles/kH", cycles) })
+    assert.is_nil(advised("cycles:k", of_kernel))
+  end)
+
   it("does not advise :u where that would always read 0", function()
     for config, word in pairs { [3] = "context switches", [4] = "migrations" } do
       local problem = denied({ event = "e", attr = { type = 1, config = config } },

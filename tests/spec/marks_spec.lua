@@ -1,6 +1,8 @@
 -- Marks: programs that set them, with known numbers of page faults in between, are counted exactly: by
 -- name, by thread, nested, overlapping, in children and in what is executed.
 
+local json = require "dkjson"
+local played = require "tests.support.played"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -211,6 +213,18 @@ describe("marks", function()
     assert.equal(1, faults["mark 254"])
     assert.is_nil(faults["mark 255"])
     assert.matches("^90 entries were lost", result.remarks[1])
+  end)
+
+  it("count in place of the whole run where they take counters, and its row says so", function()
+    local on = played.machine { counters = 4, events = { ["0 1"] = { 20 } } }
+    local marked = support.build(on.folder .. "/marked", "cc", "-O1", "-I" .. support.root .. "/core",
+      support.root .. "/tests/support/played/marked.c")
+    local run = on.pmclua { "stat", "--marks", "--json", "-o", "-", "-e", "instructions,page-faults", "--",
+      marked }
+    local whole, parse = unpack(assert(json.decode(run.out), run.err).cells)
+    assert.equal(60000, parse.values.instructions.median)
+    assert.equal("not-counted", whole.values.instructions.status)
+    assert.matches("^it is counted between marks only", whole.values.instructions.why)
   end)
 
   it("of several files, of C++ and of a shared library are one program's", function()

@@ -156,10 +156,13 @@ describe("pmclua topdown", function()
     assert.matches(">backend_bound<", support.read(picture), 1, true)
   end)
 
-  it("says of each node why it is absent, exits with 77, and drills no further", function()
+  it("says of each node why it is absent, exits with 77, and runs nothing", function()
     local machine = played.machine { counters = 4, events = {} }
-    local found, run = tree(machine, "-r", "2", "--", "true")
-    assert.equal(77, run.status)
+    local mark = machine.folder .. "/ran"
+    local found, run = tree(machine, "-r", "2", "--", "touch", mark)
+    assert.same({ 77, false }, { run.status, io.open(mark) ~= nil })
+    assert.matches("round 1: no node can be counted: nothing is run\n.*in all: 0 runs",
+      machine.pmclua({ "topdown", "--plan", "--", "touch", mark }).out)
     for _, node in ipairs(found.cells[1].nodes) do
       assert.same({ "unsupported" }, { node.status, node.share })
       assert.matches("needs topdown", node.why)

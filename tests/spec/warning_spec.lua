@@ -138,6 +138,14 @@ describe("a warning", function()
     local _, found = of({}, { anchors = { { title = "cycles", passes = { one, other } } } })
     assert.is_nil(found.anchors)
     for i = 1, 30 do other[i] = other[i] * 1.2 end
+    -- Wall times of equal work agree less well than its counts.
+    local function of_steady(unit, value)
+      local passes = { sequence(10, function() return 1000 end), sequence(10, function() return value end) }
+      return select(2, of({}, { anchors = { { title = "it", unit = unit, passes = passes } } })).anchors
+    end
+    assert.is_nil(of_steady("ns", 1020))
+    assert.matches("^it was", of_steady("ns", 1200).message)
+    assert.matches("^it was", of_steady(nil, 1020).message)
     _, found = of({}, { anchors = { { title = "cycles", passes = { one, one, other } } } })
     assert.matches("^cycles was [%d.,]+ in pass 1 and [%d.,]+ in pass 3: ratios", found.anchors.message)
   end)

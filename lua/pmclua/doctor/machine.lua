@@ -8,7 +8,8 @@ local M = {}
 
 ---@class pmclua.doctor.Machine
 ---@field root string before every path; "": this machine
-local Machine = {}
+---@field arch string as LuaJIT names it
+local Machine = { arch = jit.arch }
 Machine.__index = Machine
 
 --- A file without its last newline; nil where it cannot be read.

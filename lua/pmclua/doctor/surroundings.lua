@@ -76,11 +76,22 @@ end
 
 -- ---- who else holds counters ---------------------------------------------------------------------
 
+-- Whether the watchdog counts cycles to notice a CPU that hangs. On x86 it does, unless Linux was built to have CPUs
+-- watch each other; on Arm only where interrupts of the PMU can be made like NMIs; elsewhere it has other means.
+local function takes_counter(machine)
+  local config = machine:text("/boot/config-" .. (machine:line "/proc/sys/kernel/osrelease" or "")) or ""
+  if config:find("\nCONFIG_HARDLOCKUP_DETECTOR_BUDDY=y", 1, true) then return false end
+  if machine.arch == "x64" then return true end
+  return machine.arch == "arm64" and (machine:line "/proc/cmdline" or ""):find "gicv3_pseudo_nmi=1" ~= nil
+end
+
 local function watchdog(machine, found)
   local is_on = machine:number "/proc/sys/kernel/nmi_watchdog"
   if is_on ~= 1 then return good(is_on, "no NMI watchdog", "the NMI watchdog is off") end
-  if not found.has_pmu then return good(1, "NMI watchdog", "the NMI watchdog is on, but takes no counter") end
-  return obstacle("limits", 1, "the NMI watchdog is on: it may take a counter on each CPU",
+  if not found.has_pmu or not takes_counter(machine) then
+    return good(1, "NMI watchdog", "the NMI watchdog is on, but takes no counter")
+  end
+  return obstacle("limits", 1, "the NMI watchdog is on: it takes a counter on each CPU",
     "sudo sysctl kernel.nmi_watchdog=0")
 end
 

@@ -66,7 +66,7 @@ local function opens(attrs, target, leader)
 end
 
 local function refused(event, failure)
-  failure.event = event.name
+  failure.event, failure.spec = event.name, event.spec
   if failure.filter then
     local tracepoint = require "pmclua.event.tracepoint"
     failure.filter = event.filter

@@ -284,14 +284,17 @@ local function conclude(declaration, into, ended)
 end
 
 local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
-  each = "function" }
+  each = "function", unless = "function" }
+
+-- How a run ended that had nothing to count.
+local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
 
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
----   each?: fun(record: table) }
+---   each?: fun(record: table), unless?: fun(declaration: pmclua.Declaration): boolean }
 ---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
----   result lacks; each: called with every record
+---   result lacks; each: called with every record; unless: whether nothing is to be run, as it is planned
 ---@return pmclua.Result
 function Experiment:run(options)
   note_use(self)
@@ -300,7 +303,8 @@ function Experiment:run(options)
   local session = options.session or require("pmclua.workload.session").new()
   local plan, header, stored = plan_beside_runner(self, options, session)
   local into = gather(self.declaration, plan, options, header, stored)
-  local ended = run_plan(self.declaration, plan, session, into, options)
+  local is_idle = options.unless and options.unless(self.declaration)
+  local ended = is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options)
   if not options.session then session:close() end
   return conclude(self.declaration, into, ended)
 end

@@ -114,12 +114,36 @@ local function declaration_of(workloads, options, names, metrics, counted)
   return spec
 end
 
+-- Which event a metric lacks here, itself or through metrics that it names.
+local function lacking(metric, events, metrics)
+  for _, name in ipairs(metric.needs) do
+    local one = events[name]
+    if one and one.status then return one.name end
+    local why = not one and metrics[name] and lacking(metrics[name], events, metrics)
+    if why then return why end
+  end
+end
+
+-- By the name of each node of a planned round that cannot be counted here: the event that it lacks.
+local function absent_of(declaration)
+  local events, metrics = lists.by(declaration.events, "field"), lists.by(declaration.metrics, "name")
+  local absent = {}
+  for _, metric in ipairs(declaration.metrics) do absent[metric.name] = lacking(metric, events, metrics) end
+  return absent
+end
+
+-- Whether no node of a planned round can be counted: then nothing is run for it.
+local function has_nothing(declaration)
+  local absent, nodes = absent_of(declaration), lists.where(declaration.metrics, tree.level)
+  return lists.all(nodes, function(metric) return absent[metric.name] ~= nil end)
+end
+
 local function run_round(workloads, options, names, metrics, found)
   local declaration = declaration_of(workloads, options, names, metrics,
     found and found.result.event_by_field or {})
   local records = {}
-  local result = experiment.declare(declaration):run { store = false,
-    quiet = options.quiet, each = function(record) records[#records + 1] = record end }
+  local result = experiment.declare(declaration):run { store = false, quiet = options.quiet,
+    unless = has_nothing, each = function(record) records[#records + 1] = record end }
   return { result = result, records = records }
 end
 
@@ -187,23 +211,12 @@ Plan.__index = Plan
 
 function Plan:__tostring() return self:report() end
 
--- Which event a metric lacks here, itself or through metrics that it names.
-local function lacking(metric, events, metrics)
-  for _, name in ipairs(metric.needs) do
-    local one = events[name]
-    if one and one.status then return one.name end
-    local why = not one and metrics[name] and lacking(metrics[name], events, metrics)
-    if why then return why end
-  end
-end
-
 local function plan_round(workloads, options, names, metrics, counted)
   local declared = experiment.declare(declaration_of(workloads, options, names, metrics, counted))
-  local declaration, plan, absent = declared.declaration, declared:planned(), {}
-  local events, of_round = lists.by(declaration.events, "field"), lists.by(declaration.metrics, "name")
-  for _, metric in ipairs(declaration.metrics) do absent[metric.name] = lacking(metric, events, of_round) end
-  for field in pairs(events) do counted[field] = true end
-  return { nodes = names, absent = absent, declaration = declaration, plan = plan }
+  local declaration, plan = declared.declaration, declared:planned()
+  if has_nothing(declaration) then plan.runs = 0 end
+  for _, one in ipairs(declaration.events) do counted[one.field] = true end
+  return { nodes = names, absent = absent_of(declaration), declaration = declaration, plan = plan }
 end
 
 local function plan_of(workloads, options)

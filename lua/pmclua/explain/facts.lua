@@ -10,7 +10,6 @@ local M = {}
 ---@class pmclua.Facts
 ---@field paranoid? integer /proc/sys/kernel/perf_event_paranoid
 ---@field max_sample_rate? integer samples a second
----@field nmi_watchdog? boolean it holds a counter of each CPU
 ---@field release? string of the OS kernel
 ---@field machine? string "x86_64", "aarch64"
 ---@field hypervisor? boolean this is a virtual machine (x86 says so)
@@ -65,7 +64,6 @@ local readers = {}
 
 function readers.paranoid() return setting "perf_event_paranoid" end
 function readers.max_sample_rate() return setting "perf_event_max_sample_rate" end
-function readers.nmi_watchdog() return setting "nmi_watchdog" == 1 end
 function readers.release() return read "/proc/sys/kernel/osrelease" end
 function readers.machine() return require("jit").arch == "x64" and "x86_64" or require("jit").arch end
 function readers.hypervisor() return (read "/proc/cpuinfo" or ""):find "[%s]hypervisor[%s]" ~= nil end

@@ -73,6 +73,14 @@ local function paranoid_is(facts)
   return "kernel.perf_event_paranoid is " .. tostring(facts.paranoid or "not known")
 end
 
+-- How the event is asked for in user space alone: "cycles:pk" as "cycles:pu"; nil where only Linux is asked for.
+local function in_user_space(failure)
+  if failure.attr.exclude_user == 1 then return nil end
+  local spec = failure.spec or failure.event or "EVENT"
+  local head, letters = spec:match "^(.+[:/])([ukhGHIpPDSWeb]*)$"
+  return head and head .. letters:gsub("[ukh]", "") .. "u" or spec .. ":u"
+end
+
 local function kernel_forbidden(failure, facts)
   local why = ("permission denied: %s, which does not let ordinary users count Linux itself")
     :format(paranoid_is(facts))
@@ -81,7 +89,8 @@ local function kernel_forbidden(failure, facts)
   if zero then
     return why, ("%s; counting only user space (:u) would always read 0: %s"):format(hint, zero)
   end
-  return why, ("count only user space (%s:u), %s"):format(failure.event or "EVENT", hint)
+  local instead = in_user_space(failure)
+  return why, instead and ("count only user space (%s), %s"):format(instead, hint) or hint
 end
 
 local function forbidden_at_all(facts)

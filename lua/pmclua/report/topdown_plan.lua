@@ -26,9 +26,13 @@ local function add_nodes(lines, round)
 end
 
 local function add_round(lines, number, round, at_most)
-  plan.add(lines, "", ("round %d: %s%s, %s"):format(number, at_most and "at most " or "",
-    text.plural(#round.plan.passes, "pass", "passes"), text.plural(round.plan.runs, "run")))
+  local runs = round.plan.runs
+  local size = ("%s%s, %s"):format(at_most and "at most " or "",
+    text.plural(#round.plan.passes, "pass", "passes"), text.plural(runs, "run"))
+  plan.add(lines, "", ("round %d: %s"):format(number,
+    runs > 0 and size or "no node can be counted: nothing is run"))
   add_nodes(lines, round)
+  if runs == 0 then return plan.add_others(lines, round.declaration.events) end
   if at_most then return end             -- which passes there are depends on the nodes that it has
   plan.add_passes(lines, round.declaration, round.plan)
   plan.add_others(lines, round.declaration.events)

@@ -17,6 +17,7 @@ local new_table = require "table.new"
 
 local M = {}
 
+local BETWEEN_MARKS = "it is counted between marks only: counting the whole run would take counters from them"
 local TARGET_NEVER_RAN = "the target never ran in that time"
 local NO_PEAK_MEMORY = "known only for commands, and only above the runner's own (about 2 MB)"
 local NO_ACCOUNT = {
@@ -141,11 +142,14 @@ local function why_absent(cell, event, cause)
   if cause == "never-enabled" then
     return was_dropped(cell) and dropped.WHY or TARGET_NEVER_RAN
   end
-  local account = (not cause or cause == "no-reading") and event.tool and tool.account_of(event.tool)
+  local has_none = not cause or cause == "no-reading"
+  local account = has_none and event.tool and tool.account_of(event.tool)
   if account then return NO_ACCOUNT[account] end
+  local regions = cell.result.header.regions
+  if has_none and not cell.region and regions and regions.kind == "marks" then return BETWEEN_MARKS end
   local lost = event.simulated and settled.why_lost(cell, event)
   if lost then return lost end
-  local is_peak = event.tool == "max_rss_bytes" and (not cause or cause == "no-reading")
+  local is_peak = event.tool == "max_rss_bytes" and has_none
   return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
 end
 

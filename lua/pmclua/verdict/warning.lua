@@ -15,7 +15,7 @@ local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
 local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
 local MOVED, MOVED_TO_RUN = 0.0005, 4   -- share between layouts; variance of these to that of runs
-local ANCHOR_SPREAD = 0.001         -- anchors closer than this agree
+local COUNT_SPREAD, TIME_SPREAD = 0.001, 0.05   -- anchors closer than this agree: counts; times, of equal work
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
 local FEW_WAITS, WAIT_NS = 3, 50e3  -- repetitions looked at; a shorter wait is what any wake-up takes
 local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
@@ -196,17 +196,17 @@ function checks.snippet(cell)
   end
 end
 
-local function differ(a, b)
-  local spread = math.max(a.q3 - a.q1, b.q3 - b.q1, ANCHOR_SPREAD * math.abs(a.median))
-  return math.abs(a.median - b.median) > spread
+local function differ(a, b, least)
+  return math.abs(a.median - b.median) > math.max(a.q3 - a.q1, b.q3 - b.q1, least * math.abs(a.median))
 end
 
 function checks.anchors(cell)
   for _, anchor in ipairs(cell.anchors or {}) do
-    local first, say = stats.summary(anchor.passes[1] or {}), anchor.unit == "ns" and text.time or text.short
+    local is_time, first = anchor.unit == "ns", stats.summary(anchor.passes[1] or {})
+    local say, spread = is_time and text.time or text.short, is_time and TIME_SPREAD or COUNT_SPREAD
     for pass = 2, #anchor.passes do
       local other = stats.summary(anchor.passes[pass])
-      if first and other and differ(first, other) then
+      if first and other and differ(first, other, spread) then
         return ("%s was %s in pass 1 and %s in pass %d: ratios of events of different passes are uncertain")
           :format(anchor.title, say(first.median), say(other.median), pass),
           "put events that are divided by each other into one group: {a,b}"
