@@ -21,8 +21,9 @@
  * thread counts within one is also what others did meanwhile. A mark that ends on another thread than it
  * began on has no numbers, and is said.
  *
- * An end without its begin counts nothing and is reported; so is a begin whose end never came. Names are
- * told apart by their first 63 bytes. Marks may not be set in signal handlers.
+ * An end without its begin counts nothing and is reported; so is a begin whose end never came. A mark of which
+ * entries were lost (no descriptors for a thread's events, no memory, more than 128 within each other) has no numbers,
+ * and the reason. Names are told apart by their first 63 bytes. Marks may not be set in signal handlers.
  *
  * This file is all there is to it: gnu99 or C++11 on Linux, gcc or clang, and the C library. Other
  * languages call pmclua_mark_enter and pmclua_mark_leave, which do nothing outside pmclua either:
@@ -52,23 +53,27 @@ enum {
     PMCLUA_MARK_DEPTH = 128,         /* marks of one thread within each other; deeper ones count nothing */
     PMCLUA_MARK_ATTR_WORDS = 18,     /* a perf_event_attr of 144 bytes */
     PMCLUA_MARK_FREE = 0, PMCLUA_MARK_USED = 1, PMCLUA_MARK_LEFT = 2,
-    PMCLUA_MARK_EMPTY = 8            /* empty marks that each thread sets first, to show what one costs */
+    PMCLUA_MARK_EMPTY = 8,           /* empty marks that each thread sets first, to show what one costs */
+    PMCLUA_MARK_OPEN = 4096,         /* slots; more are opened before any entry is lost */
+    PMCLUA_MARK_NAMES = 256          /* slots of one thread that its first memory has room for */
 };
-#define PMCLUA_MARK_MAGIC UINT64_C(0x324b52414d434d50)      /* "PMCMARK2" */
+#define PMCLUA_MARK_MAGIC UINT64_C(0x334b52414d434d50)      /* "PMCMARK3" */
 #define PMCLUA_MARK_EMPTY_NAME "(empty mark)"
 
-/* At the start of the file; then `events` of pmclua_mark_event; then the slots, then the log. Written by
- * pmclua up to `log_words`, by the program from `processes` on. Offsets are bytes from the start. */
+/* At the start of the file; then `events` of pmclua_mark_event, the log, and the slots. Written by pmclua up to
+ * `log_words`, by the program from `processes` on. Offsets are bytes from the start. Slots that were never open take
+ * no memory: the file is sparse. */
 struct pmclua_mark_table {
     uint64_t magic, bytes;           /* of the whole file */
     uint64_t groups, events;
     uint64_t slots_at, slots, slot_bytes;
     uint64_t log_at, log_words;      /* 0 words: no log is wanted */
     uint64_t processes;              /* that have attached */
-    uint64_t slots_used;             /* may pass `slots`: then some found none */
-    uint64_t lost;                   /* entries that had no slot */
+    uint64_t slots_used;
+    uint64_t lost;                   /* entries that had no slot, or no memory of their thread */
     uint64_t log_used;               /* words; may pass log_words: then some entries are not in the log */
     uint64_t refused_errno, refused_event;   /* of the first thread whose events could not be opened */
+    uint64_t slots_open;             /* may be used; doubled up to `slots` before an entry is lost */
 };
 
 struct pmclua_mark_event { uint64_t group; uint64_t attr[PMCLUA_MARK_ATTR_WORDS]; };
@@ -105,9 +110,9 @@ struct pmclua_mark_thread {
     int ready;
     int can_count;                   /* its groups are open */
     unsigned depth, beyond;          /* frames; begins beyond PMCLUA_MARK_DEPTH that have not ended */
-    unsigned known;                  /* slots of this thread */
+    unsigned known, room;            /* slots of this thread, and how many `slot` can have */
     uint64_t *now, *buffer;          /* a reading, and room for read(2) */
-    struct pmclua_mark_slot *slot[256];
+    struct pmclua_mark_slot **slot, *first[PMCLUA_MARK_NAMES];      /* slot: `first`, or a mapping of its own */
     struct pmclua_mark_frame frame[PMCLUA_MARK_DEPTH];
 };
 
@@ -256,6 +261,8 @@ PMCLUA_MARK_ONE void pmclua_mark_end_thread(void *unused)
         __atomic_store_n(&self->slot[i]->state, (uint64_t)PMCLUA_MARK_LEFT, __ATOMIC_RELEASE);
     pmclua_mark_close_fds();
     free(pmclua_mark_fds);
+    if (self->slot != self->first)
+        munmap(self->slot, self->room * sizeof *self->slot);
     munmap(self, pmclua_mark_thread_bytes());
     pmclua_mark_fds = NULL;
     pmclua_mark_self = NULL;
@@ -289,24 +296,27 @@ static inline struct pmclua_mark_thread *pmclua_mark_new_thread(void)
     return (struct pmclua_mark_thread *)memory;
 }
 
-/* Has memory made now, not at its first use, so that marks within others cost no page faults there. Before
- * Linux 5.14 they do. */
-static inline void pmclua_mark_populate(void *memory, size_t bytes)
+/* Has the memory from `offset` on made now, not at its first use: marks within others then cost no page faults there,
+ * and a file system that is full is no SIGBUS. 0; -1: there is none. Before Linux 5.14 it does nothing. */
+static inline int pmclua_mark_populate(void *memory, size_t offset, size_t bytes)
 {
     enum { POPULATE_WRITE = 23 };
-    madvise(memory, bytes, POPULATE_WRITE);
+    size_t before = offset % (size_t)sysconf(_SC_PAGESIZE);
+    return madvise((char *)memory + offset - before, before + bytes, POPULATE_WRITE) < 0 && errno != EINVAL ? -1 : 0;
 }
 
 /* Opens the groups and sets a few empty marks. */
 static inline void pmclua_mark_make_ready(struct pmclua_mark_thread *self)
 {
-    pmclua_mark_populate(self, pmclua_mark_thread_bytes());
+    pmclua_mark_populate(self, 0, pmclua_mark_thread_bytes());
     uint64_t *room = (uint64_t *)(void *)(self + 1);
     size_t words = pmclua_mark_words();
     for (unsigned i = 0; i < PMCLUA_MARK_DEPTH; i++)
         self->frame[i].at_begin = room + i * words;
     self->now = room + PMCLUA_MARK_DEPTH * words;
     self->buffer = self->now + words;
+    self->slot = self->first;
+    self->room = PMCLUA_MARK_NAMES;
     self->ready = 1;
     self->can_count = pmclua_mark_open_fds() == 0;
     /* What the first calls of these cost (lazy binding, the clock's page) is no mark's. */
@@ -345,10 +355,26 @@ static inline int pmclua_mark_is(const struct pmclua_mark_slot *slot, const char
     return strncmp(slot->name, name, PMCLUA_MARK_NAME - 1) == 0;
 }
 
-/* A slot of this name that an ended thread has left, for when the table is full; NULL. */
+/* A slot that nobody had, of those that are open; NULL. */
+static inline struct pmclua_mark_slot *pmclua_mark_take(const char *name)
+{
+    uint64_t number = __atomic_load_n(&pmclua_mark_table->slots_used, __ATOMIC_RELAXED);
+    do {
+        if (number >= __atomic_load_n(&pmclua_mark_table->slots_open, __ATOMIC_RELAXED))
+            return NULL;
+    } while (!__atomic_compare_exchange_n(&pmclua_mark_table->slots_used, &number, number + 1, 1, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    struct pmclua_mark_slot *slot = pmclua_mark_slot_at(number);
+    strncpy(slot->name, name, PMCLUA_MARK_NAME - 1);
+    __atomic_store_n(&slot->state, (uint64_t)PMCLUA_MARK_USED, __ATOMIC_RELEASE);
+    return slot;
+}
+
+/* A slot of this name that an ended thread has left; NULL. */
 static inline struct pmclua_mark_slot *pmclua_mark_adopt(const char *name)
 {
-    for (uint64_t i = 0; i < pmclua_mark_table->slots; i++) {
+    uint64_t used = __atomic_load_n(&pmclua_mark_table->slots_used, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < used; i++) {
         struct pmclua_mark_slot *slot = pmclua_mark_slot_at(i);
         uint64_t left = PMCLUA_MARK_LEFT;
         if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == PMCLUA_MARK_LEFT && pmclua_mark_is(slot, name) &&
@@ -359,19 +385,30 @@ static inline struct pmclua_mark_slot *pmclua_mark_adopt(const char *name)
     return NULL;
 }
 
+/* Opens as many slots again, or as many as there are: 0 where there are no more. */
+static inline int pmclua_mark_open_more(void)
+{
+    struct pmclua_mark_table *table = pmclua_mark_table;
+    uint64_t open = __atomic_load_n(&table->slots_open, __ATOMIC_RELAXED), more = 2 * open;
+    if (open == 0)
+        more = PMCLUA_MARK_OPEN;
+    if (more > table->slots)
+        more = table->slots;
+    if (more <= open || pmclua_mark_populate(table, (size_t)(table->slots_at + open * table->slot_bytes),
+                                             (size_t)((more - open) * table->slot_bytes)) < 0)
+        return 0;
+    __atomic_compare_exchange_n(&table->slots_open, &open, more, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return 1;
+}
+
 static inline struct pmclua_mark_slot *pmclua_mark_claim(const char *name)
 {
-    uint64_t number = pmclua_mark_table->slots;
-    if (__atomic_load_n(&pmclua_mark_table->slots_used, __ATOMIC_RELAXED) < pmclua_mark_table->slots)
-        number = __atomic_fetch_add(&pmclua_mark_table->slots_used, 1, __ATOMIC_RELAXED);
-    struct pmclua_mark_slot *slot = NULL;
-    if (number < pmclua_mark_table->slots) {
-        slot = pmclua_mark_slot_at(number);
-        strncpy(slot->name, name, PMCLUA_MARK_NAME - 1);
-        __atomic_store_n(&slot->state, (uint64_t)PMCLUA_MARK_USED, __ATOMIC_RELEASE);
-    } else {
-        slot = pmclua_mark_adopt(name);
-    }
+    struct pmclua_mark_slot *slot;
+    do {
+        slot = pmclua_mark_take(name);
+        if (!slot)
+            slot = pmclua_mark_adopt(name);
+    } while (!slot && pmclua_mark_open_more());
     if (slot) {
         slot->threads++;
         slot->pid = (uint32_t)getpid();
@@ -380,18 +417,33 @@ static inline struct pmclua_mark_slot *pmclua_mark_claim(const char *name)
     return slot;
 }
 
+/* Room for one more slot of this thread: 0, or -1. */
+static inline int pmclua_mark_make_room(struct pmclua_mark_thread *self)
+{
+    if (self->known < self->room)
+        return 0;
+    size_t bytes = self->room * sizeof *self->slot;
+    void *more = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (more == MAP_FAILED)
+        return -1;
+    pmclua_mark_populate(more, 0, 2 * bytes);
+    memcpy(more, self->slot, bytes);
+    if (self->slot != self->first)
+        munmap(self->slot, bytes);
+    self->slot = (struct pmclua_mark_slot **)more;
+    self->room *= 2;
+    return 0;
+}
+
 /* The slot of a name in this thread; NULL: there is no room. The usual one is found in front. */
 static inline struct pmclua_mark_slot *pmclua_mark_slot_of(struct pmclua_mark_thread *self, const char *name)
 {
-    enum { MOST = sizeof self->slot / sizeof *self->slot };
     for (unsigned i = 0; i < self->known; i++)
         if (pmclua_mark_is(self->slot[i], name))
             return self->slot[i];
-    struct pmclua_mark_slot *slot = self->known < MOST ? pmclua_mark_claim(name) : NULL;
+    struct pmclua_mark_slot *slot = pmclua_mark_make_room(self) == 0 ? pmclua_mark_claim(name) : NULL;
     if (slot)
         self->slot[self->known++] = slot;
-    else
-        __atomic_fetch_add(&pmclua_mark_table->lost, 1, __ATOMIC_RELAXED);
     return slot;
 }
 
@@ -464,8 +516,10 @@ static inline void pmclua_mark_do_enter(const char *name, const void *caller)
 {
     struct pmclua_mark_thread *self = pmclua_mark_this_thread();
     struct pmclua_mark_slot *slot = self ? pmclua_mark_slot_of(self, name) : NULL;
-    if (!slot)
+    if (!slot) {
+        __atomic_fetch_add(&pmclua_mark_table->lost, 1, __ATOMIC_RELAXED);
         return;
+    }
     slot->begun++;
     if (self->depth == PMCLUA_MARK_DEPTH) {
         slot->too_deep++;
@@ -646,9 +700,11 @@ PMCLUA_MARK_ONE void pmclua_mark_attach(void)
     if (!table || pthread_key_create(&pmclua_mark_key, pmclua_mark_end_thread) != 0)
         return;
     enum { MOST = 8 << 20 };
-    pmclua_mark_populate(table, table->bytes < MOST ? (size_t)table->bytes : (size_t)MOST);
+    pmclua_mark_populate(table, 0, table->slots_at < MOST ? (size_t)table->slots_at : (size_t)MOST);
     __atomic_fetch_add(&table->processes, 1, __ATOMIC_RELAXED);
     pmclua_mark_table = table;
+    if (__atomic_load_n(&table->slots_open, __ATOMIC_RELAXED) == 0)
+        pmclua_mark_open_more();
 }
 
 __attribute__((constructor)) static void pmclua_mark_start(void)

@@ -48,7 +48,7 @@ local PROGRAMS = {
     MARK("after", touch(6));]],
   many = [[
     char name[20];
-    for (int i = 0; i < 300; i++) { snprintf(name, sizeof name, "mark %d", i); MARK(name, touch(1)); }]],
+    for (int i = 0; i < 2000; i++) { snprintf(name, sizeof name, "mark %d", i); MARK(name, touch(1)); }]],
   preserving = [[
     errno = 42; pmclua_mark_begin("a"); if (errno != 42) return 1; pmclua_mark_end("a");
     pmclua_mark_end("b"); if (errno != 42) return 1;
@@ -67,6 +67,56 @@ int main(void)
         pthread_create(&thread[0], 0, work, (void *)1UL);
         pthread_join(thread[0], 0);
     }
+    return 0;
+}
+]]
+
+-- 1700 threads with three marks each are there at once, and 5100 entries of four slots each.
+local CROWD = [[
+#include <sys/resource.h>
+static pthread_barrier_t all;
+static void *work(void *unused)
+{
+    MARK("a", touch(1)); MARK("b", touch(2)); MARK("c", touch(3));
+    pthread_barrier_wait(&all);
+    return unused;
+}
+int main(void)
+{
+    enum { THREADS = 1700 };
+    static pthread_t thread[THREADS];
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 << 10);
+    pthread_barrier_init(&all, 0, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&thread[i], &small, work, 0)) return 1;
+    for (int i = 0; i < THREADS; i++) pthread_join(thread[i], 0);
+    return 0;
+}
+]]
+
+-- Two threads, of which the second has no descriptors for its events.
+local LOSSY = [[
+#include <sys/resource.h>
+static void *work(void *unused)
+{
+    for (int i = 0; i < 10; i++) MARK("work", touch(1));
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    MARK("whole", touch(3));
+    work(0);
+    struct rlimit few = { 3, 3 };
+    setrlimit(RLIMIT_NOFILE, &few);
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, 0);
     return 0;
 }
 ]]
@@ -200,19 +250,106 @@ describe("marks", function()
       "mark 'open': 2 begun but never ended: not counted" }, result.remarks)
   end)
 
-  it("too deep within each other are said, and what is around them is right", function()
+  it("too deep within each other have no numbers, which is said, and what is around them is right", function()
     local faults, entries, result = counted(program "deep")
     assert.same({ deep = 11, after = 6 }, faults)
     assert.same({ deep = 128, after = 1 }, entries)
     assert.same({ "mark 'deep': 72 nested in more than 128 others: not counted" }, result.remarks)
   end)
 
-  it("are lost beyond the room of a thread, and said", function()
-    local faults, _, result = counted(program "many")
-    assert.equal(1, faults["mark 0"])
-    assert.equal(1, faults["mark 254"])
-    assert.is_nil(faults["mark 255"])
-    assert.matches("^90 entries were lost", result.remarks[1])
+  it("may be as many as a thread likes", function()
+    local faults, entries, result = counted(program "many")
+    for i = 0, 1999 do
+      assert.same({ 1, 1 }, { faults["mark " .. i], entries["mark " .. i] })
+    end
+    assert.same({}, result.remarks)
+  end)
+
+  it("of more threads at once than the table had room for are all counted", function()
+    local machine = require "pmclua.host.machine"
+    local _, most = machine.limit(machine.text "/proc/self/limits", "Max open files")
+    support.need(most >= 4000, "fewer than 4000 descriptors may be open")
+    local faults, entries, result = counted(build("crowd", CROWD), { timeout = "60s" })
+    assert.same({ a = 1700, b = 3400, c = 5100 }, faults)
+    assert.same({ a = 1700, b = 1700, c = 1700 }, entries)
+    for _, remark in ipairs(result.remarks) do assert.is_nil(remark:find "mark", remark) end
+  end)
+
+  describe("of which entries are lost have no number, and the reason, wherever they are shown", function()
+    local FEW = { events = { "page-faults", "task-clock" }, repetitions = 6 }
+
+    -- The second thread has no descriptors left.
+    local function lossy() return pmc.command { build("lossy", LOSSY), name = "lossy" } end
+
+    local function cell_of(result, region)
+      for cell in result:cells() do
+        if cell.region == region then return cell end
+      end
+    end
+
+    it("in the result", function()
+      local records = {}
+      local result = measure(lossy(), support.merged(FEW, { each = function(record)
+        records[#records + 1] = record
+      end }))
+      local faults = cell_of(result, "work").page_faults
+      assert.same({ "incomplete", 0, 6 }, { faults.status, faults.n, faults.missing })
+      assert.equal("of 20 entries, 10 could not be counted", faults.why)
+      assert.equal("counted", cell_of(result, "whole").page_faults.status)
+      assert.equal("mark 'work': of 20 entries, 10 could not be counted", result.remarks[1])
+      for _, record in ipairs(records) do
+        if record.region == "work" then
+          assert.same({ 10, 20, faults.why }, { record.counts[1], record.iterations, record.incomplete })
+        end
+      end
+    end)
+
+    it("in a stored one, merged, resumed or stored again, and in every report of it", function()
+      local folder = support.folder()
+      local a, b, copy = folder .. "/a.jsonl", folder .. "/b.jsonl", folder .. "/copy.jsonl"
+      local both = folder .. "/both.jsonl"
+      measure(lossy(), support.merged(FEW, { store = a }))
+      measure(lossy(), support.merged(FEW, { store = b })):store(copy)
+      measure(lossy(), FEW):store(folder .. "/memory.jsonl")
+      pmc.stored.merge({ a, b }, both)
+      for _, path in ipairs { a, copy, both, folder .. "/memory.jsonl" } do
+        assert.equal("incomplete", cell_of(pmc.load(path), "work").page_faults.status, path)
+      end
+      for _, format in ipairs { "table", "markdown", "html", "json", "csv" } do
+        local shown = support.pmclua({ "report", "--format", format, a }).out
+        assert.matches("of 20 entries, 10 could not be counted", shown, 1, true, format)
+      end
+    end)
+
+    it("entry by entry, too", function()
+      local result = measure(lossy(), support.merged(FEW, { regions = { "marks", entries = true } }))
+      assert.same({ "incomplete", 0 }, { cell_of(result, "work").page_faults.status,
+        cell_of(result, "work").page_faults.n })
+      assert.equal(6, cell_of(result, "whole").page_faults.n)
+      assert.matches("<incomplete>", result:report { width = 200 })
+    end)
+
+    it("in metrics, comparisons, predictions and limits, which conclude nothing", function()
+      local result = pmc.experiment { events = FEW.events, regions = "marks", repetitions = 6, baseline = "a",
+        metrics = { "rate = page_faults / task_clock", "entries = iterations" }, on_failure = "keep",
+        workloads = { pmc.command { build("lossy", LOSSY), name = "a" },
+          pmc.command { build("lossy", LOSSY), name = "b" } } }:run { store = false, quiet = true }
+      local cell = cell_of(result, "work")
+      for _, name in ipairs { "rate", "entries" } do
+        assert.same({ "incomplete", 0 }, { cell:summary(name).status, cell:summary(name).n }, name)
+      end
+      for _, pair in ipairs(result:compare().pairs) do
+        local row = pair.rows[1]
+        if pair.cell.region == "whole" then assert.is_table(row.verdict) end
+        if pair.cell.region == "work" then
+          assert.is_nil(row.verdict)
+          assert.equal("of 20 entries, 10 could not be counted", row.why)
+        end
+      end
+      local gate = result:gate { limits = "page_faults <= 100000" }
+      assert.equal(77, gate:status())
+      assert.matches("of 20 entries, 10 could not be counted", tostring(gate), 1, true)
+    end)
   end)
 
   it("count in place of the whole run where they take counters, and its row says so", function()

@@ -10,8 +10,8 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local MAGIC = 0x324b52414d434d50ULL
-local HEADER_WORDS = 15
+local MAGIC = 0x334b52414d434d50ULL
+local HEADER_WORDS = 16
 local EVENT_BYTES = 8 + 144
 local NAME_BYTES = 64
 -- Of a slot: state, pid and tid, name, then seven words before those of a reading.
@@ -46,11 +46,11 @@ function M.layout(groups, options)
   for _, group in ipairs(groups) do events = events + #group.attrs end
   local reading_u64s = 2 * #groups + events
   local slot_bytes = up_to(SLOT_HEAD_BYTES + 8 * math.max(1, reading_u64s), 64)
-  local slots_at = up_to(8 * HEADER_WORDS + EVENT_BYTES * events, 64)
-  local log_at, log_words = slots_at + options.slots * slot_bytes, options.log_entries * (2 + reading_u64s)
+  local log_at, log_words = 8 * HEADER_WORDS + EVENT_BYTES * events, options.log_entries * (2 + reading_u64s)
+  local slots_at = up_to(log_at + 8 * log_words, 64)
   return { groups = #groups, events = events, reading_u64s = reading_u64s, slots = options.slots,
-    slot_bytes = slot_bytes,
-    slots_at = slots_at, log_at = log_at, log_words = log_words, bytes = log_at + 8 * log_words }
+    slot_bytes = slot_bytes, slots_at = slots_at, log_at = log_at, log_words = log_words,
+    bytes = slots_at + options.slots * slot_bytes }
 end
 
 -- A member as a program opens it on its own thread: what makes a group is set here, as in core/counters/group.c.
@@ -135,6 +135,7 @@ local function facts_of(file, layout)
     slots_used = number_of(words[10], "the number of marks"), lost = number_of(words[11], "the number lost"),
     log_used = number_of(words[12], "the length of its log"),
     refused_errno = number_of(words[13], "an errno"), refused_event = number_of(words[14], "an event") + 1 }
+  if facts.slots_used > layout.slots then damaged("the number of marks is %d", facts.slots_used) end
   if facts.refused_errno >= ERRNOS then damaged("an errno is %d", facts.refused_errno) end
   return facts
 end
@@ -171,7 +172,7 @@ end
 -- The slots that were taken, in the order of their first mark. Of one that its thread did not come to use
 -- (it was killed just then) all is 0.
 local function slots_of(file, layout, facts, most_ns)
-  local used = math.min(facts.slots_used, layout.slots)
+  local used = facts.slots_used
   if used == 0 then return {} end
   local bytes, list = bytes_at(file, layout.slots_at, used * layout.slot_bytes), {}
   for i = 1, used do

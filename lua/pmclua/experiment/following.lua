@@ -134,6 +134,19 @@ local function sum_parts(regions, result)
   return list
 end
 
+-- Why not all calls of a run were counted, as texts.
+local function losses_of(regions)
+  local list = {}
+  if regions.lost ~= 0 then
+    list[1] = ("%s lost, and the calls around them were not counted"):format(
+      text.plural(tonumber(regions.lost), "record was", "records were"))
+  end
+  if regions.ran < 1 then
+    list[#list + 1] = "something else used the PMU's counters for a while: calls in that time were not seen"
+  end
+  return list
+end
+
 -- ---- remarks -------------------------------------------------------------------------------------------
 
 -- Nanoseconds of a call below which the end of its first probe and the beginning of its last, 2 to 11 µs
@@ -164,13 +177,7 @@ local function remark_on(regions, result, has_counters, say)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
     say("regions: only the first thread of a run was followed (%s)", regions.path)
   end
-  if regions.lost ~= 0 then
-    say("regions: %s lost, and the calls around them were not counted",
-      text.plural(tonumber(regions.lost), "record was", "records were"))
-  end
-  if regions.ran < 1 then
-    say "regions: something else used the PMU's counters for a while: calls in that time were not seen"
-  end
+  for _, loss in ipairs(losses_of(regions)) do say("regions: %s", loss) end
   for i, calls in ipairs(regions) do
     remark_on_calls(calls, result.regions[i], regions.ran, say)
     if has_counters then remark_on_probing(calls, result.regions[i], say) end
@@ -194,6 +201,8 @@ function Following:around(pass, fn, cell)
   local regions = require("pmclua.result.regions").new({ command = workload.name, events = self.events,
     regions = workload:regions(cell.levels) }, { { result = result, columns = {} } })
   result.parts = (self.regions.entries and entry_parts or sum_parts)(regions, result)
+  local losses = losses_of(regions)
+  for _, part in ipairs(losses[1] and result.parts or {}) do part.incomplete = table.concat(losses, "; ") end
   remark_on(regions, result, self:has_counters(pass), function(form, ...) self.said:add(form:format(...)) end)
   return result
 end

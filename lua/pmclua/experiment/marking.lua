@@ -3,6 +3,7 @@
 -- Each thread of the program counts itself. The whole run is counted, too, but only by events that need no counter
 -- of a PMU: others would take counters from the marks.
 
+local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local marks = require "pmclua.workload.marks"
 local parts = require "pmclua.experiment.parts"
@@ -75,18 +76,48 @@ function Marking:counts_whole(pass)
   end)
 end
 
+local MOST_THREADS = 4096       -- counts of more threads are recorded as their sum alone: a line has its limit
+
+local function summed(readings, width)
+  local sum = {}
+  for i, word in ipairs(readings) do
+    local at = (i - 1) % width + 1
+    sum[at] = core.sum(sum[at], word)
+  end
+  return sum
+end
+
 -- A mark's sums over all its threads: one part of the repetition.
 local function sum_part(mark, result)
-  local part = record.region_part(mark.name, result)
+  local part, width = record.region_part(mark.name, result), 0
   part.threads, part.iterations, part.wall_ns = 0, mark.ended, 0
   for _, slot in ipairs(mark.slots) do
     part.wall_ns = part.wall_ns + slot.wall_ns
     if slot.ended > slot.uncounted then
       lists.append(part.readings, slot.reading)
-      part.threads = part.threads + 1
+      part.threads, width = part.threads + 1, #slot.reading
     end
   end
+  if part.threads > MOST_THREADS then part.threads, part.readings = 1, summed(part.readings, width) end
   return part
+end
+
+-- Each kept entry of a mark as a part; where all are lost, one that says so.
+local function entry_parts(mark, result)
+  local list = lists.map(mark.entries, function(entry)
+    return parts.entry(mark.name, result, entry.wall_ns, entry.reading)
+  end)
+  if #list == 0 and mark.incomplete then list[1] = parts.entry(mark.name, result, nil, {}) end
+  return list
+end
+
+local function parts_of(self, mark, result)
+  -- What was taken for an entry of one that has moved is none.
+  if marks.has_moved(mark) then
+    mark = { name = mark.name, slots = {}, entries = {}, ended = 0, incomplete = mark.incomplete }
+  end
+  if self.regions.entries then return entry_parts(mark, result) end
+  return (mark.ended > 0 or mark.incomplete) and { sum_part(mark, result) } or {}
 end
 
 function Marking:around(pass, fn)
@@ -99,21 +130,17 @@ function Marking:around(pass, fn)
   self.table:prepare(groups)
   local result = fn()
   local found, facts = self.table:read()
-  result.parts = {}
-  for _, mark in ipairs(found) do
-    if marks.has_moved(mark) then mark = { name = mark.name, slots = {}, entries = {}, ended = 0 } end
-    if self.regions.entries then
-      for _, entry in ipairs(mark.entries) do
-        table.insert(result.parts, parts.entry(mark.name, result, entry.wall_ns, entry.reading))
-      end
-    elseif mark.ended > 0 then
-      table.insert(result.parts, sum_part(mark, result))
-    end
-  end
   local names = lists.map(lists.joined(lists.column(groups, "events")), function(index)
     return self.events[index].name
   end)
   self.said:append(marks.remarks(found, facts, names))
+  result.parts = {}
+  for _, mark in ipairs(found) do
+    for _, part in ipairs(parts_of(self, mark, result)) do
+      part.incomplete = mark.incomplete
+      table.insert(result.parts, part)
+    end
+  end
   return result
 end
 

@@ -59,6 +59,7 @@ function M.new(step, result, pass, events, why)
     outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
     signal = result.signal ~= 0 and result.signal or nil, why = why,
     read = result.method ~= "syscall" and result.method or nil, process = step.process,
+    incomplete = result.incomplete,
     counts = {}, enabled = {}, running = {}, simulated = pass.simulated and true or nil,
   }
   for _, name in ipairs(COPIED) do record[name] = result[name] end

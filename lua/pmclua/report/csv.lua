@@ -148,6 +148,7 @@ local function add_records(lines, start, cell, found, event, summary)
   local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
   for i = 1, block.n do
     local value, status = nil, event and "not-counted" or "absent"
+    if block.incomplete and block.incomplete[i] then status = "incomplete" end
     if found.rows[k] == i then
       value, status = found.raw and found.raw[k] or found.list[k], found.statuses[k] or "counted"
       k = k + 1

@@ -21,7 +21,8 @@ local ORDER = {
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
   "components", "layout", "process", "run", "layouts", "processes", "fit", "slope",
   "intercept", "r2", "linear", "pattern", "least", "most", "smallest", "outliers", "values",
-  "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "pairs", "verdicts",
+  "passes", "pass", "index", "order", "wall_ns", "iterations", "counts", "partial", "incomplete",
+  "pairs", "verdicts",
 }
 
 local function or_null(value) return value or json.null end
@@ -88,6 +89,13 @@ local function counts_of(event, values, n)
   return json.list(n, function(i) return or_null(reading.known(event, values[i])) end)
 end
 
+-- Repetitions whose counts are not all that there was to count.
+local function incomplete_entries(block)
+  return lists.map(lists.keys(block.incomplete), function(repetition)
+    return { repetition = repetition, why = block.incomplete[repetition] }
+  end)
+end
+
 local function pass_entry(result, pass, block)
   local counts, partial = json.object {}, json.object {}
   for _, event in ipairs(result.events) do
@@ -97,7 +105,7 @@ local function pass_entry(result, pass, block)
   end
   return { pass = pass, index = json.column(block.index, block.n), order = json.column(block.order, block.n),
     wall_ns = json.column(block.wall, block.n), iterations = json.column(block.iterations, block.n),
-    counts = counts, partial = partial }
+    counts = counts, partial = partial, incomplete = block.incomplete and incomplete_entries(block) }
 end
 
 local function passes_of(result, cell)

@@ -47,8 +47,6 @@ local function add_tail(shown, summaries)
       table.insert(row, at, rows.in_unit(summary, order.quantile_of(sorted, 0.99)))
       table.insert(row, at + 1, rows.in_unit(summary, sorted[#sorted]))
       row.tones = { [#row] = row.tones and row.tones[#row - 2] }
-    elseif row.span then
-      row.span = row.span + 2
     end
   end
 end

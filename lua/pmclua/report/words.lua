@@ -106,7 +106,7 @@ end
 
 local STATUS = {
   unsupported = "<not supported>", ["not-counted"] = "<not counted>", ["constant-zero"] = "<always 0>",
-  absent = "<absent>", unverified = "<unverified>",
+  absent = "<absent>", unverified = "<unverified>", incomplete = "<incomplete>",
   ["below-probing"] = "<below what probing costs>",
 }
 

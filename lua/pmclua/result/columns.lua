@@ -16,6 +16,7 @@ local M = {}
 ---@field wall (number|ffi.cdata*|false)[] ns
 ---@field iterations (number|ffi.cdata*)[]
 ---@field process? table<integer, integer> which process of its cell's kernel each ran in
+---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled
@@ -106,10 +107,8 @@ local function add_to_block(block, record, events, tools)
   block.n = i
   block.index[i], block.order[i] = record.index, record.order
   block.wall[i], block.iterations[i] = record.wall_ns or false, record.iterations or 1
-  if record.process then
-    block.process = block.process or {}
-    block.process[i] = record.process
-  end
+  if record.process then column_of(block, "process")[i] = record.process end
+  if record.incomplete then column_of(block, "incomplete")[i] = record.incomplete end
   local enabled, running = record.enabled or {}, record.running or {}
   for k = 1, #events do
     local event = events[k]

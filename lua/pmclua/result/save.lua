@@ -63,7 +63,7 @@ end
 local function record_of(block, row, tools)
   local record = { outcome = "done", index = block.index[row], order = block.order[row],
     wall_ns = block.wall[row] or nil, iterations = block.iterations[row],
-    process = block.process and block.process[row] }
+    process = block.process and block.process[row], incomplete = block.incomplete and block.incomplete[row] }
   for _, name in ipairs(block.resources and RESOURCES or {}) do
     record[name] = block.resources[name][row] or nil
   end

@@ -22,7 +22,7 @@ local LEVEL = 0.95
 ---@field fit pmclua.Fitted? of a fitted cell: `list` is the cost of one iteration in each repetition, the
 ---  intercept taken off
 ---@field no_fit string? why a metric of slopes has no value
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"simulated"|"unwatched"|"absent"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"simulated"|"unwatched"|"incomplete"|"absent"
 ---@field statuses table<integer, string> of single values, where they were not "counted"
 ---@field why string?
 ---@field ran number? the mean share of the time, where scaled or placed

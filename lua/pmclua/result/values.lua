@@ -45,6 +45,24 @@ local function is_unwatched(cell, event)
   end)
 end
 
+--- The status of what is left out because it is not all that there was to count: entries of a mark were lost, or a
+--- part of a run counted more than the whole. The record says why.
+M.INCOMPLETE = "incomplete"
+
+-- Whether a repetition's count is left out. Of a part its sums lack something, so all are; of a whole run what its
+-- record has is whole.
+local function is_incomplete(cell, block, i, count)
+  local why = block.incomplete and block.incomplete[i]
+  return why ~= nil and (cell.region ~= nil or not count)
+end
+
+-- Why counts of a block are left out: of the first repetition that says.
+local function why_incomplete(block)
+  for i = 1, block.n do
+    if block.incomplete[i] then return block.incomplete[i] end
+  end
+end
+
 -- Something that was counted or timed in a pass: what values of events and metrics are made of.
 ---@class pmclua.Column
 ---@field name string of the event, or "wall_ns"
@@ -63,6 +81,7 @@ local function column_in(cell, event, pass)
   end)
   local whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted"
   return { name = event.field, block = block, counts = counts, read = function(i)
+    if is_incomplete(cell, block, i, counts[i]) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
     local times = partial[i]
     if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
     local value, status, share, cause = reading.of(event, counts[i])
@@ -70,8 +89,9 @@ local function column_in(cell, event, pass)
   end }
 end
 
-local function wall_of(block)
+local function wall_of(cell, block)
   return { name = "wall_ns", block = block, read = function(i)
+    if is_incomplete(cell, block, i, true) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
     local wall = block.wall[i]
     if wall then return tonumber(wall), "counted", 1 end
   end }
@@ -195,8 +215,10 @@ local function collect(block, read, may_be_too_small)
 end
 
 -- The same with a status and why where there is no value.
-local function or_absent(values, status, why)
-  if #values.list == 0 then values.status, values.why = status, why end
+local function or_absent(values, status, why, cause)
+  if #values.list > 0 then return values end
+  if cause == M.INCOMPLETE then status, why = M.INCOMPLETE, why_incomplete(values.block) end
+  values.status, values.why = status, why
   return values
 end
 
@@ -233,7 +255,7 @@ function M.of_event(cell, event)
   local read, fit = value_reader(cell, column)
   if not read then return no_values(column.block, "absent", fit) end
   local values, cause = collect(column.block, read, reading.may_be_too_small(event))
-  or_absent(values, event.status or "not-counted", why_absent(cell, event, cause))
+  or_absent(values, event.status or "not-counted", why_absent(cell, event, cause), cause)
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
@@ -334,7 +356,7 @@ local function columns_of(cell, metric)
   end
   local base = base_of(cell, events, columns)
   if not base then return nil, "not-counted", "there are no repetitions" end
-  if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, wall_of(base)) end
+  if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, wall_of(cell, base)) end
   return columns, base
 end
 
@@ -342,7 +364,10 @@ local function iterations_of(cell, base)
   -- Those of a region are its calls.
   local has_iterations = cell.per == "iteration" and not cell.fitted or cell.region ~= nil
   if not has_iterations then return function() return 1, "counted", 1 end end
-  return function(i) return tonumber(base.iterations[i]), "counted", 1 end
+  return function(i)
+    if is_incomplete(cell, base, i, true) then return nil, M.INCOMPLETE end
+    return tonumber(base.iterations[i]), "counted", 1
+  end
 end
 
 -- Readers of each name that a metric needs, of rows of `base`; nil and why where one of them has no line.
@@ -382,7 +407,7 @@ local function row_lookup(cell, readers, at)
     if not read then return nil end
     local value, status, ran = read(at.row)
     if value == nil then
-      at.uncounted = true
+      at.uncounted, at.cause = true, at.cause or status
       return nil, ("needs %s, which was not counted"):format(name)
     end
     if status ~= "counted" then at.status, at.ran = status, math.min(at.ran, ran) end
@@ -420,7 +445,7 @@ function M.of_metric(cell, metric)
     local value, reason = metric.evaluate(lookup)
     return value, at.status, at.ran, reason
   end, may_be_too_small)
-  or_absent(values, at.uncounted and "not-counted" or "absent", why or "there are no repetitions")
+  or_absent(values, at.uncounted and "not-counted" or "absent", why or "there are no repetitions", at.cause)
   if cell.fitted and #values.list > 0 then
     values.estimate = estimate_of(cell, metric, columns)
     values.fit, values.no_fit = fits.value(values.estimate)

@@ -45,7 +45,8 @@ local function make_head(self, kind, record)
 end
 
 local function is_plain(record)
-  return not (record.why or record.region or record.thread or record.cpu or record.interval)
+  return not (record.why or record.region or record.thread or record.cpu or record.interval
+    or record.incomplete)
 end
 
 -- The line's form up to its numbers; of ordinary repetitions it is made once, and the whole form of one without

@@ -16,8 +16,10 @@ local M = {}
 M.VARIABLE = "PMCLUA_MARKS"
 --- The mark that every thread sets first, several times, with nothing in it: what a mark itself costs.
 M.EMPTY = "(empty mark)"
+--- Stands for marks that were lost before their names were known.
+M.LOST = "(lost marks)"
 
-local SLOTS = 4096                      -- a mark in a thread takes one
+local SLOTS = 2 ^ 18                    -- a mark in a thread takes one; the file is sparse
 local LOG_ENTRIES = 65536               -- of a run, where each entry is asked for
 
 ---@class pmclua.Marks
@@ -87,6 +89,7 @@ end
 ---@field slots pmclua.core.MarkSlot[] by thread
 ---@field entries { wall_ns: number, words: table }[] one by one, where they are kept
 ---@field ended integer entries that are complete
+---@field incomplete string? why its counts are not those of all its entries (M.judge)
 
 local function add_slot(list, found, slot)
   local mark = found[slot.name]
@@ -130,6 +133,8 @@ end
 --- The same of the run that has ended.
 function Marks:read() return M.read(self.file, self.layout, core.now_ns() - self.made_ns) end
 
+local function say(list, form, ...) list[#list + 1] = form:format(...) end
+
 local function sum_of(mark, field)
   local sum = 0
   for _, slot in ipairs(mark.slots) do sum = sum + slot[field] end
@@ -152,23 +157,61 @@ function M.has_moved(mark)
   return false
 end
 
-local function say(list, form, ...) list[#list + 1] = form:format(...) end
+-- ---- what is missing ------------------------------------------------------------------------------------
+
+local MOVED = "ended on other threads than it began on: its begins and ends cannot be matched, so it has no "
+  .. "numbers"
+
+-- What the sums of a mark lack, as texts.
+local function losses_of(mark)
+  if M.has_moved(mark) then return { MOVED } end
+  local list, uncounted, deep = {}, sum_of(mark, "uncounted"), sum_of(mark, "too_deep")
+  if uncounted > 0 then
+    say(list, "of %s entries, %s could not be counted", text.count(mark.ended), text.count(uncounted))
+  end
+  if deep > 0 then say(list, "%s nested in more than 128 others: not counted", text.count(deep)) end
+  return list
+end
+
+-- What marks lack of which it is not known whose it is; nil: nothing.
+local function common_loss(facts)
+  if facts.damage then
+    return "marks are not counted: the program wrote over their table, in which " .. facts.damage
+  end
+  if facts.lost > 0 then
+    return ("%s entries of marks were lost: there was no memory for them"):format(text.count(facts.lost))
+  end
+end
+
+--- Sets `incomplete` of each mark whose counts are not those of all its entries: why. Where entries are missing and
+--- there is no mark, adds one that says so.
+---@param marks pmclua.Mark[] changed
+---@param facts table
+---@return string? loss what is missing of no mark in particular
+function M.judge(marks, facts)
+  local common = common_loss(facts)
+  for _, mark in ipairs(marks) do
+    local list = losses_of(mark)
+    list[#list + 1] = common
+    mark.incomplete = list[1] and table.concat(list, "; ")
+  end
+  local is_alone = #marks == 0 or #marks == 1 and marks[1].name == M.EMPTY
+  if common and is_alone then
+    table.insert(marks, 1, { name = M.LOST, slots = {}, entries = {}, ended = 0, incomplete = common })
+  end
+  return common
+end
 
 local function remarks_on(mark, list)
   local name = text.safe(mark.name)
-  local function say_of(count, said)
-    if count > 0 then say(list, "mark '%s': %s", name, said:format(text.count(count))) end
+  local function add(count, what)
+    if count > 0 then say(list, "mark '%s': %s %s: not counted", name, text.count(count), what) end
   end
-  local deep = sum_of(mark, "too_deep")
-  if M.has_moved(mark) then
-    say(list, "mark '%s' ended on other threads than it began on: its begins and ends cannot be matched, "
-      .. "so it has no numbers", name)
+  for _, loss in ipairs(losses_of(mark)) do
+    say(list, loss == MOVED and "mark '%s' %s" or "mark '%s': %s", name, loss)
   end
-  say_of(sum_of(mark, "begun") - mark.ended - deep, "%s begun but never ended: not counted")
-  say_of(sum_of(mark, "stray"), "%s ended without a begin: not counted")
-  say_of(deep, "%s nested in more than 128 others: not counted")
-  say_of(sum_of(mark, "uncounted"),
-    ("of %s entries, %%s could not be counted"):format(text.count(mark.ended)))
+  add(sum_of(mark, "begun") - mark.ended - sum_of(mark, "too_deep"), "begun but never ended")
+  add(sum_of(mark, "stray"), "ended without a begin")
 end
 
 --- What is to be said of a run's marks: what is missing, and why.
@@ -177,23 +220,19 @@ end
 ---@param event_names string[] in the order in which they were given
 ---@return string[]
 function M.remarks(marks, facts, event_names)
-  local list = {}
-  if facts.damage then
-    say(list, "marks are not counted: the program wrote over their table, in which %s", facts.damage)
-    return list
-  elseif facts.processes == 0 then
-    return { "no mark was reached: no program built with this pmclua's pmclua_mark.h has run" }
+  local list = { M.judge(marks, facts) }
+  if facts.damage then return list end
+  if facts.processes == 0 then
+    say(list, "no mark was reached: no program built with this pmclua's pmclua_mark.h has run")
   elseif #marks == 0 then
-    return { "no mark was reached" }
+    say(list, "no mark was reached")
   end
-  for _, mark in ipairs(marks) do remarks_on(mark, list) end
+  for _, mark in ipairs(marks) do
+    if mark.name ~= M.EMPTY then remarks_on(mark, list) end
+  end
   if facts.refused_errno ~= 0 then
     say(list, "a thread could not open '%s' for its marks: %s",
       text.safe(event_names[facts.refused_event] or "its events"), core.errno_text(facts.refused_errno))
-  end
-  if facts.lost > 0 then
-    say(list, "%s entries were lost: there were more marks and threads than the table holds, %s",
-      text.count(facts.lost), text.count(SLOTS))
   end
   if facts.unlogged > 0 then
     say(list, "only the first entries of the run are kept one by one, %s later ones are not",
