@@ -50,8 +50,10 @@ size_t proc_name(int pid, int tid, char name[16])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    read_text(path, name, 16);
-    name[strcspn(name, "\n")] = '\0';
+    long length = read_text(path, name, 16);
+    /* The newline at its end is the file's; others are the name's, which may have any character. */
+    if (length > 0 && name[length - 1] == '\n')
+        name[length - 1] = '\0';
     return strlen(name);
 }
 

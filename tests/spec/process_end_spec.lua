@@ -170,6 +170,46 @@ describe("a process whose first thread has ended", function()
   end)
 end)
 
+-- Takes a name of its own when a byte comes, and ends with the next.
+local RENAMED = [[
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static volatile char pages[10 * 4096];
+int main(void)
+{
+    char byte;
+    printf("%d\n", getpid());
+    fflush(stdout);
+    if (read(0, &byte, 1) == 1) for (int i = 0; i < 10; i++) pages[i * 4096] = 1;
+    prctl(PR_SET_NAME, "a) Z 1\n) X 2 b");
+    while (read(0, &byte, 1) == 1) {}
+    return 0;
+}
+]]
+
+describe("a process whose name looks like /proc's own text", function()
+  it("is alive while it runs, has its parent and its start, and is shown on one line", function()
+    local running = start(program("renamed", RENAMED))
+    local target = pmc.pid(running.pid)
+    local _, parent, started = tasks.stat(running.pid)
+    local group = pmc.group { "page-faults", target = target }
+    group:start()
+    running.go "x"
+    support.await(function() return tasks.name(running.pid) == "a) Z 1\n) X 2 b" end, "its new name")
+    assert.is_true(target:is_alive())
+    assert.equal("timeout", (target:wait(0.25)))
+    assert.is_true(group:read().page_faults >= 9)
+    group:close()
+    local _, parent_after, started_after = tasks.stat(running.pid)
+    assert.same({ parent, started }, { parent_after, started_after })
+    assert.equal("a) Z 1\\n) X 2 b-" .. running.pid,
+      pmc.pid({ running.pid, per = "thread" }):places()[1].part)
+    running.finish()
+    assert.is_false(target:is_alive())
+  end)
+end)
+
 -- Waits for a byte where it has an argument, and becomes a daemon by two forks, which lives for 2 s.
 local DAEMON = [[
 #include <stdio.h>

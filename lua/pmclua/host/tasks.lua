@@ -2,7 +2,6 @@
 
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
-local line = machine.line
 
 local M = {}
 
@@ -28,36 +27,41 @@ function M.process_of(tid)
   return tonumber((machine.text(("/proc/%d/status"):format(tid)) or ""):match "\nTgid:%s*(%d+)")
 end
 
---- The name of a thread, "" where there is none.
+--- The name of a thread, "" where there is none. It may have any character: a thread sets its own.
 ---@param tid integer
 ---@return string
-function M.name(tid) return line(("/proc/%d/comm"):format(tid)) or "" end
+function M.name(tid) return ((machine.text(("/proc/%d/comm"):format(tid)) or ""):gsub("\n$", "")) end
 
--- State and parent follow the name, which may have any characters, the last ")" apart.
-local function stat(tid)
-  return (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (%a) (%d+)"
+--- The state, the parent and the start of a thread; nil where it is not there. They stand behind its name in
+--- /proc/PID/stat, and the name may contain newlines and ")": the last ")" ends it.
+---@param tid integer
+---@return string? state "R" running, "S" sleeping, "T" stopped, "Z" a zombie, …
+---@return integer? parent pid
+---@return integer? start ticks since the machine was started
+function M.stat(tid)
+  local rest = (machine.text(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (.*)$"
+  if not rest then return nil end
+  local fields = lists.collect(rest:gmatch "%S+")
+  return fields[1], tonumber(fields[2]), tonumber(fields[20])
 end
 
---- What it is doing: "R" running, "S" sleeping, "T" stopped, "Z" a zombie, …; nil where it is not there.
+--- The state of a thread, as `stat` has it; nil where it is not there.
 ---@param tid integer
 ---@return string?
-function M.state(tid) return (stat(tid)) end
+function M.state(tid) return (M.stat(tid)) end
 
---- When it was started, in ticks since the machine was; nil where it is not there.
+--- When a thread was started, as `stat` has it; nil where it is not there.
 ---@param tid integer
 ---@return integer?
-function M.start(tid)
-  local fields = (line(("/proc/%d/stat"):format(tid)) or ""):match "^.*%) (.*)$"
-  return fields and tonumber(lists.collect(fields:gmatch "%S+")[20])
-end
+function M.start(tid) return (select(3, M.stat(tid))) end
 
 --- A child of a process; nil where it has none.
 ---@param pid integer
 ---@return integer?
 function M.child_of(pid)
   return lists.find(M.processes(), function(candidate)
-    local _, parent = stat(candidate)
-    return tonumber(parent) == pid
+    local _, parent = M.stat(candidate)
+    return parent == pid
   end)
 end
 

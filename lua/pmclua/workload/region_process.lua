@@ -8,6 +8,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local region = require "pmclua.workload.region"
 local tasks = require "pmclua.host.tasks"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -38,7 +39,7 @@ function M.of(pid, spec)
       hint = "its other threads are followed without threads = \"one\" (--one-thread)" }, 0)
   end
   return setmetatable({ pid = pid, task = living, spec = spec,
-    name = ("%s (process %d)"):format(tasks.name(pid), pid) }, RegionProcess)
+    name = ("%s (process %d)"):format(text.safe(tasks.name(pid)), pid) }, RegionProcess)
 end
 
 --- The regions, found once. Raises a problem.

@@ -12,23 +12,17 @@ local M = {}
 
 local FIRST, TICKS = 1, 100            -- a second has USER_HZ ticks in /proc
 
--- Parent and start (ticks since the machine's) of a process; nil where there is none.
-local function facts(pid)
-  local fields = (machine.line(("/proc/%d/stat"):format(pid)) or ""):match "^.*%) (.*)$"
-  if not fields then return nil end
-  local list = lists.collect(fields:gmatch "%S+")
-  return tonumber(list[2]), tonumber(list[20])
-end
+local function parent_of(pid) return (select(2, tasks.stat(pid))) end
 
 local function cgroup_of(pid) return machine.text(("/proc/%d/cgroup"):format(pid)) end
 
 -- Those that orphans of a process can go to: its ancestors, but for the one that started it, which is a shell.
 local function reapers_of(pid)
-  local reapers, parent = { [FIRST] = true }, facts(pid)
-  local at = parent and facts(parent)
+  local reapers, parent = { [FIRST] = true }, parent_of(pid)
+  local at = parent and parent_of(parent)
   while at and at > 0 do
     reapers[at] = true
-    at = facts(at)
+    at = parent_of(at)
   end
   return reapers
 end
@@ -47,7 +41,7 @@ function M.of(pid)
 end
 
 local function is_heir(self, pid)
-  local parent, start = facts(pid)
+  local _, parent, start = tasks.stat(pid)
   return pid ~= self.pid and parent and self.reapers[parent] and start >= self.since and tasks.is_alive(pid)
     and cgroup_of(pid) == self.cgroup
 end
