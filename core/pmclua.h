@@ -55,10 +55,15 @@ extern struct pmclua_system pmclua_system;
 
 /* perf_event_open as it is (EINTR retried, FD_CLOEXEC added): a descriptor that the caller closes. */
 int pmclua_open(const struct pmclua_attr *attr, int32_t pid, int32_t cpu, int32_t group_fd, uint32_t flags);
-/* The ioctl that the ABI calls PERF_EVENT_IOC_`name` ("ENABLE", "PERIOD", "ID", …). `value` is the
- * plain argument; `memory` is what the request reads from or writes to, where it takes a pointer
- * (PERIOD, ID, SET_FILTER, QUERY_BPF, MODIFY_ATTRIBUTES). -ENOENT: no ioctl of that name. */
-int pmclua_ioctl(int32_t fd, const char *name, uint64_t value, void *memory);
+/* The ioctls: each is PERF_EVENT_IOC_* of the ABI. */
+enum pmclua_ioc {
+    PMCLUA_IOC_ENABLE, PMCLUA_IOC_DISABLE, PMCLUA_IOC_REFRESH, PMCLUA_IOC_RESET, PMCLUA_IOC_PERIOD,
+    PMCLUA_IOC_SET_OUTPUT, PMCLUA_IOC_SET_FILTER, PMCLUA_IOC_ID, PMCLUA_IOC_SET_BPF, PMCLUA_IOC_PAUSE_OUTPUT,
+    PMCLUA_IOC_QUERY_BPF, PMCLUA_IOC_MODIFY_ATTRIBUTES
+};
+/* `memory` is what the request reads from or writes to, where it takes a pointer (PERIOD, ID, SET_FILTER, QUERY_BPF,
+ * MODIFY_ATTRIBUTES); where it is NULL, `value` is the argument. */
+int pmclua_ioctl(int32_t fd, enum pmclua_ioc request, uint64_t value, void *memory);
 long pmclua_read(int32_t fd, void *buffer, size_t bytes);
 int pmclua_close(int32_t fd);
 
@@ -743,7 +748,7 @@ struct pmclua_code {
 struct pmclua_inlined_at { const char *function, *source, *declared; int32_t line; };
 
 /* What the instruction at an offset in the file belongs to; innermost first, the first `size` functions that it was
- * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. */
+ * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. -ENOMEM. */
 int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size);
 

@@ -62,7 +62,7 @@ static int open_cpu(struct call_trace *trace, const struct call_points *points, 
     if (result < 0)
         return result;
     mine->leave = pmclua_open(&leaves, points->pid, cpu, -1, 0);
-    return mine->leave < 0 ? mine->leave : pmclua_ioctl(mine->leave, "SET_OUTPUT", (uint64_t)fd, NULL);
+    return mine->leave < 0 ? mine->leave : pmclua_ioctl(mine->leave, PMCLUA_IOC_SET_OUTPUT, (uint64_t)fd, NULL);
 }
 
 /* ---- records ---- */
@@ -223,11 +223,11 @@ static int open_trace(struct call_trace **out, const struct call_points *points)
     return 0;
 }
 
-static void switch_all(const struct call_trace *trace, const char *name)
+static void switch_all(const struct call_trace *trace, enum pmclua_ioc request)
 {
     for (int i = 0; i < trace->cpus; i++) {
-        pmclua_ioctl(trace->cpu[i].enter, name, 0, NULL);
-        pmclua_ioctl(trace->cpu[i].leave, name, 0, NULL);
+        pmclua_ioctl(trace->cpu[i].enter, request, 0, NULL);
+        pmclua_ioctl(trace->cpu[i].leave, request, 0, NULL);
     }
 }
 
@@ -310,9 +310,9 @@ static uint64_t traced_call_ns(const struct call_points *points)
         uint32_t count;
         if (open_trace(&trace, &own) < 0)
             return 0;
-        switch_all(trace, "ENABLE");
+        switch_all(trace, PMCLUA_IOC_ENABLE);
         time_of_calls();
-        switch_all(trace, "DISABLE");
+        switch_all(trace, PMCLUA_IOC_DISABLE);
         if (call_trace_end(trace, &block, &count) < 0 || !block)
             continue;
         const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;

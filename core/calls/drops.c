@@ -96,7 +96,7 @@ static int watch_cpu(struct pmclua_drops *drops, int pid, int cpu)
     watched->fd = pmclua_open(&attr, pid, cpu, -1, 0);
     if (watched->fd < 0)
         return watched->fd == -ENODEV ? 0 : watched->fd;
-    return pmclua_ioctl(watched->fd, "SET_OUTPUT", (uint64_t)watched->owner, NULL);
+    return pmclua_ioctl(watched->fd, PMCLUA_IOC_SET_OUTPUT, (uint64_t)watched->owner, NULL);
 }
 
 /* libc reads a file of sysfs for it; the number stays what it was at the start. */

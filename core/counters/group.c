@@ -85,7 +85,7 @@ static int open_member(struct pmclua_group *group, const struct pmclua_attr *att
     int fd = pmclua_open(attr, pid, cpu, leader_fd, group->options & PMCLUA_CGROUP ? PERF_FLAG_PID_CGROUP : 0);
     if (fd < 0)
         return fd;
-    int result = pmclua_ioctl(fd, "ID", 0, &group->ids[group->count]);
+    int result = pmclua_ioctl(fd, PMCLUA_IOC_ID, 0, &group->ids[group->count]);
     if (result < 0) {
         pmclua_close(fd);
         return result;
@@ -187,13 +187,13 @@ void pmclua_group_close(struct pmclua_group *group)
 int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *filter, struct pmclua_failure *failure)
 {
     int fd = pmclua_group_fd(group, index);
-    int result = fd < 0 ? fd : pmclua_ioctl(fd, "SET_FILTER", 0, (void *)filter);
+    int result = fd < 0 ? fd : pmclua_ioctl(fd, PMCLUA_IOC_SET_FILTER, 0, (void *)filter);
     if (result < 0)
         *failure = (struct pmclua_failure){ .errnum = -result, .index = index, .filter = 1 };
     return result;
 }
 
-static int switch_group(struct pmclua_group *group, const char *request)
+static int switch_group(struct pmclua_group *group, enum pmclua_ioc request)
 {
     if (group->fork_generation != group_fork_generation)
         return -EOWNERDEAD;
@@ -221,18 +221,22 @@ int pmclua_group_start(struct pmclua_group *group)
 {
     if (is_lost(group))
         return 0;
-    int result = switch_group(group, "ENABLE");
-    if (result == 0)
-        result = witness_switch(group, "ENABLE");
-    if (result == 0 && group->pages)
+    int result = switch_group(group, PMCLUA_IOC_ENABLE);
+    if (result < 0)
+        return result;
+    result = witness_switch(group, PMCLUA_IOC_ENABLE);
+    if (result < 0)
+        switch_group(group, PMCLUA_IOC_DISABLE);
+    else if (group->pages)
         settle_method(group);
     return result;
 }
 
 int pmclua_group_stop(struct pmclua_group *group)
 {
-    int result = witness_switch(group, "DISABLE");
-    return result < 0 ? result : switch_group(group, "DISABLE");
+    int witness = witness_switch(group, PMCLUA_IOC_DISABLE);    /* first, and whatever comes of it the group stops */
+    int result = switch_group(group, PMCLUA_IOC_DISABLE);
+    return result < 0 ? result : witness;
 }
 
 /* ---- readings ---- */

@@ -37,7 +37,7 @@ void reading_lose(uint64_t *reading, int32_t words);
 /* Opens the witness of a group of another's whose leader is `attr`, if it needs one: 0 or -errno. */
 int  witness_open(struct pmclua_group *group, const struct pmclua_attr *attr, int32_t pid, int32_t cpu);
 void witness_close(struct pmclua_group *group);
-int  witness_switch(const struct pmclua_group *group, const char *request);
+int  witness_switch(const struct pmclua_group *group, enum pmclua_ioc request);
 /* For how long the group must have been enabled if it is not lost; 0: not known. */
 uint64_t witness_ns(const struct pmclua_group *group);
 

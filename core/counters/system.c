@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,27 +65,22 @@ long pmclua_read(int32_t fd, void *buffer, size_t bytes)
     return got;
 }
 
-/* The requests, and whether each takes the plain value or memory. */
-static const struct { const char *name; uint32_t request; int in_memory; } requests[] = {
-    { "ENABLE",            PERF_EVENT_IOC_ENABLE,            0 },
-    { "DISABLE",           PERF_EVENT_IOC_DISABLE,           0 },
-    { "REFRESH",           PERF_EVENT_IOC_REFRESH,           0 },
-    { "RESET",             PERF_EVENT_IOC_RESET,             0 },
-    { "PERIOD",            PERF_EVENT_IOC_PERIOD,            1 },
-    { "SET_OUTPUT",        PERF_EVENT_IOC_SET_OUTPUT,        0 },
-    { "SET_FILTER",        PERF_EVENT_IOC_SET_FILTER,        1 },
-    { "ID",                PERF_EVENT_IOC_ID,                1 },
-    { "SET_BPF",           PERF_EVENT_IOC_SET_BPF,           0 },
-    { "PAUSE_OUTPUT",      PERF_EVENT_IOC_PAUSE_OUTPUT,      0 },
-    { "QUERY_BPF",         PERF_EVENT_IOC_QUERY_BPF,         1 },
-    { "MODIFY_ATTRIBUTES", PERF_EVENT_IOC_MODIFY_ATTRIBUTES, 1 },
+static const uint32_t requests[] = {
+    [PMCLUA_IOC_ENABLE]            = PERF_EVENT_IOC_ENABLE,
+    [PMCLUA_IOC_DISABLE]           = PERF_EVENT_IOC_DISABLE,
+    [PMCLUA_IOC_REFRESH]           = PERF_EVENT_IOC_REFRESH,
+    [PMCLUA_IOC_RESET]             = PERF_EVENT_IOC_RESET,
+    [PMCLUA_IOC_PERIOD]            = PERF_EVENT_IOC_PERIOD,
+    [PMCLUA_IOC_SET_OUTPUT]        = PERF_EVENT_IOC_SET_OUTPUT,
+    [PMCLUA_IOC_SET_FILTER]        = PERF_EVENT_IOC_SET_FILTER,
+    [PMCLUA_IOC_ID]                = PERF_EVENT_IOC_ID,
+    [PMCLUA_IOC_SET_BPF]           = PERF_EVENT_IOC_SET_BPF,
+    [PMCLUA_IOC_PAUSE_OUTPUT]      = PERF_EVENT_IOC_PAUSE_OUTPUT,
+    [PMCLUA_IOC_QUERY_BPF]         = PERF_EVENT_IOC_QUERY_BPF,
+    [PMCLUA_IOC_MODIFY_ATTRIBUTES] = PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
 };
 
-int pmclua_ioctl(int32_t fd, const char *name, uint64_t value, void *memory)
+int pmclua_ioctl(int32_t fd, enum pmclua_ioc request, uint64_t value, void *memory)
 {
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        if (strcmp(requests[i].name, name) == 0)
-            return pmclua_system.ioctl(fd, requests[i].request,
-                                       requests[i].in_memory ? (uint64_t)(uintptr_t)memory : value);
-    return -ENOENT;
+    return pmclua_system.ioctl(fd, requests[request], memory ? (uint64_t)(uintptr_t)memory : value);
 }

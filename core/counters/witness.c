@@ -44,7 +44,7 @@ void witness_close(struct pmclua_group *group)
     group->witness = -1;
 }
 
-int witness_switch(const struct pmclua_group *group, const char *request)
+int witness_switch(const struct pmclua_group *group, enum pmclua_ioc request)
 {
     return group->witness >= 0 ? pmclua_ioctl(group->witness, request, 0, NULL) : 0;
 }

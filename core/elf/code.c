@@ -99,22 +99,28 @@ static int find_starts(struct pmclua_symbols *symbols)
         result = read_starts(symbols, &segment);
     if (!symbols->start && result == 0)
         symbols->start = calloc(1, sizeof *symbols->start);
-    return symbols->start ? result : -ENOMEM;
+    if (result < 0) {
+        free(symbols->start);
+        symbols->start = NULL;
+    }
+    return symbols->start ? 0 : -ENOMEM;
 }
 
 /* Between two starts; what follows the last of a section is not taken beyond it. */
-static void take_start(struct pmclua_symbols *symbols, struct pmclua_code *code)
+static int take_start(struct pmclua_symbols *symbols, struct pmclua_code *code)
 {
     const struct section *section = symbols_section(symbols, code->address);
-    if ((!symbols->start && find_starts(symbols) < 0) || symbols->starts == 0)
-        return;
+    int result = symbols->start ? 0 : find_starts(symbols);
+    if (result < 0 || symbols->starts == 0)
+        return result;
     size_t next = list_up_to(symbols->start, symbols->starts, sizeof *symbols->start, code->address);
     if (next == 0 || (section && symbols->start[next - 1] < section->start))
-        return;
+        return 0;
     uint64_t end = next < symbols->starts ? symbols->start[next] : code->address + 1;
     code->start = symbols->start[next - 1];
     code->bytes = (section && section->end < end ? section->end : end) - code->start;
     code->flags = PMCLUA_FUNCTION_GUESSED;
+    return 0;
 }
 
 /* ---- the whole ---- */
@@ -122,7 +128,9 @@ static void take_start(struct pmclua_symbols *symbols, struct pmclua_code *code)
 static int take_symbol(struct pmclua_symbols *symbols, struct pmclua_code *code)
 {
     const struct section *section = symbols_section(symbols, code->address);
-    const char *stub = section && section->is_plt ? stubs_name(symbols, code->address) : NULL;
+    const char *stub = NULL;
+    if (section && section->is_plt && stubs_name(symbols, code->address, &stub) < 0)
+        return -ENOMEM;
     struct symbol *symbol = stub ? NULL : symbol_at(symbols, code->address);
     if (stub) {
         code->function = stub;
@@ -134,7 +142,7 @@ static int take_symbol(struct pmclua_symbols *symbols, struct pmclua_code *code)
         code->bytes = symbol->bytes;
         code->flags = symbol->flags;
     } else {
-        take_start(symbols, code);
+        return take_start(symbols, code);
     }
     return 0;
 }
@@ -146,11 +154,11 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
     int result = address_of(symbols, offset, &found.address);
     if (result == 0)
         result = take_symbol(symbols, &found);
-    if (result < 0)
-        return result;
-    units_find(symbols, found.address, &found, inlined, size);
-    *code = found;
-    return 0;
+    if (result == 0)
+        result = units_find(symbols, found.address, &found, inlined, size);
+    if (result == 0)
+        *code = found;
+    return result;
 }
 
 int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size)

@@ -97,6 +97,10 @@ static int read_units(struct pmclua_symbols *symbols)
         result = add_unit(units, die);
     if (units->ranges)
         qsort(units->range, units->ranges, sizeof *units->range, by_start);
+    if (result < 0) {
+        units_free(units);
+        symbols->units = NULL;
+    }
     return result;
 }
 
@@ -228,22 +232,35 @@ static void take_scopes(const struct unit *unit, uint64_t address, struct pmclua
     }
 }
 
-void units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
+static int walk_unit(struct units *units, struct unit *unit)
+{
+    if (unit->is_walked)
+        return 0;
+    int result = walk(units, unit, &unit->die, 0);
+    unit->is_walked = result == 0;
+    if (result < 0)
+        unit->scopes = 0;
+    return result;
+}
+
+int units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size)
 {
     const struct elfutils *dw = elfutils();
-    if (!symbols->units && read_units(symbols) < 0)
-        return;
+    int result = symbols->units ? 0 : read_units(symbols);
+    if (result < 0)
+        return result;
     struct units *units = symbols->units;
     uint64_t place = address - units->bias;
     struct unit *unit = unit_at(units, place);
     if (!unit)
-        return;
+        return 0;
+    result = walk_unit(units, unit);
+    if (result < 0)
+        return result;
     Dwarf_Line *line = dw->dwarf_getsrc_die(&unit->die, place);
     if (line && dw->dwarf_lineno(line, &code->line) == 0)
         code->source = dw->dwarf_linesrc(line, NULL, NULL);
-    if (!unit->is_walked)
-        walk(units, unit, &unit->die, 0);
-    unit->is_walked = 1;
     take_scopes(unit, place, code, inlined, size);
+    return 0;
 }

@@ -79,6 +79,10 @@ static int read_all(struct pmclua_symbols *symbols)
     }
     if (symbols->stubs->count)
         qsort(symbols->stubs->import, symbols->stubs->count, sizeof *symbols->stubs->import, by_entry);
+    if (result < 0) {
+        stubs_free(symbols->stubs);
+        symbols->stubs = NULL;
+    }
     return result;
 }
 
@@ -123,17 +127,20 @@ static uint64_t entry_of(const struct pmclua_symbols *symbols, uint64_t stub)
     return symbols->machine == EM_AARCH64 ? arm_entry(code, sizeof code, stub) : 0;
 }
 
-const char *stubs_name(struct pmclua_symbols *symbols, uint64_t address)
+int stubs_name(struct pmclua_symbols *symbols, uint64_t address, const char **name)
 {
     const struct section *section = symbols_section(symbols, address);
-    if (!section || (!symbols->stubs && read_all(symbols) < 0))
-        return NULL;
+    int result = section && !symbols->stubs ? read_all(symbols) : 0;
+    *name = NULL;
+    if (!section || result < 0)
+        return result;
     uint64_t step = section->entry_bytes == 8 ? 8 : STUB_BYTES;
     uint64_t stub = section->start + (address - section->start) / step * step;
     if (symbols->machine == EM_AARCH64 && address - section->start < 2 * (uint64_t)STUB_BYTES)
-        return NULL;                     /* the first two are the loader's own */
+        return 0;                        /* the first two are the loader's own */
     struct import wanted = { .entry = entry_of(symbols, stub) };
     const struct import *found = wanted.entry == 0 || symbols->stubs->count == 0 ? NULL :
         bsearch(&wanted, symbols->stubs->import, symbols->stubs->count, sizeof wanted, by_entry);
-    return found ? found->name : NULL;
+    *name = found ? found->name : NULL;
+    return 0;
 }

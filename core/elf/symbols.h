@@ -47,14 +47,15 @@ enum match match_end(const char *name, size_t length, const char *pattern);
 
 /* ---- stubs.c ---- */
 
-/* What a stub of the PLT at an address leads to, as "puts@plt"; NULL: it is none, or unknown. */
-const char *stubs_name(struct pmclua_symbols *symbols, uint64_t address);
+/* Sets *name to what a stub of the PLT at an address leads to, as "puts@plt"; NULL: it is none, or unknown. -ENOMEM. */
+int  stubs_name(struct pmclua_symbols *symbols, uint64_t address, const char **name);
 void stubs_free(struct stubs *stubs);
 
 /* ---- dwarf_units.c ---- */
 
-/* The source of an address, by the debug information: line, file, inlined functions. Nothing where there is none. */
-void units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
+/* The source of an address, by the debug information: line, file, inlined functions. Nothing where there is none.
+ * -ENOMEM: they are not known, and are looked for again the next time. */
+int  units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size);
 void units_free(struct units *units);
 /* "ns::parse" of a function of C++, whose own name is only "parse"; NULL: it has no such name. Freed by the caller. */

@@ -114,20 +114,20 @@ int pmclua_sampler_open(struct pmclua_sampler **out, const struct pmclua_samplin
     return 0;
 }
 
-static int switch_all(const struct pmclua_sampler *sampler, const char *name)
+static int switch_all(const struct pmclua_sampler *sampler, enum pmclua_ioc request)
 {
     int result = 0;
     for (uint32_t i = 0; i < sampler->events; i++)
         if (sampler->event[i].is_sampling) {
-            int one = pmclua_ioctl(sampler->event[i].fd, name, 0, NULL);
+            int one = pmclua_ioctl(sampler->event[i].fd, request, 0, NULL);
             result = one < 0 ? one : result;
         }
     return result;
 }
 
-int pmclua_sampler_start(struct pmclua_sampler *sampler) { return switch_all(sampler, "ENABLE"); }
+int pmclua_sampler_start(struct pmclua_sampler *sampler) { return switch_all(sampler, PMCLUA_IOC_ENABLE); }
 
-int pmclua_sampler_stop(struct pmclua_sampler *sampler) { return switch_all(sampler, "DISABLE"); }
+int pmclua_sampler_stop(struct pmclua_sampler *sampler) { return switch_all(sampler, PMCLUA_IOC_DISABLE); }
 
 /* Value, enabled, running and lost of one event. Its children's are in it. What it counted since its last sample is
  * known where it has no children; else it is a period at most, as that of each task that was started. */

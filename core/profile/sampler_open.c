@@ -98,7 +98,7 @@ static int share_ring(struct pmclua_sampler *sampler, int fd, uint32_t ring, int
     for (uint32_t i = 0; i < sampler->events; i++) {
         const struct event_fd *first = &sampler->event[i];
         if (first->ring == ring && first->is_sampling == is_sampling)
-            return first->fd == fd ? 0 : pmclua_ioctl(fd, "SET_OUTPUT", (uint64_t)first->fd, NULL);
+            return first->fd == fd ? 0 : pmclua_ioctl(fd, PMCLUA_IOC_SET_OUTPUT, (uint64_t)first->fd, NULL);
     }
     return 0;
 }
@@ -107,7 +107,7 @@ static int share_ring(struct pmclua_sampler *sampler, int fd, uint32_t ring, int
 static int set_filter(const struct pmclua_sampler *sampler, int fd)
 {
     const char *filter = sampler->asked.filter;
-    return filter ? pmclua_ioctl(fd, "SET_FILTER", 0, (void *)filter) : 0;
+    return filter ? pmclua_ioctl(fd, PMCLUA_IOC_SET_FILTER, 0, (void *)filter) : 0;
 }
 
 static int open_ring(struct pmclua_sampler *sampler, const struct pmclua_attr *attr, int pid, uint32_t number,

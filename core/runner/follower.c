@@ -295,8 +295,10 @@ static int new_calls(struct follower *follower, const struct region_set *regions
         .names = (const char *const *)regions->names, .costs = costs,
 #if defined __x86_64__ || defined __i386__
         .return_bytes = sizeof(void *),
-#else
+#elif defined __aarch64__ || defined __riscv
         .link_register = 1,
+#else
+#error "where does a call leave its return address?"
 #endif
     };
     result = pmclua_calls_new(&follower->calls, &setup);

@@ -43,7 +43,7 @@ void probe_clocks_switch(const struct probes *probes, int on)
 {
     for (int i = 0; probes->clock && i < probes->target.count; i++)
         if (probes->clock[i] >= 0)
-            pmclua_ioctl(probes->clock[i], on ? "ENABLE" : "DISABLE", 0, NULL);
+            pmclua_ioctl(probes->clock[i], on ? PMCLUA_IOC_ENABLE : PMCLUA_IOC_DISABLE, 0, NULL);
 }
 
 void probe_clocks_close(struct probes *probes)

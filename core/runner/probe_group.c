@@ -34,7 +34,7 @@ static int add_member(const struct probes *probes, struct probe_group *group, co
     if (native_of(attr).sample_period > 0)
         member.sample_type = native_of(attr).sample_type;
     group->member[group->members++] = member;
-    return pmclua_ioctl(member.fd, "ID", 0, &group->member[group->members - 1].id);
+    return pmclua_ioctl(member.fd, PMCLUA_IOC_ID, 0, &group->member[group->members - 1].id);
 }
 
 void probe_group_close(struct probe_group *group)
@@ -69,7 +69,7 @@ static int add_event(const struct probes *probes, struct probe_group *group, int
         attr_set_common(&attr, probes_are_inherited(probes));
     int result = add_member(probes, group, &attr, MEMBER_COUNTS, -1), is_open = result >= 0;
     if (is_open && asked->filters[index])
-        result = pmclua_ioctl(group->member[group->members - 1].fd, "SET_FILTER", 0, (void *)asked->filters[index]);
+        result = pmclua_ioctl(group->member[group->members - 1].fd, PMCLUA_IOC_SET_FILTER, 0, (void *)asked->filters[index]);
     if (result < 0 && !is_missing(result))
         *refusal->failure = (struct pmclua_failure){
             .errnum = -result, .group = set_group, .index = index, .pid = probes->target.tids[group->source],
@@ -144,7 +144,7 @@ static int add_ring(struct probes *probes, struct probe_group *group)
     int fd = probes->ring[index].fd;
     for (int i = 0; result == 0 && i < group->members; i++)
         if ((i == 0 || group->member[i].sample_type) && group->member[i].fd != fd)
-            result = pmclua_ioctl(group->member[i].fd, "SET_OUTPUT", (uint64_t)fd, NULL);
+            result = pmclua_ioctl(group->member[i].fd, PMCLUA_IOC_SET_OUTPUT, (uint64_t)fd, NULL);
     return result;
 }
 

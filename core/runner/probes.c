@@ -140,7 +140,7 @@ void probes_switch(struct probes *probes, int on)
     if (!on)
         probe_clocks_switch(probes, 0);
     for (int i = 0; i < probes->groups; i++)
-        pmclua_ioctl(probes->group[i].member[0].fd, on ? "ENABLE" : "DISABLE", 0, NULL);
+        pmclua_ioctl(probes->group[i].member[0].fd, on ? PMCLUA_IOC_ENABLE : PMCLUA_IOC_DISABLE, 0, NULL);
     if (on)
         probe_clocks_switch(probes, 1);
 }

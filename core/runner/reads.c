@@ -39,8 +39,10 @@
 
 #if defined __x86_64__
 enum { MACHINE = AUDIT_ARCH_X86_64 };
-#else
+#elif defined __aarch64__
 enum { MACHINE = AUDIT_ARCH_AARCH64 };
+#else
+#error "how does seccomp call this machine, and which of its system calls name a file?"
 #endif
 
 /* Which argument is the folder (-1: the working directory), the path, the flags of opening (-1: it opens nothing). */

@@ -34,7 +34,7 @@ int thread_starts_open(struct thread_starts *starts)
         return result;
     }
     *starts = (struct thread_starts){ .page = page, .fd = fd };
-    if (pmclua_ioctl(fd, "ID", 0, &starts->id) < 0)
+    if (pmclua_ioctl(fd, PMCLUA_IOC_ID, 0, &starts->id) < 0)
         thread_starts_close(starts);
     return 0;
 }

@@ -77,6 +77,42 @@ describe("a pinned group that lost its place", function()
     assert.same(LOST, words_of(late))
   end)
 
+  -- `request` on the witness is refused while fn runs.
+  local function with_refusal(group, request, fn)
+    local system = ffi.C.pmclua_system
+    local real = system.ioctl
+    local callback = ffi.cast("int (*)(int32_t, uint32_t, uint64_t)", function(fd, number, argument)
+      if fd ~= group:fd(1) and number % 256 == request then return -5 end
+      return real(fd, number, argument)
+    end)
+    system.ioctl = callback
+    local ok, why = support.interpreted(fn)
+    system.ioctl = real
+    callback:free()
+    if not ok then error(why, 0) end
+  end
+
+  it("does not count on where its witness cannot be switched: that is said", function()
+    local ENABLE, DISABLE = 0, 1                  -- of PERF_EVENT_IOC_*
+    local group = assert(core.group({ FAULTS }, { pid = core.pid() }))
+    local function enabled_ns()                   -- what the OS kernel says, whatever the witness does
+      local words = ffi.new "uint64_t[8]"
+      assert(ffi.C.pmclua_read(group:fd(1), words, ffi.sizeof(words)) > 0)
+      return tonumber(words[1])
+    end
+    local function stands_still()
+      local before = enabled_ns()
+      support.interpreted(function() for _ = 1, 1e5 do core.now_ns() end end)
+      return enabled_ns() == before
+    end
+    with_refusal(group, ENABLE, function() assert.same({ nil, "EIO", 5 }, { group:start() }) end)
+    assert.is_true(stands_still())
+    assert.is_true(group:start())
+    with_refusal(group, DISABLE, function() assert.same({ nil, "EIO", 5 }, { group:stop() }) end)
+    assert.is_true(stands_still())
+    group:close()
+  end)
+
   it("has no witness open afterwards", function()
     local function descriptors() return #support.run({ "ls", "/proc/" .. core.pid() .. "/fd" }).out end
     local before = descriptors()

@@ -1,4 +1,4 @@
--- What is said where the runner is refused memory, one allocation at a time.
+-- What is said where the runner, or whoever reads debug information, is refused memory, one allocation at a time.
 
 local support = require "tests.support"
 
@@ -92,5 +92,77 @@ describe("a runner that is refused an allocation", function()
 
   it("says so of a kernel with threads, and does not blame the kernel", function()
     assert_true_reasons(said({ folder and folder .. "/script.lua" }, 110))
+  end)
+end)
+
+-- Refuses the n-th time, from when it is told to, that a list of the program's own grows. libdw ends the process where
+-- it is refused any.
+local REALLOC = [[
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+extern void *__libc_realloc(void *, size_t);
+static long left;
+long refuse_realloc(long n) { long before = left; left = n; return before; }
+void *realloc(void *old, size_t bytes)
+{
+    Dl_info from;
+    int is_ours = dladdr(__builtin_return_address(0), &from) && strstr(from.dli_fname, "/pmclua");
+    if (is_ours && left > 0 && --left == 0) {
+        errno = ENOMEM;
+        return 0;
+    }
+    return __libc_realloc(old, bytes);
+}
+]]
+
+-- Looks an instruction that was inlined up once for each allocation, which is refused. Prints what was said, or
+-- "whole", and then whether it is known again.
+local LOOKED_UP = [[
+local ffi = require "ffi"
+ffi.cdef "long refuse_realloc(long n);"
+local json, open = require "pmclua.base.json", require("pmclua.core.symbols").open
+local function at(symbols, offset) return json.encode(symbols:code(offset) or {}) end
+local symbols, offset, truth = open(arg[1]), nil, nil
+for i = 1, symbols.count do
+  local start = symbols:at(i)
+  for byte = 0, start.imported and -1 or start.bytes - 1 do
+    local code = symbols:code(start.offset + byte)
+    if code and #(code.inlined or {}) > 0 then offset = start.offset + byte break end
+  end
+  if offset then break end
+end
+truth = at(symbols, offset)
+local n, is_met = 0, nil
+repeat
+  n = n + 1
+  local fresh = open(arg[1])
+  ffi.C.refuse_realloc(n)
+  local ok, said = pcall(at, fresh, offset)
+  is_met = ffi.C.refuse_realloc(0) == 0
+  print(n, ok and (said == truth and "whole" or said) or said, at(fresh, offset) == truth)
+until not is_met
+]]
+
+describe("debug information that there is no memory for", function()
+  it("is never left out of a line: it is said, and read again the next time", function()
+    support.need_unwatched "a watcher allocates, too"
+    support.need(support.have "cc", "no C compiler")
+    local place = support.folder()
+    support.write(place .. "/realloc.c", REALLOC)
+    support.write(place .. "/look.lua", LOOKED_UP)
+    local shim = support.build(place .. "/realloc.so", "cc", "-O1", "-shared", "-fPIC", place .. "/realloc.c")
+    local run = support.pmclua({ place .. "/look.lua", require("pmclua.host.paths").runner() },
+      { env = { LD_PRELOAD = shim } })
+    assert.equal("", run.err)
+    local refused = 0
+    for n, said, again in run.out:gmatch "(%d+)\t([^\n]+)\t(%a+)\n" do
+      assert.is_true(said == "whole" or said:find "no memory$" ~= nil, n .. ": " .. said)
+      assert.equal("true", again, n)
+      refused = refused + (said == "whole" and 0 or 1)
+    end
+    assert.is_true(refused >= 3, run.out)
   end)
 end)

@@ -250,12 +250,18 @@ function Event:fd()
 end
 
 local MEMORY_IOCTLS = { PERIOD = true, ID = true }
+local ENOENT = 2
+
+-- Raises where the ABI has none of that name.
+local function ioctl_number(name) return C["PMCLUA_IOC_" .. name] end
 
 --- An ioctl by its name in the ABI. Returns what it gives back (ID: the id; QUERY_BPF: a list), or nil,
 --- errno name and number.
 ---@param name string "ENABLE", "PERIOD", "SET_FILTER", …
 ---@param argument? number|string|table|pmclua.core.Event
 function Event:ioctl(name, argument)
+  local known, request = pcall(ioctl_number, name)
+  if not known then return refused(-ENOENT) end
   local value, memory = 0, nil
   if MEMORY_IOCTLS[name] then
     memory = ffi.new("uint64_t[1]", argument or 0)
@@ -272,7 +278,7 @@ function Event:ioctl(name, argument)
   else
     value = argument or 0
   end
-  local result = C.pmclua_ioctl(self:fd(), name, value, memory)
+  local result = C.pmclua_ioctl(self:fd(), request, value, memory)
   if result < 0 then return refused(result) end
   if name == "ID" then return exact(memory[0]) end
   if name == "QUERY_BPF" then

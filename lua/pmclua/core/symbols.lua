@@ -120,7 +120,7 @@ end
 ---@field inlined? { fn: string, source: string?, line: integer?, declared: string? }[] functions that it was
 ---  copied with, innermost first; source and line: where in its caller
 
-local MOST_INLINED = 32
+local MOST_INLINED, ENXIO = 32, 6
 
 local function positive(number) return number > 0 and number or nil end
 
@@ -142,12 +142,15 @@ function Symbols:build_id()
   return core.private_hex(bytes, math.min(count, 64))
 end
 
---- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code.
+--- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code. Raises where
+--- there is no memory to tell.
 ---@param offset number
 ---@return pmclua.core.Code?
 function Symbols:code(offset)
   local raw, inlined = ffi.new "struct pmclua_code", ffi.new("struct pmclua_inlined_at[?]", MOST_INLINED)
-  if C.pmclua_symbols_code(open_handle(self), offset, raw, inlined, MOST_INLINED) < 0 then return nil end
+  local result = C.pmclua_symbols_code(open_handle(self), offset, raw, inlined, MOST_INLINED)
+  if result == -ENXIO then return nil end
+  assert(result == 0, "no memory")
   return { fn = text(raw["function"]), start = raw.bytes > 0 and exact(raw.start) or nil,
     bytes = raw.bytes > 0 and exact(raw.bytes) or nil, address = exact(raw.address),
     source = text(raw.source), declared = text(raw.declared), line = positive(raw.line),
