@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "host/clocks.h"
+#include "host/descriptor_limit.h"
 #include "host/descendants.h"
 #include "host/padding.h"
 #include "message/message.h"
@@ -38,20 +39,63 @@ enum { UNDER_MAX = 64 };
 
 /* ---- starting it ---- */
 
-static rlim_t descriptors_found;       /* our soft limit before we raised it; 0: we have not */
+/* What is our process's own, not the runners', and is as it was when the last of them has ended. */
+static int runners, has_raised_limit, notices_children;
+static struct sigaction children_found;
+
+enum { DESCRIPTORS = 1 << 20 };
 
 /* Hundreds of runners take two descriptors each. Whether there may be more now. */
 static int raise_descriptor_limit(void)
 {
-    struct rlimit now;
-    if (descriptors_found || getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= now.rlim_max)
+    if (has_raised_limit || pmclua_descriptors_take(1, DESCRIPTORS) < 0)
         return 0;
-    rlim_t found = now.rlim_cur, most = 1 << 20;
-    now.rlim_cur = now.rlim_max < most ? now.rlim_max : most;
-    if (now.rlim_cur <= found || setrlimit(RLIMIT_NOFILE, &now) < 0)
-        return 0;
-    descriptors_found = found;
-    return 1;
+    has_raised_limit = 1;
+    return descriptors_found() != 0;
+}
+
+/* Where SIGCHLD is ignored, the OS kernel takes children away without a word. */
+static void notice_children(void)
+{
+    struct sigaction now;
+    if (notices_children || sigaction(SIGCHLD, NULL, &now) < 0
+        || (now.sa_handler != SIG_IGN && !(now.sa_flags & SA_NOCLDWAIT)))
+        return;
+    children_found = now;
+    if (now.sa_handler == SIG_IGN)
+        now.sa_handler = SIG_DFL;
+    now.sa_flags &= ~SA_NOCLDWAIT;
+    notices_children = sigaction(SIGCHLD, &now, NULL) == 0;
+}
+
+static void ignore_children(void)
+{
+    struct sigaction now;
+    if (!notices_children)
+        return;
+    notices_children = 0;
+    int is_ours = sigaction(SIGCHLD, NULL, &now) == 0 && !(now.sa_flags & SA_NOCLDWAIT)
+                  && (now.sa_handler == children_found.sa_handler || now.sa_handler == SIG_DFL);
+    if (!is_ours || sigaction(SIGCHLD, &children_found, NULL) < 0)
+        return;
+    while (waitpid(-1, NULL, WNOHANG) > 0)     /* as the OS kernel would have, had we not been there */
+        ;
+}
+
+static void begin_runner(void)
+{
+    runners++;
+    notice_children();
+}
+
+static void end_runner(void)
+{
+    if (--runners > 0)
+        return;
+    ignore_children();
+    if (has_raised_limit)
+        pmclua_descriptors_give_back(1);
+    has_raised_limit = 0;
 }
 
 /* The runner gets `theirs` under its own number, which is its argument; duplicating a descriptor onto
@@ -73,14 +117,14 @@ static int spawn(pid_t *pid, const struct pmclua_start *start, int theirs, char 
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     char number[16], limit[32];
     snprintf(number, sizeof number, "%d", theirs);
-    snprintf(limit, sizeof limit, "%llu", (unsigned long long)descriptors_found);
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)descriptors_found());
     char *argv[UNDER_MAX + 4] = { NULL };
     int count = 0;
     for (; start->under && count < UNDER_MAX && start->under[count]; count++)
         argv[count] = (char *)start->under[count];
     argv[count] = (char *)(count ? start->path : "pmclua-runner");
     argv[count + 1] = number;
-    argv[count + 2] = descriptors_found ? limit : NULL;
+    argv[count + 2] = descriptors_found() ? limit : NULL;
     int result = posix_spawn(pid, count ? argv[0] : start->path, &actions, &attributes, argv, envp);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -104,14 +148,6 @@ static int spawn_with_layout(pid_t *pid, const struct pmclua_start *start, int t
     return result;
 }
 
-/* Where our parent has us ignore SIGCHLD, the OS kernel takes children away without a word. */
-static void notice_children(void)
-{
-    struct sigaction now, standard = { .sa_handler = SIG_DFL };
-    if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-        sigaction(SIGCHLD, &standard, NULL);
-}
-
 /* Half of the limit is left for others: files, groups, the store. */
 static int is_near_limit(int fd)
 {
@@ -132,15 +168,16 @@ static int connect_pair(int ends[2])
 int pmclua_runner_start(struct pmclua_runner **out, const struct pmclua_start *start)
 {
     struct pmclua_runner *runner = calloc(1, sizeof *runner);
+    begin_runner();
     int ends[2], result = runner ? connect_pair(ends) : -ENOMEM;
     if (result == 0) {
-        notice_children();
         result = spawn_with_layout(&runner->pid, start, ends[1]);
         close(ends[1]);
         if (result < 0)
             close(ends[0]);
     }
     if (result < 0) {
+        end_runner();
         free(runner);
         return result;
     }
@@ -155,31 +192,42 @@ int32_t pmclua_runner_pid(const struct pmclua_runner *runner)
     return runner->pid;
 }
 
+/* By its pidfd: a host that waits for any child of its own may have reaped the runner, and its pid be another's. */
+static int signal_runner(const struct pmclua_runner *runner, int number)
+{
+    long result = runner->ended < 0 ? kill(runner->pid, number)
+                                    : syscall(SYS_pidfd_send_signal, runner->ended, number, NULL, 0);
+    return result < 0 ? -errno : 0;
+}
+
 /* Its descendants may not run before it is stopped: it might wait for one. */
 void pmclua_runner_pause(struct pmclua_runner *runner)
 {
     if (runner->is_paused)
         return;
     runner->is_paused = 1;
-    kill(runner->pid, SIGSTOP);
-    descendants_signal(runner->pid, SIGSTOP);
+    if (signal_runner(runner, SIGSTOP) == 0)
+        descendants_signal(runner->pid, SIGSTOP);
 }
 
 int pmclua_runner_wake(struct pmclua_runner *runner)
 {
     if (!runner->is_paused)
         return 0;
-    descendants_signal(runner->pid, SIGCONT);
-    if (kill(runner->pid, SIGCONT) < 0)
-        return -errno;
-    runner->is_paused = 0;
-    return 0;
+    int result = signal_runner(runner, 0);
+    if (result == 0) {
+        descendants_signal(runner->pid, SIGCONT);
+        result = signal_runner(runner, SIGCONT);
+    }
+    runner->is_paused = result < 0;
+    return result;
 }
 
 /* What is killed makes others orphans, which become the runner's children: a few rounds take them all. */
 void pmclua_runner_end_descendants(const struct pmclua_runner *runner)
 {
-    for (int round = 0; round < 10 && descendants_signal(runner->pid, SIGKILL) > 0; round++)
+    int is_there = signal_runner(runner, 0) == 0;
+    for (int round = 0; is_there && round < 10 && descendants_signal(runner->pid, SIGKILL) > 0; round++)
         nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 }
 
@@ -309,8 +357,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)
-        kill(runner->pid, SIGTERM);
-    if (!reap(runner, &status, limit_ns) && kill(runner->pid, SIGKILL) == 0)
+        signal_runner(runner, SIGTERM);
+    if (!reap(runner, &status, limit_ns) && signal_runner(runner, SIGKILL) == 0)
         TEMP_FAILURE_RETRY(waitpid(runner->pid, NULL, 0));
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -319,5 +367,6 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *ex
         close(runner->ended);
     pmclua_message_free(&runner->answer);
     free(runner);
+    end_runner();
     return 0;
 }

@@ -2,6 +2,7 @@
  * main.c: the executable: LuaJIT, the embedded modules, and pmclua.cli, which does the rest.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,6 +242,7 @@ static void end_by_finalizer(lua_State *L)
 int main(int argc, char **argv)
 {
     hold_standard();
+    signal(SIGCHLD, SIG_DFL);          /* where our parent ignores it, no child would tell how it ended */
     on_exit(check_output, NULL);
     lua_State *L = luaL_newstate();
     if (!L) {

@@ -152,6 +152,13 @@ int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, con
 
 /* FFI-BEGIN */
 
+/* ---- descriptors ---- */
+
+/* Raises our soft limit on descriptors to `wanted`, or as far as the hard one allows, for somebody who needs `count` of
+ * them. -errno. It is as it was when all who took have given back. */
+int pmclua_descriptors_take(uint64_t count, uint64_t wanted);
+void pmclua_descriptors_give_back(uint64_t count);
+
 /* ---- messages: what pmclua and its runner say to each other ----------------------------------- */
 
 /* A message is a header and fields of {kind, bytes}; core/README.md has the protocol. */
@@ -371,7 +378,8 @@ struct pmclua_start {
     int32_t fixed_addresses;
 };
 
-/* It is ended and freed by pmclua_runner_end. */
+/* It is ended and freed by pmclua_runner_end. From the first to the last of several, SIGCHLD is noticed where it is
+ * ignored, and the soft limit on descriptors may be raised. */
 int pmclua_runner_start(struct pmclua_runner **runner, const struct pmclua_start *start);
 /* Stops it and all its descendants where they are, until something is sent to it or it is to end. */
 void pmclua_runner_pause(struct pmclua_runner *runner);
@@ -420,8 +428,8 @@ const char *pmclua_errno_text(int32_t errnum);      /* "Permission denied" */
 const char *pmclua_signal_name(int32_t signal);     /* "SIGSEGV"; NULL: unknown */
 int pmclua_is_terminal(int32_t fd);
 int pmclua_columns(int32_t fd);                     /* width in columns; -errno where it has none */
-/* SIGINT, SIGTERM and SIGHUP counted instead of deadly (on = 2: a second SIGINT is deadly again; 0: as
- * they were by default). Those that are ignored stay ignored. */
+/* SIGINT, SIGTERM and SIGHUP are counted, whatever they did before (on = 2: a second SIGINT does that again; 0: all do).
+ * Those that are ignored stay ignored. */
 int pmclua_catch_interrupts(int32_t on);
 /* Whether a second one is deadly, from now on; what was so before. Nothing that was counted is lost. */
 int32_t pmclua_second_kills(int32_t on);

@@ -124,38 +124,43 @@ int pmclua_columns(int32_t fd)
 static volatile sig_atomic_t interrupts, interrupt_signal;
 static int deadly_second;
 
+static const int CAUGHT[] = { SIGINT, SIGTERM, SIGHUP };
+static struct sigaction found[SIGTERM + 1];    /* by signal: what our handler has replaced, a host program's or none */
+
 /* SIGTERM and SIGHUP ask to end at once, as a second SIGINT does. */
 static void on_interrupt(int signal)
 {
     interrupts += signal == SIGINT ? 1 : 2;
     interrupt_signal = signal;
     if (deadly_second && interrupts > 1) {
-        struct sigaction again = { .sa_handler = SIG_DFL };
-        sigaction(signal, &again, NULL);
+        sigaction(signal, &found[signal], NULL);
         raise(signal);
     }
 }
 
+/* One that is ignored (by nohup, by a shell for its background jobs) stays ignored. */
 static int catch_signal(int signal, int on)
 {
-    struct sigaction old, action = { .sa_handler = on ? on_interrupt : SIG_DFL };   /* no SA_RESTART: waits end */
-    if (sigaction(signal, NULL, &old) < 0)
+    struct sigaction now, action = { .sa_handler = on_interrupt };                  /* no SA_RESTART: waits end */
+    if (sigaction(signal, NULL, &now) < 0)
         return -errno;
-    /* One that our parent ignores (nohup, a shell's background job) stays ignored. */
-    if (old.sa_handler == SIG_IGN)
+    int is_ours = now.sa_handler == on_interrupt;
+    if (now.sa_handler == SIG_IGN || is_ours == (on != 0))
         return 0;
-    return sigaction(signal, &action, NULL) < 0 ? -errno : 0;
+    if (!is_ours)
+        found[signal] = now;
+    return sigaction(signal, is_ours ? &found[signal] : &action, NULL) < 0 ? -errno : 0;
 }
 
 int pmclua_catch_interrupts(int32_t on)
 {
+    int result = 0;
     interrupts = 0;
     interrupt_signal = 0;
     deadly_second = on == 2;
-    int result = catch_signal(SIGINT, on);
-    if (result == 0)
-        result = catch_signal(SIGTERM, on);
-    return result == 0 ? catch_signal(SIGHUP, on) : result;
+    for (size_t i = 0; i < sizeof CAUGHT / sizeof *CAUGHT && result == 0; i++)
+        result = catch_signal(CAUGHT[i], on);
+    return result;
 }
 
 int32_t pmclua_second_kills(int32_t on)

@@ -46,24 +46,19 @@ static void take_status(struct pmclua_result *result, int status, int has_grace)
         result->outcome = PMCLUA_SIGNALLED;
 }
 
-/* Waits for the child: 0, or -errno: how it ended is not known. With a time limit it stays a zombie until
- * the limit is disarmed, so that the limit never strikes a stranger who got its pid; where its accounts are asked
- * for, until they are read. */
+/* Waits for the child: 0, or -errno: how it ended is not known. It stays a zombie until its accounts are read and
+ * nothing kills it any more, so that neither its time limit nor SIGTERM ever strikes a stranger who got its pid. */
 static int wait_for(int pid, const struct run *run, int *status, struct rusage *usage, uint64_t *end_ns,
                     struct account *after)
 {
-    int stays = run->timeout_ns > 0 || run->take;
     siginfo_t info;
-    if (stays) {
-        TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
-        *end_ns = pmclua_now_ns();
+    TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+    *end_ns = pmclua_now_ns();
+    if (run->timeout_ns > 0)
         child_disarm();
-        account_read(pid, run->take, after);
-    }
-    int result = TEMP_FAILURE_RETRY(wait4(pid, status, 0, usage)) < 0 ? -errno : 0;
-    if (!stays)
-        *end_ns = pmclua_now_ns();
-    return result;
+    account_read(pid, run->take, after);
+    child_watch(0);
+    return TEMP_FAILURE_RETRY(wait4(pid, status, 0, usage)) < 0 ? -errno : 0;
 }
 
 /* What the gate costs the child is ours: a call that reads a byte. */
@@ -91,7 +86,6 @@ static void run_held(struct repetition *one, struct pmclua_drops *drops)
     launch_release(held);
     streams_follow(&one->streams, held->pid, drops);
     int waited = wait_for(held->pid, run, &status, &usage, &end_ns, &after);
-    child_watch(0);
     if (child_hit_limit())
         child_end_descendants();
     result->wall_ns = end_ns - result->start_ns;

@@ -263,10 +263,10 @@ static int reap(int pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What cannot be killed by us ends when we do. */
-static void end_program(int pid)
+/* What cannot be killed by us ends when we do. By its pidfd: it may have been reaped before. */
+static void end_program(int pid, int ended)
 {
-    if (kill(pid, SIGKILL) == 0)
+    if (syscall(SYS_pidfd_send_signal, ended, SIGKILL, NULL, 0) == 0)
         reap(pid);
 }
 
@@ -326,7 +326,7 @@ int list_reads(const struct launch *launch)
     int pid = list ? start(launch, &ended, &listener) : -1;
     int result = pid > 0 && listener >= 0 ? follow(list, listener, pid, ended) : -1;
     if (result < 0 && pid > 0)
-        end_program(pid);
+        end_program(pid, ended);
     if (pid > 0 && listener < 0)             /* it waits for an answer, or has ended: nothing was executed */
         return NOT_EXECUTED;
     int is_whole = list && fflush(list) == 0 && !ferror(list) && fclose(list) == 0;

@@ -92,7 +92,8 @@ M.LEFT = {
   eventfd_write = "waits for nobody: all that is ever written has room",
   eventfd_read = "reads what was written just before",
   fprintf = "words on standard error", fputs = "words on standard error",
-  syscall = "by number: perf_event_open and pidfd_open; futex and set_mempolicy are advice",
+  syscall = "by number: perf_event_open, pidfd_open, pidfd_send_signal as kill; futex and set_mempolicy are "
+    .. "advice",
   exit = "ends", _exit = "ends", on_exit = "the first 32 of a process need no memory",
   -- What Lua could call and no module of ours does.
   system = "os.execute: by no module", tmpfile64 = "io.tmpfile: by no module",

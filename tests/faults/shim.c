@@ -379,7 +379,8 @@ long syscall(long number, ...)
         a[i] = va_arg(rest, long);
     va_end(rest);
     int met = number == SYS_perf_event_open ? meet(CALL_perf_event_open)
-            : number == SYS_pidfd_open ? meet(CALL_pidfd_open) : 0;
+            : number == SYS_pidfd_open ? meet(CALL_pidfd_open)
+            : number == SYS_pidfd_send_signal ? meet(CALL_kill) : 0;
     static long (*real_syscall)(long, ...);
     if (!real_syscall)
         real_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");

@@ -158,10 +158,10 @@ describe("debug information that there is no memory for", function()
       { env = { LD_PRELOAD = shim } })
     assert.equal("", run.err)
     local refused = 0
-    for n, said, again in run.out:gmatch "(%d+)\t([^\n]+)\t(%a+)\n" do
-      assert.is_true(said == "whole" or said:find "no memory$" ~= nil, n .. ": " .. said)
+    for n, answer, again in run.out:gmatch "(%d+)\t([^\n]+)\t(%a+)\n" do
+      assert.is_true(answer == "whole" or answer:find "no memory$" ~= nil, n .. ": " .. answer)
       assert.equal("true", again, n)
-      refused = refused + (said == "whole" and 0 or 1)
+      refused = refused + (answer == "whole" and 0 or 1)
     end
     assert.is_true(refused >= 3, run.out)
   end)

@@ -125,10 +125,27 @@ core.private_done = done
 
 -- ---- what C owns ----
 
---- Has C close `owner.handle`; a second time does nothing.
+local function close_descriptor(handle) C.pmclua_close(handle[0]) end
+
+--- A handle of a descriptor, whose number is handle[0]; it is closed at the latest when nobody refers to the handle.
+function core.private_descriptor(fd) return ffi.gc(ffi.new("int32_t[1]", fd), close_descriptor) end
+
+--- Has C close `owner.handle`, by default a descriptor; a second time does nothing.
 function core.private_close(owner, close)
-  if owner.handle then close(ffi.gc(owner.handle, nil)) end
+  if owner.handle then (close or close_descriptor)(ffi.gc(owner.handle, nil)) end
   owner.handle = nil
+end
+
+local EMFILE = 24
+
+-- Calls fn, and once more where it lacks a descriptor: those of lost handles are closed when these are collected.
+local function open_again(fn, ...)
+  local result = fn(...)
+  if result ~= -EMFILE then return result end
+  local collects = collectgarbage "isrunning"
+  collectgarbage()
+  if not collects then collectgarbage "stop" end
+  return fn(...)
 end
 
 --- A text of C's; nil for NULL.
@@ -231,13 +248,13 @@ function core.open(fields, options)
   local text = fill_attr(attr, fields)
   local pid, cpu = options.pid or 0, options.cpu or -1
   local leader = options.group and options.group:fd() or -1
-  local fd = C.pmclua_open(attr, pid, cpu, leader, options.flags or 0)
+  local fd = open_again(C.pmclua_open, attr, pid, cpu, leader, options.flags or 0)
   local function fail(errnum, filter)
     return nil, { errnum = errnum, code = core.errno_name(errnum), index = 1, group = 1, pid = pid, cpu = cpu,
       attr = attr_table(attr), text = text, filter = filter }
   end
   if fd < 0 then return fail(-fd) end
-  local event = setmetatable({ descriptor = fd }, Event)
+  local event = setmetatable({ handle = core.private_descriptor(fd) }, Event)
   if not fields.filter then return event end
   local ok, _, errnum = event:ioctl("SET_FILTER", fields.filter)
   if ok then return event end
@@ -246,7 +263,7 @@ function core.open(fields, options)
 end
 
 function Event:fd()
-  return self.descriptor or error("this event is closed", 0)
+  return self.handle and self.handle[0] or error("this event is closed", 0)
 end
 
 local MEMORY_IOCTLS = { PERIOD = true, ID = true }
@@ -289,10 +306,13 @@ function Event:ioctl(name, argument)
   return result
 end
 
+local words_read                                -- made once: 16 KiB always suffice, the OS kernel caps reads at it
+
 --- read(2): the 64-bit words that the event's read_format asks for, exact; or nil, errno name, number.
 ---@return (number|ffi.cdata*)[]?
 function Event:read()
-  local buffer = ffi.new "uint64_t[2048]"       -- 16 KiB always suffices: the OS kernel caps reads at it
+  local buffer = words_read or ffi.new "uint64_t[2048]"
+  words_read = buffer
   local got = tonumber(C.pmclua_read(self:fd(), buffer, ffi.sizeof(buffer)))
   if got < 0 then return refused(got) end
   local words = {}
@@ -300,10 +320,7 @@ function Event:read()
   return words
 end
 
-function Event:close()
-  if self.descriptor then C.pmclua_close(self.descriptor) end
-  self.descriptor = nil
-end
+function Event:close() core.private_close(self) end
 
 -- ---- groups ----
 
@@ -344,7 +361,7 @@ function core.group(attrs, options)
   local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
   local flags = core.private_group_flags(options)
   local pid, cpu = options.directory or options.pid or 0, options.cpu or -1
-  local result = C.pmclua_group_open(handle, list, #attrs, pid, cpu, flags, failure)
+  local result = open_again(C.pmclua_group_open, handle, list, #attrs, pid, cpu, flags, failure)
   if result < 0 then
     failure.errnum = -result
     return nil, failure_table(failure, options.directory ~= nil)

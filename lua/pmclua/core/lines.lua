@@ -155,14 +155,14 @@ local HOW = { private = C.PMCLUA_LINES_PRIVATE, shared = C.PMCLUA_LINES_SHARED,
 function M.lines(path, how)
   local fd = C.pmclua_lines_open(path, HOW[how])
   if fd < 0 then return refused(fd) end
-  return setmetatable({ fd = fd }, Lines)
+  return setmetatable({ handle = core.private_descriptor(fd) }, Lines)
 end
 
 --- Appends whole lines. Returns the bytes of `text` that are now in the file, whole lines all; fewer
 --- than #text come with errno name and number.
 function Lines:append(text)
   local kept = ffi.new "size_t[1]"
-  local result = C.pmclua_lines_append(self.fd, text, #text, kept)
+  local result = C.pmclua_lines_append(self.handle[0], text, #text, kept)
   if result < 0 then return tonumber(kept[0]), core.errno_name(-result), -result end
   return tonumber(kept[0])
 end
@@ -181,9 +181,6 @@ function M.standard_output()
   return lines
 end
 
-function Lines:close()
-  if self.fd then C.pmclua_close(self.fd) end
-  self.fd = nil
-end
+function Lines:close() core.private_close(self) end
 
 return M

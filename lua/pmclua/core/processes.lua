@@ -10,13 +10,12 @@ struct pmclua_pollfd { int fd; short events, revents; };
 int  pmclua_libc_ppoll(struct pmclua_pollfd *fds, unsigned long count, const long *timeout,
   const void *mask) __asm__("ppoll");
 int  pmclua_libc_getrlimit(int resource, uint64_t *limit) __asm__("getrlimit");
-int  pmclua_libc_setrlimit(int resource, const uint64_t *limit) __asm__("setrlimit");
 int  pmclua_libc_fileno(void *stream) __asm__("fileno");
 long pmclua_libc_syscall(long number, ...) __asm__("syscall");
-int  pmclua_libc_close(int fd) __asm__("close");
 int  pmclua_libc_kill(int pid, int signal) __asm__("kill");
 ]]
 
+local C = core.private_C()
 local M = {}
 
 -- ---- descriptors --------------------------------------------------------------------------------------
@@ -36,14 +35,17 @@ function M.descriptor_limits()
   return to_number(limits[0]), to_number(limits[1])
 end
 
---- Sets the soft limit; true, or nil and the errno's name.
----@param soft integer at most the hard limit
-function M.limit_descriptors(soft)
-  local limits = ffi.new "uint64_t[2]"
-  ffi.C.pmclua_libc_getrlimit(RLIMIT_NOFILE, limits)
-  limits[0] = soft
-  return core.private_done(ffi.C.pmclua_libc_setrlimit(RLIMIT_NOFILE, limits) == 0 and 0 or -ffi.errno())
+--- Raises the soft limit to `wanted` at least, or as far as the hard one allows, until `give_back`: true, or nil and
+--- the errno's name.
+---@param count integer that are needed
+---@param wanted integer
+function M.take_descriptors(count, wanted)
+  return core.private_done(C.pmclua_descriptors_take(count, wanted))
 end
+
+--- Undoes `take_descriptors`, which may have been called several times for these.
+---@param count integer
+function M.give_back_descriptors(count) C.pmclua_descriptors_give_back(count) end
 
 -- ---- other processes ----------------------------------------------------------------------------------
 
@@ -66,10 +68,7 @@ local POLLIN = 1
 function M.process(pid)
   local fd = tonumber(ffi.C.pmclua_libc_syscall(SYS_PIDFD_OPEN, ffi.cast("long", pid), ffi.cast("long", 0)))
   if fd < 0 then return nil, core.errno_name(ffi.errno()) end
-  return { fd = fd, close = function(self)
-    if self.fd then ffi.C.pmclua_libc_close(self.fd) end
-    self.fd = nil
-  end }
+  return { fd = fd, handle = core.private_descriptor(fd), close = core.private_close }
 end
 
 --- Waits until `descriptor` is readable, a signal comes, or `timeout_ns` has passed.

@@ -73,13 +73,13 @@ end
 
 --- An executable file in memory, which exists until it is closed.
 ---@param bytes string
----@return { path: string, close: fun() }?
+---@return { path: string, close: fun(self) }?
 ---@return integer? errnum
 function M.code_file(bytes)
   local path = ffi.new "char[64]"
   local fd = C.pmclua_memory_file(bytes, #bytes, path, 64)
   if fd < 0 then return nil, -fd end
-  return { path = ffi.string(path), close = function() C.pmclua_close(fd) end }
+  return { path = ffi.string(path), handle = core.private_descriptor(fd), close = core.private_close }
 end
 
 -- ---- from the runner ----

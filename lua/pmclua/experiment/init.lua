@@ -201,14 +201,11 @@ local function warm_up(session, workloads, layout)
   session:warm_up(lists.all(workloads, is_command))
 end
 
--- The same while the runner gets ready, which is not left behind where this raises.
+-- The same while the runner gets ready.
 local function plan_beside_runner(self, options, session)
   session.beside = load_the_rest
   warm_up(session, self.declaration.workloads, self.declaration.layout)
-  local ok, plan, header, stored = pcall(plan_all, self, options, session)
-  if ok then return plan, header, stored end
-  if not options.session then session:close() end
-  error(plan, 0)         -- what was raised instead of a plan
+  return plan_all(self, options, session)
 end
 
 -- Where everything that is found out goes: the result, the predictions, the file.
@@ -301,11 +298,14 @@ function Experiment:run(options)
   require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
   options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
-  local plan, header, stored = plan_beside_runner(self, options, session)
-  local into = gather(self.declaration, plan, options, header, stored)
-  local is_idle = options.unless and options.unless(self.declaration)
-  local ended = is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options)
+  local ok, into, ended = pcall(function()
+    local plan, header, stored = plan_beside_runner(self, options, session)
+    local into = gather(self.declaration, plan, options, header, stored)
+    local is_idle = options.unless and options.unless(self.declaration)
+    return into, is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options)
+  end)
   if not options.session then session:close() end
+  if not ok then error(into, 0) end
   return conclude(self.declaration, into, ended)
 end
 

@@ -174,7 +174,7 @@ local function try(kinds, spec, run)
   local command = require("pmclua.workload.command").new(arguments(kinds, file.path, code_bytes))
   local workload = region.with(command, { threads = spec.threads }, regions_of(kinds, file.path))
   local ok, result = pcall(run, workload)
-  file.close()
+  file:close()
   if not ok then return nil, tostring(result) end
   local is_done = result.outcome == "done" and result.exit == 0 and result.signal == 0
   if not is_done then return nil, "an instruction failed" end

@@ -92,6 +92,7 @@ end
 ---@param levels table
 function Function:measure(open, levels)
   local fn = self.fn
+  local collects = collectgarbage "isrunning"
   collectgarbage()
   collectgarbage "stop"
   local start_ns = core.now_ns()
@@ -99,7 +100,7 @@ function Function:measure(open, levels)
   local ok, why = core.where_second_kills(fn, levels)
   is_whole = read_after(open) and is_whole
   local end_ns = core.now_ns()
-  collectgarbage "restart"
+  if collects then collectgarbage "restart" end
   if not ok then error(why, 0) end
   return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
     iterations = 1, threads = 1, readings = readings_of(open, is_whole), method = method_of(open),

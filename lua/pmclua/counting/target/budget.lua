@@ -1,7 +1,4 @@
 --- budget.lua: descriptors: how many a target takes, and the soft limit raised for as long as it does.
---
--- Invariant: the soft limit is as it was found whenever nobody needs more. It stays raised while the
--- descriptors are open, since a new one takes the lowest number that is free.
 
 local binding = require "pmclua.core.processes"
 local explain = require "pmclua.explain"
@@ -11,8 +8,6 @@ local text = require "pmclua.base.text"
 local M = {}
 
 local SPARE, LEAST_SPARE = 64, 16       -- for files, pipes and the runner, opened meanwhile
-local found                             -- the soft limit before it was raised; nil: it was not
-local taken = 0                         -- by all targets that are open
 
 local function too_many(count, needed, hard, what)
   return explain.problem { code = "EMFILE", operation = "open",
@@ -27,29 +22,19 @@ end
 ---@param count integer
 ---@param what string for the message: "5 events on 400 threads"
 function M.take(count, what)
-  local soft, hard = binding.descriptor_limits()
+  local _, hard = binding.descriptor_limits()
   local open = #machine.entries "/proc/self/fd"
   if open == 0 then open = SPARE end                    -- nobody says how many there are
   local least, wanted = open + count + LEAST_SPARE, math.min(hard, open + count + SPARE)
   if least > hard then error(too_many(count, least, hard, what), 0) end
-  if wanted > soft then
-    local ok, code = binding.limit_descriptors(wanted)
-    if not ok then
-      error(explain.problem { code = code, operation = "open",
-        message = ("cannot raise the limit on open descriptors to %s"):format(text.count(wanted)) }, 0)
-    end
-    found = found or soft
-  end
-  taken = taken + count
+  local ok, code = binding.take_descriptors(count, wanted)
+  if ok then return end
+  error(explain.problem { code = code, operation = "open",
+    message = ("cannot raise the limit on open descriptors to %s"):format(text.count(wanted)) }, 0)
 end
 
 --- Gives back what `take` took.
 ---@param count integer
-function M.give_back(count)
-  taken = taken - count
-  if taken > 0 or not found then return end
-  binding.limit_descriptors(found)
-  found = nil
-end
+function M.give_back(count) binding.give_back_descriptors(count) end
 
 return M
