@@ -183,6 +183,7 @@ enum pmclua_field {
     PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
     PMCLUA_F_STANDARD,         /* u64 1: every signal as it is by default, and no core file */
     PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL only so much later */
+    PMCLUA_F_WATCHED,          /* u64 1: the programs that it executes are watched, also where it is not counted */
     PMCLUA_F_READS,            /* text: where to list the files that it looks for; exit status 125: they are not known */
     /* … or a kernel */
     PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */
@@ -337,6 +338,8 @@ struct pmclua_result {
     struct pmclua_drop drop;               /* the first of them */
     uint32_t unseen;                       /* why it is not known whether there were such: ENOSPC: so many programs
                                             * were executed that not all were looked at; another errno: of watching */
+    struct pmclua_drop launcher;           /* a program of a command that has others do its work; pid 0: none */
+    uint32_t unreached;                    /* the errno of a program that could not reach the table of its marks */
     uint32_t left;                         /* processes that a command left running */
     struct pmclua_drop first_left;
     uint32_t fault_known;                  /* of PMCLUA_CRASHED: 1: the OS kernel tells the address */
@@ -345,7 +348,7 @@ struct pmclua_result {
     struct pmclua_failure failure;
 };
 
-/* ---- programs that are not to be counted ------------------------------------------------------- */
+/* ---- programs that are executed ---------------------------------------------------------------- */
 
 struct pmclua_drops;
 
@@ -363,6 +366,11 @@ int pmclua_drops_fd(const struct pmclua_drops *drops);
 /* How many programs had their events ended since it was opened, and the first of them; -ENOSPC: none was seen, and
  * not all were. */
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
+/* By what was read: the first program that has others do its work, which are not its children (srun, ssh, docker);
+ * NULL: none was seen. Valid until the next reading. */
+const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops);
+/* Why a program with marks could not reach their table: an errno; 0: none said so. */
+uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops);
 void pmclua_drops_close(struct pmclua_drops *drops);
 
 /* ---- the runner, from the side of whom it answers --------------------------------------------- */

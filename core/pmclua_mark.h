@@ -25,6 +25,9 @@
  * entries were lost (no descriptors for a thread's events, no memory, more than 128 within each other) has no numbers,
  * and the reason. Names are told apart by their first 63 bytes. Marks may not be set in signal handlers.
  *
+ * A program that cannot use the table, as in a container, on another machine, as another user or with more rights, says
+ * so once on its standard error, and counts nothing.
+ *
  * This file is all there is to it: gnu99 or C++11 on Linux, gcc or clang, and the C library. Other
  * languages call pmclua_mark_enter and pmclua_mark_leave, which do nothing outside pmclua either:
  *     echo '#include <pmclua_mark.h>' | cc -shared -fPIC -x c -o libpmclua_mark.so -
@@ -36,11 +39,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -653,6 +658,7 @@ PMCLUA_MARK_ONE void pmclua_mark_leave(const char *name)
 
 /* ---- the start -------------------------------------------------------------------------------------------------- */
 
+/* NULL, and errno says why; EPROTO: it is not a table, or one of another version of this file. */
 static inline struct pmclua_mark_table *pmclua_mark_map(const char *path)
 {
     struct stat facts;
@@ -660,16 +666,50 @@ static inline struct pmclua_mark_table *pmclua_mark_map(const char *path)
     if (fd < 0)
         return NULL;
     void *memory = MAP_FAILED;
+    errno = EPROTO;
     if (fstat(fd, &facts) == 0 && (size_t)facts.st_size > sizeof(struct pmclua_mark_table))
         memory = mmap(NULL, (size_t)facts.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int errnum = errno;
     close(fd);
+    errno = errnum;
     if (memory == MAP_FAILED)
         return NULL;
     struct pmclua_mark_table *table = (struct pmclua_mark_table *)memory;
     if (table->magic == PMCLUA_MARK_MAGIC && table->bytes == (uint64_t)facts.st_size)
         return table;
     munmap(memory, (size_t)facts.st_size);
+    errno = EPROTO;
     return NULL;
+}
+
+/* The table, with memory for what every program uses; NULL, and errno says why. */
+static inline struct pmclua_mark_table *pmclua_mark_open_table(const char *path)
+{
+    enum { MOST = 8 << 20 };
+    struct pmclua_mark_table *table = pmclua_mark_map(path);
+    if (!table)
+        return NULL;
+    int result = pthread_key_create(&pmclua_mark_key, pmclua_mark_end_thread);
+    if (result == 0 && pmclua_mark_populate(table, 0, table->slots_at < MOST ? (size_t)table->slots_at : (size_t)MOST))
+        result = ENOSPC;
+    if (result == 0)
+        return table;
+    munmap(table, (size_t)table->bytes);
+    errno = result;
+    return NULL;
+}
+
+/* Says to its user, and by a name that this thread has for a moment to pmclua, that no mark of this program is
+ * counted: pmclua can be in another mount namespace, or another user's. */
+static inline void pmclua_mark_say_unreached(const char *path, int errnum)
+{
+    char own[16] = "", said[16];
+    snprintf(said, sizeof said, "pmclua lost %d", errnum);
+    prctl(PR_GET_NAME, own, 0, 0, 0);
+    prctl(PR_SET_NAME, said, 0, 0, 0);
+    prctl(PR_SET_NAME, own, 0, 0, 0);
+    dprintf(STDERR_FILENO, "pmclua: the marks of '%s' are not counted: it cannot use their table, %s: %s\n", own, path,
+            errnum == EPROTO ? "it is that of another version, or none" : strerror(errnum));
 }
 
 static inline void pmclua_mark_start_dumps(void)
@@ -688,19 +728,20 @@ PMCLUA_MARK_ONE void pmclua_mark_attach(void)
 {
     static int is_done;
     const char *path = getenv("PMCLUA_MARKS");
-    /* A program with more rights than who started it opens no file that he names. */
-    if (is_done || !path || getauxval(AT_SECURE))
+    if (is_done || !path || !*path)
         return;
     is_done = 1;
-    if (strcmp(path, ":valgrind") == 0) {
+    /* A program with more rights than who started it opens no file that he names. */
+    int has_more_rights = getauxval(AT_SECURE) != 0;
+    if (strcmp(path, ":valgrind") == 0 && !has_more_rights) {
         pmclua_mark_start_dumps();
         return;
     }
-    struct pmclua_mark_table *table = pmclua_mark_map(path);
-    if (!table || pthread_key_create(&pmclua_mark_key, pmclua_mark_end_thread) != 0)
+    struct pmclua_mark_table *table = has_more_rights ? NULL : pmclua_mark_open_table(path);
+    if (!table) {
+        pmclua_mark_say_unreached(path, has_more_rights ? EPERM : errno);
         return;
-    enum { MOST = 8 << 20 };
-    pmclua_mark_populate(table, 0, table->slots_at < MOST ? (size_t)table->slots_at : (size_t)MOST);
+    }
     __atomic_fetch_add(&table->processes, 1, __ATOMIC_RELAXED);
     pmclua_mark_table = table;
     if (__atomic_load_n(&table->slots_open, __ATOMIC_RELAXED) == 0)

@@ -1,10 +1,14 @@
 /*
- * drops.c: executed programs whose events Linux ended at the start.
+ * drops.c: what is to be known of the programs that are executed: whose events Linux ended at the start; which has
+ * others do its work; which has marks (pmclua_mark.h) and cannot reach their table.
  *
  * A program that its user may not read, or that gains rights by executing (setuid, setgid, capabilities), is not
  * to be watched: exec ends all events of the process, inherited ones too, and says nothing. An event that records
  * exec, mappings and ends shows it: an ordinary exec is followed by the mapping of the program, one that drops
  * the events by the record of an end, and by nothing more of that process.
+ *
+ * A launcher asks a daemon or another machine to run a program, which is then no child of it and is not counted. It is
+ * known by its name; one that executes another program in its place has asked nobody.
  *
  * The rings are to be read while the programs run: pmclua_drops_fd says when one is half full. Each belongs to an
  * event of our own that records nothing, so that it stays when what is watched has ended: mapping one anew for each
@@ -38,6 +42,7 @@ struct steps {
     struct step *step;
     size_t count, room;
     int is_short;                             /* some were lost, or memory was */
+    uint32_t unreached;                       /* the errno of the last program that said so */
 };
 
 /* Between readings `steps` has the execs of whose processes nothing more is known yet, and what came so late that
@@ -46,7 +51,7 @@ struct pmclua_drops {
     int cpus, ready;                          /* ready: an epoll descriptor of all rings */
     size_t ring_bytes;
     int count, is_short;                      /* since it was opened */
-    struct pmclua_drop first;
+    struct pmclua_drop first, launcher;       /* pid 0: none */
     struct steps steps;
     struct watched {
         int owner, fd;                        /* the event whose ring it is, and the one that writes to it; -1: none */
@@ -113,6 +118,8 @@ int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid)
     pmclua_drops_stop(drops);
     drops->count = drops->is_short = drops->steps.is_short = 0;
     drops->steps.count = 0;
+    drops->steps.unreached = 0;
+    drops->launcher.pid = 0;
     int result = 0;
     for (int cpu = 0; result == 0 && cpu < drops->cpus; cpu++)
         result = watch_cpu(drops, pid, cpu);
@@ -193,6 +200,15 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 
 /* ---- reading ---- */
 
+/* A program whose marks have no table takes this name for a moment, and the errno (pmclua_mark.h). */
+static const char UNREACHED[] = "pmclua lost ";
+
+static void note_name(struct steps *steps, const char *name)
+{
+    if (strncmp(name, UNREACHED, sizeof UNREACHED - 1) == 0)
+        steps->unreached = (uint32_t)strtoul(name + sizeof UNREACHED - 1, NULL, 10);
+}
+
 /* A record's pid is its first word, a COMM's name its third; the time is the last of all. */
 static int take_record(void *owner, const struct perf_event_header *header)
 {
@@ -201,11 +217,12 @@ static int take_record(void *owner, const struct perf_event_header *header)
     struct step step = { 0 };
     switch (header->type) {
     case PERF_RECORD_COMM:
-        if (!(header->misc & PERF_RECORD_MISC_COMM_EXEC))
-            return 0;
         step.kind = EXECUTES;
         strncpy(step.name, (const char *)body + 8, sizeof step.name - 1);
-        break;
+        if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
+            break;
+        note_name(steps, step.name);
+        return 0;
     case PERF_RECORD_MMAP: step.kind = MAPS; break;
     case PERF_RECORD_EXIT: step.kind = ENDS; break;
     case PERF_RECORD_LOST: steps->is_short = 1; return 0;
@@ -254,6 +271,25 @@ static int is_open(const struct step *step, const struct step *next, uint64_t kn
     return step->time > known_ns || (step->kind == EXECUTES && (!next || next->time > known_ns));
 }
 
+/* As ps shows them: 15 letters at most. */
+static const char *const launchers[] = {
+    "aprun", "at", "blaunch", "bsub", "crictl", "ctr", "dbclient", "docker", "flux-run.py", "flux-submit.py", "incus",
+    "jsrun", "kubectl", "lsrun", "lxc", "machinectl", "nerdctl", "oc", "podman-remote", "prun", "qrsh", "qsub", "rsh",
+    "run0", "sbatch", "srun", "ssh", "systemd-run",
+};
+
+/* The first, unless its process executes another program later. */
+static void note_launcher(struct pmclua_drop *launcher, const struct step *step)
+{
+    if (launcher->pid == (int32_t)step->pid)
+        launcher->pid = 0;
+    for (size_t i = 0; launcher->pid == 0 && i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(launchers[i], step->name) == 0) {
+            launcher->pid = (int32_t)step->pid;
+            memcpy(launcher->name, step->name, sizeof launcher->name);
+        }
+}
+
 /* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there, but for those that
  * were lost: where some were, a program's mapping may be among them, and an end proves nothing. */
 static void judge(struct pmclua_drops *drops, uint64_t known_ns)
@@ -264,7 +300,11 @@ static void judge(struct pmclua_drops *drops, uint64_t known_ns)
         const struct step *step = &steps->step[i], *next = step->kind == EXECUTES ? next_of(steps, i) : NULL;
         if (is_open(step, next, known_ns)) {
             steps->step[left++] = *step;
-        } else if (next && next->kind == ENDS && !steps->is_short && drops->count++ == 0) {
+            continue;
+        }
+        if (step->kind == EXECUTES)
+            note_launcher(&drops->launcher, step);
+        if (next && next->kind == ENDS && !steps->is_short && drops->count++ == 0) {
             drops->first.pid = (int32_t)step->pid;
             memcpy(drops->first.name, step->name, sizeof step->name);
         }
@@ -294,4 +334,11 @@ int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
     drops->is_short |= steps->is_short;
     *first = drops->first;
     return drops->count > 0 ? drops->count : drops->is_short ? -ENOSPC : 0;
+}
+
+uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops) { return drops->steps.unreached; }
+
+const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops)
+{
+    return drops->launcher.pid ? &drops->launcher : NULL;
 }

@@ -36,6 +36,8 @@ static int take_field(void *owner, const struct message_field *field)
         return field_u64(field, &command->foreground);
     case PMCLUA_F_STANDARD:
         return field_u64(field, &command->standard);
+    case PMCLUA_F_WATCHED:
+        return field_u64(field, &command->watched);
     case PMCLUA_F_GRACE:
         return field_u64(field, &command->grace_ns);
     case PMCLUA_F_READS:

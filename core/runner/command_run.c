@@ -208,6 +208,10 @@ static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct
 {
     int count = drops ? pmclua_drops_read(drops, &result->drop) : -(int)result->unseen;
     int matters = count > 0 && (!is_alone || result->drop.pid == pid);
+    const struct pmclua_drop *launcher = drops ? pmclua_drops_launcher(drops) : NULL;
+    if (launcher)
+        result->launcher = *launcher;
+    result->unreached = drops ? pmclua_drops_unreached(drops) : 0;
     result->drops = matters ? (uint32_t)count : 0;
     result->unseen = count < 0 && !is_alone ? (uint32_t)-count : 0;
     if (count < 0)
@@ -226,7 +230,8 @@ static void run_counted(struct repetition *one)
         return;
     }
     /* Without it drops are only seen by the time that is missing. */
-    struct pmclua_drops *drops = counters.set ? watch_programs(pid, &answer->result) : NULL;
+    int is_watched = counters.set || one->command->watched;
+    struct pmclua_drops *drops = is_watched ? watch_programs(pid, &answer->result) : NULL;
     struct call_trace *trace = traced_open(one->run, pid, answer);
     run_held(one, drops);
     traced_take(trace, answer);

@@ -497,12 +497,71 @@ describe("marks", function()
     assert.equal(0, support.run({ "luajit", script }).status)
   end)
 
-  it("do nothing outside pmclua", function()
+  it("do nothing outside pmclua, but that a table which cannot be used is said once", function()
     for _, name in ipairs { "repeated", "unbalanced", "deep", "forked" } do
-      assert.equal(0, support.run({ program(name) }).status)
-      assert.equal(0, support.run({ program(name) }, { env = { PMCLUA_MARKS = "/nowhere" } }).status)
-      assert.equal(0, support.run({ program(name) }, { env = { PMCLUA_MARKS = "/etc/passwd" } }).status)
+      local alone = support.run { program(name) }
+      assert.same({ 0, "" }, { alone.status, alone.err })
+      for path, why in pairs { ["/nowhere"] = "No such file or directory",
+        ["/etc/passwd"] = "it is that of another version, or none" } do
+        local run = support.run({ program(name) }, { env = { PMCLUA_MARKS = path } })
+        local form = "pmclua: the marks of '%s' are not counted: it cannot use their table, %s: %s\n"
+        assert.same({ 0, form:format(name, path, why) }, { run.status, run.err })
+      end
     end
+  end)
+
+  describe("of a program that cannot reach their table", function()
+    local function measured(script, options)
+      return counted(pmc.command { "sh", "-c", script, name = "it" }, options)
+    end
+
+    local function status_of(result, region)
+      for cell in result:cells() do
+        if cell.region == region then return cell.page_faults.status, cell.page_faults.why end
+      end
+    end
+
+    it("make all of that run incomplete: which entries are missing is not known", function()
+      local path = program "nested"
+      local _, _, result = measured(("PMCLUA_MARKS=/nowhere %s; %s"):format(path, path))
+      local why = "a program could not use the table of its marks: No such file or directory"
+      assert.equal(why, result.remarks[1])
+      assert.same({ "incomplete", why }, { status_of(result, "outer") })
+      assert.equal("counted", (status_of(result)))
+    end)
+
+    it("are said to be lost where there are no others", function()
+      local _, _, result = measured("PMCLUA_MARKS=/nowhere " .. program "nested")
+      assert.equal("incomplete", (status_of(result, "(lost marks)")))
+      assert.equal(77, result:gate { limits = "page_faults <= 100000" }:status())
+    end)
+
+    for name, before in pairs { ["another mount namespace"] = "mount -t tmpfs x /dev/shm; exec",
+      ["another user"] = "exec setpriv --reuid=65534 --regid=65534 --clear-groups" } do
+      it("are known to be missing in " .. name, function()
+        support.need(support.have_root() and support.run({ "unshare", "-m", "true" }).status == 0,
+          "not root, or no mount namespaces")
+        local path = program "nested"
+        os.execute("chmod 755 " .. path:match "^(.*)/" .. " " .. path)
+        local result = select(3, support.with_env({ XDG_RUNTIME_DIR = false }, function()
+          return counted(pmc.command { "unshare", "-m", "sh", "-c", before .. " " .. path })
+        end))
+        assert.equal("incomplete", (status_of(result, "(lost marks)")))
+      end)
+    end
+
+    it("are known to be missing where the run as a whole is not counted, too", function()
+      local marking = require "pmclua.experiment.marking"
+      local session = require("pmclua.workload.session").new()
+      local mine = marking.new({ kind = "marks" }, {}, {})
+      local command = mine:workload(pmc.command { "sh", "-c", "PMCLUA_MARKS=/nowhere " .. program "nested" })
+      local result = session:run_only(function(message)
+        command:define(message, {}, { session = session })
+      end)
+      session:close()
+      mine:close()
+      assert.equal("No such file or directory", result.unreached)
+    end)
   end)
 
   it("survive being stored and loaded", function()

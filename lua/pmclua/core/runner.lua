@@ -197,6 +197,8 @@ local function result_table(result)
     local first = result.first_left
     into.left = { count = result.left, pid = first.pid, name = ffi.string(first.name) }
   end
+  if result.launcher.pid ~= 0 then into.launcher = ffi.string(result.launcher.name) end
+  if result.unreached ~= 0 then into.unreached = core.errno_text(result.unreached) end
   if result.unseen ~= 0 then into.unseen = core.errno_name(result.unseen) end
   if result.untraced > 0 then into.untraced = core.errno_name(result.untraced) end
   if result.drops > 0 then into.dropped = ffi.string(result.drop.name) end

@@ -65,6 +65,7 @@ end
 -- With the table in its environment, unless the script says another.
 function Marking:workload(workload)
   local mine = lists.copy(workload)
+  mine.watched = true                   -- a program that cannot reach the table says so to who watches it
   mine.env = lists.copy(workload.env or {})
   if mine.env[marks.VARIABLE] == nil then mine.env[marks.VARIABLE] = self.table.path end
   return setmetatable(mine, getmetatable(workload))
@@ -130,6 +131,7 @@ function Marking:around(pass, fn)
   self.table:prepare(groups)
   local result = fn()
   local found, facts = self.table:read()
+  facts.unreached = result.unreached
   local names = lists.map(lists.joined(lists.column(groups, "events")), function(index)
     return self.events[index].name
   end)

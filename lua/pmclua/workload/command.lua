@@ -128,6 +128,7 @@ function Command:define(message, levels, options)
   -- In a process group of its own it would be stopped when it reads from the terminal.
   if self.foreground or self.stdin == "inherit" then message:number("foreground", 1) end
   if self.standard then message:number("standard", 1) end
+  if self.watched then message:number("watched", 1) end
   if self.grace_ns then message:number("grace", self.grace_ns) end
   if options and options.pin then message:text("cpus", options.pin) end
 end

@@ -112,7 +112,7 @@ local function by_name(slots)
   return list
 end
 
---- What a program left in its table.
+--- What programs left in their table.
 ---@param file file*
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since the table was made
@@ -178,9 +178,14 @@ local function common_loss(facts)
   if facts.damage then
     return "marks are not counted: the program wrote over their table, in which " .. facts.damage
   end
-  if facts.lost > 0 then
-    return ("%s entries of marks were lost: there was no memory for them"):format(text.count(facts.lost))
+  local list = {}
+  if facts.unreached then
+    say(list, "a program could not use the table of its marks: %s", facts.unreached)
   end
+  if facts.lost > 0 then
+    say(list, "%s entries of marks were lost: there was no memory for them", text.count(facts.lost))
+  end
+  return list[1] and table.concat(list, "; ")
 end
 
 --- Sets `incomplete` of each mark whose counts are not those of all its entries: why. Where entries are missing and
@@ -222,7 +227,7 @@ end
 function M.remarks(marks, facts, event_names)
   local list = { M.judge(marks, facts) }
   if facts.damage then return list end
-  if facts.processes == 0 then
+  if facts.processes == 0 and not facts.unreached then
     say(list, "no mark was reached: no program built with this pmclua's pmclua_mark.h has run")
   elseif #marks == 0 then
     say(list, "no mark was reached")
