@@ -217,7 +217,7 @@ local function measure()
     timeout = has_command and timeout or nil, target = target, delay = delay,
     inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
-    on_failure = "keep", gate = limits, notes = #opt.note > 0 and opt.note or nil,
+    on_failure = has_command and "keep" or "stop", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
   local run = { store = opt.store or false, quiet = true, each = watch }
   if not has_command then

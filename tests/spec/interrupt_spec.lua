@@ -80,14 +80,65 @@ describe("an interrupt", function()
 end)
 
 describe("Ctrl-C at the prompt", function()
-  it("ends a kernel that does not end, and keeps the session", function()
-    support.need(support.have "tmux" and support.have "cc", "tmux or a C compiler is not installed")
-    local terminal = require "tests.support.terminal"
-    local place = support.folder()
-    support.write(place .. "/hang.c", ENDLESS)
-    local screen = terminal.open { support.program }
+  local screen
+
+  local function open()
+    support.need(support.have "tmux", "tmux is not installed")
+    screen = require("tests.support.terminal").open { support.program }
     finally(function() screen:close() end)
     screen:expect "Ctrl-D leaves\n>"
+  end
+
+  -- Types a line whose workload or hook calls `begin()`, interrupts it when that was called, and waits for a text.
+  local function interrupt(line, expected)
+    local place = support.folder() .. "/begun"
+    screen:enter(("function begin() io.open(%q, 'a'):close() end"):format(place), ">")
+    screen:type(line)
+    screen:press "Enter"
+    support.await(function() return support.exists(place) end, line)
+    screen:press "C-c"
+    screen:expect(expected)
+  end
+
+  it("ends what pmc.measure runs as interrupted, whatever it is, and gives what was measured", function()
+    open()
+    local ENDLESS_RUN = "{ events = 'page-faults', repetitions = 1e7, %s }"
+    local cases = {
+      { "begin" },                                                           -- between pmclua's own lines
+      { "function() begin() for i = 1, 1e4 do math.sin(i) end end" },
+      { "function() begin() while true do end end" },
+      { "'true'", "prepare = begin" },
+      { "'true'", "prepare = function() begin() while true do end end" },
+      { "function() end", "conclude = begin" },
+    }
+    for i, case in ipairs(cases) do
+      interrupt(("r = pmc.measure(%s, %s) print('%d:' .. ' ' .. r.status, r.problem, r.signal)")
+        :format(case[1], ENDLESS_RUN:format(case[2] or ""), i), i .. ": interrupted")
+      screen:expect "nil     2"
+    end
+    screen:enter("type(r:list()[1].repetitions)", "number")
+  end)
+
+  it("ends all that was typed, not one run of it", function()
+    open()
+    interrupt("for i = 1, 1e6 do pmc.measure(begin, { events = 'page-faults' }) end print('not' .. ' ended')",
+      "interrupted\n>")
+    assert.is_nil(screen:screen():find("not ended", 1, true))
+    screen:enter("pmc.measure('true', { events = 'page-faults' }).status", "complete")
+  end)
+
+  it("ends a monitor or a wait for a target, and what was typed goes on", function()
+    open()
+    interrupt("for s in pmc.monitor { events = 'page-faults', interval = 0.1, target = pmc.self() } do "
+      .. "if s.index == 1 then begin() end end print('went' .. ' on')", "went on")
+    interrupt("begin() print(pmc.self():wait(60))", "signal        2")
+  end)
+
+  it("ends a kernel that does not end, and keeps the session", function()
+    support.need(support.have "cc", "no C compiler")
+    local place = support.folder()
+    support.write(place .. "/hang.c", ENDLESS)
+    open()
     screen:type(("r = pmc.measure(pmc.kernel { source = '%s/hang.c', symbol = 'hang', "
       .. "params = { begun = '%s/begun' } }, "
       .. "{ events = 'page-faults', iterations = 1, repetitions = 9, warmup = 0 })"):format(place, place))

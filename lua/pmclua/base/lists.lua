@@ -204,6 +204,20 @@ function M.copy(original)
   return copy
 end
 
+--- The same value of copies: of each table without a metatable, in it too. Objects are shared.
+---@param original any
+---@param copies? table<table, table> made so far
+---@return any
+function M.deep_copy(original, copies)
+  if type(original) ~= "table" or getmetatable(original) ~= nil then return original end
+  copies = copies or {}
+  if copies[original] then return copies[original] end
+  local copy = {}
+  copies[original] = copy
+  for key, value in pairs(original) do copy[M.deep_copy(key, copies)] = M.deep_copy(value, copies) end
+  return copy
+end
+
 --- The same without one of them.
 ---@param original table
 ---@param key any

@@ -15,13 +15,26 @@ local M = {}
 ---@field hint? string what to do
 ---@field misuse? boolean the script's mistake, not the environment's
 ---@field where? string "script.lua:12", of misuse
+---@field value? any what a script's own code raised
+---@field traceback? string the script's frames, where its own code raised
 local Problem = {}
 Problem.__index = Problem
 
+--- A message and its traceback; the message alone where it says the only place.
+---@param message string
+---@param traceback? string "stack traceback:" and a line for each frame
+---@return string
+function M.with_traceback(message, traceback)
+  local first, others = (traceback or ""):match "^[^\n]*\n\t([^\n]*)(.*)$"
+  local place = first and first:match "^(.-:%d+:)"
+  local is_known = not place or others == "" and message:find(place, 1, true)
+  return is_known and message or message .. "\n" .. traceback
+end
+
 function Problem:__tostring()
   local said = self.where and self.where .. ": " .. self.message or self.message
-  if not self.hint then return said end
-  return said .. (said:find "\n" and "\n" or "; ") .. self.hint
+  if self.hint then said = said .. (said:find "\n" and "\n" or "; ") .. self.hint end
+  return M.with_traceback(said, self.traceback)
 end
 
 --- An error object.
@@ -51,7 +64,10 @@ function M.is(value) return getmetatable(value) == Problem end
 -- Chunk names of pmclua's own modules begin so: "@pmclua." where they are embedded, else a folder.
 local OWN = debug.getinfo(1, "S").source:gsub("base[./]problem%.?l?u?a?$", "")
 
-local function is_own(source)
+--- Whether a chunk is one of pmclua's own modules.
+---@param source string as debug.getinfo has it
+---@return boolean
+function M.is_own(source)
   return source:sub(1, #OWN) == OWN or source .. "." == OWN
 end
 
@@ -61,7 +77,7 @@ local function users_line()
   while true do
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
-    if info.what ~= "C" and not is_own(info.source) and info.currentline > 0 then
+    if info.what ~= "C" and not M.is_own(info.source) and info.currentline > 0 then
       return ("%s:%d"):format(info.short_src, info.currentline)
     end
     level = level + 1
@@ -77,7 +93,7 @@ function M.misuse(message, level)
   if not where then
     local info = debug.getinfo((level or 2) + 1, "Sl")
     -- A script that returns a call leaves no frame: no place is better than one of ours.
-    local is_theirs = info and info.currentline > 0 and not is_own(info.source)
+    local is_theirs = info and info.currentline > 0 and not M.is_own(info.source)
     where = is_theirs and ("%s:%d"):format(info.short_src, info.currentline) or nil
   end
   error(M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, where = where }, 0)

@@ -37,7 +37,8 @@ local function conclude(value, word, before)
   if experiment and experiment.is(value) then return run(value) end
   local forgotten = script.forgotten(before)
   if forgotten then require("pmclua.explain").misuse(("%s: %s"):format(word, forgotten)) end
-  return value == nil and 0 or value
+  if value ~= nil then return value end
+  return (running.end_status())
 end
 
 --- Runs a script by its name or path. Raises what it raises, and for a script that is not there.

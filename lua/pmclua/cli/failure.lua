@@ -3,31 +3,19 @@
 -- An error object that prints itself is the user's mistake or a refusal by the system: it is shown as a paragraph
 -- without traceback. Anything else is a bug in the script or in pmclua: the traceback shows the script's frames.
 
+local raised = require "pmclua.base.raised"
+
 local M = {}
 
 local STATUS = { failed = 1, interrupted = 130 }
 
--- Frames from here on are those of the command line and the prompt.
-local OUR_FRAMES = "\n[^\n]*pmclua[./]cli[:.].*$"
-
---- A message with its traceback; without, where its one line is in the message already.
-local function add_traceback(message, trace)
-  trace = trace:gsub(OUR_FRAMES, "")
-  local lines, location = 0, nil
-  for frame in trace:gmatch "\n%s+([^\n]*)" do
-    if not frame:find "^%[C%]" then lines, location = lines + 1, frame:match "^(.-:%d+:)" end
-  end
-  local said = lines == 0 or lines == 1 and location and message:sub(1, #location) == location
-  return said and message or message .. trace
-end
-
 --- For xpcall's handler, called by it: objects that print themselves stay, as does `error()`.
----@param problem any
+---@param value any
 ---@return any
-function M.describe(problem)
-  local meta = type(problem) == "table" and getmetatable(problem)
-  if problem == nil or meta and meta.__tostring then return problem end
-  return add_traceback(tostring(problem), debug.traceback("", 3))      -- from whom error() was called
+function M.describe(value)
+  local caught = raised.catch(value, 1)
+  if value == nil or caught.is_object then return value end
+  return require("pmclua.base.problem").with_traceback(caught.message, caught.traceback)
 end
 
 --- The exit status of a described error, and what to print; nil: nothing.
@@ -36,8 +24,9 @@ end
 function M.status(problem)
   if problem == nil then return STATUS.failed end
   if type(problem) ~= "table" then return STATUS.failed, tostring(problem) end
-  local status = problem.status or problem.code == "EINTR" and STATUS.interrupted or STATUS.failed
-  return status, not problem.quiet and tostring(problem) or nil
+  local status = raised.field(problem, "status")
+    or raised.field(problem, "code") == "EINTR" and STATUS.interrupted or STATUS.failed
+  return status, not raised.field(problem, "quiet") and raised.message(problem) or nil
 end
 
 --- What is said on standard error in the characters of the terminal, and its width, but for tracebacks and

@@ -73,7 +73,13 @@ end
 ---@param fn fun(): any
 ---@return boolean ok, any result or problem
 function M.guard(fn)
-  return xpcall(fn, function(problem) return require("pmclua.cli.failure").describe(problem) end)
+  return xpcall(fn, function(value)
+    -- Too little stack is left to load what describes the others.
+    if type(value) == "string" and value:find("stack overflow", 1, true) then
+      return (debug.traceback(value, 2):gsub("\n[^\n]*pmclua%.cli:.*", ""))
+    end
+    return require("pmclua.cli.failure").describe(value)
+  end)
 end
 
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
@@ -111,17 +117,25 @@ local function refuse_forgotten()
   end
 end
 
+-- A script without an exit status of its own ends as what it has run did.
+local function report_bad_end()
+  local status, problem = require("pmclua.host.running").end_status()
+  if problem then complain(tostring(problem)) end
+  return status
+end
+
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
 local function conclude(value, is_last)
   local experiment = package.loaded["pmclua.experiment"]
   local script = require("pmclua.host.running").script
   if experiment and experiment.is(value) then
     local context = script or { args = {}, folder = "." }
-    return require("pmclua.cli.experiment").main(value, context.args, context)
+    local status = require("pmclua.cli.experiment").main(value, context.args, context)
+    return status == STATUS.done and report_bad_end() or status
   end
   refuse_left_over(script)
   local is_number = type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256
-  local status = is_number and value or STATUS.done
+  local status = is_number and value or report_bad_end()
   if is_last and status == STATUS.done then refuse_forgotten() end
   if looks_declared(value) then
     complain "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it"
@@ -148,7 +162,7 @@ local function run_step(step, scope, is_last)
     local ok, result = M.guard(function() return require(step.text) end)
     if not ok then return report(result) end
     _G[step.text] = result
-    return STATUS.done
+    return report_bad_end()
   end
   local chunk, why = loadstring(step.text, "=(command line)")
   return run(chunk, why, scope, {}, is_last)

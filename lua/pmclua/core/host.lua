@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local raised = require "pmclua.base.raised"
 
 -- Under a name of our own: other files may declare the same function in other words.
 ffi.cdef [[int pmclua_libc_clock_getres(int clock, long *resolution) __asm__("clock_getres");]]
@@ -62,28 +63,60 @@ function M.columns(fd)
   return columns > 0 and columns or nil
 end
 
-local interrupt_mode
+-- How many interrupts M.take_interrupt has answered.
+local interrupt_mode, taken = nil, 0
 
---- Counts SIGINT, from 0, instead of dying of it. mode: "count", "second-kills", or nil to undo.
+--- Counts SIGINT, from 0, instead of dying of it.
+---@param mode "count"|"second-kills"|"script"|nil "count": the caller looks for them; "second-kills": so it does, and
+---  a second one is deadly; "script": nobody looks but the prompt's hook, and a second one is deadly; nil undoes it
+---@param is_over? boolean those that came are dealt with; otherwise whoever looks next finds them
 ---@return string? before the mode that was in force, for whoever restores it
-function M.catch_interrupts(mode)
+function M.catch_interrupts(mode, is_over)
   local before = interrupt_mode
-  C.pmclua_catch_interrupts(mode == "second-kills" and 2 or mode and 1 or 0)
+  interrupt_mode = mode
+  if before and mode and not is_over then
+    C.pmclua_second_kills(mode ~= "count" and 1 or 0)
+    return before
+  end
+  C.pmclua_catch_interrupts(mode == "count" and 1 or mode and 2 or 0)
+  taken = 0
+  return before
+end
+
+--- Whether the caller looks for interrupts, until it says otherwise: then the prompt's hook does not.
+---@param mode string? of M.catch_interrupts
+---@return string? before
+function M.look_for_interrupts(mode)
+  local before = interrupt_mode
   interrupt_mode = mode
   return before
 end
 
---- Calls fn while a second interrupt is deadly: nobody looks for interrupts in a script's own functions.
---- Returns what pcall does.
+--- For the prompt's hook: true once for each interrupt, where nobody else looks.
+---@return boolean
+function M.take_interrupt()
+  local count = C.pmclua_interrupts()
+  if interrupt_mode ~= "script" or count <= taken then return false end
+  taken = count
+  return true
+end
+
+local function after_script(kills, mode, ok, ...)
+  C.pmclua_second_kills(kills)
+  interrupt_mode = mode
+  if not ok then return false, raised.of(...) end
+  return true, ...
+end
+
+--- Calls a function of the script: nobody looks for interrupts there, so a second one is deadly.
 ---@param fn function
 ---@param ... any its arguments
-function M.where_second_kills(fn, ...)
-  local before = C.pmclua_second_kills(1)
-  local function back(...)
-    C.pmclua_second_kills(before)
-    return ...
-  end
-  return back(pcall(fn, ...))
+---@return boolean ok
+---@return any ... what it returns, or pmclua.Raised
+function M.call_script(fn, ...)
+  local kills, mode = C.pmclua_second_kills(1), interrupt_mode
+  interrupt_mode = mode and "script"
+  return after_script(kills, mode, xpcall(fn, raised.catch, ...))
 end
 
 --- Sleeps. True, or nil and "EINTR" when an interrupt came.

@@ -214,9 +214,9 @@ function M.measure(workload, options)
   end
   local ok, result = pcall(require("pmclua.experiment").measure, workload, options)
   if not ok then return nil, M.reason(result) end
-  local first = result.header.events[1]
+  local first, problem = result.header.events[1], result.problem
   if first.status then return nil, M.reason(first.why or first.status) end
-  if #records == 0 then return nil, M.reason(refused or result.problem or "no repetition succeeded") end
+  if #records == 0 then return nil, M.reason(refused or problem or "no repetition succeeded") end
   return records, result
 end
 

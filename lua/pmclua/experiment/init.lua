@@ -4,6 +4,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local declare = require("pmclua.base.lazy").module "pmclua.experiment.declare"
 local lists = require "pmclua.base.lists"
+local running = require "pmclua.host.running"
 
 local M = {}
 
@@ -109,12 +110,11 @@ local function check_workloads(cells, session, declaration)
   end
 end
 
---- Where every record goes: the result, the predictions, the file, and who asked.
-local function recorder(into, each)
+--- Where every record goes: the result, the predictions, the file.
+local function recorder(into)
   return function(record)
     into.spill:add(record)
     into.expectations:take(record)
-    if each then each(record) end
     into.file:add(record)
   end
 end
@@ -226,6 +226,8 @@ local function gather(declaration, plan, options, header, stored)
   return into
 end
 
+local SIGINT = 2
+
 -- So long after an interrupt it is said what is waited for: a command that goes on.
 local SAID_AFTER_NS = 5e8
 local WAITING = "pmclua: interrupted: waiting for the current run to end; interrupt again to end it now\n"
@@ -246,14 +248,12 @@ local function run_plan(declaration, plan, session, into, options)
     if declaration.target then require("pmclua.counting.target.watch").look() end
   end
   local run = require("pmclua.experiment.run").new(declaration, plan, {
-    session = session, take = recorder(into, options.each),
+    session = session, take = recorder(into), each = options.each,
     progress = progress, done = into.done, flush = function() into.file:flush() end,
     enough = stop_rule(declaration, into),
   })
-  local caught = core.catch_interrupts "count"
   local ok, status, problem = pcall(run.execute, run)
   local signal = core.interrupt_signal()
-  core.catch_interrupts(caught)
   progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
     waits = run.waits:list(),
@@ -272,19 +272,39 @@ local function conclude(declaration, into, ended)
     { waits = ended.waits, remarks = remarks })
   if not ended.ok then error(ended.status, 0) end
   into.spill:finish()
-  result.status, result.problem, result.path = ended.status, ended.problem or file.problem, file.path
-  result.remarks = { unpack(remarks) }
+  -- A script's function may raise an interrupt that no signal has brought.
+  local signal = ended.signal ~= 0 and ended.signal or SIGINT
+  require("pmclua.result.ending").set(result, ended.status, ended.problem or file.problem,
+    ended.status == "interrupted" and signal or nil)
+  result.path, result.remarks = file.path, { unpack(remarks) }
   result.cut_off, result.waits = ended.cut_off, ended.waits
-  result.signal = ended.status == "interrupted" and ended.signal or nil
   result.expectations = into.expectations:results()
   return result
 end
+
+-- Runs within runs, which functions of the script begin: an interrupt ends them all.
+local depth = 0
 
 local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
   each = "function", unless = "function" }
 
 -- How a run ended that had nothing to count.
 local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
+
+local function run_planned(self, options, session, plan, header, stored)
+  local caught = core.catch_interrupts "count"
+  depth = depth + 1
+  local ok, result = pcall(function()
+    local into = gather(self.declaration, plan, options, header, stored)
+    local is_idle = options.unless and options.unless(self.declaration)
+    return conclude(self.declaration, into,
+      is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options))
+  end)
+  depth = depth - 1
+  local was_interrupted = ok and require("pmclua.result.ending").of(result) == "interrupted"
+  core.catch_interrupts(caught, was_interrupted and depth == 0)
+  return ok and result or error(result, 0)
+end
 
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
@@ -294,19 +314,16 @@ local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
 ---   result lacks; each: called with every record; unless: whether nothing is to be run, as it is planned
 ---@return pmclua.Result
 function Experiment:run(options)
+  running.check_interrupted()
   note_use(self)
   require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
   options = require("pmclua.host.rank").options(options or {})
   local session = options.session or require("pmclua.workload.session").new()
-  local ok, into, ended = pcall(function()
-    local plan, header, stored = plan_beside_runner(self, options, session)
-    local into = gather(self.declaration, plan, options, header, stored)
-    local is_idle = options.unless and options.unless(self.declaration)
-    return into, is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options)
+  local ok, result = pcall(function()
+    return run_planned(self, options, session, plan_beside_runner(self, options, session))
   end)
   if not options.session then session:close() end
-  if not ok then error(into, 0) end
-  return conclude(self.declaration, into, ended)
+  return ok and result or error(result, 0)
 end
 
 --- What would run: passes, cells and their order.

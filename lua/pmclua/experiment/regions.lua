@@ -203,7 +203,7 @@ function M.measure(command, options)
   local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions,
     passes = passes, events = events, is_calibrated = options.calibrate ~= false and has_probes(regions),
     limits = { pin = options.pin, timeout_ns = seconds and seconds * 1e9 } })
-  core.catch_interrupts(caught)
+  core.catch_interrupts(caught, ok)
   if not options.session then session:close() end
   if not ok then error(result, 0) end
   if options.subtract then result:subtract() end

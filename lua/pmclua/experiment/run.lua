@@ -10,6 +10,7 @@ local layout = require "pmclua.experiment.layout"
 local lists = require "pmclua.base.lists"
 local planner = require "pmclua.experiment.plan"
 local processes = require "pmclua.experiment.processes"
+local raised = require "pmclua.base.raised"
 local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 local remarks = require "pmclua.base.remarks"
@@ -22,7 +23,10 @@ local waits = require "pmclua.experiment.waits"
 ---@field plan pmclua.Plan
 ---@field session pmclua.Session
 ---@field take fun(record: table)          gets every record
+---@field each? fun(record: table)         the script's: gets a copy of every record
 ---@field progress? pmclua.Progress
+---@field problem? pmclua.Problem what ended the run
+---@field raised? pmclua.Raised by the function that was the last repetition
 local Run = {}
 Run.__index = Run
 
@@ -61,13 +65,14 @@ end
 --- Prepares to run; nothing is run yet.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
----@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), progress?: function,
----   done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }   done: what a stored run has; flush: has all
----   that was taken be in the file
+---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), each?: fun(record: table),
+---   progress?: function, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }
+---   done: what a stored run has; flush: has all that was taken be in the file; each: the script's, which gets a
+---   copy of every record
 function run.new(declaration, plan, options)
   local counter = new_counter(declaration, plan)
   return setmetatable({ declaration = declaration, plan = plan, session = options.session,
-    take = options.take, flush = options.flush,
+    take = options.take, flush = options.flush, each = options.each,
     progress = options.progress, done = options.done, enough = options.enough, sets = {}, cells = {},
     entries = options.done and options.done.entries or {},
     counter = counter, waits = waits.new(declaration),
@@ -79,10 +84,24 @@ function run.new(declaration, plan, options)
     drops = remarks.new(), remarks = remarks.new() }, Run)
 end
 
--- ---- hooks: never counted ----
+-- ---- the script's functions, and hooks: never counted ----
 
--- Raised where an interrupt ended a hook: no problem, but the end of the run.
-local INTERRUPTED = {}
+-- Raised in place of what ended the run; FAILED: with self.problem.
+local INTERRUPTED, FAILED = {}, {}
+
+local function fail(self, problem)
+  self.problem = self.problem or problem
+  error(FAILED, 0)
+end
+
+-- Calls a function of the script. What it raises ends the run.
+local function call(self, what, fn, ...)
+  local ok, caught = core.call_script(fn, ...)
+  if ok then return end
+  if raised.field(caught.value, "quiet") then error(caught.value, 0) end       -- it ends the script
+  if raised.field(caught.value, "code") == "EINTR" then error(INTERRUPTED, 0) end
+  fail(self, raised.problem(caught, { code = "EHOOK", operation = what, before = what .. " failed: " }))
+end
 
 local function run_hook(self, hook, cell, what)
   if not hook then return end
@@ -91,9 +110,7 @@ local function run_hook(self, hook, cell, what)
     or type(hook) == "table" and hook.in_process and hook.fn
   if in_process then
     self.flush()
-    local ok, why = core.where_second_kills(in_process, cell.levels, cell.workload.name)
-    if not ok then error(why, 0) end
-    return
+    return call(self, what, in_process, lists.copy(cell.levels), cell.workload.name)
   end
   local result = self.session:run_only(function(message)
     hook:define(message, cell.levels, { session = self.session })
@@ -103,8 +120,8 @@ local function run_hook(self, hook, cell, what)
     error(INTERRUPTED, 0)
   end
   if complaint then
-    error(explain.problem { code = "EHOOK", operation = what,
-      message = ("%s '%s' failed: %s"):format(what, hook.name, complaint) }, 0)
+    fail(self, explain.problem { code = "EHOOK", operation = what,
+      message = ("%s '%s' failed: %s"):format(what, hook.name, complaint) })
   end
 end
 
@@ -212,6 +229,7 @@ local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
   note_drop(self, result, step.cell.workload)
+  self.raised = result.raised
   local pass, events = self.plan.passes[step.pass], self.declaration.events
   if not pass.simulated then self.waits:note(step, result) end
   if self.simulation then self.simulation:compare_ends(step, result) end
@@ -263,13 +281,18 @@ local function attempt(self, step)
   return records_of(self, step, result)
 end
 
+local function take_one(self, record)
+  self.take(record)
+  if self.each then call(self, "each", self.each, lists.deep_copy(record)) end
+end
+
 --- Hands on a record, and those of its parts, which share its fate.
 local function take(self, record, parts)
   self.has_taken = true
-  self.take(record)
+  take_one(self, record)
   for _, part in ipairs(parts) do
     part.outcome, part.why = record.outcome, record.why
-    self.take(part)
+    take_one(self, part)
   end
 end
 
@@ -316,8 +339,11 @@ local function label_of(self, record)
   return table.concat(parts, ", ")
 end
 
-local ABOUT_FAILURES = 'on_failure = "keep" counts such repetitions, "skip" leaves them out; '
-  .. 'stderr = "inherit" in the command shows what it prints'
+local ON_FAILURE = 'on_failure = "keep" counts such repetitions, "skip" leaves them out'
+
+-- What to do about a repetition that ended by itself, and badly.
+local HINTS = { raised = ON_FAILURE,
+  done = ON_FAILURE .. '; stderr = "inherit" in the command shows what it prints' }
 
 --- What a bad repetition decides: true to go on.
 local function goes_on(self, record)
@@ -326,14 +352,13 @@ local function goes_on(self, record)
   local is_lost = record.outcome == "not-counted" and self.plan.passes[record.pass].simulated
   if is_lost then return true end
   if self.declaration.on_failure == "stop" then
+    local caught = self.raised or {}
     self.problem = explain.problem { code = "EWORKLOAD", operation = "run",
-      message = ("%s: %s"):format(label_of(self, record), record.why),
-      hint = record.outcome == "done" and ABOUT_FAILURES or nil }
+      message = ("%s: %s"):format(label_of(self, record), record.why), hint = HINTS[record.outcome],
+      value = caught.value, traceback = caught.traceback }
     return false
   end
-  if self.declaration.on_failure == "skip" or record.outcome ~= "done" then
-    record.outcome = record.outcome == "done" and "rejected" or record.outcome
-  end
+  if self.declaration.on_failure == "skip" and HINTS[record.outcome] then record.outcome = "rejected" end
   return true
 end
 
@@ -360,6 +385,15 @@ local function run_alone(self, step)
   return settle(self, repeat_step(self, step))
 end
 
+-- What ended a step, of what xpcall caught: anything but a problem is a bug of pmclua.
+local function ended_by(caught)
+  caught = raised.of(caught)
+  local value = caught.value
+  local is_known = value == INTERRUPTED or value == FAILED or explain.is(value)
+    or raised.field(value, "quiet")
+  return is_known and value or raised.problem(caught, { code = "EBUG", operation = "run" })
+end
+
 --- Steps that the runner does by itself, one after the other (batch.lua): what ended them early, or nil;
 --- and how many were done.
 local function run_batch(self, steps)
@@ -369,12 +403,19 @@ local function run_batch(self, steps)
   local job = job_of(self, first.cell, first.pass, count, layout.of(self.declaration, first))
   show_progress(self, first)
   job.repetitions, job.stop_at_failure = #steps, self.declaration.on_failure == "stop"
-  self.session:run_each(job, function(result)
-    done = done + 1
-    if ended then return end
+  local function take_result(result)
     ended = settle(self, records_of(self, steps[done], result))
     if steps[done + 1] then show_progress(self, steps[done + 1]) end
+  end
+  local failure
+  self.session:run_each(job, function(result)
+    done = done + 1
+    if ended or failure then return end
+    local ok, caught = xpcall(take_result, raised.catch, result)
+    -- The runner goes on by itself until it is told.
+    if not ok then failure, job.is_over = ended_by(caught), true end
   end)
+  if failure then error(failure, 0) end
   return ended, done
 end
 
@@ -399,11 +440,19 @@ local function execute(self)
   return "complete"
 end
 
---- Runs everything. Returns "complete", "interrupted" or "failed", and the problem that ended it.
+-- The status of a run that something has ended, which is its problem if it has none yet.
+local function status_of(self, ended)
+  if ended == INTERRUPTED then return "interrupted" end
+  if ended ~= FAILED then self.problem = self.problem or ended end
+  return "failed"
+end
+
+--- Runs everything. Returns "complete", "interrupted" or "failed", and the problem that ended it. Raises what was
+--- refused before anything was measured.
 ---@return string status, table? problem
 function Run:execute()
-  local ok, status = pcall(execute, self)
-  local cleaned, why = pcall(clean_up, self)
+  local ok, status = xpcall(execute, raised.catch, self)
+  local cleaned, caught = xpcall(clean_up, raised.catch, self)
   for _, name in ipairs { "counter", "simulation", "sampling" } do
     local counter = self[name]
     if counter then
@@ -412,13 +461,12 @@ function Run:execute()
     end
   end
   self.remarks:append(self.drops)
-  if status == INTERRUPTED then ok, status = true, "interrupted" end
-  if why == INTERRUPTED then cleaned, status = true, "interrupted" end
-  local problem = not ok and status or not cleaned and why or nil
-  if not problem then return status, self.problem end
-  -- What ends a run that has begun costs nothing of what was measured.
-  if type(problem) ~= "table" or not self.has_taken then error(problem, 0) end
-  return ok and status or "failed", self.problem or problem
+  local ended = not ok and ended_by(status)
+  local is_refused = ended and ended ~= FAILED and ended ~= INTERRUPTED and not self.has_taken
+  if is_refused or raised.field(ended, "quiet") then error(ended, 0) end
+  if ended then status = status_of(self, ended) end
+  if not cleaned then status = status_of(self, ended_by(caught)) end
+  return status, self.problem
 end
 
 return run

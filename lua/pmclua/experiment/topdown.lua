@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local checking = require "pmclua.base.arguments"
+local ending = require "pmclua.result.ending"
 local event = require "pmclua.event"
 local experiment = require "pmclua.experiment"
 local explain = require "pmclua.explain"
@@ -176,8 +177,8 @@ local function drill(workloads, options)
   while #names > 0 and #list < DEEPEST do
     list[#list + 1] = run_round(workloads, options, names, metrics, found)
     found = topdown.of(rounds.join(list))
-    local result = list[#list].result
-    if not found or result.problem or result.status ~= "complete" or core.interrupts() > 0 then break end
+    local status, problem = ending.of(list[#list].result)
+    if not found or problem or status ~= "complete" or core.interrupts() > 0 then break end
     names = next_names(found, names, options, metrics)
   end
   return found, #list

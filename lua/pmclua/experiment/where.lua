@@ -18,7 +18,9 @@ end
 local OPTIONS = { event = "", repetitions = "", warmup = "", seed = "", timeout = "", pin = "", store = "",
   quiet = "", layout = "", target = "", duration = "", call_chains = "" }
 
-local function nothing_sampled(result, why)
+local function nothing_sampled(result)
+  local failed = lists.find(result:list(), function(cell) return cell.first_failure ~= nil end)
+  local why = failed and failed.first_failure.why
   if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
   local refused = lists.find(result.events, function(event) return event.why end)
   if refused then
@@ -51,8 +53,8 @@ end
 local function declaration_of(workloads, options)
   local first = workloads[1] ~= nil and require("pmclua.workload").from(workloads[1]) or nil
   if first then workloads[1] = first end
-  local is_pair = #workloads == 2
-  if #workloads == 0 then
+  local is_pair, has_command = #workloads == 2, #workloads > 0
+  if not has_command then
     -- While a target is sampled somebody waits: for `duration`, until the target ends, or until a signal comes.
     local target, duration = options.target, options.duration
     local seconds = duration and require("pmclua.base.units").seconds(duration)
@@ -62,7 +64,7 @@ local function declaration_of(workloads, options)
     sample = sampled(options),
     repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,
     seed = options.seed, timeout = options.timeout, pin = options.pin,
-    layout = options.layout, target = options.target, on_failure = "keep" }
+    layout = options.layout, target = options.target, on_failure = has_command and "keep" or "stop" }
 end
 
 --- Samples a command: pmc.where("ls", { event = "page-faults" }); or compares B with A, interleaved:
@@ -81,11 +83,9 @@ function M.where(...)
     explain.misuse("pmc.where takes a workload, two to compare, or a target", 2)
   end
   local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
-  local why
-  local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false,
-    each = function(record) why = why or record.why end }
+  local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false }
   if result.problem then error(result.problem, 0) end
-  if #require("pmclua.result.profiles").events(result) == 0 then error(nothing_sampled(result, why), 0) end
+  if #require("pmclua.result.profiles").events(result) == 0 then error(nothing_sampled(result), 0) end
   return result:where()
 end
 

@@ -18,4 +18,48 @@ local M = {}
 ---@type pmclua.Script?
 M.script = nil
 
+-- ---- runs that did not complete ----
+
+---@class pmclua.BadEnd
+---@field status "interrupted"|"failed"|"complete"
+---@field problem? pmclua.Problem
+---@field signal? integer that interrupted it
+
+-- Those that the script has not looked at; whether a run was interrupted in what was typed, where the prompt asks.
+local unseen, interrupted = {}, nil
+
+--- Notes that a run did not complete: a script that never looks does not end as success.
+---@param ended pmclua.BadEnd
+function M.note_end(ended)
+  unseen[#unseen + 1] = ended
+  if interrupted == false and ended.status == "interrupted" then interrupted = true end
+end
+
+--- The script has looked at an end.
+---@param ended pmclua.BadEnd
+function M.see_end(ended)
+  for i = #unseen, 1, -1 do
+    if unseen[i] == ended then table.remove(unseen, i) end
+  end
+end
+
+--- The exit status of the first bad end that the script has not looked at, and its problem, if it has one.
+---@return integer status 0: there is none
+---@return pmclua.Problem? problem
+function M.end_status()
+  local ended = unseen[1]
+  if not ended then return 0 end
+  return ended.signal and 128 + ended.signal or 1, ended.problem
+end
+
+--- The prompt begins what was typed: an interrupt that ends a run there ends all of it.
+function M.begin_typed() unseen, interrupted = {}, false end
+
+--- Raises where a run was interrupted in what was typed at the prompt.
+function M.check_interrupted()
+  if not interrupted then return end
+  error(require("pmclua.base.problem").problem { code = "EINTR", operation = "run",
+    message = "interrupted" }, 0)
+end
+
 return M

@@ -151,7 +151,7 @@ function M.new(spec)
     error(why, 0)
   end
   self.ending = watch_end(self)
-  self.caught = core.catch_interrupts "second-kills"
+  self.caught = core.catch_interrupts "script"
   return self
 end
 
@@ -237,23 +237,27 @@ end
 
 local TOO_SHORT_NS = 1e3    -- for an interval of its own, at the end
 
---- The next interval; nil when the target or command has ended, a limit is reached, or a signal came.
----@return pmclua.MonitorInterval?
-function Monitor:next()
-  if self.ended then
-    self:close()
-    return nil
-  end
+local function next_interval(self)
   local ended = not self.is_started and start(self) or nil
   if ended then                    -- before counting began
     finish(self, ended)
-    return self:next()
+    return nil
   end
   local deadline, limit, is_short = next_deadline(self)
   ended = wait_until(self, deadline)
   if ended or limit then finish(self, ended or limit) end
-  if ended and core.now_ns() - self.last_ns < TOO_SHORT_NS then return self:next() end
+  if ended and core.now_ns() - self.last_ns < TOO_SHORT_NS then return nil end
   return take(self, not ended and skip_missed(self) or 0, ended ~= nil or is_short == true)
+end
+
+--- The next interval; nil when the target or command has ended, a limit is reached, or a signal came.
+---@return pmclua.MonitorInterval?
+function Monitor:next()
+  local mode = core.look_for_interrupts "second-kills"
+  local sample = not self.ended and next_interval(self) or nil
+  core.look_for_interrupts(mode)
+  if not sample then self:close() end
+  return sample
 end
 
 --- What was counted from the start until now, as one interval.
@@ -340,7 +344,7 @@ function Monitor:close()
   self.ended = self.ended or "closed"
   if self.is_closed then return end
   self.is_closed = true
-  core.catch_interrupts(self.caught)
+  core.catch_interrupts(self.caught, true)
   self.group:close()
   if self.ending then self.ending:close() end
   if self.held then self.held:close() end

@@ -4,6 +4,7 @@
 -- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
 -- outside is escaped here, once, whatever it holds.
 
+local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local json = require "pmclua.base.json"
@@ -160,7 +161,7 @@ local function plan(result)
     if value ~= nil then rows[#rows + 1] = { name, value } end
   end
   add("started", header.started)
-  add("ended", result.status)
+  add("ended", (ending.of(result)))
   add("repetitions", header.repetitions)
   add("warm-ups", header.warmup)
   add("order", header.seed and "randomised blocks, seed " .. tostring(header.seed))

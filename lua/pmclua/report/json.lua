@@ -3,6 +3,7 @@
 -- Invariant: integers are exact to 2^64-1, absent is null beside a reason, the keys and their order do not
 -- depend on the data. report/README.md says what each key is.
 
+local ending = require "pmclua.result.ending"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
@@ -179,11 +180,11 @@ end
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
 function M.write(result, put)
-  local header = result.header
+  local header, status, problem = result.header, ending.of(result)
   json.write(put, {
     format = M.FORMAT, pmclua = header.pmclua or require("pmclua.core").version, name = or_null(header.name),
-    question = or_null(header.question), status = result.status, problems = result.problems,
-    problem = or_null(result.problem and tostring(result.problem)), remarks = result.remarks or {},
+    question = or_null(header.question), status = status, problems = result.problems,
+    problem = or_null(problem and tostring(problem)), remarks = result.remarks or {},
     path = result.path, started = or_null(header.started), seed = or_null(header.seed),
     repetitions = or_null(header.repetitions), warmup = or_null(header.warmup),
     target = header.target, delay = header.delay, inherit = header.inherit,

@@ -2,6 +2,7 @@
 --
 -- Invariant: everything that was left out, cut short or not counted is mentioned, each reason once.
 
+local ending_of = require("pmclua.result.ending").of
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
@@ -199,8 +200,12 @@ local function between_runs(result)
 end
 
 local function problems(result, list)
-  if result.problem then add(list, "! " .. text.safe((tostring(result.problem):gsub("%s*\n%s*", "; ")))) end
-  for _, problem in ipairs(result.problems) do add(list, "stored result: " .. text.safe(problem)) end
+  local _, problem = ending_of(result)
+  if problem then
+    local paragraph = tostring(problem):gsub("\nstack traceback:.*", "")
+    add(list, "! " .. text.safe((paragraph:gsub("%s*\n%s*", "; "))))
+  end
+  for _, lack in ipairs(result.problems) do add(list, "stored result: " .. text.safe(lack)) end
 end
 
 -- What the person who ran it noted: "commit = 1a2b3c".
@@ -226,8 +231,9 @@ local function ending(result, list)
     add(list, ("measured on %s: counts of different machines differ by themselves"):format(text.list(names)))
   end
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
-  if result.status == "interrupted" then add(list, "interrupted: what was complete is shown") end
-  if result.status == "failed" then add(list, "stopped at a failure: what was complete is shown") end
+  local status = ending_of(result)
+  if status == "interrupted" then add(list, "interrupted: what was complete is shown") end
+  if status == "failed" then add(list, "stopped at a failure: what was complete is shown") end
   problems(result, list)
 end
 

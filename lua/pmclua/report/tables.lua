@@ -4,6 +4,7 @@
 -- another. One cell is a table of its events; cells with a baseline are compared; a factor is swept.
 
 local cells = require "pmclua.report.cells"
+local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -155,7 +156,7 @@ end
 
 -- Whether a failure ended it before there was anything to show.
 local function has_nothing(result)
-  return result.status == "failed" and not lists.any(result:list(), function(cell)
+  return ending.of(result) == "failed" and not lists.any(result:list(), function(cell)
     return cell.repetitions + cell.rejected > 0
   end)
 end

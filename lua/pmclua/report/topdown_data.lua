@@ -1,6 +1,7 @@
 --- topdown_data.lua: a top-down tree for programs: JSON and CSV.
 
 local across = require "pmclua.result.across"
+local ending = require "pmclua.result.ending"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 
@@ -75,7 +76,7 @@ function M.json(topdown)
   local result, pieces = topdown.result, {}
   json.write(function(piece) pieces[#pieces + 1] = piece end, {
     format = FORMAT, total = or_null(topdown.total and topdown.total.field),
-    passes = #result.header.pass_events, status = result.status,
+    passes = #result.header.pass_events, status = (ending.of(result)),
     anchors = map(across.anchors(result), function(anchor) return anchor end),
     cells = map(topdown:cells(), function(cell) return cell_entry(topdown, cell) end),
     comparisons = map(topdown:differences() or {}, comparison_entry),

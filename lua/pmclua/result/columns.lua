@@ -117,10 +117,8 @@ local function add_to_block(block, record, events, tools)
   add_resources(block, record, i, events)
 end
 
--- Whether a repetition that was not done may be summarised all the same.
-local function has_counts(record)
-  return record.outcome == "done" or record.outcome == "signalled" or record.outcome == "timed-out"
-end
+-- Outcomes of which a repetition has counts.
+local COUNTED = { done = true, signalled = true, ["timed-out"] = true, raised = true }
 
 --- Whether a repetition counts as failed: it did not end by itself, or ended with a status but 0.
 function M.is_failed(record)
@@ -164,7 +162,7 @@ function M.add(columns, record, events, tools, keep_failed)
   if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
   local failed = M.is_failed(record)
   if failed and not record.warmup then count_failure(columns, record) end
-  local is_kept = not failed or keep_failed and has_counts(record)
+  local is_kept = not failed or keep_failed and COUNTED[record.outcome]
   local block = is_kept and block_of(columns, record)
   if is_kept then add_to_block(block, record, events, tools) end
   if failed then note_failure(columns, record, is_kept and block.n or nil) end

@@ -7,6 +7,7 @@
 
 local check = require "pmclua.verdict.check"
 local checking = require "pmclua.base.arguments"
+local ending_of = require("pmclua.result.ending").of
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
 local limits_of_cells = require "pmclua.result.limits"
@@ -200,7 +201,7 @@ local ENDINGS = {
 
 -- Why a run cannot stand for all that was planned; nil where it can.
 local function why_unfinished(result, whose)
-  local ending = ENDINGS[result.status]
+  local ending = ENDINGS[ending_of(result)]
   if not ending then return nil end
   local most, planned = 0, result.header.repetitions
   for cell in result:cells() do most = math.max(most, cell.repetitions) end

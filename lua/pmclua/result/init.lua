@@ -11,6 +11,7 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local columns = require "pmclua.result.columns"
 local cells = require "pmclua.result.cell"
+local ending = require "pmclua.result.ending"
 local names = require "pmclua.result.names"
 local cell_key = require "pmclua.result.cell_key"
 local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
@@ -24,13 +25,20 @@ local M = {}
 ---@field per_metrics pmclua.Metric[] the cost of one element, for each event
 ---@field per_event table<string, pmclua.Metric> the same by event
 ---@field element string? what it is called
----@field status "complete"|"interrupted"|"unfinished"|"running"
+---@field status? "complete"|"interrupted"|"unfinished"|"running" nil: `ended` has it (ending.lua)
+---@field ended? pmclua.BadEnd
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
 ---@field profiled table<integer, table[]> profiles of cells, by number: result/profiles.lua
 ---@field is_chosen boolean? cells were left out on purpose
 local Result = require("pmclua.base.methods").extend({}, "pmclua.Result")
-Result.__index = Result
+function Result.__index(result, key)
+  local ended = ending.read(result, key)
+  if ended ~= nil then return ended end
+  return Result[key]
+end
+
+Result.__class = Result
 
 --- An empty result.
 ---@param header table store/README.md, "The header"

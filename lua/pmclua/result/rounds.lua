@@ -114,7 +114,7 @@ function M.join(rounds)
   end
   local remarks = lists.map(rounds, function(round) return round.result.remarks end)
   joined.remarks = lists.unique(lists.joined(remarks))
-  joined.status, joined.problem, joined.signal = last.status, last.problem, last.signal
+  require("pmclua.result.ending").share(joined, last)
   return joined
 end
 

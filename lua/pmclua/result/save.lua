@@ -5,6 +5,7 @@
 -- absent in the file, never made up, and `lacks` in its header names it.
 
 local cell_key = require "pmclua.result.cell_key"
+local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local store = require "pmclua.store"
 
@@ -135,7 +136,8 @@ end
 
 -- The file has all that was recorded, unless it could not be written to the end.
 local function has_whole_file(result)
-  return result.path and not (result.problem and result.problem.operation == "write to")
+  local _, problem = ending.of(result)
+  return result.path and not (problem and problem.operation == "write to")
 end
 
 --- Stores a result in a new file.
@@ -149,7 +151,7 @@ function M.write(result, path)
   local function take(record) writer:add(record) end
   local ok, why = pcall(function()
     if is_whole then from_file(result.path, numbers, take) else from_memory(result, numbers, take) end
-    writer:finish(result.status == "complete" and "complete" or "interrupted",
+    writer:finish(ending.of(result) == "complete" and "complete" or "interrupted",
       { waits = not result.is_chosen and result.waits or nil, remarks = result.remarks })
   end)
   if ok then return end

@@ -1,5 +1,6 @@
 --- stopping.lua: why a stop rule ended a run, from what was recorded.
 
+local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
 local cell_key = require "pmclua.result.cell_key"
@@ -38,7 +39,7 @@ end
 ---@return integer? repetitions
 function M.why(result)
   local rule = result.header.stop
-  if not rule or not result.header.primary or result.status ~= "complete" then return nil end
+  if not rule or not result.header.primary or ending.of(result) ~= "complete" then return nil end
   local n = blocks_of(result)
   local summaries, verdicts = M.state(result, stop.look_level(rule))
   local state = { n = n, seconds = 0, summaries = summaries, verdicts = verdicts }

@@ -19,7 +19,7 @@ M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read", "process", 
 local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true, process = true }
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
-  quit = true, rejected = true,
+  quit = true, raised = true, rejected = true,
 }
 
 -- LPeg: a form as a tree. Leaves are text as written: '"rows"', "%", "[%]", "true", "-1".

@@ -265,8 +265,9 @@ function checks.exit(cell)
   if #parts == 0 or cell.repetitions == 1 then return end
   table.sort(parts)
   local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""
+  local have_output = #parts > 1 or not (cell.outcomes or {}).raised
   return ("not all%s ended well: %s"):format(of, text.list(parts)),
-         "look at the workload's output; its failed runs may not have done the work"
+    (have_output and "look at the workload's output; " or "") .. "its failed runs may not have done the work"
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.

@@ -2,6 +2,7 @@
 --- interpreter, the JIT and allocation; the garbage collector is stopped.
 
 local core = require "pmclua.core"
+local raised = require "pmclua.base.raised"
 local lists = require "pmclua.base.lists"
 
 ---@class pmclua.Function
@@ -87,30 +88,39 @@ local function readings_of(open, is_whole)
   return readings
 end
 
+-- What `fn` raised, as how its repetition ended.
+local function set_raised(result, caught)
+  if raised.field(caught.value, "quiet") then error(caught.value, 0) end       -- it ends the script
+  result.outcome = raised.field(caught.value, "code") == "EINTR" and "interrupted" or "raised"
+  result.raised = caught
+end
+
 --- Runs one repetition. Returns a result as a runner does.
 ---@param open table from open_groups
 ---@param levels table
 function Function:measure(open, levels)
   local fn = self.fn
-  local collects = collectgarbage "isrunning"
+  levels = lists.copy(levels)
+  local collects = collectgarbage "isrunning"        -- not where it measures for another function
   collectgarbage()
   collectgarbage "stop"
   local start_ns = core.now_ns()
   local is_whole = read_before(open)
-  local ok, why = core.where_second_kills(fn, levels)
+  local ok, caught = core.call_script(fn, levels)
   is_whole = read_after(open) and is_whole
   local end_ns = core.now_ns()
   if collects then collectgarbage "restart" end
-  if not ok then error(why, 0) end
-  return { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
+  local result = { outcome = "done", exit = 0, signal = 0, start_ns = start_ns, wall_ns = end_ns - start_ns,
     iterations = 1, threads = 1, readings = readings_of(open, is_whole), method = method_of(open),
     output = "", errors = "" }
+  if not ok then set_raised(result, caught) end
+  return result
 end
 
 function Function.close_groups(_, open)
   for _, group in ipairs(open) do group.handle:close() end
 end
 
-function Function.complaint() end
+function Function.complaint(_, result) return result.raised and result.raised.message end
 
 return func

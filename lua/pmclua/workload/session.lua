@@ -296,7 +296,7 @@ local function receive(self, job, left)
   local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
   local deadline = limit and core.now_ns() + limit or math.huge
   while true do
-    if left > 1 and core.interrupts() == 1 and not self.stopping then
+    if left > 1 and (core.interrupts() == 1 or job.is_over) and not self.stopping then
       -- The running repetition is the last.
       self.stopping = self.sequence + 1
       self.host.runner:send(core.message("stop", self.stopping))
@@ -363,12 +363,12 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table, scatter_bytes?: integer,
----   stop_at_failure?: boolean, is_empty?: boolean, take?: integer, meanwhile?: fun(),
+---   stop_at_failure?: boolean, is_over?: boolean, is_empty?: boolean, take?: integer, meanwhile?: fun(),
 ---   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] } }
 ---   in_runner: a kernel; is_empty: one that does nothing and is ours; take: of core.take; simulated: in the runner of
 ---   the kernel `owner`, which these words start and callgrind counts, is_switched where the kernel starts threads;
 ---   stop_at_failure: a repetition that does not end well
----   is the last; scatter_bytes: what a kernel's new process draws its pages from; meanwhile: called once it runs;
+---   is the last; is_over: set meanwhile, the running one is; scatter_bytes: what a kernel's new process draws its pages from; meanwhile: called once it runs;
 ---   layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)

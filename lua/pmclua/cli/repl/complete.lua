@@ -3,7 +3,8 @@
 --
 -- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
 -- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not; with
--- `__fields_are_all` there, others are its own. Of objects of ours what the reference does not name is left out.
+-- `__fields_are_all` there, others are its own. Methods are in `__index`, or in `__class` where that is a
+-- function. Of objects of ours what the reference does not name is left out.
 
 local lists = require "pmclua.base.lists"
 
@@ -140,14 +141,14 @@ local function fields_of(value)
   local depth, hides = 0, false
   while value ~= nil and depth < 8 do
     local meta = type(value) == "string" and getmetatable "" or debug.getmetatable(value)
-    local class = type(meta) == "table" and rawget(meta, "__index")
+    local class = type(meta) == "table" and (rawget(meta, "__class") or rawget(meta, "__index"))
     hides = hides or type(value) == "table" and is_ours(class)
     local ok, list = pcall(function() return meta.__fields and meta.__fields(value) end)
     local has_all = ok and list and type(meta) == "table" and rawget(meta, "__fields_are_all")
     if not has_all then add_keys(names, value, hides) end
     if type(meta) ~= "table" then break end
     for _, name in ipairs(ok and list or {}) do names[name] = true end
-    value = type(meta.__index) == "table" and meta.__index or nil
+    value = type(class) == "table" and class or nil
     depth = depth + 1
   end
   return names

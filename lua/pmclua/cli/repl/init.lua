@@ -4,6 +4,7 @@
 -- compiled), waits in the core look for it, and the second one in a row kills what looks for neither.
 
 local core = require "pmclua.core"
+local running = require "pmclua.host.running"
 
 local M = {}
 
@@ -102,7 +103,7 @@ local function read_chunk(reader)
     if source then reader:remember(as_one_line(source)) end
   end
   while true do
-    core.catch_interrupts "count"
+    core.catch_interrupts("count", true)
     local line = reader:read(prompt)
     if not line then
       remember()
@@ -124,10 +125,7 @@ end
 local Interrupted = setmetatable({ code = "EINTR" }, { __tostring = function() return "interrupted" end })
 
 local function watch_interrupts()
-  if core.interrupts() > 0 then
-    debug.sethook()
-    error(Interrupted, 0)
-  end
+  if core.take_interrupt() then error(Interrupted, 0) end
 end
 
 --- Runs a chunk until it ends or is interrupted. Returns true and its values, packed; or false and an
@@ -139,7 +137,8 @@ local function run_chunk(chunk, scope)
   end
   setfenv(chunk, scope)
   jit.off(chunk, true)
-  core.catch_interrupts "second-kills"
+  running.begin_typed()
+  core.catch_interrupts("script", true)
   debug.sethook(watch_interrupts, "", HOOK_INSTRUCTIONS)
   local ok, problem = require("pmclua.cli").guard(function() keep(chunk(keep)) end)
   debug.sethook()
@@ -178,7 +177,7 @@ local function step(chunk, source, scope)
   local shown, problem = require("pmclua.cli").guard(function() show(results) end)
   if not shown then show_problem(problem) end
   if source then note_local(source) end
-  return true
+  return running.end_status() == 0
 end
 
 --- Reads, runs and shows until the end of input. Returns the exit status: on a terminal 0, else 1 when

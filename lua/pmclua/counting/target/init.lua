@@ -363,7 +363,7 @@ function Target:wait(seconds)
     elseif left <= 0 then what = "timeout"
     elseif binding.wait(process, left) == "ready" or not self:is_alive() then what = "ended" end
   until what
-  core.catch_interrupts(caught)
+  core.catch_interrupts(caught, true)
   if process then process:close() end
   return what, signal
 end
