@@ -158,14 +158,12 @@ static void take(struct call_times *times, struct thread *thread, const struct c
     }
 }
 
-int call_times_take(struct call_times *times, const struct call_record *record, size_t count)
+int call_times_take(struct call_times *times, const struct call_record *record)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct thread *thread = thread_of(times, record[i].tid);
-        if (!thread)
-            return -ENOMEM;
-        take(times, thread, &record[i]);
-    }
+    struct thread *thread = thread_of(times, record->tid);
+    if (!thread)
+        return -ENOMEM;
+    take(times, thread, record);
     return 0;
 }
 

@@ -2,8 +2,7 @@
  * call_trace.c: the system calls of a command, its threads and children, with their times.
  *
  * The tracepoints at which system calls are entered and left are sampled on each CPU, each time, and so is every
- * switch. A thread of ours reads the rings while the command runs and keeps sums, no records. Records of different CPUs are
- * put in the order of time: those that were written before all rings were last looked at are complete.
+ * switch. A thread of ours reads the rings in the order of time while the command runs, and keeps sums, no records.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,17 +16,14 @@
 
 #include "call_trace.h"
 #include "counters/attr.h"
-#include "host/lists.h"
-#include "ring.h"
+#include "order.h"
 
-enum { RING_BYTES = 4 << 20, RING_LEAST = 64 << 10, RINGS_BYTES = 64 << 20, LATE_NS = 2000000, LOOK_MS = 20 };
+enum { RING_BYTES = 4 << 20, RING_LEAST = 64 << 10, RINGS_BYTES = 64 << 20, LOOK_MS = 20 };
 
 struct cpu_trace { int enter, leave; struct ring ring; };
 
 struct call_trace {
     struct call_times *times;
-    struct call_record *record;        /* not taken yet */
-    size_t count, room;
     uint64_t lost;
     int stop, has_thread, errnum, is_over;
     pthread_t thread;
@@ -67,88 +63,64 @@ static int open_cpu(struct call_trace *trace, const struct call_points *points, 
 
 /* ---- records ---- */
 
-static struct call_record *new_record(struct call_trace *trace)
-{
-    trace->errnum = -list_grow(&trace->record, trace->count, &trace->room, sizeof *trace->record);
-    return trace->errnum ? NULL : &trace->record[trace->count++];
-}
-
 /* Samples: header, pid, tid, time, and of those that leave u32 size and the tracepoint's fields: 8 bytes that all have,
- * then the number. Switches end with pid, tid, time. */
-static void add_sample(struct call_trace *trace, const struct perf_event_header *header)
+ * then the number. Other records end with pid, tid, time. */
+enum { BASE_BYTES = 16, TID_AT = 4, TIME_AT = 8, NUMBER_AT = 28, LEAVES_BYTES = 36 };
+
+static const uint8_t *base_of(const struct perf_event_header *record)
 {
-    const uint8_t *data = (const uint8_t *)(header + 1);
-    struct call_record *record = new_record(trace);
-    if (!record)
-        return;
+    const uint8_t *body = (const uint8_t *)(record + 1);
+    return record->type == PERF_RECORD_SAMPLE ? body : (const uint8_t *)record + record->size - BASE_BYTES;
+}
+
+static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
+{
+    if (record->size < sizeof *record + BASE_BYTES)
+        return -EPROTO;
+    memcpy(time_ns, base_of(record) + TIME_AT, sizeof *time_ns);
+    return 0;
+}
+
+static enum call_step step_of_switch(const struct perf_event_header *record)
+{
+    int is_out = (record->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
+    int could_go_on = (record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    return !is_out ? CALL_GOES_ON : could_go_on ? CALL_YIELDS : CALL_STOPS;
+}
+
+static int take_step(struct call_trace *trace, const struct perf_event_header *record)
+{
+    struct call_record taken = { 0 };
     uint64_t number = 0;
-    int leaves = header->size >= sizeof *header + 36;
-    *record = (struct call_record){ .step = leaves ? CALL_LEAVES : CALL_ENTERS };
-    memcpy(&record->tid, data + 4, sizeof record->tid);
-    memcpy(&record->time_ns, data + 8, sizeof record->time_ns);
+    int leaves = record->type == PERF_RECORD_SAMPLE && record->size >= sizeof *record + LEAVES_BYTES;
     if (leaves)
-        memcpy(&number, data + 28, sizeof number);
-    record->number = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+        memcpy(&number, base_of(record) + NUMBER_AT, sizeof number);
+    time_of(record, &taken.time_ns);
+    memcpy(&taken.tid, base_of(record) + TID_AT, sizeof taken.tid);
+    taken.step = record->type == PERF_RECORD_SWITCH ? step_of_switch(record) : leaves ? CALL_LEAVES : CALL_ENTERS;
+    taken.number = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+    return call_times_take(trace->times, &taken);
 }
 
-static void add_switch(struct call_trace *trace, const struct perf_event_header *header)
-{
-    const uint8_t *data = (const uint8_t *)header + header->size - 16;
-    struct call_record *record = new_record(trace);
-    if (!record)
-        return;
-    int is_out = (header->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
-    int could_go_on = (header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
-    *record = (struct call_record){ .step = !is_out ? CALL_GOES_ON : could_go_on ? CALL_YIELDS : CALL_STOPS };
-    memcpy(&record->tid, data + 4, sizeof record->tid);
-    memcpy(&record->time_ns, data + 8, sizeof record->time_ns);
-}
-
-static int add_record(void *owner, const struct perf_event_header *header)
+static int take_record(void *owner, int ring, const struct perf_event_header *record)
 {
     struct call_trace *trace = owner;
-    uint64_t lost;
-    if (header->size < sizeof *header + 16)
-        return 0;
-    switch (header->type) {
-    case PERF_RECORD_SAMPLE:
-        add_sample(trace, header);
-        break;
-    case PERF_RECORD_SWITCH:
-        add_switch(trace, header);
-        break;
-    case PERF_RECORD_LOST:
-        memcpy(&lost, (const uint8_t *)(header + 1) + 8, sizeof lost);
-        trace->lost += lost;
-        break;
-    default:
-        break;
-    }
-    return -trace->errnum;
+    uint64_t lost = 0;
+    (void)ring;
+    if (record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_SWITCH)
+        return take_step(trace, record);
+    if (record->type == PERF_RECORD_LOST)
+        memcpy(&lost, (const uint8_t *)(record + 1) + sizeof(uint64_t), sizeof lost);
+    trace->lost += lost;
+    return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct call_record *left = a, *right = b;
-    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
-}
+static struct ring *ring_of(void *owner, int number) { return &((struct call_trace *)owner)->cpu[number].ring; }
 
-/* Takes in what the rings have, up to what may still be missing from one of them. */
 static void look(struct call_trace *trace, int is_last)
 {
-    uint64_t until_ns = is_last ? UINT64_MAX : pmclua_now_ns() - LATE_NS;
-    for (int i = 0; trace->errnum == 0 && i < trace->cpus; i++) {
-        ring_look(&trace->cpu[i].ring);
-        trace->errnum = -ring_read(&trace->cpu[i].ring, add_record, trace);
-    }
-    qsort(trace->record, trace->count, sizeof *trace->record, by_time);
-    size_t ready = 0;
-    while (ready < trace->count && trace->record[ready].time_ns <= until_ns)
-        ready++;
-    if (trace->errnum == 0)
-        trace->errnum = -call_times_take(trace->times, trace->record, ready);
-    trace->count -= ready;
-    memmove(trace->record, trace->record + ready, trace->count * sizeof *trace->record);
+    struct ring_order order = { trace->cpus, ring_of, time_of, take_record, trace };
+    trace->errnum = -rings_take(&order, is_last);
 }
 
 /* ---- the thread ---- */
@@ -195,7 +167,6 @@ static void close_trace(struct call_trace *trace)
     if (trace->stop >= 0)
         close(trace->stop);
     call_times_free(trace->times);
-    free(trace->record);
     free(trace);
 }
 

@@ -37,8 +37,8 @@ struct call_times;
 /* `first` is the thread whose calls are kept apart; it executes at `start_ns`. NULL: no memory. */
 struct call_times *call_times_new(int32_t first);
 void call_times_start(struct call_times *times, uint64_t start_ns);
-/* Takes records in the order of time. -ENOMEM. */
-int call_times_take(struct call_times *times, const struct call_record *record, size_t count);
+/* Takes a record: those of a thread in their order. -ENOMEM. */
+int call_times_take(struct call_times *times, const struct call_record *record);
 /* Rows for what was seen: those whose count or time is not 0. Returns how many; `row` may be NULL. */
 uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *row);
 void call_times_free(struct call_times *times);

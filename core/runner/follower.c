@@ -1,11 +1,6 @@
 /*
  * follower.c: follows calls while the command runs: a thread reads the rings and hands the samples
- * over in order. It never calls Lua, blocks every signal, and allocates only what calls.c does.
- *
- * Order: each ring is in order, but a thread that migrates leaves samples in several. What it wrote to one
- * ring was published before it could write to the next. So the ends of all rings are looked at, and then
- * once more: whatever precedes a record of the first look is there by the second. Records are taken up to
- * the earliest one that only the second look shows, which has no later predecessor among those left.
+ * over in order (calls/order.c). It never calls Lua, blocks every signal, and allocates only what calls.c does.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "calls/order.h"
 #include "calls/samples.h"
 #include "host/proc.h"
 #include "follower.h"
@@ -101,13 +97,16 @@ static void take_lost(struct follower *follower, const void *body, int ring)
     pmclua_calls_lost(follower->calls, cpu < 0 ? 0 : (uint32_t)cpu, lost->lost);
 }
 
-static int take_record(struct follower *follower, int ring, const struct perf_event_header *record,
-                       struct sample *sample)
+static int take_record(void *owner, int ring, const struct perf_event_header *record)
 {
+    struct follower *follower = owner;
+    struct sample sample;
     const void *body = record + 1;
+    if (sample_base(record, &sample) < 0)
+        return -EPROTO;
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
-        return take_sample(follower, record, sample);
+        return take_sample(follower, record, &sample);
     case PERF_RECORD_LOST:
         take_lost(follower, body, ring);
         return 0;
@@ -130,72 +129,24 @@ static int take_record(struct follower *follower, int ring, const struct perf_ev
 
 /* ---- all rings ---- */
 
-/* The record of a ring that is next; NULL: none. */
-struct next { const struct perf_event_header *record; struct sample base; };
-
-static void look_next(struct follower *follower, int ring, struct next *next)
+static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
 {
-    int broken = 0;
-    next->record = ring_record(&follower->probes->ring[ring].ring, &broken);
-    if (broken || (next->record && sample_base(next->record, &next->base) < 0)) {
-        follower->errnum = EPROTO;
-        next->record = NULL;
-    }
+    struct sample sample;
+    int result = sample_base(record, &sample);
+    if (result == 0)
+        *time_ns = sample.time_ns;
+    return result;
 }
 
-/* The time before which every record is in order: that of the earliest which the first look did not show. */
-static uint64_t safe_time(struct follower *follower)
+static struct ring *ring_of(void *owner, int number)
 {
-    uint64_t safe_ns = UINT64_MAX;
-    for (int i = 0; i < follower->probes->rings; i++) {
-        struct probe_ring *of = &follower->probes->ring[i];
-        uint64_t place = of->ring.place;
-        struct next next;
-        if (of->second == of->first)
-            continue;
-        of->ring.place = of->first;
-        look_next(follower, i, &next);
-        if (next.record && next.base.time_ns < safe_ns)
-            safe_ns = next.base.time_ns;
-        of->ring.place = place;
-    }
-    return safe_ns;
-}
-
-static void look_twice(struct probe_ring *ring, int rings)
-{
-    for (int i = 0; i < rings; i++)
-        ring[i].first = ring_look(&ring[i].ring);
-    for (int i = 0; i < rings; i++)
-        ring[i].second = ring_look(&ring[i].ring);
-}
-
-/* The ring whose next record is the earliest; -1: none is left. */
-static int earliest(const struct next *next, int rings)
-{
-    int found = -1;
-    for (int i = 0; i < rings; i++)
-        if (next[i].record && (found < 0 || next[i].base.time_ns < next[found].base.time_ns))
-            found = i;
-    return found;
+    return &((struct follower *)owner)->probes->ring[number].ring;
 }
 
 static void read_rings(struct follower *follower)
 {
-    struct probe_ring *ring = follower->probes->ring;
-    int rings = follower->probes->rings, i;
-    struct next next[rings];
-    look_twice(ring, rings);
-    uint64_t safe_ns = safe_time(follower);
-    for (i = 0; i < rings; i++)
-        look_next(follower, i, &next[i]);
-    while (follower->errnum == 0 && (i = earliest(next, rings)) >= 0 && next[i].base.time_ns < safe_ns) {
-        follower->errnum = -take_record(follower, i, next[i].record, &next[i].base);
-        ring_step(&ring[i].ring, next[i].record);
-        look_next(follower, i, &next[i]);
-    }
-    for (i = 0; i < rings; i++)
-        ring_release(&ring[i].ring);
+    struct ring_order order = { follower->probes->rings, ring_of, time_of, take_record, follower };
+    follower->errnum = -rings_take(&order, 0);
 }
 
 /* ---- the thread ---- */

@@ -30,7 +30,7 @@ struct probe_target {
 };
 
 /* The ring of a CPU (-1: of a thread), the event that has it, and the ends of the follower's two looks at it. */
-struct probe_ring { struct ring ring; int cpu, fd; uint64_t first, second; };
+struct probe_ring { struct ring ring; int cpu, fd; };
 
 /* All of them: everything is open, or nothing is. */
 struct probes {
