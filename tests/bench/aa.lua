@@ -91,7 +91,9 @@ local function once(a, b, seed)
   local r = pmc.compare(a "A", b "B", { events = "task-clock", repetitions = PAIRS, seed = seed, quiet = true,
     store = false })
   local took_ms = (core.now_ns() - began_ns) / 1e6
-  local found = r:compare({}).pairs[1].rows[1].verdict
+  local row = r:compare({}).pairs[1].rows[1]
+  local found = row.verdict
+  if not found then error(("no verdict: %s, %s"):format(row.reason, r.problem and r.problem.message)) end
   return verdict.differs(found), found, took_ms
 end
 

@@ -71,6 +71,7 @@ describe("Holm's procedure", function()
       adjusted[i] = tested.adjusted
     end
     for i, expected in ipairs { 0.03, 0.04, 0.04, 0.02 } do near(expected, adjusted[i]) end
+    assert.equal(1, multiple.holm({ 0.9, 0.95 }, 0.05)[1].adjusted)
   end)
 
   it("stops at the first that fails, however small the next p is", function()
@@ -191,7 +192,8 @@ describe("a ledger", function()
     for i = 1, 15 do b[i] = 120 + i % 3 end
     local found = ledger.new { a = a, b = b, paired = false,
       lines = { { key = 1, label = "f", a = a, b = b } } }
-    assert.same({ "more", 12, 15 }, { found.lines[1].verdict, found.n, found.n_b })
+    assert.same({ "more", 12, 15, false },
+      { found.lines[1].verdict, found.n, found.n_b, found.paired })
   end)
 
   it("of kernels is of one iteration, however many each repetition had", function()

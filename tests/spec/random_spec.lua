@@ -45,6 +45,14 @@ describe("the random generator", function()
     assert.is_true(math.abs(sum / 1e5 - 0.5) < 0.005)
   end)
 
+  it("takes a uniform number's 53 bits from two draws, the higher first", function()
+    local bits, generator = random.new(5), random.new(5)
+    for _ = 1, 10 do
+      local high, low = math.floor(bits:bits() / 2 ^ 5), math.floor(bits:bits() / 2 ^ 6)
+      assert.equal((high * 2 ^ 26 + low) / 2 ^ 53, generator:uniform())
+    end
+  end)
+
   it("gives each integer as often, also where 2^32 is no multiple", function()
     local generator, n, draws = random.new(2), 7, 70000
     local counts, chi = {}, 0

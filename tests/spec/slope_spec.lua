@@ -143,4 +143,17 @@ describe("the interval of a slope whose points come in clusters", function()
     assert.is_true(held / experiments > 0.92)
     assert.is_true(plain < held)
   end)
+
+  it("is as wide as the number of clusters asks for, not that of points", function()
+    local slope = require "pmclua.stats.slope"
+    local single = { x = { 1, 2, 3, 4, 5, 6 }, y = { 3, 4, 8, 7, 12, 11 } }
+    local double = { x = {}, y = {}, clusters = {} }
+    for i = 1, 12 do
+      local k = math.ceil(i / 2)
+      double.x[i], double.y[i], double.clusters[i] = single.x[k], single.y[k], k
+    end
+    -- scipy: t.isf(0.1, 5) * sqrt(6 / 5) = 1.61675, 2 * norm.cdf(1.61675) - 1
+    assert.same({ slope.bootstrap({ single }, first, { level = 0.8940677 }) },
+      { slope.bootstrap({ double }, first, { level = 0.8 }) })
+  end)
 end)

@@ -373,6 +373,25 @@ describe("a line through counts", function()
     assert.is_true(robust.b.low < 3.25 and 3.25 < robust.b.high)
   end)
 
+  it("has resampled ends at percentiles as wide as the number of points asks for", function()
+    local x, y = { 1, 2, 3, 4, 5, 6 }, { 3, 4, 8, 7, 12, 11 }
+    local generator, slopes = stats.random(9, "bootstrap"), {}
+    for i = 1, 500 do
+      local rx, ry = {}, {}
+      for k = 1, #x do
+        local pick = generator:integer(#x)
+        rx[k], ry[k] = x[pick], y[pick]
+      end
+      slopes[i] = stats.line(rx, ry).b
+    end
+    table.sort(slopes)
+    -- scipy: t.isf(0.1, 4) * sqrt(6 / 4) = 1.8777865, 2 * norm.cdf(1.8777865) - 1
+    local level = 0.9395896250666
+    local b = stats.bootstrap(x, y, { seed = 9, resamples = 500, level = 0.8 }).b
+    near(stats.quantile(slopes, (1 - level) / 2), b.low, 1e-6)
+    near(stats.quantile(slopes, (1 + level) / 2), b.high, 1e-6)
+  end)
+
   it("is not resampled from fewer than five points", function()
     assert.same({ nil, "4 points are too few to resample: 5 are needed" },
       { stats.bootstrap({ 1, 2, 3, 4 }, { 1, 5, 2, 8 }) })

@@ -99,6 +99,7 @@ describe("exact values", function()
                 { result.method, result.ratio, result.low, result.high, result.verdict })
     assert.equal("same", verdict.compare(constant(3, 1000), constant(3, 1000), { margin = 0 }).verdict)
     assert.equal("same", verdict.compare(constant(3, 1010), constant(3, 1000), { margin = 0.01 }).verdict)
+    assert.equal(4, verdict.compare(constant(3, 2), constant(3, 0.5)).ratio)
   end)
 
   it("are not concluded from a single repetition, nor from two that may agree by chance", function()
@@ -147,7 +148,9 @@ describe("counts that may be 0", function()
     assert.equal("more", result.verdict)
     assert.equal(stats.mann_whitney(many, some).p, result.p)
     assert.same(stats.hodges_lehmann(many, some).shift, result.difference.shift)
-    assert.equal(1 + result.difference.low / stats.median(some), result.low)
+    for end_of, of_shift in pairs { ratio = "shift", low = "low", high = "high" } do
+      assert.equal(1 + result.difference[of_shift] / stats.median(some), result[end_of])
+    end
   end)
 
   it("are undecided where the shift may be none", function()
