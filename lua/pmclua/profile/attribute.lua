@@ -58,7 +58,7 @@ end
 local function open_vdso()
   local file = vdso()
   local symbols = file and symbols_of.open(file.path)
-  if file then file.close() end
+  if file then file:close() end
   return symbols
 end
 
