@@ -204,15 +204,21 @@ function M.copy(original)
   return copy
 end
 
---- The same value of copies: of each table without a metatable, in it too. Objects are shared.
+-- A table with a metatable, but for what says what it is in JSON.
+local function is_object(value)
+  local meta = getmetatable(value)
+  return meta ~= nil and not (type(meta) == "table" and meta.__jsontype)
+end
+
+--- A value with copies of the tables in it, and in these. Objects, which have a metatable, are shared.
 ---@param original any
 ---@param copies? table<table, table> made so far
 ---@return any
 function M.deep_copy(original, copies)
-  if type(original) ~= "table" or getmetatable(original) ~= nil then return original end
+  if type(original) ~= "table" or is_object(original) then return original end
   copies = copies or {}
   if copies[original] then return copies[original] end
-  local copy = {}
+  local copy = setmetatable({}, getmetatable(original))
   copies[original] = copy
   for key, value in pairs(original) do copy[M.deep_copy(key, copies)] = M.deep_copy(value, copies) end
   return copy

@@ -41,11 +41,12 @@ local function note_use(experiment)
   if experiment.is_declared then waiting = nil end
 end
 
---- Declares an experiment; everything is checked, and every mistake reported at once.
+--- Declares an experiment; everything is checked, and every mistake reported at once. Tables are copied.
 ---@param spec table lua/REFERENCE.md, "pmc.experiment"
 ---@return pmclua.Experiment
 function M.declare(spec)
   if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end
+  spec = lists.deep_copy(spec)
   local declaration, mistakes = declare.check(spec)
   raise_mistakes(mistakes, 2)
   waiting = setmetatable({ spec = spec, declaration = declaration, is_declared = true }, Experiment)
@@ -77,9 +78,9 @@ end
 function Experiment:override(overrides)
   local spec = lists.copy(self.spec)
   for _, key in ipairs(SAME_NAME) do
-    if overrides[key] ~= nil then spec[key] = overrides[key] end
+    if overrides[key] ~= nil then spec[key] = lists.deep_copy(overrides[key]) end
   end
-  if overrides.set then spec.factors = override_factors(spec, overrides.set) end
+  if overrides.set then spec.factors = override_factors(spec, lists.deep_copy(overrides.set)) end
   local declaration, mistakes = declare.check(spec)
   if #mistakes > 0 then
     error(require("pmclua.base.problem").usage_error(table.concat(mistakes, "\n")), 0)
@@ -340,7 +341,7 @@ local function run_workloads(workloads, options, defaults)
   local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true }
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
-    if not own[key] then spec[key] = value end
+    if not own[key] then spec[key] = lists.deep_copy(value) end
   end
   local session = options.session or require("pmclua.workload.session").new()
   warm_up(session, workloads, options.layout)

@@ -42,7 +42,7 @@ function M.cells(declaration)
   local cells = {}
   combinations(declaration.factors, 1, {}, function(levels)
     for _, workload in ipairs(declaration.workloads) do
-      if not declaration.where or declaration.where.holds(levels, workload.name) then
+      if not declaration.where or declaration.where.holds(lists.copy(levels), workload.name) then
         cells[#cells + 1] = { index = #cells + 1, workload = workload, levels = levels }
       end
     end

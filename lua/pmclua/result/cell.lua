@@ -3,6 +3,7 @@
 -- Invariant: a name that was not asked for raises, with the nearest; a summary is made once, when it is
 -- first asked for.
 
+local explain = require "pmclua.explain"
 local summaries = require "pmclua.result.summary"
 local values = require "pmclua.result.values"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
@@ -185,6 +186,9 @@ end
 local cell_meta = {
   __fields = fields_of, __fields_are_all = true,
   __index = cell_index,
+  __newindex = function(cell, key)
+    explain.misuse(("a cell is for reading: %s of %s cannot be set"):format(tostring(key), cell:label()), 2)
+  end,
   __tostring = function(cell) return cell:label() end,
 }
 
@@ -202,8 +206,9 @@ function M.new(result, part)
   local planned, data = result.header.cells[part.number], part.columns
   local workload = result.workload_by_name[planned.workload]
   local per = workload.per or "run"
-  return setmetatable({ result = result, columns = data, workload = planned.workload, levels = planned.levels,
-    control = workload.control, kind = workload.kind, per = per, lines = {},
+  return setmetatable({ result = result, columns = data, workload = planned.workload,
+    levels = lists.copy(planned.levels), control = workload.control, kind = workload.kind, per = per,
+    lines = {},
     fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
     region = part.region, thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,

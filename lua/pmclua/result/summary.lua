@@ -5,6 +5,7 @@
 -- a mean of two, not scaled, not per iteration) it is exact to 2^64-1.
 
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
@@ -94,11 +95,24 @@ local function set_slope(summary, fit)
   summary.exact, summary.coverage = fit.exact, nil
 end
 
-local lazy = {
-  __index = function(summary, key)
-    if key == "values" then return rawget(summary, "read")().list end
-  end,
-}
+-- Where a summary has its numbers, which scripts read and do not change.
+local NUMBERS, READ = {}, {}
+
+local Summary = {}
+
+function Summary.__index(summary, key)
+  if key == "values" then return rawget(summary, READ)().list end
+  local value = rawget(summary, NUMBERS)[key]
+  return type(value) == "table" and lists.deep_copy(value) or value
+end
+
+function Summary.__newindex(summary, key)
+  explain.misuse(("a summary is for reading: %s of %s cannot be set"):format(tostring(key), summary.name), 2)
+end
+
+--- For the prompt: the names of what it has.
+function Summary.__fields(summary) return lists.keys(rawget(summary, NUMBERS)) end
+Summary.__fields_are_all = true
 
 -- The numbers of a summary, exact where they can be.
 local function describe(summary, values, cell)
@@ -125,12 +139,12 @@ function M.new(about, read)
   local values = read()
   local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
     status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
-    exact = false, outliers = {}, read = read }
+    exact = false, outliers = {} }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
   local found = summary.n > 0 and describe(summary, values, about.cell) or nil
   if about.is_sampled then summary.exact, summary.is_sampled = false, true end
   summary.quality = verdict.quality(summary.status, found, about.margin)
-  return setmetatable(summary, lazy)
+  return setmetatable({ [NUMBERS] = summary, [READ] = read }, Summary)
 end
 
 return M

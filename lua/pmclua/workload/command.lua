@@ -70,7 +70,7 @@ function command.new(spec)
   check.list("the command", check.numbered(spec))
   check.map("pmc.command: env", named.env, '{ NAME = "value" }')
   if not list[1] or list[1] == "" then explain.misuse("a command needs at least one word", 3) end
-  local self = lists.copy(named)
+  local self = lists.deep_copy(named)
   self.argv = argv_of(list, named.shell)
   for _, stream in ipairs { "stdout", "stderr" } do
     if self[stream] and not core.OUTPUT[self[stream]] then

@@ -49,9 +49,9 @@ function kernel.new(spec)
     end
   end
   if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
-  local self = lists.copy(spec)
+  local self = lists.deep_copy(spec)
   self.name = spec.name or spec.symbol
-  self.cflags, self.libs = shellwords.list(spec.cflags), shellwords.list(spec.libs)
+  self.cflags, self.libs = shellwords.list(self.cflags), shellwords.list(self.libs)
   self.folder, self.has_script = paths.script_folder or ".", paths.script_folder ~= nil
   return setmetatable(self, Kernel)
 end

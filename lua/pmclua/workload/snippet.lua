@@ -8,6 +8,7 @@
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local kernel = require "pmclua.workload.kernel"
+local lists = require "pmclua.base.lists"
 local snippet_c = require("pmclua.base.lazy").module "pmclua.workload.snippet_c"
 local shellwords = require "pmclua.workload.shellwords"
 
@@ -119,6 +120,7 @@ function M.new(spec)
   if (spec.asm and 1 or 0) + (spec.c and 1 or 0) ~= 1 then
     explain.misuse('pmc.snippet needs one of asm = "add rax, rbx" and c = "x += y"', 3)
   end
+  spec = lists.copy(spec)
   local code = spec.asm and asm_code(spec) or ("%s\n;%s"):format(spec.init or "", spec.c)
   local cflags = { unpack(shellwords.list(spec.cflags)) }
   cflags[#cflags + 1] = "-DPMCLUA_UNROLL=" .. (spec.unroll or DEFAULT_UNROLL)

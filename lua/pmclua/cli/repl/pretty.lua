@@ -95,6 +95,16 @@ local function show_table(value, depth, indent, seen)
   return ("{\n%s%s\n%s}"):format(margin, table.concat(list, ",\n" .. margin), (" "):rep(indent))
 end
 
+-- An object that tells its fields, as a table of them.
+local function plain(value)
+  local meta = getmetatable(value)
+  local fields = type(meta) == "table" and meta.__fields_are_all and meta.__fields(value)
+  if not fields then return value end
+  local copy = {}
+  for _, name in ipairs(fields) do copy[name] = value[name] end
+  return copy
+end
+
 --- Text of any value inside a table: strings quoted and harmless to a terminal.
 show = function(value, depth, indent, seen)
   local kind = type(value)
@@ -103,7 +113,7 @@ show = function(value, depth, indent, seen)
   if kind == "cdata" then return cdata(value) end
   if kind ~= "table" then return tostring(value) end
   if has_own_text(value) then return (tostring(value):gsub("\n", "\n" .. (" "):rep(indent))) end
-  return object_text(value) or show_table(value, depth, indent, seen)
+  return object_text(value) or show_table(plain(value), depth, indent, seen)
 end
 
 --- What the REPL prints for a value. A string is printed as it is; in a table it is quoted.
