@@ -6,7 +6,8 @@
 --   limit, holds if the whole interval is below, and is undecided in between. `page_faults <= 5000` is
 --   about the median. With several baseline files, or a merged one, the interval includes the differences
 --   between runs. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
---   both: use it to gate times. Without --limit, the limits that the experiment declared are checked.
+--   both: use it to gate times. Of simulated counts two equal ones are enough; of others as many runs
+--   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 -- example:
@@ -42,6 +43,8 @@ local opt = pmc.options {
   { "shell", false, help = "with --against: run the commands with /bin/sh" },
   { "simulate", false,
     help = "with --against: let Valgrind count, simulated, what cannot be opened here" },
+  { "simulation", many = true, value = "NAME=V",
+    help = "with --against: what surrounds simulated runs, e.g. random=fixed" },
   { "store", value = "FILE", help = "with --against: store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
   { "format", choices = { "text", "json", "markdown", "junit" }, value = "F", help = "output format" },
@@ -63,8 +66,8 @@ local function check_files()
   for _, name in ipairs { "timeout", "pin", "store" } do
     if opt[name] then usage(("--%s goes with --against"):format(name)) end
   end
-  if opt.shell or opt.simulate or #opt.note > 0 then
-    usage "--shell, --simulate and --note go with --against"
+  if opt.shell or opt.simulate or #opt.simulation > 0 or #opt.note > 0 then
+    usage "--shell, --simulate, --simulation and --note go with --against"
   end
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
@@ -85,11 +88,12 @@ end
 local function check_commands()
   if not limits then usage "--against takes --limit" end
   local old, new = command({ opt.against }, "old"), command(opt.words, "new")
-  local result = pmc.compare(old, new, { name = "gate", events = "duration_time", gate = limits,
-    against = "old", repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
-    on_failure = opt.ignore_failure and "keep" or "stop", store = opt.store,
-    notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet,
-    simulate = opt.simulate or nil })
+  local result = pmc.experiment({ name = "gate", workloads = { old, new },
+    events = opt.simulate and {} or "duration_time", gate = limits, against = "old",
+    repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
+    on_failure = opt.ignore_failure and "keep" or "stop", notes = #opt.note > 0 and opt.note or nil,
+    simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil })
+    :run { store = opt.store or false, quiet = opt.quiet }
   if result.problem then
     result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
     error(result.problem, 0)

@@ -18,9 +18,10 @@
 --   valgrind::ll-misses           2,328  =                      simulated, exact
 --   sim_l1d_miss_rate             4.7 %  =                      simulated, exact
 --   ...
--- reading: `simulated, exact` means that every run gave the same count. A count of another machine is the
---   same where program, libraries and Valgrind are: --store one there, and `--gate FILE --limit
---   'valgrind_instructions <= +0.1%'` checks against it here (see CI.md).
+-- reading: `simulated, exact` means that every run gave the same count. Where counts differ, runs are made
+--   until they are known to 0.01 %, five at most, or until the limits are decided. A count of another
+--   machine is the same where program, libraries and Valgrind are: --store one there, and `--gate FILE
+--   --limit 'valgrind_instructions <= +0.1%'` checks against it here (see CI.md).
 -- caveats: a run takes 25 to 50 times as long as without Valgrind, with caches or branches 40 to 130
 --   times. Linux's own instructions are not counted, and time is not simulated. Programs with threads vary.
 

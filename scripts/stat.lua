@@ -93,6 +93,8 @@ if opt.separator == "" then fail("-x takes what is to stand between fields") end
 if opt.separator and format ~= "csv" then fail("-x is for CSV, and --format says " .. format) end
 if opt.store == "-" then fail("--store takes a file: standard output is the command's") end
 local limits = #opt.limit > 0 and opt.limit or nil
+local gate_with = { baseline = #opt.gate > 0 and opt.gate or nil, any_host = opt.any_host,
+  any_cpu = opt.any_cpu, any_arguments = opt.any_arguments, run_spread = opt.run_spread }
 if not limits and (#opt.gate > 0 or opt.strict or opt.gate_output) then
   fail("--gate, --strict and --gate-output go with --limit")
 end
@@ -219,7 +221,7 @@ local function measure()
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     on_failure = has_command and "keep" or "stop", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
-  local run = { store = opt.store or false, quiet = true, each = watch }
+  local run = { store = opt.store or false, quiet = true, each = watch, gate_with = gate_with }
   if not has_command then
     spec.workloads = { [target.name] = wait }
     return pmc.experiment(spec):run(run)
@@ -253,8 +255,7 @@ signal = signal or result.signal
 
 -- The exit status that they stand for.
 local function check_limits()
-  local gate = result:gate { baseline = #opt.gate > 0 and opt.gate or nil, any_host = opt.any_host,
-    any_cpu = opt.any_cpu, any_arguments = opt.any_arguments, run_spread = opt.run_spread }
+  local gate = result:gate(gate_with)
   if not opt.no_report then io.stderr:write(tostring(gate), "\n") end
   if opt.gate_output then gate:write(opt.gate_output) end
   return gate:status(opt.strict)

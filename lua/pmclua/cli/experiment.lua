@@ -88,11 +88,13 @@ end
 --- Runs an experiment, stored as its command line says.
 ---@param experiment pmclua.Experiment
 ---@param overrides pmclua.Overrides
+---@param gating? pmclua.Gating
 ---@return pmclua.Result
-function M.run(experiment, overrides)
+function M.run(experiment, overrides, gating)
   local store = overrides.store
   if overrides.no_store then store = false end
-  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet }
+  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet,
+    gate_with = gating and gating.options }
 end
 
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
@@ -107,7 +109,7 @@ function M.main(experiment, args, script)
     return STATUS.done
   end
   local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)
-  local result = M.run(experiment, overrides)
+  local result = M.run(experiment, overrides, gating)
   local to_terminal = not overrides.output or overrides.output == "-"
   local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
   -- With --store - records go to standard output, and a report only to a file.

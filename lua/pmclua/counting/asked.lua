@@ -69,7 +69,8 @@ function M.events(value, wrong, options)
     end
     require("pmclua.event").append(events, list or {})
   end
-  if #given == 0 and not is_lost then wrong "events is empty: name at least one event" end
+  local may_be_empty = options and options.may_be_empty
+  if #given == 0 and not (is_lost or may_be_empty) then wrong "events is empty: name at least one event" end
   return events
 end
 

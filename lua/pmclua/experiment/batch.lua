@@ -28,13 +28,20 @@ local function is_over(run, step)
   return run.done and run.done:has(step) or run.simulation and run.simulation:has_enough(step)
 end
 
+-- Limits on simulated counts may take more blocks than were asked for.
+local function simulated_enough(declaration, run)
+  return run.simulation and function(blocks)
+    return blocks >= declaration.repetitions and not run.simulation:wants_more(blocks)
+  end
+end
+
 --- The steps of a plan that are still to be done, in batches of at least one.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param run pmclua.Run
 ---@return fun(): table[]? steps
 function M.batches(declaration, plan, run)
-  local next_step = planner.steps(declaration, plan, run.enough)
+  local next_step = planner.steps(declaration, plan, run.enough or simulated_enough(declaration, run))
   local most = can_batch(declaration, run) and MOST or 1
   local function next_wanted()
     local step = next_step()

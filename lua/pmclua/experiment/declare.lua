@@ -129,6 +129,8 @@ function declare.check(spec)
   check_cell(declaration, "against", wrong)
   require("pmclua.experiment.layout").check(declaration, wrong)
   require("pmclua.counting.needed").events(declaration, wrong)
+  local has_none = spec.gate ~= nil and #declaration.events == 0 and #mistakes == 0
+  if has_none then wrong "events is empty, and no limit needs one: name at least one event" end
   if declaration.simulate then require("pmclua.counting.instead").replace(declaration) end
   check_primary(declaration, wrong)
   require("pmclua.experiment.conflicts").check(declaration, wrong)

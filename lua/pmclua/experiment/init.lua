@@ -222,7 +222,8 @@ local function gather(declaration, plan, options, header, stored)
   local into = { result = require("pmclua.result").new(header),
     expectations = require("pmclua.experiment.expect").new(declaration, plan.passes),
     file = require("pmclua.experiment.result_file").open(options, header), remarks = {} }
-  into.spill = require("pmclua.experiment.spill").new(into.result, into.file, declaration.stop ~= nil)
+  local is_asked = declaration.stop ~= nil or lists.any(plan.passes, function(pass) return pass.simulated end)
+  into.spill = require("pmclua.experiment.spill").new(into.result, into.file, is_asked)
   into.done = take_stored(stored, declaration, into)
   return into
 end
@@ -252,6 +253,9 @@ local function run_plan(declaration, plan, session, into, options)
     session = session, take = recorder(into), each = options.each,
     progress = progress, done = into.done, flush = function() into.file:flush() end,
     enough = stop_rule(declaration, into),
+    deciding = function()
+      return require("pmclua.experiment.deciding").new(declaration, into.result, options.gate_with)
+    end,
   })
   local ok, status, problem = pcall(run.execute, run)
   local signal = core.interrupt_signal()
@@ -287,7 +291,7 @@ end
 local depth = 0
 
 local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
-  each = "function", unless = "function" }
+  each = "function", unless = "function", gate_with = "table" }
 
 -- How a run ended that had nothing to count.
 local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
@@ -310,9 +314,11 @@ end
 --- Plans, runs, records. Returns the result; what ended it early stands in result.status and
 --- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
----   each?: fun(record: table), unless?: fun(declaration: pmclua.Declaration): boolean }
+---   each?: fun(record: table), unless?: fun(declaration: pmclua.Declaration): boolean,
+---   gate_with?: pmclua.GateOptions }
 ---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
----   result lacks; each: called with every record; unless: whether nothing is to be run, as it is planned
+---   result lacks; each: called with every record; unless: whether nothing is to be run, as it is planned;
+---   gate_with: how the declared limits will be checked, so that as many simulated runs are made as decide them
 ---@return pmclua.Result
 function Experiment:run(options)
   running.check_interrupted()
@@ -338,7 +344,8 @@ end
 
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
-  local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true }
+  local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true,
+    gate_with = true }
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
     if not own[key] then spec[key] = lists.deep_copy(value) end
@@ -355,7 +362,7 @@ local function run_workloads(workloads, options, defaults)
   local store = options.store
   if store == nil then store = false end
   local ok, result = pcall(experiment.run, experiment, { store = store, quiet = options.quiet,
-    session = session, each = options.each, resume = options.resume })
+    session = session, each = options.each, resume = options.resume, gate_with = options.gate_with })
   close()
   return ok and result or error(result, 0)
 end

@@ -40,7 +40,8 @@ end
 
 -- Symbols in "mem:counter:w" are those of the programs that the experiment starts.
 local function options_for(spec)
-  return { symbol_address = function(name)
+  -- Limits bring the events that they need.
+  return { may_be_empty = spec and spec.gate ~= nil, symbol_address = function(name)
     local programs = require("pmclua.workload.programs").of(spec and spec.workloads)
     return require("pmclua.event.symbol").in_programs(programs)(name)
   end }

@@ -57,7 +57,7 @@ end
 -- What counts the simulated passes; nil where there is none.
 local function simulation_of(declaration, plan, options)
   if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
-  local simulation = require("pmclua.simulate").new(declaration, plan, options.session)
+  local simulation = require("pmclua.simulate").new(declaration, plan, options.session, options.deciding())
   if options.done then simulation:resume(options.done) end
   return simulation
 end
@@ -66,9 +66,10 @@ end
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), each?: fun(record: table),
----   progress?: function, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean) }
+---   progress?: function, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean),
+---   deciding: fun(): pmclua.Deciding }
 ---   done: what a stored run has; flush: has all that was taken be in the file; each: the script's, which gets a
----   copy of every record
+---   copy of every record; deciding: asked where there are simulated passes
 function run.new(declaration, plan, options)
   local counter = new_counter(declaration, plan)
   return setmetatable({ declaration = declaration, plan = plan, session = options.session,
@@ -375,7 +376,7 @@ end
 
 local function show_progress(self, step)
   if self.progress then
-    local simulation = self.simulation and self.simulation:expected(step, self.declaration.repetitions)
+    local simulation = self.simulation and self.simulation:expected(step)
     self.progress:begin(step.order, self.plan.runs, step, self.declaration.stop, simulation)
   end
 end

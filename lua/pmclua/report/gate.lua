@@ -39,6 +39,16 @@ local function blind(row)
   return (": it would have taken %s to fail"):format(change(1 + row.detectable))
 end
 
+-- How far simulated counts of one program are apart: "94 (0.0034 %)".
+local function apart(row)
+  local share = row.observed ~= 0 and text.percent(row.jitter / math.abs(row.observed))
+  return text.value(row.jitter, row.unit) .. (share and (" (%s)"):format(share) or "")
+end
+
+local function jitter(row)
+  return row.jitter and (", in runs of one program that differ by %s"):format(apart(row)) or ""
+end
+
 -- The cause without what needed what.
 local function cause(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
@@ -49,8 +59,8 @@ end
 ---@return string
 function M.said(row)
   if row.state == "uncountable" then return "cannot be checked: " .. cause(row) end
-  if row.state == "undecided" then return "undecided: " .. seen(row) .. blind(row) end
-  return (row.state == "fail" and "fails: " or "holds: ") .. seen(row)
+  if row.state == "undecided" then return "undecided: " .. seen(row) .. jitter(row) .. blind(row) end
+  return (row.state == "fail" and "fails: " or "holds: ") .. seen(row) .. jitter(row)
 end
 
 local function line_of(row)
@@ -61,6 +71,12 @@ end
 local function unseen_line(row)
   return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(row.text),
     text.safe(row.cell), row.missing, row.repetitions)
+end
+
+-- What a limit that holds was not seen to be exact in.
+local function jitter_line(row)
+  return ("'%s', %s: its counts differ by %s from run to run, too little to cross the limit"):format(
+    text.safe(row.text), text.safe(row.cell), apart(row))
 end
 
 -- Limits that cannot be checked for one reason in several cells are said once.
@@ -74,7 +90,8 @@ end
 
 -- A row whose interval is that of one stored run and holds the noise within it alone.
 local function is_within_one(row)
-  return row.runs == 1 and not row.paired and row.spread == nil and row.low ~= row.high
+  local is_alone = row.runs == 1 and not row.paired and not row.jitter
+  return is_alone and row.spread == nil and row.low ~= row.high
 end
 
 -- What intervals stand upon that was not measured.
@@ -126,6 +143,7 @@ function M.render(gate)
     uncountable_lines(uncountable), { would_help(gate, uncountable) } }
   lines[#lines + 1] = held_line(rows, #passed, #lines == 0, #undecided > 0)
   lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
+    lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
     { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
   return terminal.spelled("gate: " .. table.concat(lines, "\ngate: "))
 end

@@ -15,13 +15,13 @@ M.FORMAT = 1               -- of the JSON object; changes with the meaning of an
 
 local ORDER = { "format", "state", "experiment", "started", "notes", "host", "baselines", "limits",
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
-  "spread", "assumed_spread", "repetitions", "missing", "reason", "path", "hostname", "cpu", "microcode",
-  "os_kernel" }
+  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "path",
+  "hostname", "cpu", "microcode", "os_kernel" }
 
 local or_null = json.or_null
 
 local NUMBERS = { "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs", "spread",
-  "repetitions", "missing" }
+  "jitter", "needed", "repetitions", "missing" }
 
 local function row_entry(row)
   local out = { state = row.state, limit = row.text, cell = row.cell, unit = row.unit,

@@ -165,7 +165,7 @@ local GIVEN = {
   { "parameters", function(facts) return table.concat(lists.assignments(facts.params or {}), " ") end },
   { "threads", function(facts) return facts.threads end },
   { "environment", function(facts) return table.concat(lists.assignments(facts.env or {}), " ") end },
-  { "standard input", function(facts) return facts.stdin end },
+  { "standard input", function(facts) return facts.stdin ~= "inherit" and facts.stdin end },
 }
 
 --- What the workload of a cell is given, by its place in GIVEN; nil where a header does not say.

@@ -16,8 +16,6 @@ local values = require "pmclua.result.values"
 local cell_key = require "pmclua.result.cell_key"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
-local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
-
 local M = {}
 
 ---@class pmclua.ComparedRow: one event or metric of a pair of cells
@@ -139,41 +137,30 @@ local function margins_of(result, spec)
   return function(name) return margins[name] or margins.default or names.margin(result, name) end
 end
 
-local function unpaired_values(pair, name, is_settled)
+local function unpaired_values(pair, name, are_simulated)
   local ours, theirs = pair.cell:found(name), pair.baseline:found(name)
   pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
-  if is_settled then return ours.list, theirs.list end
+  if are_simulated then return ours.list, theirs.list end
   return clusters.means(pair.cell, ours), clusters.means(pair.baseline, theirs)
 end
 
 -- Values of both sides, in the order of blocks where they are paired; of processes or layouts where these were drawn.
-local function values_of(pair, name, is_settled)
+local function values_of(pair, name, are_simulated)
   local ours, theirs = pair.cell, pair.baseline
-  if not pair.paired then return unpaired_values(pair, name, is_settled) end
+  if are_simulated or not pair.paired then return unpaired_values(pair, name, are_simulated) end
   local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
   pair.pairs = math.max(pair.pairs, #blocks)
-  local ids = not is_settled and clusters.of_pairs(ours, theirs, blocks)
+  local ids = clusters.of_pairs(ours, theirs, blocks)
   if ids then return clusters.pairs(ids, a, b) end
   return a, b
-end
-
--- From how many equal values on both sides are exact; nil: as always.
-local function exact_from(pair, name)
-  local least
-  for _, cell in ipairs { pair.cell, pair.baseline } do
-    local needed = values.events_needed(cell.result, { needs = { name } })
-    least = settled.exact_from(cell, needed, cell:found(name))
-    if not least then return nil end
-  end
-  return least
 end
 
 -- What is concluded of a quantity in a pair, by the level of its interval; nil and why where nothing is.
 ---@param asked pmclua.CompareOptions without the level
 ---@return fun(level: number): pmclua.Verdict?, string?
 local function conclusion_of(pair, name, asked)
-  asked.exact_from, asked.paired = exact_from(pair, name), pair.paired
-  local ours, theirs = values_of(pair, name, asked.exact_from ~= nil)
+  asked.simulated, asked.paired = values.is_simulated(pair.cell.result, { needs = { name } }), pair.paired
+  local ours, theirs = values_of(pair, name, asked.simulated)
   local are_fitted = pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0
   return function(level)
     local at_level = setmetatable({ level = level }, { __index = asked })

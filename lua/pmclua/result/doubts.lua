@@ -3,7 +3,6 @@
 -- Invariant: a verdict with a doubt is told with it, and never in capitals.
 
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
-local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
 
@@ -29,14 +28,10 @@ local function other_iterations(pair)
     :format(said_iterations(ours), said_iterations(theirs))
 end
 
-local function is_simulated(cell, name)
-  local events = values.events_needed(cell.result, { needs = { name } })
-  return #events > 0 and lists.all(events, function(event) return event.simulated end)
-end
-
 -- What a process happens to get is not in an interval of repetitions of one; Valgrind fixes it.
 local function one_process(pair, name)
-  local is_of_another = pair.cell.result.header.target ~= nil or is_simulated(pair.cell, name)
+  local result = pair.cell.result
+  local is_of_another = result.header.target ~= nil or values.is_simulated(result, { needs = { name } })
   if is_of_another or clusters.of(pair.cell) or clusters.of(pair.baseline) then return nil end
   return "all repetitions of a kernel are of one process: what that happened to get (addresses, pages, what "
     .. "its setup draws) may be the difference; processes = 15 draws it"

@@ -233,7 +233,7 @@ end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, tests, places = {}, {}, {}
-  local why = why_unfinished(result, "the run")
+  local why = not options.is_running and why_unfinished(result, "the run") or nil
   local why_before = lists.map(baselines, function(one) return why_unfinished(one, "the baseline") end)[1]
   for _, limit in ipairs(limits) do
     for _, one in ipairs(gated) do
@@ -258,17 +258,12 @@ local function rows_of(result, baselines, runs, gated, limits, options)
   return rows
 end
 
-local function is_simulated(result, limit)
-  local events = values.events_needed(result, limit)
-  return #events > 0 and lists.all(events, function(event) return event.simulated end)
-end
-
 --- Whether all limits are on simulated counts: these do not depend on the host's CPU.
 ---@param result { event_by_field: table, metric_by_name: table }
 ---@param limits table[]
 ---@return boolean
 function M.are_simulated(result, limits)
-  return #limits > 0 and lists.all(limits, function(limit) return is_simulated(result, limit) end)
+  return #limits > 0 and lists.all(limits, function(limit) return values.is_simulated(result, limit) end)
 end
 
 local DIFFERS = "simulated counts of this baseline can differ by more than the program: %s"
@@ -293,6 +288,7 @@ end
 ---@field any_host? boolean compare results of other microcodes and OS kernels too
 ---@field any_cpu? boolean compare results of other CPUs and architectures too
 ---@field any_arguments? boolean compare workloads that were given other arguments too
+---@field is_running? boolean more repetitions come: what there is, is judged as if it were all
 ---@field run_spread? string standard deviation between runs, as "5%", where there is one baseline
 
 --- Checks a result against limits.

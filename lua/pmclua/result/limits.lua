@@ -12,12 +12,13 @@ local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local metric = require "pmclua.metric"
 local names = require "pmclua.result.names"
+local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 local runs = require "pmclua.verdict.runs"
+local stats = require("pmclua.base.lazy").module "pmclua.stats"
+local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
 local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
 local verdict = require "pmclua.verdict"
-
-local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
 
 local M = {}
 
@@ -28,6 +29,13 @@ local function side(limit, evaluate)
 end
 
 local function why_absent(found) return found.why or found.status end
+
+-- How far the largest of some values is from the least.
+local function spread_of(list)
+  local least, most = list[1], list[1]
+  for i = 2, #list do least, most = math.min(least, list[i]), math.max(most, list[i]) end
+  return most - least
+end
 
 -- ---- what a cell lacks -------------------------------------------------------------------------------------
 
@@ -65,7 +73,26 @@ local function holds_at_worst(limit, list, allowed, count)
   return metric.holds(limit.operator, middle, allowed)
 end
 
-local function absolute(limit, cell, observed)
+-- What simulated counts are that differ: of their median, or where they are too few for that, of their mean.
+local function interval_of(list, level)
+  level = stop.simulated_level(level)
+  local found = stats.median_interval(list, level)
+  if found.low then return found.low, found.high end
+  return means.interval(means.of(list), level)
+end
+
+-- The same with how far simulated counts are apart, and how many would decide.
+local function varying(limit, observed, most, options)
+  local list, level = observed.list, options.level or verdict.DEFAULT_LEVEL
+  local found = check.absolute(limit, list, most, interval_of(list, level))
+  found.jitter = spread_of(list)
+  if found.state == "undecided" then
+    found.needed = stop.needed(found.observed - found.allowed, list, nil, false, level)
+  end
+  return found
+end
+
+local function absolute(limit, cell, observed, options)
   local allowed = values.of_metric(cell, side(limit, limit.right))
   if #allowed.list == 0 then return check.uncountable(limit, why_absent(allowed)) end
   if observed.fit then
@@ -73,7 +100,9 @@ local function absolute(limit, cell, observed)
     return check.absolute(limit, { observed.fit.slope }, { most })
   end
   local most, count = allowed_for(observed, allowed), lost(cell, observed)
-  local found = check.absolute(limit, observed.list, most)
+  local is_varying = spread_of(observed.list) > 0 and values.is_simulated(cell.result, limit)
+  local found = is_varying and varying(limit, observed, most, options)
+    or check.absolute(limit, observed.list, most)
   local is_safe = found.state ~= "pass" or count == 0 or holds_at_worst(limit, observed.list, most[1], count)
   if is_safe then return found end
   return check.uncountable(limit, said_lost(cell, observed)
@@ -87,15 +116,11 @@ local function independent(one)
   return clusters.means(one.cell, one.found)
 end
 
-local function compare_paired(new, old, level, exact_from)
+local function compare_paired(new, old, level)
   local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
-  local ids = not exact_from and clusters.of_pairs(new.cell, old.cell, blocks)
+  local ids = clusters.of_pairs(new.cell, old.cell, blocks)
   if ids then a, b = clusters.pairs(ids, a, b) end
-  return verdict.compare(a, b, { paired = true, level = level, exact_from = exact_from })
-end
-
-local function exact_in(limit, one)
-  return settled.exact_from(one.cell, values.events_needed(one.cell.result, limit), one.found)
+  return verdict.compare(a, b, { paired = true, level = level })
 end
 
 -- The estimate of new against old, within what these repetitions can say.
@@ -103,11 +128,11 @@ local function compare(limit, new, old, options)
   if new.found.fit and old.found.fit then
     return fits.compare(new.found.estimate, old.found.estimate, options)
   end
-  local exact_from = exact_in(limit, new) and exact_in(limit, old)
-  if options.paired then return compare_paired(new, old, options.level, exact_from) end
-  local function list_of(one) return exact_from and one.found.list or independent(one) end
-  return verdict.compare(list_of(new), list_of(old),
-    { paired = false, level = options.level, exact_from = exact_from })
+  if values.is_simulated(new.cell.result, limit) then
+    return verdict.compare(new.found.list, old.found.list, { simulated = true, level = options.level })
+  end
+  if options.paired then return compare_paired(new, old, options.level) end
+  return verdict.compare(independent(new), independent(old), { paired = false, level = options.level })
 end
 
 local function differently(ours, theirs)
@@ -189,7 +214,27 @@ end
 
 local function value_of(found)
   if found.fit then return found.fit.slope end
-  return (require("pmclua.stats").median(found.list))
+  return (stats.median(found.list))
+end
+
+-- How many repetitions of simulated counts would decide, of this run alone where the baseline is stored.
+local function needed(result, new, olds, found, options)
+  if #olds > 1 then return nil end
+  local ours, theirs = new.found.list, olds[1].found.list
+  local distance = result.allowed - result.baseline - (found.difference or { shift = 0 }).shift
+  if found.ratio then
+    ours, theirs = lists.map(ours, math.log), lists.map(theirs, math.log)
+    distance = math.log(result.allowed / result.baseline / found.ratio)
+  end
+  return stop.needed(distance, ours, theirs, not options.paired, options.level)
+end
+
+-- What is to be known of simulated counts that vary, beside what they conclude.
+local function add_jitter(result, new, olds, found, options)
+  for _, one in ipairs { new, unpack(olds) } do
+    result.jitter = math.max(result.jitter or 0, spread_of(one.found.list))
+  end
+  if result.state == "undecided" then result.needed = needed(result, new, olds, found, options) end
 end
 
 local function relative(limit, new, befores, options)
@@ -208,6 +253,9 @@ local function relative(limit, new, befores, options)
   local result = check.judge(limit, found, value_of(new.found), before)
   result.runs, result.spread, result.is_assumed = #olds, found.spread, found.is_assumed
   result.paired = options.paired or nil
+  local is_varying = found.method ~= "exact" and not new.found.fit
+    and values.is_simulated(new.cell.result, limit)
+  if is_varying then add_jitter(result, new, olds, found, options) end
   return result
 end
 
@@ -230,7 +278,8 @@ function M.check(limit, cell, befores, options)
   local observed = values.of_metric(cell, side(limit, limit.left))
   if #observed.list == 0 then return check.uncountable(limit, why_absent(observed)) end
   local new = { cell = cell, found = observed }
-  local found = limit.relative and relative(limit, new, befores, options) or absolute(limit, cell, observed)
+  local found = limit.relative and relative(limit, new, befores, options)
+    or absolute(limit, cell, observed, options)
   found.missing = lost(cell, observed)
   found.repetitions = #observed.list + found.missing
   return found

@@ -287,13 +287,12 @@ local function rows_by_index(block)
   return rows
 end
 
--- `read`, of rows of `block`, as a function of rows of `base`. What is settled is the same in every
--- repetition.
+-- `read`, of rows of `block`, as a function of rows of `base`. Simulated counts stand for other repetitions in turn.
 local function by_base(cell, read, block, base)
   if block == base then return read end
-  local rows, any = rows_by_index(block), settled.is_block(cell, block) and 1 or nil
+  local rows, is_settled = rows_by_index(block), settled.is_block(cell, block)
   return function(i)
-    local row = rows[base.index[i]] or any
+    local row = rows[base.index[i]] or is_settled and (i - 1) % block.n + 1
     if row then return read(row) end
   end
 end
@@ -342,6 +341,16 @@ end
 function M.needs(result, metric, wanted)
   local _, needed = all_needs(result, metric, {}, {})
   return needed[wanted] == true
+end
+
+--- Whether a metric or limit is computed from counts of Valgrind's alone: nothing but the program varies it.
+---@param result pmclua.Result
+---@param metric { needs: string[] }
+---@return boolean
+function M.is_simulated(result, metric)
+  local events = M.events_needed(result, metric)
+  return #events > 0 and not M.needs(result, metric, "wall_ns")
+    and lists.all(events, function(event) return event.simulated end)
 end
 
 -- The columns that a metric is computed of, of one pass where there is one, and the block whose rows its

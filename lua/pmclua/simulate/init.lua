@@ -1,7 +1,7 @@
 --- simulate/: passes in which Valgrind counts.
 --
--- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept. A
--- program of one thread that starts no other gives one count: three repetitions that agree are enough.
+-- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept.
+-- Repetitions that agree are enough; where they differ, as many are made as decide what is asked of them.
 
 local lists = require "pmclua.base.lists"
 
@@ -20,6 +20,12 @@ local M = {}
 ---@field session pmclua.Session
 ---@field surroundings pmclua.Surroundings
 ---@field remark fun(said: string)
+
+-- What is asked of counts that differ.
+---@class pmclua.Deciding
+---@field looks integer[] numbers of repetitions at which to ask
+---@field decide fun(blocks: integer): boolean whether there are enough, or more would not help
+---@field extends boolean more are made than the declaration asks for, up to the last look
 
 ---@class pmclua.Simulation
 local Simulation = {}
@@ -41,11 +47,12 @@ end
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param session pmclua.Session
+---@param deciding pmclua.Deciding
 ---@return pmclua.Simulation
-function M.new(declaration, plan, session)
+function M.new(declaration, plan, session, deciding)
   local said = require("pmclua.base.remarks").new()
-  return setmetatable({ plan = plan, cells = {}, seen = {}, said = said, ends = {},
-    compares = (declaration.baseline or declaration.against) ~= nil,
+  return setmetatable({ plan = plan, cells = {}, seen = {}, said = said, ends = {}, decided = {},
+    decide = deciding.decide, looks = deciding.looks, extends = deciding.extends,
     context = { declaration = declaration, session = session,
       surroundings = require("pmclua.simulate.surroundings").of(declaration),
       remark = function(remark) said:add(remark) end } }, Simulation)
@@ -95,7 +102,7 @@ end
 
 -- ---- when it is enough -----------------------------------------------------------------------------------------
 
-local ENOUGH = 2                       -- equal counts (result/settled.lua)
+local CERTAIN, UNCERTAIN = 2, 3        -- equal counts: where nothing that varies was seen; with threads or forks
 local FAILURES = 2                     -- of Valgrind's, which would come again
 
 local function key_of(cell, pass, choice) return ("%d/%d/%d"):format(cell, pass, choice or 1) end
@@ -107,7 +114,7 @@ end
 -- What was seen of repetitions that are alike.
 local function seen_of(self, cell, pass, choice)
   local key = key_of(cell, pass, choice)
-  self.seen[key] = self.seen[key] or { same = 0, lost = 0 }
+  self.seen[key] = self.seen[key] or { count = 0, lost = 0, is_equal = true, enough = CERTAIN }
   return self.seen[key]
 end
 
@@ -122,66 +129,83 @@ function Simulation:note(record, choice, is_certain)
     return
   end
   local found = signature(record.counts, self.plan.passes[record.pass])
-  seen.same = is_certain and (seen.found == nil or seen.found == found) and seen.same + 1 or -math.huge
+  seen.count, seen.is_equal = seen.count + 1, seen.is_equal and (seen.found or found) == found
   seen.found = found
+  if not is_certain then seen.enough = UNCERTAIN end
 end
 
---- Notes what a stored run has of simulated passes: one that ended before others did was settled.
+--- Notes what a stored run has of simulated passes.
 ---@param done pmclua.Done
 function Simulation:resume(done)
-  local last = {}
-  local function choice_of(record) return done.choice(record.index + done.warmup) end
   for _, record in ipairs(done.simulated) do
-    local key = key_of(record.cell, record.pass, choice_of(record))
-    last[key] = math.max(last[key] or 0, record.index)
-  end
-  for _, record in ipairs(done.simulated) do
-    local choice = choice_of(record)
-    local is_early = last[key_of(record.cell, record.pass, choice)] < done.last
-    if is_early and self.plan.passes[record.pass].simulated then self:note(record, choice, true) end
+    if self.plan.passes[record.pass].simulated then
+      self:note(record, done.choice(record.index + done.warmup), true)
+    end
   end
 end
 
-local function is_settled(self, cell, pass, choice)
-  local seen = seen_of(self, cell, pass, choice)
-  return seen.same >= ENOUGH or seen.lost >= FAILURES
+-- Whether no more repetitions of a cell are needed: its counts agree, or it has none.
+local function is_settled(seen)
+  return seen.is_equal and seen.count >= seen.enough or seen.lost >= FAILURES
 end
 
---- Whether a step need not be run: warm-ups, and what is known already. Cells that are compared go on together.
+-- Whether counts that differ are enough after so many blocks. It is looked at few numbers of them (verdict/stop.lua);
+-- what was found at the last look holds until the next.
+local function is_decided(self, blocks)
+  for _, look in ipairs(self.looks) do
+    if look > blocks then break end
+    if self.decided[look] == nil then self.decided[look] = look == blocks and self.decide(blocks) end
+    if self.decided[look] then return true end
+  end
+  return false
+end
+
+--- Whether a step need not be run: warm-ups, what is known already, and beyond what was asked for what is not simulated.
 ---@param step table
 ---@return boolean
 function Simulation:has_enough(step)
-  if not self.plan.passes[step.pass].simulated then return false end
-  if step.warmup then return true end
-  return lists.all(self.compares and self.plan.cells or { step.cell }, function(cell)
-    return is_settled(self, cell.index, step.pass, step.choice)
+  local declaration = self.context.declaration
+  if not self.plan.passes[step.pass].simulated then
+    return not declaration.stop and not step.warmup and step.index > declaration.repetitions
+  end
+  local seen = not step.warmup and seen_of(self, step.cell.index, step.pass, step.choice)
+  return not seen or is_settled(seen) or not seen.is_equal and is_decided(self, step.index - 1)
+end
+
+--- Whether blocks beyond those that were asked for would decide limits on simulated counts.
+---@param blocks integer that were run
+---@return boolean
+function Simulation:wants_more(blocks)
+  if not self.extends or blocks >= self.looks[#self.looks] then return false end
+  return lists.any(lists.keys(self.seen), function(key)
+    local seen = self.seen[key]
+    if is_settled(seen) then return false end
+    if seen.is_equal then return seen.count < CERTAIN end
+    return not is_decided(self, blocks)
   end)
 end
 
 -- How many more repetitions of a cell are to be expected.
-local function left_of(self, cell, pass, choices, repetitions)
+local function left_of(self, cell, pass, choices)
   local left = 0
   for choice = 1, choices do
-    local same = seen_of(self, cell, pass, choice).same
-    left = left + (same >= 0 and math.max(0, ENOUGH - same) or repetitions - ENOUGH)
+    local seen = seen_of(self, cell, pass, choice)
+    left = left + (is_settled(seen) and 0 or math.max(1, seen.enough - seen.count))
   end
   return left
 end
 
 --- What is to be expected of the simulated passes when a step begins: whether it is of one, how many of their
---- repetitions are left, and what share of all planned ones they are.
+--- repetitions are left at least, and what share of all planned ones they are.
 ---@param step table
----@param repetitions integer
 ---@return { is_simulated: boolean, left: integer, share: number }
-function Simulation:expected(step, repetitions)
+function Simulation:expected(step)
   local left, passes, iterations = 0, 0, self.context.declaration.iterations
   local choices = type(iterations) == "table" and #iterations or iterations == "fit" and 5 or 1
   for pass, one in ipairs(self.plan.passes) do
     if one.simulated then
       passes = passes + 1
-      for _, cell in ipairs(self.plan.cells) do
-        left = left + left_of(self, cell.index, pass, choices, repetitions)
-      end
+      for _, cell in ipairs(self.plan.cells) do left = left + left_of(self, cell.index, pass, choices) end
     end
   end
   return { is_simulated = self.plan.passes[step.pass].simulated ~= nil, left = left,

@@ -103,6 +103,8 @@ end
 ---@field ratio? number new to baseline
 ---@field low? number of the ratio's interval
 ---@field high? number
+---@field jitter? number of simulated counts: how far those of one program are apart
+---@field needed? number of simulated counts that do not decide: how many repetitions would, as far as these show
 ---@field detectable? number the smallest change that would have failed, as a share of the baseline; of a relative
 ---  limit whose values vary
 ---@field reason? string why it is uncountable
@@ -117,23 +119,25 @@ function M.uncountable(limit, reason, is_whole)
   return { state = "uncountable", text = limit.formula, reason = reason, is_whole = is_whole }
 end
 
---- Judges values by an absolute limit, at the median.
----@param limit table of metric.limit
----@param values number[] one or more
----@param allowed number[] what the limit's right side is in the repetitions of these
----@return pmclua.GateResult
-function M.absolute(limit, values, allowed)
-  local result = { text = limit.formula, observed = stats.median(values), allowed = stats.median(allowed) }
-  if not result.allowed then return M.uncountable(limit) end
-  result.state = metric.holds(limit.operator, result.observed, result.allowed) and "pass" or "fail"
-  return result
-end
-
 -- Of an upper or lower limit: whether the whole interval is within it, or beyond it.
 local function state_of(operator, low, high, bound)
   local low_holds, high_holds = metric.holds(operator, low, bound), metric.holds(operator, high, bound)
   if low_holds ~= high_holds then return "undecided" end
   return low_holds and "pass" or "fail"
+end
+
+--- Judges values by an absolute limit, at the median or, where one is given, by the interval of what they are.
+---@param limit table of metric.limit
+---@param values number[] one or more
+---@param allowed number[] what the limit's right side is in the repetitions of these
+---@param low? number
+---@param high? number
+---@return pmclua.GateResult
+function M.absolute(limit, values, allowed, low, high)
+  local result = { text = limit.formula, observed = stats.median(values), allowed = stats.median(allowed) }
+  if not result.allowed then return M.uncountable(limit) end
+  result.state = state_of(limit.operator, low or result.observed, high or result.observed, result.allowed)
+  return result
 end
 
 -- The change from which on an interval as wide as this one would be beyond the limit, as a share of the baseline.

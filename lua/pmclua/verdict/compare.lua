@@ -7,6 +7,8 @@
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local interval = require "pmclua.stats.interval"
+local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
+local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 local rank = require "pmclua.stats.rank"
 local text = require "pmclua.base.text"
 
@@ -34,7 +36,7 @@ local WORDS = {
 ---@field coverage? number as reached
 ---@field margin number
 ---@field floor? number noise floor that was applied
----@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"bootstrap" of slopes
+---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student" of means|"bootstrap" of slopes
 ---@field n integer repetitions
 ---@field n_baseline integer
 ---@field reason? string why it is undecided, where not by the interval alone
@@ -48,8 +50,9 @@ local function extremes(values)
 end
 
 -- Of two equal programs whose count is one of two values, two repetitions of each look exact and different in up
--- to 12 of 100 experiments, three in 3.
-local EXACT_FROM = 3
+-- to 12 of 100 experiments, three in 3. What is simulated varies by what the program draws and by its threads alone,
+-- and then takes many values.
+local EXACT_FROM, SIMULATED_FROM = 3, 2
 
 local function is_exact(side, from) return side.n >= (from or EXACT_FROM) and side.low == side.high end
 
@@ -95,8 +98,36 @@ local function shifted(values, baseline, b, level)
   return result
 end
 
+-- The ratio of geometric means, or where there is a 0 the difference of means, with Welch's t.
+local function ratio_of_means(values, baseline, a, b, level)
+  local has_logarithms = a.low > 0 and b.low > 0
+  local function side(list) return has_logarithms and lists.map(list, math.log) or list end
+  local found = means.unpaired(side(baseline), side(values))
+  local low, high = means.interval(found, level)
+  local result = { method = "Student", coverage = low and level,
+    reason = not low and ("%d and %d repetitions do not show how they vary"):format(a.n, b.n) or nil }
+  if has_logarithms then
+    result.ratio, result.low = math.exp(found.mean), low and math.exp(low)
+    result.high = high and math.exp(high)
+  else
+    result.difference = { shift = found.mean, low = low, high = high }
+  end
+  return result
+end
+
+-- Of counts that were simulated, two repetitions that differ by next to nothing say as much as many. Ranks need more
+-- than that, but hold for any distribution: so they decide where there are enough for them.
+local function simulated(values, baseline, a, b, asked_level)
+  if is_exact(a, SIMULATED_FROM) and is_exact(b, SIMULATED_FROM) then return exact(a, b) end
+  local level = stop.simulated_level(asked_level)
+  local by_rank = (a.low <= 0 or b.low <= 0) and shifted(values, baseline, b, level)
+    or unpaired_ratio(values, baseline, level)
+  return not by_rank.reason and by_rank or ratio_of_means(values, baseline, a, b, level)
+end
+
 local function estimate(values, baseline, a, b, options)
-  if is_exact(a, options.exact_from) and is_exact(b, options.exact_from) then return exact(a, b) end
+  if options.simulated then return simulated(values, baseline, a, b, options.level) end
+  if is_exact(a) and is_exact(b) then return exact(a, b) end
   if a.low <= 0 or b.low <= 0 then return shifted(values, baseline, b, options.level) end
   if options.paired then return paired_ratio(values, baseline, options.level) end
   return unpaired_ratio(values, baseline, options.level)
@@ -140,7 +171,7 @@ end
 ---@field level? number of the interval; default 0.95
 ---@field paired? boolean the i-th values of both were measured in one block; default true
 ---@field floor? number noise floor, a share: of `noise_floor`
----@field exact_from? integer so many equal values are proof that it does not vary; default 3
+---@field simulated? boolean Valgrind counted it: two equal values are exact, and nothing is paired
 
 --- Concludes on an estimate that was made elsewhere (of slopes, say), as `compare` does on its own.
 ---@param result table method, and `ratio`, low and high, or a `difference`; becomes the verdict
@@ -169,7 +200,7 @@ end
 function M.compare(values, baseline, options)
   options = options or {}
   local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false,
-    exact_from = options.exact_from }
+    simulated = options.simulated }
   local a, why = extremes(values)
   if not a then return nil, why end
   local b, why_not = extremes(baseline)
@@ -177,7 +208,8 @@ function M.compare(values, baseline, options)
   local result, reason = estimate(values, baseline, a, b, asked)
   if not result then return nil, reason end
   if result.reason and is_exact(a, 1) and is_exact(b, 1) then
-    result.reason = ("%d equal values are needed, there are %d"):format(EXACT_FROM, math.min(a.n, b.n))
+    local needed = options.simulated and SIMULATED_FROM or EXACT_FROM
+    result.reason = ("%d equal values are needed, there are %d"):format(needed, math.min(a.n, b.n))
   end
   return M.conclude(result, b, a.n, options)
 end

@@ -6,7 +6,9 @@
 -- known beforehand, and each look is taken at 1 - α/looks (Bonferroni). Verdicts after a stop rule are
 -- drawn at that level too.
 
+local distribution = require("pmclua.base.lazy").module "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
+local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 
 local M = {}
 
@@ -87,6 +89,36 @@ function M.stop(rule, state)
   local compares = #state.verdicts > 0            -- then it is the ratios that are to be known
   if not compares and rule.interval and are_narrow(state.summaries, rule.interval) then return "narrow" end
   if are_settled(state.verdicts, rule.interval) then return "decided" end
+end
+
+-- ---- simulated counts -----------------------------------------------------------------------------------------
+
+--- Numbers of simulated repetitions that differ at which it is looked whether they decide; the last is the most that
+--- are made for that.
+M.SIMULATED_LOOKS = { 2, 3, 5, 10, 20, 30 }
+
+--- The level of an interval of simulated counts: all looks together hold at `level`.
+---@param level number
+---@return number
+function M.simulated_level(level) return 1 - (1 - level) / #M.SIMULATED_LOOKS end
+
+local function variance(values)
+  local error = #values > 1 and means.of(values).error
+  return error and error ^ 2 * #values or 0
+end
+
+--- How many repetitions of simulated counts would tell an estimate from a bound, if they go on to vary as they do.
+---@param distance number from the estimate to the bound
+---@param values number[] of the side that is repeated
+---@param baseline? number[] in the same unit; nil: there is none
+---@param is_stored? boolean no more of the baseline come
+---@param level number
+---@return integer? count nil: no number would
+function M.needed(distance, values, baseline, is_stored, level)
+  local theirs = baseline and variance(baseline) or 0
+  local half = distribution.normal_upper((1 - M.simulated_level(level)) / 2)
+  local left = (distance / half) ^ 2 - (is_stored and theirs / #baseline or 0)
+  return left > 0 and math.ceil((variance(values) + (is_stored and 0 or theirs)) / left) or nil
 end
 
 return M

@@ -71,9 +71,11 @@ local checks = {}
 
 function checks.few(cell, events)
   local most = 0
-  for _, event in ipairs(events) do most = math.max(most, #event.values) end
+  -- Of simulated counts as many are made as are needed.
+  local counted = lists.where(events, function(event) return event.status ~= "simulated" end)
+  for _, event in ipairs(counted) do most = math.max(most, #event.values) end
   local fewest = FEWEST * (cell.repetitions_of_a_layout or 1)
-  local are_exact = lists.all(events, function(event) return event.summary.exact end)
+  local are_exact = lists.all(counted, function(event) return event.summary.exact end)
   if most == 0 or most >= fewest or cell.repetitions == 1 or are_exact then return end
   return ("%s: no 95 %% interval can be given"):format(text.plural(most, "repetition")),
          ("ask for %d repetitions or more"):format(fewest)
