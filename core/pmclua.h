@@ -352,6 +352,14 @@ struct pmclua_result {
 
 struct pmclua_drops;
 
+/* A file as mappings tell of it: by its place on a device, and, where several file systems have it, by its path. */
+struct pmclua_mapped {
+    uint64_t inode;
+    uint32_t major, minor;
+    char *path;
+    int32_t is_mapped;
+};
+
 /* Watches nothing yet: has the rings that each of `threads` such watches needs. -E2BIG: this machine has so many CPUs
  * (more than 1024) that watching would cost the target too much; -errno. */
 int pmclua_drops_new(struct pmclua_drops **drops, uint32_t threads);
@@ -366,6 +374,9 @@ int pmclua_drops_fd(const struct pmclua_drops *drops);
 /* How many programs had their events ended since it was opened, and the first of them; -ENOSPC: none was seen, and
  * not all were. */
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
+/* Has it note which of these files the programs map as code from now on: those of process `pid` alone, unless it is 0.
+ * `files` is the caller's. */
+void pmclua_drops_note(struct pmclua_drops *drops, struct pmclua_mapped *files, int32_t count, int32_t pid);
 /* By what was read: the first program that has others do its work, which are not its children (srun, ssh, docker);
  * NULL: none was seen. Valid until the next reading. */
 const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops);
@@ -611,7 +622,10 @@ struct pmclua_region {
     /* Of the calls: of processes in which a call ended on another thread than it began on, or after it seemed
      * to have been left: stacks take turns on threads. Their durations are true, nothing else is. */
     uint64_t switching;
+    uint64_t loading;              /* enum pmclua_loading: of its files in the programs that were followed */
 };
+
+enum pmclua_loading { PMCLUA_LOADING_UNKNOWN, PMCLUA_LOADED, PMCLUA_NEVER_LOADED };
 
 /* Of the calls that are not partial. min and max are of no meaning where n is 0. */
 struct pmclua_spread { uint64_t sum, min, max, n; };
@@ -732,9 +746,15 @@ int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);
 /* Where in the file an address is (as the file has it). -ENXIO: in none of its code. */
 int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset);
-/* The program that loads this one and its libraries ("/lib64/ld-linux-x86-64.so.2"): its length, text and
- * NUL cut to `bytes`. -ENOENT: it is loaded by itself. */
-int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes);
+
+struct pmclua_linked {
+    int32_t is_64, machine;        /* its class, and EM_* */
+    int32_t has_no_defaults;       /* the loader searches no customary folders for it */
+};
+/* Reads what the loader reads of a program or library: texts, each with its NUL and behind a letter of its kind, I: the
+ * loader itself, N: a library that it needs, P: its RPATH, R: its RUNPATH. Their bytes; -E2BIG: there are more than
+ * `bytes`; -ENOEXEC; -ELIBACC; another -errno. */
+int32_t pmclua_linked_read(const char *path, struct pmclua_linked *linked, char *text, size_t bytes);
 /* The functions that `pattern` means: the file's, the source's or the plain name; where there is none,
  * names that end in "::pattern"; where there is none, what matches one of these with its * ? [ ]. Aliases
  * of one address count once. How many there are (0: none); the first `size` go to `indices`. */

@@ -118,4 +118,6 @@ else write_file(opt.output, text) end
 if opt.calls then write_file(opt.calls, result:calls_csv()) end
 if wrong_histogram then fail(wrong_histogram) end
 if opt.pid and result.interrupted then os.exit(128 + result.interrupted, true) end
-os.exit(result.signal ~= 0 and 128 + result.signal or result.exit, true)
+local has_none, status = true, result.signal ~= 0 and 128 + result.signal or result.exit
+for _, region in ipairs(result) do has_none = has_none and region.unseen ~= nil end
+os.exit(status == 0 and has_none and 125 or status, true)

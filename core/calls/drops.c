@@ -53,6 +53,8 @@ struct pmclua_drops {
     int count, is_short;                      /* since it was opened */
     struct pmclua_drop first, launcher;       /* pid 0: none */
     struct steps steps;
+    struct pmclua_mapped *file;               /* of whom it is noted that they are mapped */
+    int32_t files, only;                      /* only: the process that matters; 0: all */
     struct watched {
         int owner, fd;                        /* the event whose ring it is, and the one that writes to it; -1: none */
         struct ring ring;
@@ -63,7 +65,7 @@ static struct pmclua_attr attr_of_watcher(void)
 {
     return attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .inherit = 1,
-        .exclude_kernel = 1, .exclude_hv = 1, .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1,
+        .exclude_kernel = 1, .exclude_hv = 1, .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1, .mmap2 = 1,
         .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC });
 }
 
@@ -120,6 +122,7 @@ int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid)
     drops->steps.count = 0;
     drops->steps.unreached = 0;
     drops->launcher.pid = 0;
+    drops->files = 0;
     int result = 0;
     for (int cpu = 0; result == 0 && cpu < drops->cpus; cpu++)
         result = watch_cpu(drops, pid, cpu);
@@ -209,10 +212,41 @@ static void note_name(struct steps *steps, const char *name)
         steps->unreached = (uint32_t)strtoul(name + sizeof UNREACHED - 1, NULL, 10);
 }
 
+/* The body of a PERF_RECORD_MMAP2. */
+struct mapping {
+    uint32_t pid, tid;
+    uint64_t address, bytes, offset;
+    uint32_t major, minor;
+    uint64_t inode, generation;
+    uint32_t protection, flags;
+    char path[];
+};
+
+void pmclua_drops_note(struct pmclua_drops *drops, struct pmclua_mapped *files, int32_t count, int32_t pid)
+{
+    drops->file = files;
+    drops->files = count;
+    drops->only = pid;
+}
+
+static int is_same(const struct pmclua_mapped *file, const struct mapping *mapping)
+{
+    return (file->inode == mapping->inode && file->major == mapping->major && file->minor == mapping->minor)
+        || (file->path && strcmp(file->path, mapping->path) == 0);
+}
+
+static void note_mapping(const struct pmclua_drops *drops, const struct mapping *mapping)
+{
+    int matters = !drops->only || (uint32_t)drops->only == mapping->pid;
+    for (int32_t i = 0; matters && i < drops->files; i++)
+        drops->file[i].is_mapped |= is_same(&drops->file[i], mapping);
+}
+
 /* A record's pid is its first word, a COMM's name its third; the time is the last of all. */
 static int take_record(void *owner, const struct perf_event_header *header)
 {
-    struct steps *steps = owner;
+    struct pmclua_drops *drops = owner;
+    struct steps *steps = &drops->steps;
     const uint8_t *body = (const uint8_t *)(header + 1), *end = (const uint8_t *)header + header->size;
     struct step step = { 0 };
     switch (header->type) {
@@ -223,7 +257,10 @@ static int take_record(void *owner, const struct perf_event_header *header)
             break;
         note_name(steps, step.name);
         return 0;
-    case PERF_RECORD_MMAP: step.kind = MAPS; break;
+    case PERF_RECORD_MMAP2:
+        step.kind = MAPS;
+        note_mapping(drops, (const struct mapping *)body);
+        break;
     case PERF_RECORD_EXIT: step.kind = ENDS; break;
     case PERF_RECORD_LOST: steps->is_short = 1; return 0;
     default: return 0;
@@ -237,13 +274,14 @@ static int take_record(void *owner, const struct perf_event_header *header)
     return 0;
 }
 
-static void read_ring(struct steps *steps, struct ring *ring)
+static void read_ring(struct pmclua_drops *drops, struct ring *ring)
 {
+    struct steps *steps = &drops->steps;
     ring_look(ring);
     /* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
     uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
     steps->is_short |= ring->limit - ring->place > ring->bytes - largest;
-    steps->is_short |= ring_read(ring, take_record, steps) < 0;
+    steps->is_short |= ring_read(ring, take_record, drops) < 0;
 }
 
 /* Of one moment, what comes last in a process's life is last. */
@@ -327,7 +365,7 @@ int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
     /* A ring that is read first may get an earlier step than one that is read later has. */
     uint64_t known_ns = pmclua_now_ns();
     for (int i = 0; i < drops->cpus; i++)
-        read_ring(steps, &drops->cpu[i].ring);
+        read_ring(drops, &drops->cpu[i].ring);
     if (steps->count)
         qsort(steps->step, steps->count, sizeof *steps->step, by_time);
     judge(drops, known_ns);

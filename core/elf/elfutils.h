@@ -19,7 +19,8 @@
     X(dwarf_ranges) X(dwarf_getsrc_die) X(dwarf_lineno) X(dwarf_linesrc) X(dwarf_tag) X(dwarf_child) X(dwarf_siblingof) \
     X(dwarf_formudata) X(dwarf_getsrcfiles) X(dwarf_filesrc) X(dwarf_attr) X(dwarf_diecu) \
     X(elf_getphdrnum) X(gelf_getehdr) X(gelf_getphdr) X(elf_nextscn) X(gelf_getshdr) X(elf_getshdrstrndx) \
-    X(elf_strptr) X(elf_getscn) X(elf_getdata) X(gelf_getrela) X(gelf_getsym)
+    X(elf_strptr) X(elf_getscn) X(elf_getdata) X(gelf_getrela) X(gelf_getsym) \
+    X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_getdata_rawchunk) X(gelf_getclass) X(gelf_getdyn)
 
 #define ELFUTILS_MEMBER(name) __typeof__(name) *name;
 struct elfutils { ELFUTILS_FUNCTIONS(ELFUTILS_MEMBER) };

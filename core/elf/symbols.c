@@ -6,12 +6,10 @@
  * because a debug file has none that are of use.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "demangle.h"
@@ -163,17 +161,13 @@ static int read_table(struct pmclua_symbols *symbols)
     return 0;
 }
 
-/* Whoever opens a pipe may wait for ever, and elfutils opens what it is given. */
+/* elfutils opens what it is given, and whoever opens a pipe may wait for ever. */
 static int open_file(const char *path)
 {
-    struct stat facts;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode))
-        return fd;
-    close(fd);
-    return -ENOEXEC;
+    uint32_t uid;
+    uint64_t bytes;
+    int fd = pmclua_open_plain(path, 0, &uid, &bytes);
+    return fd == -ENOTSUP || fd == -EISDIR ? -ENOEXEC : fd;
 }
 
 int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
@@ -229,18 +223,6 @@ int symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word 
         if (dw->gelf_getphdr(symbols->elf, (int)(*at)++, header) && header->p_type == type)
             return 1;
     return 0;
-}
-
-int32_t pmclua_symbols_loader(struct pmclua_symbols *symbols, char *path, size_t bytes)
-{
-    GElf_Phdr header;
-    size_t at = 0;
-    if (bytes == 0 || !symbols_segment(symbols, &at, PT_INTERP, &header))
-        return -ENOENT;
-    size_t length = header.p_filesz < bytes - 1 ? header.p_filesz : bytes - 1;
-    ssize_t got = pread(symbols->fd, path, length, (off_t)header.p_offset);
-    path[got > 0 ? got : 0] = '\0';
-    return (int32_t)strlen(path);
 }
 
 int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)

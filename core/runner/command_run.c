@@ -203,8 +203,8 @@ static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result
     return watch;
 }
 
-/* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. */
-static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
+/* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. Whether all was seen. */
+static int take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
 {
     int count = drops ? pmclua_drops_read(drops, &result->drop) : -(int)result->unseen;
     int matters = count > 0 && (!is_alone || result->drop.pid == pid);
@@ -218,6 +218,7 @@ static void take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct
         forget_watch();                       /* a ring that was full still has to say so */
     else if (drops)
         pmclua_drops_stop(drops);
+    return drops && count >= 0;
 }
 
 static void run_counted(struct repetition *one)
@@ -250,6 +251,7 @@ static void run_followed(struct repetition *one)
     struct region_set *regions = one->command->regions;
     struct followed_regions followed;
     int pid = one->held.pid;
+    int are_seen = 0;
     termination_defer(1);
     int result = regions_open(&followed, regions, one->set, pid, answer);
     if (result < 0 || termination_waits()) {
@@ -258,12 +260,14 @@ static void run_followed(struct repetition *one)
             answer_refuse(answer, ECANCELED, PMCLUA_STAGE_REGION_TERMINATION, NULL);
     } else {
         struct pmclua_drops *drops = watch_programs(pid, &answer->result);
+        if (drops)
+            region_set_note(regions, drops, regions->one_thread ? pid : 0);
         run_held(one, drops);
         end_held(one, launch_end);
-        take_drops(drops, regions->one_thread != 0, pid, &answer->result);
+        are_seen = take_drops(drops, regions->one_thread != 0, pid, &answer->result);
     }
     if (result == 0)
-        regions_close(&followed, answer);
+        regions_close(&followed, are_seen, answer);
     termination_defer(0);
 }
 

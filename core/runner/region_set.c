@@ -4,10 +4,14 @@
  * Their files are opened and their probes defined by the first run that needs them, and stay until the
  * regions are freed: unregistering a tracepoint takes the OS kernel some 70 ms.
  */
+#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "counters/attr.h"
@@ -135,24 +139,90 @@ int region_set_take(struct region_set **out, const struct message_field *field)
 
 /* ---- files and definitions ---- */
 
+/* A file as the OS kernel's records of mappings tell of it. */
+static int identify(int fd, struct pmclua_mapped *mapped)
+{
+    struct stat facts;
+    char link[64], path[PATH_MAX];
+    if (fstat(fd, &facts) < 0)
+        return -errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path);
+    *mapped = (struct pmclua_mapped){ .inode = facts.st_ino, .major = major(facts.st_dev), .minor = minor(facts.st_dev),
+                                      .path = length > 0 ? strndup(path, (size_t)length) : NULL };
+    return 0;
+}
+
+static int open_file(const char *path, int *fd, struct pmclua_mapped *mapped)
+{
+    uint32_t uid;
+    uint64_t bytes;
+    *fd = pmclua_open_plain(path, 0, &uid, &bytes);
+    return *fd < 0 ? *fd : identify(*fd, mapped);
+}
+
+static void close_files(struct region_set *set)
+{
+    for (int i = 0; i < set->files; i++) {
+        if (set->file)
+            pmclua_close(set->file[i]);
+        if (set->mapped)
+            free(set->mapped[i].path);
+    }
+    free(set->file);
+    free(set->mapped);
+    set->file = NULL;
+    set->mapped = NULL;
+}
+
 int region_set_open_files(struct region_set *set)
 {
     if (set->file)
         return 0;
-    int *file = malloc(((size_t)set->files + 1) * sizeof *file), result = file ? 0 : -ENOMEM, count = 0;
-    while (result == 0 && count < set->files) {
-        file[count] = open(set->paths[count], O_RDONLY | O_CLOEXEC);
-        result = file[count] < 0 ? -errno : 0;
-        count += result == 0;
-    }
-    if (result == 0) {
-        set->file = file;
-        return 0;
-    }
-    while (count-- > 0)
-        close(file[count]);
-    free(file);
+    size_t count = (size_t)set->files + 1;
+    set->file = malloc(count * sizeof *set->file);
+    set->mapped = calloc(count, sizeof *set->mapped);
+    int result = set->file && set->mapped ? 0 : -ENOMEM;
+    for (int i = 0; set->file && i < set->files; i++)
+        set->file[i] = -1;
+    for (int i = 0; result == 0 && i < set->files; i++)
+        result = open_file(set->paths[i], &set->file[i], &set->mapped[i]);
+    if (result < 0)
+        close_files(set);
     return result;
+}
+
+/* ---- whether they are loaded ---- */
+
+void region_set_note(struct region_set *set, struct pmclua_drops *drops, int pid)
+{
+    for (int i = 0; i < set->files; i++)
+        set->mapped[i].is_mapped = 0;
+    pmclua_drops_note(drops, set->mapped, set->files, pid);
+}
+
+/* Of the places where calls of a region begin. What begins with an event needs no file. */
+static uint64_t loading_of(const struct region_set *set, uint32_t region)
+{
+    for (int i = 0; i < set->points; i++) {
+        const struct point *point = &set->point[i];
+        int begins = point->kind == PMCLUA_POINT_ENTRY || point->kind == PMCLUA_POINT_WHOLE
+                  || point->kind == PMCLUA_POINT_FROM;
+        if (point->region == region && begins && (point->file < 0 || set->mapped[point->file].is_mapped))
+            return PMCLUA_LOADED;
+    }
+    return PMCLUA_NEVER_LOADED;
+}
+
+void region_set_put(const struct region_set *set, uint64_t *block)
+{
+    const struct pmclua_regions *header = (const struct pmclua_regions *)block;
+    size_t width = header->values + 1, spreads = 2 * width * sizeof(struct pmclua_spread) / sizeof *block;
+    uint64_t *place = block + sizeof *header / sizeof *block;
+    for (uint32_t i = 0; i < header->regions; i++) {
+        ((struct pmclua_region *)place)->loading = loading_of(set, i);
+        place += sizeof(struct pmclua_region) / sizeof *block + spreads + 3 * width;
+    }
 }
 
 static void remove_probes(struct region_set *set)
@@ -210,12 +280,9 @@ void region_set_free(struct region_set *set)
         free(set->names[i]);
         free((void *)set->costs[i].data);
     }
-    for (int i = 0; i < set->files; i++) {
-        if (set->file)
-            close(set->file[i]);
+    close_files(set);
+    for (int i = 0; i < set->files; i++)
         free(set->paths[i]);
-    }
-    free(set->file);
     free(set->names);
     free(set->paths);
     free(set->flags);

@@ -24,6 +24,7 @@ struct region_set {
     uint64_t one_thread, calls_kept, ring_bytes;
     /* From the first run until it is freed: */
     int *file;                     /* descriptors of the files; NULL: not open */
+    struct pmclua_mapped *mapped;  /* by file: whether the last run had it mapped */
     int is_defined;                /* `tracefs` has their places as tracepoints */
     struct tracefs_probes tracefs;
     int held[2];                   /* events that keep these tracepoints registered between runs; -1: none */
@@ -35,5 +36,9 @@ int  region_set_take(struct region_set **set, const struct message_field *field)
 void region_set_free(struct region_set *set);
 /* Opens the files of its points, once. */
 int  region_set_open_files(struct region_set *set);
+/* Has it noted which of the files the process `pid` maps, or with 0 any that is watched. */
+void region_set_note(struct region_set *set, struct pmclua_drops *drops, int pid);
+/* Puts what was noted into the regions of a block (pmclua_calls_finish). */
+void region_set_put(const struct region_set *set, uint64_t *block);
 /* Defines its places through tracefs, once; on failure none is. SIGTERM is deferred until they are freed. */
 int  region_set_define(struct region_set *set);

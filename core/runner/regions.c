@@ -72,14 +72,16 @@ int regions_answer(struct follower *follower, int result, struct answer *answer)
     return 0;
 }
 
-void regions_close(struct followed_regions *followed, struct answer *answer)
+void regions_close(struct followed_regions *followed, int are_seen, struct answer *answer)
 {
     int has_ended = answer->result.outcome != PMCLUA_NOT_STARTED;
     probes_switch(&followed->probes, 0);
     int result = has_ended ? regions_totals(&followed->probes, answer) : 0;
     int stopped = follower_stop(followed->follower);
     if (has_ended)
-        regions_answer(followed->follower, result < 0 ? result : stopped, answer);
+        result = regions_answer(followed->follower, result < 0 ? result : stopped, answer);
+    if (has_ended && result == 0 && are_seen)
+        region_set_put(followed->probes.regions, answer->regions);
     probes_close(&followed->probes);
     follower_free(followed->follower);
 }

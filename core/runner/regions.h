@@ -22,5 +22,6 @@ void regions_refuse(struct answer *answer, int errnum, enum pmclua_stage stage);
 int  regions_totals(const struct probes *probes, struct answer *answer);
 /* Puts a follower's calls into the answer, or that they could not be read. `result`: what went wrong so far. */
 int  regions_answer(struct follower *follower, int result, struct answer *answer);
-/* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. */
-void regions_close(struct followed_regions *followed, struct answer *answer);
+/* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. are_seen: it was noted
+ * which files were loaded. */
+void regions_close(struct followed_regions *followed, int are_seen, struct answer *answer);

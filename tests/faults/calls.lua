@@ -31,7 +31,7 @@ M.WAYS = {
   stat = "EACCES ENOENT EIO", lstat = "EACCES ENOENT EIO", access = "EACCES EIO",
   rename = "EACCES ENOSPC EROFS", remove = "EACCES EROFS", mkdir = "EACCES ENOSPC EROFS EEXIST",
   mkostemp = "EACCES ENOSPC EMFILE", mkdtemp = "EACCES ENOSPC EROFS", mkfifo = "EACCES ENOSPC EROFS",
-  chmod = "EPERM EIO", fchmod = "EPERM EIO", realpath = "EACCES ENOENT EIO",
+  realpath = "EACCES ENOENT EIO",
   opendir = "EACCES EMFILE ENOENT", readdir = "EIO ZERO",
   -- streams
   fopen = "EACCES EMFILE ENOENT ENOMEM", freopen = "EACCES EMFILE",
@@ -101,7 +101,8 @@ M.LEFT = {
   open64 = "LuaJIT's seed for its hashes: it has another", setlocale = "os.setlocale: by no module",
   chdir = "lfs: by no module", getcwd = "lfs: by no module", link = "lfs: by no module",
   symlink = "lfs: by no module",
-  readlink = "lfs: by no module", rmdir = "lfs: by no module", unlink = "lfs: by no module",
+  readlink = "a path beside the inode that files are told by",
+  rmdir = "lfs: by no module", unlink = "lfs: by no module",
   utime = "lfs: by no module", fcntl64 = "lfs.lock: by no module",
   -- LuaJIT's own memory: its compiled code does not outlive a refusal (2.1.0-beta3).
   mmap64 = "LuaJIT's memory", mremap = "LuaJIT's memory",

@@ -44,7 +44,7 @@
 
 #define CALLS(X) X(perf_event_open) X(perf_read) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(close) \
     X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(rename) X(remove) X(mkdir) \
-    X(mkostemp) X(mkdtemp) X(mkfifo) X(chmod) X(fchmod) \
+    X(mkostemp) X(mkdtemp) X(mkfifo) \
     X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
     X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
@@ -179,8 +179,6 @@ FAILS(int, fstat, (int fd, struct stat *facts), (fd, facts))
 FAILS(int, rename, (const char *from, const char *to), (from, to))
 FAILS(int, mkdir, (const char *path, mode_t mode), (path, mode))
 FAILS(int, mkfifo, (const char *path, mode_t mode), (path, mode))
-FAILS(int, chmod, (const char *path, mode_t mode), (path, mode))
-FAILS(int, fchmod, (int fd, mode_t mode), (fd, mode))
 FAILS(int, mkostemp, (char *path, int flags), (path, flags))
 FAILS(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus))
 FAILS(int, setitimer, (__itimer_which_t which, const struct itimerval *now, struct itimerval *old), (which, now, old))

@@ -40,9 +40,11 @@ int fuzz_one(const uint8_t *bytes, size_t count)
         for (int32_t i = 0; i < n && i < FUNCTIONS; i++)
             look_at(symbols, i);
         pmclua_symbols_match(symbols, "*", found, FOUND);
-        pmclua_symbols_loader(symbols, path, sizeof path);
         pmclua_symbols_close(symbols);
     }
+    struct pmclua_linked linked;
+    char texts[256];
+    HOLD(pmclua_linked_read(path, &linked, texts, sizeof texts) <= (int32_t)sizeof texts);
     close(fd);
     return 0;
 }

@@ -124,8 +124,11 @@ local function read_spreads(from, count)
   return list
 end
 
+local LOADING = { [C.PMCLUA_LOADED] = "loaded", [C.PMCLUA_NEVER_LOADED] = "never" }
+
 local function read_region(from, width)
   local raw, region = from:struct "pmclua_region", { threads = {} }
+  region.loading = LOADING[tonumber(raw.loading)]            -- of its file; nil: not known
   for _, name in ipairs(M.FACTS) do region[name] = exact(raw[name]) end
   region.total, region.self = read_spreads(from, width), read_spreads(from, width)
   for _, name in ipairs(SUMS) do region[name] = from:values(width) end

@@ -86,6 +86,35 @@ function Symbols:offset(address)
   return exact(offset[0])
 end
 
+---@class pmclua.core.Linked what the loader reads of a program or library
+---@field is_64 boolean
+---@field machine integer EM_* of elf.h
+---@field has_no_defaults boolean nothing of it is in the customary folders
+---@field needed string[]
+---@field loader? string path; nil: it is loaded by itself
+---@field rpath? string
+---@field runpath? string
+
+local LINKED_BYTES = 64 * 1024
+local linked_texts                      -- made once: it is asked for of each library
+local LINKED_TEXTS = { I = "loader", P = "rpath", R = "runpath" }
+
+--- Reads it; nil, errno name and number where it cannot be: ELIBACC without elfutils, ENOEXEC for another file.
+---@param path string
+---@return pmclua.core.Linked?
+function M.linked(path)
+  linked_texts = linked_texts or ffi.new("char[?]", LINKED_BYTES)
+  local raw = ffi.new "struct pmclua_linked"
+  local bytes = C.pmclua_linked_read(path, raw, linked_texts, LINKED_BYTES)
+  if bytes < 0 then return refused(bytes) end
+  local linked = { is_64 = raw.is_64 ~= 0, machine = raw.machine, has_no_defaults = raw.has_no_defaults ~= 0,
+    needed = {} }
+  for kind, said in ffi.string(linked_texts, bytes):gmatch "(%u)([^%z]*)%z" do
+    if kind == "N" then table.insert(linked.needed, said) else linked[LINKED_TEXTS[kind]] = said end
+  end
+  return linked
+end
+
 ---@class pmclua.core.Linux the functions of Linux itself
 local Linux = {}
 Linux.__index = Linux
@@ -181,14 +210,6 @@ function Symbols:instruction(offset)
     relative = raw.relative, relative_bytes = raw.relative_bytes,
     is_return = has(C.PMCLUA_INSTRUCTION_RETURN), jumps = has(C.PMCLUA_INSTRUCTION_JUMP),
     reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }
-end
-
---- The program that loads this one and its libraries; nil: it is loaded by itself.
----@return string?
-function Symbols:loader()
-  local path = ffi.new "char[4096]"
-  local length = C.pmclua_symbols_loader(open_handle(self), path, 4096)
-  return length > 0 and ffi.string(path, length) or nil
 end
 
 --- How often functions of that name were copied into their callers; nil without debug information.

@@ -3,11 +3,11 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local linked = require("pmclua.base.lazy").module "pmclua.event.linked"
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
-local tool = require "pmclua.host.tools"
 
 local M = {}
 
@@ -52,28 +52,6 @@ end
 
 -- ---- where files are -----------------------------------------------------------------------------------
 
--- The loader lists what it would load; the program itself is not run. It is the program that names its loader: one
--- that somebody else could have put there is not run either.
-local function loaded_with(program)
-  local loader = M.of_file(program):loader()
-  local paths = {}
-  local is_trusted = loader and loader:sub(1, 1) == "/" and require("pmclua.host.paths").is_our_file(loader)
-  if not is_trusted then return paths end
-  for line in tool.read(loader, { "--list", program }):gmatch "[^\n]+" do
-    local path = line:match "=> (/.-) %(0x" or line:match "^%s*(/.-) %(0x"
-    if path then paths[#paths + 1] = path end
-  end
-  return paths
-end
-
-local function known_to_loader()
-  local paths, ldconfig = {}, tool.find("ldconfig", "/sbin:/usr/sbin")
-  for line in (ldconfig and tool.read(ldconfig, { "-p" }) or ""):gmatch "[^\n]+" do
-    paths[#paths + 1] = line:match "=> (/.*)$"
-  end
-  return paths
-end
-
 -- A path as the process has it, which may be in another mount namespace.
 local function path_in(pid, path)
   local lfs = require "lfs"
@@ -102,24 +80,38 @@ end
 ---@field program string path of what is executed
 ---@field pid integer? of a process that runs already
 ---@field cwd string? of the command
+---@field library_path string? its LD_LIBRARY_PATH
+---@field preload string? its LD_PRELOAD
 
 --- Paths of the libraries that a program loads, or of all that a process has mapped.
 ---@param image pmclua.functions.Image
 ---@return string[]
 function M.loaded(image)
   if image.pid then return mapped_by(image.pid) end
-  return loaded_with(image.program)
+  local found = linked.of(image)
+  return found and found:paths() or {}
 end
 
 local function find_library(name, image)
-  local loaded = M.loaded(image)
-  local all = lists.joined { loaded, image.pid and {} or known_to_loader() }
-  local found = lists.find(all, function(path) return is_called(path, name) end)
-  if found then return found end
-  local names = lists.map(loaded, function(path) return path:match "[^/]*$" end)
+  local found = not image.pid and linked.of(image)
+  local loaded = image.pid and mapped_by(image.pid) or found and found:paths() or {}
+  local path = lists.find(loaded, function(candidate) return is_called(candidate, name) end)
+    or found and found:later(name, is_called)
+  if path then return path end
+  local names = lists.map(loaded, function(candidate) return candidate:match "[^/]*$" end)
+  if not image.pid then M.of_file(image.program) end        -- says where it is no program at all
   problem("ENOENT", ("no library '%s' is loaded by %s"):format(text.safe(name), text.safe(image.program)),
     text.meant(name, names) or #names > 0 and ("there are %s; a path works, too"):format(text.list(names))
       or "it is linked statically; give a path for what it loads later")
+end
+
+--- Whether a process has a file mapped as code.
+---@param image pmclua.functions.Image
+---@param path string of M.file
+function M.has_mapped(image, path)
+  local own = core.signature(path)
+  local function is_it(mapped) return core.signature(mapped) == own end
+  return own ~= nil and lists.any(mapped_by(image.pid), is_it)
 end
 
 -- The program's file; of a process that runs, also when it is no longer on the disk.

@@ -162,7 +162,9 @@ local function remark_on_probing(calls, found, say)
 end
 
 local function remark_on_calls(calls, found, ran, say)
-  if found.entries == 0 then
+  if calls.unseen then
+    say("regions: calls of %s are not counted: %s", calls.name, calls.unseen)
+  elseif found.entries == 0 then
     say(ran < 1 and "regions: %s was not seen to be called" or "regions: %s was never called", calls.name)
   elseif found.calls == 0 then
     say("regions: no call of %s returned: there are no numbers for it", calls.name)

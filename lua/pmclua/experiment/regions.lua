@@ -96,6 +96,7 @@ local function run_pass(self, pass)
   if self.workload.duty then self.workload.hit_ns = hit_ns_of(costs) end
   for i, region in ipairs(self.regions) do region.costs = costs[i] and probing.for_runner(costs[i]) end
   local result = run_once(self, self.workload, pass, self.limits)
+  if self.workload.put_loading then self.workload:put_loading(result.regions) end
   local has_calls = lists.any(result.regions, function(region) return region.entries ~= 0 end)
   if next(costs) and has_calls and core.interrupts() == 0 then
     probing.add_drift(costs, (calibrate(self, pass)))

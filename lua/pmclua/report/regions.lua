@@ -272,11 +272,13 @@ local function put_notes(lines, notes, width)
 end
 
 local function put_region(lines, result, region, terminal)
+  local width = terminal.width
   if not region.calls then
     lines[#lines + 1] = text.safe(region.name) .. " · calls not counted"
+    put_notes(lines, { region.unseen }, width)
     return
   end
-  local calls, width = text.plural(tonumber(region.calls), "call"), terminal.width
+  local calls = text.plural(tonumber(region.calls), "call")
   if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
   lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
   if region.calls ~= 0 then

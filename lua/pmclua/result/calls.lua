@@ -30,10 +30,12 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field probing_spread number? by how much that may be wrong
 ---@field is_below boolean? without it nothing is left that can be told from its spread: there are no numbers
 
----@class pmclua.RegionCalls one region of one run; numbers of calls are nil where its events were never on the PMU
+---@class pmclua.RegionCalls one region of one run; numbers of calls are nil where its events were never on the PMU, and
+---  where its file was not loaded
 ---@field name string
 ---@field notes string[]
 ---@field is_pair boolean between any two points, not a function's calls
+---@field unseen string? why it is not known that there were no calls
 ---@field entries number
 ---@field calls number entered and returned
 ---@field nested number of these within another call of the same region
@@ -169,6 +171,7 @@ local function absence(self, run, column, event, is_self)
   -- Probes are on the PMU with the events: what they did not see may have been.
   local is_unseen = run.ran == 0 or run.ran < 1 and found.entries == 0
   if is_unseen then return "not-counted", reading.why(event or {}, "never-on") end
+  if self.unseen and found.entries == 0 then return "not-counted", self.unseen end
   local status, why
   if event and run.whole[column] == 0 then status, why = zero_cause(event) end
   if status then return status, why end

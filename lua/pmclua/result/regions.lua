@@ -6,6 +6,7 @@ local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 local reading = require "pmclua.counting.reading"
 local spent = require "pmclua.result.spent"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -41,11 +42,23 @@ local function add_whole(run, wall_ns)
   run.ran = share or 1                  -- nil: nothing of it ran at all
 end
 
+local UNSEEN = { never = "%s was never loaded" }
+local UNKNOWN = "it is not known whether %s was loaded"
+
+-- Why calls that were not seen may all the same have been; nil where some were, or there were none.
+local function unseen_of(region, found)
+  local file = region.points[1].file
+  if not file or found.entries ~= 0 or found.loading == "loaded" then return nil end
+  return (UNSEEN[found.loading] or UNKNOWN):format(text.safe(file))
+end
+
 local function region_of(about, runs, index)
   local region, found = about.regions[index], runs[1].regions[index]
   local fields = { index = index, name = region.name, notes = region.notes, runs = runs,
-    events = about.events, is_pair = region.points[1].kind == "from", threads = found.threads }
-  for _, name in ipairs(runs[1].ran > 0 and calls.FACTS or {}) do fields[name] = found[name] end
+    events = about.events, is_pair = region.points[1].kind == "from", threads = found.threads,
+    unseen = unseen_of(region, found) }
+  local is_known = runs[1].ran > 0 and not fields.unseen
+  for _, name in ipairs(is_known and calls.FACTS or {}) do fields[name] = found[name] end
   local its_calls = calls.new(fields)
   if its_calls:is_switching() then its_calls.nested, its_calls.unsure = nil, nil end
   return its_calls

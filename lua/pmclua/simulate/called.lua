@@ -55,6 +55,18 @@ local function add_counts(into, events, line)
   end
 end
 
+--- Whether callgrind saw code of a file.
+---@param file pmclua.OutFile
+---@param path string
+---@return boolean
+function M.has_object(file, path)
+  local real = core.real_path(path) or path
+  for object in file.text:gmatch "\nc?ob=([^\n]*)" do
+    if (core.real_path(object) or object) == real then return true end
+  end
+  return false
+end
+
 --- What the outermost calls of some functions cost.
 ---@param file pmclua.OutFile written with M.OPTIONS
 ---@param wanted table<string, integer> of M.wanted

@@ -16,6 +16,13 @@ local M = {}
 ---@field by_event fun(counts: table): table
 ---@field remark fun(said: string)
 
+-- Why a region has no calls.
+local function no_call(region, file)
+  local path = region.points[1].file
+  if called.has_object(file, path) then return ("regions: %s was never called"):format(region.name) end
+  return ("regions: calls of %s are not counted: %s was never loaded"):format(region.name, text.safe(path))
+end
+
 local function calls_of(spec, workload, levels, lent)
   local list = require("pmclua.workload.region").of(workload, spec):regions(levels)
   local wanted, why = called.wanted(list)
@@ -24,7 +31,7 @@ local function calls_of(spec, workload, levels, lent)
   if not files then return nil, problem end
   local sums, parts = called.sum(files[1], wanted), {}
   for i, region in ipairs(list) do
-    if not sums[i] then lent.remark(("regions: %s was never called"):format(region.name)) end
+    if not sums[i] then lent.remark(no_call(region, files[1])) end
     table.insert(parts, sums[i] and { name = region.name, calls = sums[i].calls,
       simulated = lent.by_event(sums[i].counts) })
   end

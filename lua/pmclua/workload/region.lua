@@ -172,11 +172,20 @@ end
 
 -- ---- a command with regions ----------------------------------------------------------------------------
 
---- Where the command's program is, and its folder; raises a problem where it cannot be found.
-local function program_of(command, levels)
+-- A variable of the command's environment.
+local function variable_of(command, name, levels)
+  local value = command.env and command.env[name]
+  if value == nil then return os.getenv(name) end
+  return value and shellwords.fill(tostring(value), levels) or nil
+end
+
+-- The command's program, as what its functions are looked for in; raises a problem where it cannot be found.
+local function image_of(command, levels)
   local path = command:program(levels)
   if not path then error(explain.system(2, "execute", shellwords.fill(command.argv[1], levels)), 0) end
-  return path, command.cwd and shellwords.fill(command.cwd, levels)
+  return { program = path, cwd = command.cwd and shellwords.fill(command.cwd, levels),
+    library_path = variable_of(command, "LD_LIBRARY_PATH", levels),
+    preload = variable_of(command, "LD_PRELOAD", levels) }
 end
 
 ---@class pmclua.RegionCommand: pmclua.Command a command and its regions
@@ -219,11 +228,12 @@ end
 ---@param levels table
 ---@return pmclua.Region[]
 function RegionCommand:regions(levels)
-  local program, cwd = program_of(self.command, levels or {})
-  local found = self.found[program]
+  local image = image_of(self.command, levels or {})
+  local key = ("%s %s %s"):format(image.program, image.library_path or "", image.preload or "")
+  local found = self.found[key]
   if not found then
-    found = M.find(self.spec, { program = program, cwd = cwd })
-    self.found[program] = found
+    found = M.find(self.spec, image)
+    self.found[key] = found
   end
   return found
 end

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local files = require "pmclua.event.function_files"
 local region = require "pmclua.workload.region"
 local tasks = require "pmclua.host.tasks"
 local text = require "pmclua.base.text"
@@ -19,6 +20,7 @@ local M = {}
 ---@field spec pmclua.RegionSpec
 ---@field duty integer? parts per million of the time that following may cost
 ---@field hit_ns number? what a sample costs it, as measured
+---@field loaded table<integer, true> by region
 local RegionProcess = { kind = "process" }
 RegionProcess.__index = RegionProcess
 
@@ -38,7 +40,7 @@ function M.of(pid, spec)
       message = ("the first thread of process %d has ended"):format(pid),
       hint = "its other threads are followed without threads = \"one\" (--one-thread)" }, 0)
   end
-  return setmetatable({ pid = pid, task = living, spec = spec,
+  return setmetatable({ pid = pid, task = living, spec = spec, loaded = {},
     name = ("%s (process %d)"):format(text.safe(tasks.name(pid)), pid) }, RegionProcess)
 end
 
@@ -52,8 +54,25 @@ function RegionProcess:regions()
       message = ("this user may not see the program of process %d"):format(self.pid),
       hint = "it belongs to another user, or is a thread of Linux itself" }, 0)
   end
-  self.found = region.find(self.spec, { pid = self.task, program = program })
+  self.image = { pid = self.task, program = program }
+  self.found = region.find(self.spec, self.image)
+  self:note_loaded()
   return self.found
+end
+
+--- Notes which regions are in a file that the process has mapped now.
+function RegionProcess:note_loaded()
+  for i, one in ipairs(self.found) do
+    local file = one.points[1].file
+    self.loaded[i] = self.loaded[i] or not file or files.has_mapped(self.image, file)
+  end
+end
+
+--- Puts into what came of a run whether the files of its regions were loaded.
+---@param found pmclua.core.Regions
+function RegionProcess:put_loading(found)
+  self:note_loaded()
+  for i in ipairs(self.found) do found[i].loading = self.loaded[i] and "loaded" or "never" end
 end
 
 --- Why its regions cannot be followed, as far as can be seen now: an error object, or nil.
