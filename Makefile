@@ -31,7 +31,9 @@ LUAJIT_INCLUDE ?= $(SYSROOT)/usr/include/luajit-2.1
 # module in C++ would meet two unwinders, and abort.
 LUAJIT  ?= -Wl,--push-state,-Bstatic,--whole-archive -lluajit-5.1 -Wl,--pop-state
 # -Wl,-E: the binding finds the core in the executable itself.
-LIBS    ?= $(LUAJIT) -lm -ldl -lpthread
+# libiberty demangles C++, Rust and D: 98 KB, and no library to load.
+DEMANGLER ?= -Wl,--exclude-libs,libiberty.a -liberty
+LIBS    ?= $(LUAJIT) $(DEMANGLER) -lm -ldl -lpthread
 ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
@@ -118,7 +120,7 @@ $(BUILD)/pmclua: $(BUILD)/core/main.o $(BUILD)/embedded.o $(core_objects)
 
 # For `require "pmclua"` in a plain luajit.
 $(BUILD)/libpmclua.so: $(core_objects)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl -lpthread
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ $(DEMANGLER) -ldl -lpthread
 
 # One name alone: those of a kernel must not meet ours. Tests play an OS kernel through it.
 $(BUILD)/pmclua-runner: $(runner_objects)

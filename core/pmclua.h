@@ -729,8 +729,9 @@ enum pmclua_function_flag {
 /* Texts live until the symbols are closed. */
 struct pmclua_function {
     const char *name;              /* as the file has it: "_ZN2ns5parseEi" */
-    const char *shown;             /* as the source has it: "ns::parse(int)" */
-    const char *plain;             /* the name alone: "ns::parse" */
+    const char *shown;             /* as the source has it: "int ns::get<int>(int) [clone .cold]" */
+    const char *full;              /* what tells it from other functions: "ns::get<int>(int)" */
+    const char *plain;             /* the name alone: "ns::get<int>" */
     uint64_t address;              /* before the file is loaded anywhere */
     uint64_t offset;               /* in the file, where probes are put */
     uint64_t bytes;
@@ -768,25 +769,37 @@ struct pmclua_inlined { int32_t places, line; const char *file; };
 int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int32_t index,
                            struct pmclua_inlined *inlined);
 
+/* The full and the plain name of a function that somebody else spells: a symbol, "f.cold", "ns::f(int) [clone .cold]".
+ * -ENAMETOOLONG: one of them has `bytes` bytes or more; -ENOMEM. */
+int pmclua_spell(const char *spelling, char *full, char *plain, size_t bytes);
+/* Whether `pattern` means a function of these names: 3: by its name, 2: by the end of its path, 0: it does not. */
+int32_t pmclua_means(const char *full, const char *plain, const char *pattern);
+
 /* What an instruction belongs to. Texts live until the symbols are closed. */
 struct pmclua_code {
     const char *function;          /* the name alone, without clone suffix, "puts@plt" of a stub; NULL: it has none */
+    const char *full;              /* its full name: pmclua_function */
     const char *source;            /* file of `line`, as the debug information has it; NULL: unknown */
     const char *declared;          /* file that the function is declared in; NULL: unknown */
+    uint64_t which;                /* tells it from others of the same full name and `declared`; 0: they do */
     uint64_t address;              /* as the file has it */
     uint64_t start, bytes;         /* of the function; 0: not even where it begins is known */
-    uint32_t flags;                /* enum pmclua_function_flag */
+    uint32_t flags;                /* enum pmclua_function_flag; LOCAL of no copy or part, which always is */
     int32_t line;                  /* 0: unknown */
     int32_t inlined;               /* functions that it was copied into with, one within the other */
 };
 
 /* A function that was copied into its caller at `line` of file `source`. */
-struct pmclua_inlined_at { const char *function, *source, *declared; int32_t line; };
+struct pmclua_inlined_at { const char *function, *full, *source, *declared; int32_t line; };
 
 /* What the instruction at an offset in the file belongs to; innermost first, the first `size` functions that it was
  * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. -ENOMEM. */
 int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size);
+
+/* The source lines of the function at an address, which pmclua_symbols_code has named: from where it is declared to its
+ * last one, in its `declared`. -ENOENT: the debug information does not say. */
+int pmclua_symbols_written(struct pmclua_symbols *symbols, uint64_t address, int32_t *first, int32_t *last);
 
 /* The build id of the file: how many bytes it has; 0: none. The first `size` go to `id`. */
 int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size);

@@ -18,7 +18,9 @@
 --   _dl_map_object_from_fd [ld-linux-x86-64.so.2]      5   10 %       5
 --   ...
 --   total                                             50  100 %      50
--- reading: the lines, and those in brackets, add up to the total. A function without a name is shown as its
+-- reading: the lines, and those in brackets, add up to the total. Functions that would read alike have their
+--   parameters, source file or address. One that was inlined is in the function it stands in, unless --inlined
+--   is given. A function without a name is shown as its
 --   file and where in it the function begins; the debug symbols of its package name it. Of two commands, a
 --   verdict holds for all lines together; with too few pairs there is none. `spread over many`: the
 --   total differs, but no line that could be named.
@@ -42,6 +44,7 @@ local opt = pmc.options(pmc.targets.options {
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "call-graph", false, short = "g", help = "call chains by frame pointer, for folded and speedscope" },
   { "lines", false, help = "source lines instead of functions" },
+  { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
@@ -101,7 +104,8 @@ end
 
 -- The report goes where the command's own output does not.
 local function put(found)
-  local shown = { format = opt.format, by = opt.lines and "line" or "function", most = opt.top,
+  local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
+  local shown = { format = opt.format, by = by:match "^(.-) *$", most = opt.top,
     annotate = opt.annotate }
   if opt.output or not is_one_command() then
     found:write(opt.output, shown)

@@ -27,12 +27,15 @@ static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uin
 
 enum { NESTED_MAX = 32 };               /* symbols that begin within another one */
 
-/* Whether one name of a function is better known than another: others see it, it has no underscores before it, it is
- * shorter ("free" of "__libc_free", "cfree" and "free"). */
+/* Whether one name of a function is better known than another: it states its size (Go's first function is "runtime.text",
+ * too), others see it, it has no underscores before it, it is shorter ("free" of "__libc_free", "cfree" and "free"). */
 static int is_better(const struct symbol *one, const struct symbol *other)
 {
+    uint32_t guessed = one->flags & PMCLUA_FUNCTION_GUESSED, others_guessed = other->flags & PMCLUA_FUNCTION_GUESSED;
     uint32_t local = one->flags & PMCLUA_FUNCTION_LOCAL, others_local = other->flags & PMCLUA_FUNCTION_LOCAL;
     size_t underscores = strspn(one->name, "_"), others_underscores = strspn(other->name, "_");
+    if (guessed != others_guessed)
+        return guessed < others_guessed;
     if (local != others_local)
         return local < others_local;
     if (underscores != others_underscores)
@@ -133,17 +136,35 @@ static int take_symbol(struct pmclua_symbols *symbols, struct pmclua_code *code)
         return -ENOMEM;
     struct symbol *symbol = stub ? NULL : symbol_at(symbols, code->address);
     if (stub) {
-        code->function = stub;
+        code->function = code->full = stub;
     } else if (symbol) {
-        if (symbol_name(symbol) < 0)
+        if (symbol_name(symbols, symbol) < 0)
             return -ENOMEM;
-        code->function = symbol->plain;
+        code->function = symbol->spelt.plain;
+        code->full = symbol->spelt.full;
         code->start = symbol->address;
         code->bytes = symbol->bytes;
         code->flags = symbol->flags;
+        if (symbol->name[name_home(symbol->name)])
+            code->flags &= ~(uint32_t)PMCLUA_FUNCTION_LOCAL;
     } else {
         return take_start(symbols, code);
     }
+    return 0;
+}
+
+/* Without debug information: the file that the table of symbols has, and what tells functions apart for which that is
+ * not enough. */
+static int take_home(struct pmclua_symbols *symbols, struct pmclua_code *code)
+{
+    const struct symbol *symbol = code->bytes ? symbol_at(symbols, code->address) : NULL, *home;
+    if (!symbol || symbol->address != code->start)
+        return 0;
+    int is_ambiguous, result = homes_find(symbols, symbol, &home, &is_ambiguous);
+    if (result < 0)
+        return result;
+    code->declared = home->source ? symbols->source[home->source - 1] : NULL;
+    code->which = is_ambiguous || symbol->spelt.is_vague ? home->address : 0;
     return 0;
 }
 
@@ -156,6 +177,8 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
         result = take_symbol(symbols, &found);
     if (result == 0)
         result = units_find(symbols, found.address, &found, inlined, size);
+    if (result == 0 && !found.declared)
+        result = take_home(symbols, &found);
     if (result == 0)
         *code = found;
     return result;

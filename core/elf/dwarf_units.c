@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "demangle.h"
 #include "host/lists.h"
 #include "symbols.h"
 
@@ -15,12 +15,14 @@
 struct scope {
     uint64_t start, end;
     uint32_t depth, is_inlined;
-    const char *name, *declared, *caller_source;
+    Dwarf_Die die;
+    struct name name;              /* by take_scope; none yet: `full` is NULL */
+    const char *declared, *caller_source;
     int32_t caller_line;
 };
 
 struct unit {
-    Dwarf_Die die;
+    Dwarf_Die die;                 /* of split debug information its skeleton, which has the lines */
     struct scope *scope;
     size_t scopes, room;
     int is_walked;
@@ -33,19 +35,17 @@ struct units {
     struct unit *unit;
     struct unit_range *range;      /* by start */
     size_t units, ranges, unit_room, range_room;
-    char **name;                   /* that had to be made */
-    size_t names, name_room;
 };
 
 void units_free(struct units *units)
 {
     if (!units)
         return;
-    for (size_t i = 0; i < units->units; i++)
+    for (size_t i = 0; i < units->units; i++) {
+        for (size_t k = 0; k < units->unit[i].scopes; k++)
+            name_free(&units->unit[i].scope[k].name);
         free(units->unit[i].scope);
-    for (size_t i = 0; i < units->names; i++)
-        free(units->name[i]);
-    free(units->name);
+    }
     free(units->unit);
     free(units->range);
     free(units);
@@ -59,6 +59,13 @@ static int by_start(const void *a, const void *b)
     return one->start < other->start ? -1 : one->start > other->start;
 }
 
+/* What the linker left out keeps its debug information, at address 0. */
+static int is_there(const struct pmclua_symbols *symbols, uint64_t start, uint64_t end)
+{
+    uint64_t address = start + symbols->units->bias;
+    return end > start && (symbols->sections == 0 || symbols_section(symbols, address) != NULL);
+}
+
 static int add_range(struct units *units, uint64_t start, uint64_t end)
 {
     if (list_grow(&units->range, units->ranges, &units->range_room, sizeof *units->range) < 0)
@@ -67,16 +74,17 @@ static int add_range(struct units *units, uint64_t start, uint64_t end)
     return 0;
 }
 
-static int add_unit(struct units *units, Dwarf_Die *die)
+static int add_unit(const struct pmclua_symbols *symbols, Dwarf_Die *die)
 {
     const struct elfutils *dw = elfutils();
+    struct units *units = symbols->units;
     if (list_grow(&units->unit, units->units, &units->unit_room, sizeof *units->unit) < 0)
         return -ENOMEM;
     units->unit[units->units] = (struct unit){ .die = *die };
     Dwarf_Addr base, start, end;
     int result = 0;
     for (ptrdiff_t next = 0; result == 0 && (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;)
-        if (end > start)
+        if (is_there(symbols, start, end))
             result = add_range(units, start, end);
     units->units++;
     return result;
@@ -94,7 +102,7 @@ static int read_units(struct pmclua_symbols *symbols)
     units->bias = bias - symbols->bias;
     int result = 0;
     for (Dwarf_Die *die = NULL; result == 0 && (die = dw->dwfl_module_nextcu(symbols->module, die, &bias));)
-        result = add_unit(units, die);
+        result = add_unit(symbols, die);
     if (units->ranges)
         qsort(units->range, units->ranges, sizeof *units->range, by_start);
     if (result < 0) {
@@ -113,75 +121,74 @@ static struct unit *unit_at(const struct units *units, uint64_t address)
 
 /* ---- functions of a unit ---- */
 
-static const char *keep(struct units *units, char *name)
-{
-    if (!name || list_grow(&units->name, units->names, &units->name_room, sizeof name) < 0) {
-        free(name);
-        return NULL;
-    }
-    return units->name[units->names++] = name;
-}
-
-char *die_plain_name(Dwarf_Die *die)
+int die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name)
 {
     const struct elfutils *dw = elfutils();
     Dwarf_Attribute attribute;
-    const char *linkage = NULL;
+    const char *linkage = NULL, *own = dw->dwarf_diename(die);
     if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
         dw->dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
         linkage = dw->dwarf_formstring(&attribute);
-    char *shown = linkage ? demangle(linkage) : NULL, *plain = shown ? plain_name(shown) : NULL;
-    free(shown);
-    return plain;
+    if (!linkage && !own)
+        return -ENOENT;
+    int result = name_spell(name, linkage ? linkage : own, symbols->go_end != 0);
+    return result == 0 && name->is_vague && own ? name_complete(name, own) : result;
 }
 
-static const char *name_of(struct units *units, Dwarf_Die *die)
-{
-    const char *plain = keep(units, die_plain_name(die));
-    return plain ? plain : elfutils()->dwarf_diename(die);
-}
-
-static void take_caller(const struct unit *unit, Dwarf_Die *die, struct scope *scope)
+const char *die_file(Dwarf_Die *die, unsigned name, Dwarf_Die *skeleton)
 {
     const struct elfutils *dw = elfutils();
     Dwarf_Attribute attribute;
-    Dwarf_Word line = 0, number = 0;
+    Dwarf_Word number = 0;
+    Dwarf_Half version = 0;
     Dwarf_Files *files;
+    Dwarf_Die unit;
     size_t count;
-    Dwarf_Die top = unit->die;
-    if (dw->dwarf_attr(die, DW_AT_call_line, &attribute) && dw->dwarf_formudata(&attribute, &line) == 0)
-        scope->caller_line = (int32_t)line;
-    if (dw->dwarf_attr(die, DW_AT_call_file, &attribute) && dw->dwarf_formudata(&attribute, &number) == 0
-        && dw->dwarf_getsrcfiles(&top, &files, &count) == 0 && number < count)
-        scope->caller_source = dw->dwarf_filesrc(files, number, NULL, NULL);
+    if (!dw->dwarf_attr_integrate(die, name, &attribute) || dw->dwarf_formudata(&attribute, &number) != 0
+        || dw->dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0
+        || (number == 0 && version < 5))
+        return NULL;
+    int is_read = dw->dwarf_getsrcfiles(&unit, &files, &count) == 0
+        || dw->dwarf_getsrcfiles(skeleton, &files, &count) == 0;
+    return is_read && number < count ? dw->dwarf_filesrc(files, number, NULL, NULL) : NULL;
 }
 
-static int add_scope(struct units *units, struct unit *unit, Dwarf_Die *die, uint32_t depth, int is_inlined)
+/* Looks up what a scope is called and where it is from. */
+static int complete_scope(const struct pmclua_symbols *symbols, struct unit *unit, struct scope *scope)
 {
     const struct elfutils *dw = elfutils();
+    Dwarf_Attribute attribute;
+    Dwarf_Word line = 0;
+    if (scope->name.full)
+        return 0;
+    scope->declared = die_file(&scope->die, DW_AT_decl_file, &unit->die);
+    if (scope->is_inlined) {
+        scope->caller_source = die_file(&scope->die, DW_AT_call_file, &unit->die);
+        if (dw->dwarf_attr(&scope->die, DW_AT_call_line, &attribute))
+            dw->dwarf_formudata(&attribute, &line);
+        scope->caller_line = (int32_t)line;
+    }
+    return die_name(symbols, &scope->die, &scope->name);
+}
+
+static int add_scope(const struct pmclua_symbols *symbols, struct unit *unit, Dwarf_Die *die, uint32_t depth,
+                     int is_inlined)
+{
     Dwarf_Addr base, start, end;
-    struct scope scope = { .depth = depth, .is_inlined = (uint32_t)is_inlined };
-    for (ptrdiff_t next = 0; (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
-        if (end <= start)
+    for (ptrdiff_t next = 0; (next = elfutils()->dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
+        if (!is_there(symbols, start, end))
             continue;
-        if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof scope) < 0)
+        if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof *unit->scope) < 0)
             return -ENOMEM;
-        if (!scope.name) {
-            scope.name = name_of(units, die);
-            scope.declared = dw->dwarf_decl_file(die);
-            if (is_inlined)
-                take_caller(unit, die, &scope);
-        }
-        scope.start = start;
-        scope.end = end;
-        unit->scope[unit->scopes++] = scope;
+        unit->scope[unit->scopes++] = (struct scope){ .start = start, .end = end, .depth = depth, .die = *die,
+                                                      .is_inlined = (uint32_t)is_inlined };
     }
     return 0;
 }
 
 enum { DEPTH_MAX = 200 };               /* of nested DIEs: files may be damaged */
 
-static int walk(struct units *units, struct unit *unit, Dwarf_Die *parent, uint32_t depth)
+static int walk(const struct pmclua_symbols *symbols, struct unit *unit, Dwarf_Die *parent, uint32_t depth)
 {
     const struct elfutils *dw = elfutils();
     Dwarf_Die die;
@@ -191,14 +198,16 @@ static int walk(struct units *units, struct unit *unit, Dwarf_Die *parent, uint3
     do {
         int tag = dw->dwarf_tag(&die);
         if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
-            result = add_scope(units, unit, &die, depth, tag == DW_TAG_inlined_subroutine);
+            result = add_scope(symbols, unit, &die, depth, tag == DW_TAG_inlined_subroutine);
         if (result == 0 && (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block
                             || tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type
                             || tag == DW_TAG_module))
-            result = walk(units, unit, &die, depth + 1);
+            result = walk(symbols, unit, &die, depth + 1);
     } while (result == 0 && dw->dwarf_siblingof(&die, &die) == 0);
     return result;
 }
+
+static int holds(const struct scope *scope, uint64_t place) { return place - scope->start < scope->end - scope->start; }
 
 /* Deeper ones first. */
 static int by_depth(const void *a, const void *b)
@@ -209,34 +218,51 @@ static int by_depth(const void *a, const void *b)
 
 enum { SCOPES_MAX = 64 };
 
-static void take_scopes(const struct unit *unit, uint64_t address, struct pmclua_code *code,
-                        struct pmclua_inlined_at *inlined, int32_t size)
+static int take_scopes(const struct pmclua_symbols *symbols, struct unit *unit, uint64_t address,
+                       struct pmclua_code *code, struct pmclua_inlined_at *inlined, int32_t size)
 {
-    const struct scope *found[SCOPES_MAX] = { NULL };
+    struct scope *found[SCOPES_MAX] = { NULL };
     size_t count = 0;
     for (size_t i = 0; i < unit->scopes && count < SCOPES_MAX; i++)
-        if (address - unit->scope[i].start < unit->scope[i].end - unit->scope[i].start)
+        if (holds(&unit->scope[i], address))
             found[count++] = &unit->scope[i];
     qsort(found, count, sizeof *found, by_depth);
     for (size_t i = 0; i < count; i++) {
-        const struct scope *scope = found[i];
+        struct scope *scope = found[i];
+        int result = complete_scope(symbols, unit, scope), is_named = result == 0;
+        if (result == -ENOMEM)
+            return result;
+        const char *plain = scope->name.plain, *full = scope->name.full;
         if (!scope->is_inlined) {
             code->declared = scope->declared;
-            if (!code->function)
-                code->function = scope->name;
-            return;
+            if (is_named && (!code->function || scope->name.is_vague)) {
+                code->function = plain;
+                code->full = full;
+            }
+            return 0;
         }
-        if (code->inlined < size && scope->name)
-            inlined[code->inlined++] = (struct pmclua_inlined_at){ scope->name, scope->caller_source, scope->declared,
+        if (code->inlined < size && is_named)
+            inlined[code->inlined++] = (struct pmclua_inlined_at){ plain, full, scope->caller_source, scope->declared,
                                                                    scope->caller_line };
     }
+    return 0;
 }
 
-static int walk_unit(struct units *units, struct unit *unit)
+Dwarf_Die unit_functions(const Dwarf_Die *unit)
+{
+    Dwarf_Die split = { 0 };
+    uint8_t type;
+    int is_split = elfutils()->dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0
+        && type == DW_UT_skeleton && split.cu;
+    return is_split ? split : *unit;
+}
+
+static int walk_unit(const struct pmclua_symbols *symbols, struct unit *unit)
 {
     if (unit->is_walked)
         return 0;
-    int result = walk(units, unit, &unit->die, 0);
+    Dwarf_Die top = unit_functions(&unit->die);
+    int result = walk(symbols, unit, &top, 0);
     unit->is_walked = result == 0;
     if (result < 0)
         unit->scopes = 0;
@@ -250,17 +276,96 @@ int units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_c
     int result = symbols->units ? 0 : read_units(symbols);
     if (result < 0)
         return result;
-    struct units *units = symbols->units;
-    uint64_t place = address - units->bias;
-    struct unit *unit = unit_at(units, place);
+    uint64_t place = address - symbols->units->bias;
+    struct unit *unit = unit_at(symbols->units, place);
     if (!unit)
         return 0;
-    result = walk_unit(units, unit);
+    result = walk_unit(symbols, unit);
     if (result < 0)
         return result;
     Dwarf_Line *line = dw->dwarf_getsrc_die(&unit->die, place);
     if (line && dw->dwarf_lineno(line, &code->line) == 0)
         code->source = dw->dwarf_linesrc(line, NULL, NULL);
-    take_scopes(unit, place, code, inlined, size);
+    return take_scopes(symbols, unit, place, code, inlined, size);
+}
+
+/* ---- where a function is written ---- */
+
+/* A function's scopes: its ranges and what is in it. */
+struct body { const struct scope *first, *beyond; };
+
+static struct body body_of(const struct unit *unit, const struct scope *function)
+{
+    const struct scope *end = unit->scope + unit->scopes, *beyond = function + 1;
+    while (beyond < end && (beyond->die.addr == function->die.addr || beyond->depth > function->depth))
+        beyond++;
+    return (struct body){ function, beyond };
+}
+
+static int is_copied(struct body body, uint64_t place)
+{
+    for (const struct scope *scope = body.first; scope < body.beyond; scope++)
+        if (scope->is_inlined && holds(scope, place))
+            return 1;
+    return 0;
+}
+
+static uint64_t address_of(Dwarf_Lines *lines, size_t index)
+{
+    Dwarf_Addr address = 0;
+    elfutils()->dwarf_lineaddr(elfutils()->dwarf_onesrcline(lines, index), &address);
+    return address;
+}
+
+/* The last line of `file` in a range that is not of what was copied there. */
+static int last_line(struct body body, const struct scope *range, const char *file, Dwarf_Lines *lines, size_t count)
+{
+    const struct elfutils *dw = elfutils();
+    size_t low = 0, high = count;
+    int last = 0, number;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (address_of(lines, middle) < range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count && address_of(lines, low) < range->end; low++) {
+        Dwarf_Line *line = dw->dwarf_onesrcline(lines, low);
+        const char *source = dw->dwarf_linesrc(line, NULL, NULL);
+        if (dw->dwarf_lineno(line, &number) == 0 && number > last && source && strcmp(source, file) == 0
+            && !is_copied(body, address_of(lines, low)))
+            last = number;
+    }
+    return last;
+}
+
+static const struct scope *function_at(const struct unit *unit, uint64_t place)
+{
+    for (size_t i = 0; unit && i < unit->scopes; i++)
+        if (!unit->scope[i].is_inlined && unit->scope[i].declared && holds(&unit->scope[i], place))
+            return &unit->scope[i];
+    return NULL;
+}
+
+int pmclua_symbols_written(struct pmclua_symbols *symbols, uint64_t address, int32_t *first, int32_t *last)
+{
+    const struct elfutils *dw = elfutils();
+    uint64_t place = symbols->units ? address - symbols->units->bias : 0;
+    const struct unit *unit = symbols->units ? unit_at(symbols->units, place) : NULL;
+    const struct scope *function = function_at(unit, place);
+    Dwarf_Die die = function ? function->die : (Dwarf_Die){ 0 }, top = unit ? unit->die : (Dwarf_Die){ 0 };
+    Dwarf_Lines *lines;
+    size_t count;
+    int line = 0;
+    if (!function || dw->dwarf_decl_line(&die, &line) != 0 || line <= 0
+        || dw->dwarf_getsrclines(&top, &lines, &count) != 0)
+        return -ENOENT;
+    *first = *last = line;
+    struct body body = body_of(unit, function);
+    for (const struct scope *range = body.first; range < body.beyond; range++) {
+        int own = range->die.addr == function->die.addr ? last_line(body, range, function->declared, lines, count) : 0;
+        *last = own > *last ? own : *last;
+    }
     return 0;
 }

@@ -3,24 +3,27 @@
  * no place at which a probe would see all of their calls.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "symbols.h"
 
 struct search {
+    const struct pmclua_symbols *symbols;
     const char *name;              /* as people write it */
+    Dwarf_Die *skeleton;           /* unit that is searched */
     struct pmclua_inlined *found;
 };
 
-static int is_called(Dwarf_Die *die, const char *name)
+static int is_called(const struct search *search, Dwarf_Die *die)
 {
     const char *own = elfutils()->dwarf_diename(die);
-    if (own && strcmp(own, name) == 0)
+    if (own && strcmp(own, search->name) == 0)
         return 1;
-    char *plain = die_plain_name(die);
-    int is_it = plain && match_end(plain, strlen(plain), name) != NO_MATCH;
-    free(plain);
+    struct name name;
+    if (die_name(search->symbols, die, &name) < 0)
+        return 0;
+    int is_it = name_match(&name, search->name) != NO_MATCH;
+    name_free(&name);
     return is_it;
 }
 
@@ -35,13 +38,13 @@ static int visit(Dwarf_Die *die, void *argument)
 {
     const struct elfutils *dw = elfutils();
     struct search *search = argument;
-    if (!dw->dwarf_func_inline(die) || !is_called(die, search->name))
+    if (!dw->dwarf_func_inline(die) || !is_called(search, die))
         return DWARF_CB_OK;
     int before = search->found->places;
     dw->dwarf_func_inline_instances(die, count_place, search->found);
     if (search->found->places == before || search->found->file)
         return DWARF_CB_OK;
-    search->found->file = dw->dwarf_decl_file(die);
+    search->found->file = die_file(die, DW_AT_decl_file, search->skeleton);
     dw->dwarf_decl_line(die, &search->found->line);
     return DWARF_CB_OK;
 }
@@ -54,16 +57,18 @@ int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int
     if (!dw->dwfl_module_getdwarf(symbols->module, &bias))
         return -ENODATA;
     *inlined = (struct pmclua_inlined){ 0 };
-    struct search search = { name, inlined };
+    struct search search = { symbols, name, NULL, inlined };
     if (index >= 0 && index < symbols->count) {
-        Dwarf_Die *unit = dw->dwfl_module_addrdie(symbols->module,
-                                                  symbols->symbol[index].address + symbols->bias, &bias);
-        if (!unit)
+        search.skeleton = dw->dwfl_module_addrdie(symbols->module, symbols->symbol[index].address + symbols->bias, &bias);
+        if (!search.skeleton)
             return -ENODATA;
-        dw->dwarf_getfuncs(unit, visit, &search, 0);
+        Dwarf_Die unit = unit_functions(search.skeleton);
+        dw->dwarf_getfuncs(&unit, visit, &search, 0);
         return 0;
     }
-    for (Dwarf_Die *unit = NULL; (unit = dw->dwfl_module_nextcu(symbols->module, unit, &bias));)
-        dw->dwarf_getfuncs(unit, visit, &search, 0);
+    while ((search.skeleton = dw->dwfl_module_nextcu(symbols->module, search.skeleton, &bias))) {
+        Dwarf_Die unit = unit_functions(search.skeleton);
+        dw->dwarf_getfuncs(&unit, visit, &search, 0);
+    }
     return 0;
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
 #include "host/lists.h"
+#include "names.h"
 #include "pmclua.h"
 
 struct place { uint64_t address; const char *name; };
@@ -90,9 +90,9 @@ static void copy_name(char *out, size_t bytes, const char *name)
 {
     char whole[PMCLUA_SYMBOL_BYTES];
     snprintf(whole, sizeof whole, "%.*s", (int)strcspn(name, "\t "), name);
-    char *plain = plain_name(whole);
-    snprintf(out, bytes, "%s", plain ? plain : whole);
-    free(plain);
+    struct name spelt;
+    snprintf(out, bytes, "%s", name_spell(&spelt, whole, 0) < 0 ? whole : spelt.plain);
+    name_free(&spelt);
 }
 
 int pmclua_kallsyms_find(const struct pmclua_kallsyms *known, uint64_t address, struct pmclua_linux_function *out)

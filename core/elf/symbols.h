@@ -4,13 +4,14 @@
 #pragma once
 
 #include "elfutils.h"
+#include "names.h"
 #include "pmclua.h"
 
 struct symbol {
     uint64_t address, bytes;       /* as the file has it: before it is loaded anywhere */
     char *name;                    /* as in the file, without version; owned */
-    char *shown, *plain;           /* demangle.h; owned; NULL until names are first needed */
-    uint32_t flags;
+    struct name spelt;             /* by symbol_name */
+    uint32_t flags, source;        /* source: of a local one, its number in `source`, from 1; 0: unknown */
 };
 
 struct section { uint64_t start, end; uint32_t entry_bytes; int is_plt; };    /* of code */
@@ -23,7 +24,12 @@ struct pmclua_symbols {
     struct stubs *stubs;           /* stubs.c; the same */
     uint64_t *start;               /* of functions, by address, as .eh_frame_hdr has them; NULL: not looked for yet */
     uint32_t starts;
-    int32_t count, named;          /* `named`: shown and plain are filled in */
+    int32_t count, named;          /* `named`: so many are spelt */
+    size_t room, source_room;
+    const char **source;           /* files that local symbols are of, as the table names them: "parse.c" */
+    uint32_t sources;
+    struct homes *homes;           /* homes.c; NULL: not looked for yet */
+    uint64_t go_start, go_end;     /* code of Go; empty: there is none */
     struct symbol *symbol;         /* by address */
     Dwfl *dwfl;
     Dwfl_Module *module;
@@ -35,15 +41,29 @@ struct pmclua_symbols {
 /* The section of code that an address is in; NULL. */
 const struct section *symbols_section(const struct pmclua_symbols *symbols, uint64_t address);
 /* Fills in a symbol's spellings; -ENOMEM. */
-int  symbol_name(struct symbol *symbol);
+int  symbol_name(const struct pmclua_symbols *symbols, struct symbol *symbol);
+int  symbols_is_go(const struct pmclua_symbols *symbols, uint64_t address);
 /* The next program header of a type, from number *at on, which moves past it; 0: there is none. */
 int  symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word type, GElf_Phdr *header);
 
-/* How a name is meant by what a user wrote: the higher the better. */
-enum match { NO_MATCH, BY_GLOB, BY_TAIL, BY_NAME };
+/* ---- table.c, gopclntab.c ---- */
 
-/* Whether the first `length` bytes of a name are `pattern`, or end in "::" and it. */
-enum match match_end(const char *name, size_t length, const char *pattern);
+/* Reads the table of symbols; a file may have none. -ENOMEM. */
+int  table_read(struct pmclua_symbols *symbols);
+/* Appends to it. -ENOMEM. */
+int  table_add(struct pmclua_symbols *symbols, const struct symbol *symbol, const char *name);
+/* Finds Go's own table of functions, and with it where code of Go is. */
+void go_find(struct pmclua_symbols *symbols);
+/* Appends its functions to the table: of a file that was stripped. -ENOMEM. */
+int  go_add(struct pmclua_symbols *symbols);
+
+/* ---- homes.c ---- */
+
+/* The function that a copy or a part is of, or itself; *is_ambiguous: another function has its name, and as far as
+ * symbols tell its source file. -ENOMEM. */
+int  homes_find(struct pmclua_symbols *symbols, const struct symbol *symbol, const struct symbol **home,
+                int *is_ambiguous);
+void homes_free(struct homes *homes);
 
 /* ---- stubs.c ---- */
 
@@ -58,5 +78,10 @@ void stubs_free(struct stubs *stubs);
 int  units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size);
 void units_free(struct units *units);
-/* "ns::parse" of a function of C++, whose own name is only "parse"; NULL: it has no such name. Freed by the caller. */
-char *die_plain_name(Dwarf_Die *die);
+/* The file that an attribute of a DIE has the number of; NULL: unknown. `skeleton`: its unit, of split debug information
+ * the part that stands in the file itself. */
+const char *die_file(Dwarf_Die *die, unsigned attribute, Dwarf_Die *skeleton);
+/* What has the functions of a unit: itself, of split debug information another file. */
+Dwarf_Die unit_functions(const Dwarf_Die *unit);
+/* The name of a function by its debug information; -ENOENT: it has none; -ENOMEM. Freed by name_free. */
+int  die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name);

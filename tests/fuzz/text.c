@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "host/cpulist.h"
-#include "elf/demangle.h"
+#include "elf/names.h"
 #include "fuzz.h"
 #include "message/message.h"
 
@@ -23,10 +23,10 @@ static void read_cpus(const char *text)
 
 static void read_name(const char *text)
 {
-    char *spelling = demangle(text), *plain = plain_name(spelling ? spelling : text);
-    HOLD(plain && strlen(plain) <= strlen(spelling ? spelling : text));
-    free(plain);
-    free(spelling);
+    struct name spelt;
+    HOLD(name_spell(&spelt, text, 0) == 0);
+    HOLD(strlen(spelt.plain) <= strlen(spelt.full) && strlen(spelt.full) <= strlen(spelt.shown));
+    name_free(&spelt);
 }
 
 static int read_field(void *owner, const struct message_field *field)

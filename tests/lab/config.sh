@@ -18,7 +18,7 @@ host_packages=(
 # two programs that are not ours to check against.
 guest_packages=(
   luajit libluajit-5.1-dev lua-lpeg lua-argparse lua-dkjson lua-filesystem lua-busted
-  libpfm4-dev libedit-dev libdw-dev libcapstone-dev
+  libpfm4-dev libedit-dev libdw-dev libcapstone-dev libiberty-dev
   gcc g++ libc6-dev
   linux-perf strace util-linux valgrind
   busybox-static dash coreutils bash ncurses-base

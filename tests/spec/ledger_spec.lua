@@ -233,20 +233,6 @@ describe("the functions of two programs", function()
     assert.same({ 5, 7 }, { rows.f.a, rows.f.b })
   end)
 
-  it("are matched where the compiler has split or cloned them", function()
-    local rows = matched({ made.line("f", 5), made.line("f.cold", 2) },
-      { made.line("f.constprop.0", 7, NEW), made.line("f.isra.0.part.1", 1, NEW) })
-    assert.same({ 7, 8 }, { rows.f.a, rows.f.b })
-  end)
-
-  it("are matched where the name left, by source file and lines", function()
-    local rows = matched({ made.line("old", 10, { lines = { [10] = 4, [20] = 6 } }),
-        made.line("gone", 3, { lines = { [90] = 3 } }) },
-      { made.line("new", 12, { lines = { [11] = 6, [20] = 6 }, file = NEW.file }) })
-    assert.same({ 10, 12 }, { rows["old = new"].a, rows["old = new"].b })
-    assert.same({ 3, 0 }, { rows.gone.a, rows.gone.b })
-  end)
-
   it("are told apart where a name is in several files", function()
     local LIBRARY = { file = "/lib/libz.so.1", source = "z.c" }
     local rows = matched({ made.line("init", 5), made.line("init", 2, LIBRARY) },

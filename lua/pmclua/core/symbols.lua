@@ -41,6 +41,7 @@ end
 ---@field index integer
 ---@field name string as the file has it
 ---@field shown string as the source has it
+---@field full string what tells it from other functions
 ---@field plain string the name alone
 ---@field address integer before the file is loaded
 ---@field offset integer in the file
@@ -59,6 +60,7 @@ function Symbols:at(index)
   local raw = ffi.new "struct pmclua_function"
   if C.pmclua_symbols_function(open_handle(self), index - 1, raw) < 0 then return nil end
   local symbol = { index = index, name = ffi.string(raw.name), shown = ffi.string(raw.shown),
+    full = ffi.string(raw.full),
     plain = ffi.string(raw.plain), address = exact(raw.address), offset = exact(raw.offset),
     bytes = exact(raw.bytes) }
   for name, bit_value in pairs(FLAGS) do symbol[name] = bit.band(raw.flags, bit_value) ~= 0 end
@@ -115,6 +117,27 @@ function M.linked(path)
   return linked
 end
 
+-- ---- names ---------------------------------------------------------------------------------------------
+
+local MOST_BYTES = 65536         -- of a name
+
+--- The full and the plain name of a function that somebody else spells; the spelling itself where it is too long.
+---@param spelling string a symbol, "f.cold", "ns::f(int) [clone .cold]"
+---@return string full
+---@return string plain
+function M.spell(spelling)
+  local full, plain = ffi.new("char[?]", MOST_BYTES), ffi.new("char[?]", MOST_BYTES)
+  if C.pmclua_spell(spelling, full, plain, MOST_BYTES) < 0 then return spelling, spelling end
+  return ffi.string(full), ffi.string(plain)
+end
+
+--- How a pattern means a function: 3: by its name, with parameters or without; 2: by the end of its path; 0: not.
+---@param full string
+---@param plain string
+---@param pattern string
+---@return integer
+function M.means(full, plain, pattern) return C.pmclua_means(full, plain, pattern) end
+
 ---@class pmclua.core.Linux the functions of Linux itself
 local Linux = {}
 Linux.__index = Linux
@@ -140,14 +163,17 @@ end
 
 ---@class pmclua.core.Code what an instruction belongs to
 ---@field fn? string name of its function; nil: it has none
+---@field full? string its full name
+---@field is_local? true only its source file sees its name
+---@field which? number tells it from others of the same full name and `declared` in this file
 ---@field start? number where the function begins, as the file has it; nil: unknown
 ---@field bytes? number of the function
 ---@field address number of the instruction, as the file has it
 ---@field source? string file of its line
 ---@field declared? string file that the function is declared in
 ---@field line? integer
----@field inlined? { fn: string, source: string?, line: integer?, declared: string? }[] functions that it was
----  copied with, innermost first; source and line: where in its caller
+---@field inlined? { fn: string, full: string, source: string?, line: integer?, declared: string? }[] functions that it
+---  was copied with, innermost first; source and line: where in its caller
 
 local MOST_INLINED, ENXIO = 32, 6
 
@@ -157,7 +183,7 @@ local function inlined_list(raw, count)
   local list = {}
   for i = 1, count do
     local one = raw[i - 1]
-    list[i] = { fn = ffi.string(one["function"]), source = text(one.source),
+    list[i] = { fn = ffi.string(one["function"]), full = ffi.string(one.full), source = text(one.source),
       declared = text(one.declared), line = positive(one.line) }
   end
   return count > 0 and list or nil
@@ -180,10 +206,22 @@ function Symbols:code(offset)
   local result = C.pmclua_symbols_code(open_handle(self), offset, raw, inlined, MOST_INLINED)
   if result == -ENXIO then return nil end
   assert(result == 0, "no memory")
-  return { fn = text(raw["function"]), start = raw.bytes > 0 and exact(raw.start) or nil,
+  return { fn = text(raw["function"]), full = text(raw.full), which = positive(exact(raw.which)),
+    start = raw.bytes > 0 and exact(raw.start) or nil,
     bytes = raw.bytes > 0 and exact(raw.bytes) or nil, address = exact(raw.address),
+    is_local = bit.band(raw.flags, C.PMCLUA_FUNCTION_LOCAL) ~= 0 or nil,
     source = text(raw.source), declared = text(raw.declared), line = positive(raw.line),
     inlined = inlined_list(inlined, raw.inlined) }
+end
+
+--- The source lines of the function at an address, of which `code` was asked before; nil: they are not known.
+---@param address number as the file has it
+---@return integer? first where it is declared
+---@return integer? last
+function Symbols:written(address)
+  local lines = ffi.new "int32_t[2]"
+  if C.pmclua_symbols_written(open_handle(self), address, lines, lines + 1) < 0 then return nil end
+  return lines[0], lines[1]
 end
 
 ---@class pmclua.core.Instruction

@@ -18,8 +18,11 @@ local function plain_gsub(s, what, by) return (s:gsub(what:gsub("%p", "%%%0"), (
 local function canonical_type(s, brackets)
   local base, rest = s:match "^([^*&]*)(.*)$"
   local bare, consts = (" " .. base .. " "):gsub("%f[%w_]const%f[^%w_]", " ")
+  local volatiles
+  bare, volatiles = bare:gsub("%f[%w_]volatile%f[^%w_]", " ")
   bare = bare:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%s+", " ")
-  local said = bare .. (consts > 0 and " const" or "") .. rest:gsub("%s+", "")
+  local said = bare .. (consts > 0 and " const" or "") .. (volatiles > 0 and " volatile" or "")
+    .. rest:gsub("%s+", "")
   return (said:gsub("%s*\1(%d+)\1", function(number)
     local bracket = brackets[tonumber(number)]
     return bracket:sub(1, 1) .. canonical_list(bracket:sub(2, -2)) .. bracket:sub(-1)

@@ -1,5 +1,7 @@
 --- code.lua: the code ledger: where the counts of one program are, or where B's differ from A's.
 
+local chains = require "pmclua.profile.chains"
+local labels = require "pmclua.ledger.labels"
 local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local match = require "pmclua.ledger.match"
@@ -17,33 +19,20 @@ local function dense(counts, profiles_of_side)
   return list
 end
 
-local function base_name(path) return path and path:match "([^/]+)/*$" end
-
--- "parse.c:88 parse", "memcpy [libc.so.6]".
-local function label_of(place, other)
-  local named = place.nameless and other and not other.nameless and other or place
-  local label = named.fn
-  if other and other.fn ~= named.fn then label = ("%s = %s"):format(named.fn, other.fn) end
-  if place.line then
-    label = ("%s:%d %s"):format(base_name(place.source) or "?", place.line, label)
-  end
-  local file = place.file ~= "" and place.file ~= "?" and place.file
-  if file and not label:find(file, 1, true) then label = ("%s [%s]"):format(label, file:match "^%[(.*)%]$"
-    or file) end
-  return label
-end
-
-local function line_of(place, other, ours, theirs)
-  local first = place or other
-  return { key = first.key, label = label_of(first, place and other), a = dense(place and place.counts, ours),
-    b = theirs and dense(other and other.counts, theirs),
+local function line_of(place, other, ours, theirs, is_guess)
+  return { key = (place or other).key, a = dense(place and place.counts, ours),
+    b = theirs and dense(other and other.counts, theirs), is_guess = is_guess,
     samples = (place and place.samples or 0) + (other and other.samples or 0), place = place, other = other }
 end
 
 local function lines_of_both(a, b, ours, theirs)
   a, b = match.join_nameless(a, b), match.join_nameless(b, a)
-  local matched, lines = match.places(a, b), {}
-  for _, place in ipairs(a) do lines[#lines + 1] = line_of(place, matched[place], ours, theirs) end
+  local callers = chains.callers(ours, theirs)
+  local matched, guesses = match.places(a, b, callers)
+  local lines = {}
+  for _, place in ipairs(a) do
+    lines[#lines + 1] = line_of(place, matched[place], ours, theirs, guesses[place])
+  end
   for _, place in ipairs(b) do
     if not matched[place] then lines[#lines + 1] = line_of(nil, place, ours, theirs) end
   end
@@ -78,7 +67,7 @@ end
 ---@class pmclua.CodeAsked
 ---@field a table[] profiles of A, one for each repetition
 ---@field b? table[] of B; where paired, the i-th ran in the block of A's i-th
----@field by? "function"|"line"
+---@field by? pmclua.CodeBy
 ---@field paired? boolean
 ---@field groups? integer[]
 
@@ -89,6 +78,8 @@ function M.new(asked)
   local by, a, b = asked.by or "function", asked.a, asked.b
   local ours = profiles.places(a, by)
   local lines = b and lines_of_both(ours, profiles.places(b, by), a, b) or lines_of_one(ours, a)
+  for _, line in ipairs(lines) do line.by = by end
+  labels.add(lines)
   add_rest(lines, a, b)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,

@@ -1,22 +1,42 @@
 --- match.lua: which function of A is which of B.
 --
--- By file, name and source file; where one of them left, by what is left of them, as long as only one on
--- each side can be meant; where the name left, by source file and lines. Invariant: each function of one
--- side is matched with one of the other at most.
+-- Invariant: each function of one side is matched with one of the other at most. Within one build of a file a function
+-- is matched with itself alone; of two builds with that of the same full name, as long as only one on each side can be
+-- meant. Renamed functions need evidence, and are a guess.
 
 local M = {}
 
-local function base_name(path) return path and path:match "([^/]+)/*$" or "" end
+-- The last components of a path: builds may have different folders.
+local function tail(path, count)
+  local components = {}
+  for name in (path or ""):gmatch "[^/]+" do components[#components + 1] = name end
+  return table.concat(components, "/", math.max(1, #components - count + 1))
+end
 
--- Ways to match, the surest first: what must be equal.
-local WAYS = {
-  function(place) return place.key end,
-  function(place) return not place.nameless and ("%s\0%s\0%s"):format(place.fn, base_name(place.source),
-    place.line or "") or nil end,
-  function(place)
-    return not place.nameless and not place.line and ("%s\0%s"):format(place.file, place.fn) or nil
-  end,
-}
+-- Of files that have no build id it is not known whether they are one build.
+local function build_of(place) return place.build_id or "at " .. place.path end
+
+-- What must be equal in one build: all that the key has. A program may be at two paths.
+local function exact(place)
+  return table.concat({ build_of(place), place.full, place.declared or "", place.which or "",
+    place.source or "", place.line or "" }, "\0")
+end
+
+-- What must be equal of two builds: the full name, the file unless it is left out, some of the source's path.
+-- Only a name that all of a program sees is enough without that.
+local function of_two_builds(has_file, components)
+  return function(place)
+    -- What is told apart within one build alone is not established in another.
+    local is_established = not place.which and (components > 0 or not (place.is_local and place.declared))
+    if place.nameless or not is_established then return nil end
+    return table.concat({ has_file and place.file or "", place.full, tail(place.declared, components),
+      place.line and tail(place.source, components) or "", place.line or "" }, "\0")
+  end
+end
+
+-- Ways to match, the surest first.
+local WAYS = { exact, of_two_builds(true, math.huge), of_two_builds(true, 3), of_two_builds(true, 2),
+  of_two_builds(true, 1), of_two_builds(true, 0), of_two_builds(false, 1) }
 
 -- Unmatched places by a key that only one of them has.
 local function unique(places, matched, way)
@@ -36,50 +56,51 @@ local function match_by(way, a, b, matched)
   local ours, theirs = unique(a, matched, way), unique(b, matched, way)
   for key, place in pairs(ours) do
     local other = theirs[key]
-    if other then matched[place], matched[other] = other, place end
+    local is_one_build = other and build_of(place) == build_of(other)
+    if other and (way == exact or not is_one_build) then matched[place], matched[other] = other, place end
   end
 end
 
--- The share of their lines that two functions have in common; 0 where they are not of one source file.
-local function overlap(x, y)
-  if not (x.first and y.first) or x.line or base_name(x.source) ~= base_name(y.source) then return 0 end
-  local both = math.min(x.last, y.last) - math.max(x.first, y.first) + 1
-  return both / (math.max(x.last, y.last) - math.min(x.first, y.first) + 1)
+-- ---- renamed functions ---------------------------------------------------------------------------------
+
+-- "work" of "app::work<i32>(int)": another of that name is an overload or an instantiation.
+local function bare_name(place) return (place.fn:gsub("%b<>", ""):match "[%w_~]+$") end
+
+local function is_called_by_same(x, y, callers)
+  if not callers then return true end
+  local ours, theirs = callers.a[x.full] or {}, callers.b[y.full] or {}
+  for name in pairs(ours) do
+    if theirs[name] then return true end
+  end
+  return next(ours) == nil and next(theirs) == nil
 end
 
-local HALF = 0.5
+local function is_renamed(x, y, callers)
+  return build_of(x) ~= build_of(y) and bare_name(x) ~= bare_name(y) and is_called_by_same(x, y, callers)
+end
 
--- Functions that were renamed: at the same lines of the same source file.
-local function match_by_lines(a, b, matched)
-  local found = {}
-  for _, x in ipairs(a) do
-    for _, y in ipairs(matched[x] and {} or b) do
-      local share = not matched[y] and overlap(x, y) or 0
-      if share > HALF then found[#found + 1] = { x, y, share } end
+local function by_text(place) return not place.line and place.text or nil end
+
+-- Functions of which the name left and the text of their lines stayed, with the same callers.
+local function match_renamed(a, b, matched, callers)
+  local guesses = {}
+  local ours, theirs = unique(a, matched, by_text), unique(b, matched, by_text)
+  for text, x in pairs(ours) do
+    local y = theirs[text]
+    if y and is_renamed(x, y, callers) then
+      matched[x], matched[y], guesses[x] = y, x, true
     end
   end
-  table.sort(found, function(p, q)
-    if p[3] ~= q[3] then return p[3] > q[3] end
-    return p[1].key < q[1].key or p[1].key == q[1].key and p[2].key < q[2].key
-  end)
-  for _, pair in ipairs(found) do
-    local x, y = pair[1], pair[2]
-    if not matched[x] and not matched[y] then matched[x], matched[y] = y, x end
-  end
+  return guesses
 end
 
-local function has_other_build(x, builds)
-  for id in pairs(x.build_ids) do
-    if not builds[id] then return true end
-  end
-  return false
-end
+-- ---- code without names --------------------------------------------------------------------------------
 
 local function builds_by_file(places)
   local by_file = {}
   for _, place in ipairs(places) do
     by_file[place.file] = by_file[place.file] or {}
-    for id in pairs(place.build_ids) do by_file[place.file][id] = true end
+    if place.build_id then by_file[place.file][place.build_id] = true end
   end
   return by_file
 end
@@ -98,14 +119,14 @@ function M.join_nameless(a, b)
   local builds, list, of_file = builds_by_file(b), {}, {}
   for _, place in ipairs(a) do
     local others = builds[place.file]
-    local joins = place.nameless and others and next(others) and has_other_build(place, others)
+    local joins = place.nameless and others and next(others) and place.build_id and not others[place.build_id]
     if not joins then
       list[#list + 1] = place
     elseif of_file[place.file] then
       merge_into(of_file[place.file], place)
     else
-      local one = { key = place.file .. "\0\0", fn = "code without symbols", file = place.file,
-        path = place.path, counts = {}, samples = 0, build_ids = place.build_ids, is_joined = true }
+      local one = { key = place.file .. "\0\0", fn = "code without symbols", full = "code without symbols",
+        file = place.file, path = place.path, counts = {}, samples = 0, is_joined = true }
       merge_into(one, place)
       of_file[place.file], list[#list + 1] = one, one
     end
@@ -113,15 +134,16 @@ function M.join_nameless(a, b)
   return list
 end
 
---- The place of the other side that each place is.
+--- The place of the other side that each place is, and of which that is a guess.
 ---@param a pmclua.CodePlace[]
 ---@param b pmclua.CodePlace[]
+---@param callers? { a: table<string, table<string, true>>, b: table } by full name, where they are known of both sides
 ---@return table<pmclua.CodePlace, pmclua.CodePlace>
-function M.places(a, b)
+---@return table<pmclua.CodePlace, true> guesses of A
+function M.places(a, b, callers)
   local matched = {}
-  for _, way in ipairs(WAYS) do match_by(way, a, b, matched) end
-  match_by_lines(a, b, matched)
-  return matched
+  for _, one in ipairs(WAYS) do match_by(one, a, b, matched) end
+  return matched, match_renamed(a, b, matched, callers)
 end
 
 return M

@@ -3,6 +3,7 @@
 --
 -- Invariant: whatever a profile holds is in exactly one line, so that lines and rest add up to its total.
 
+local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -10,26 +11,24 @@ local M = {}
 ---@class pmclua.CodePlace: a function, or a line of one, in the profiles of one side
 ---@field key string
 ---@field fn string
+---@field full string
+---@field which? number
+---@field declared? string file that the function is declared in
 ---@field file string base name; of the program itself "" where its name is known
 ---@field path string as mapped
----@field source? string
+---@field source? string file of the line; of a function where it is declared
 ---@field line? integer
 ---@field first? integer its lowest source line
 ---@field last? integer
 ---@field counts number[] by repetition
 ---@field samples integer
 ---@field nameless? boolean its file has no symbols there
----@field build_ids table<string, boolean>
-
-local CLONES = { "%.constprop%.%d+", "%.isra%.%d+", "%.part%.%d+", "%.cold%.%d+", "%.cold",
-  "%.lto_priv%.%d+" }
-
--- Parts and clones of a function, as compilers name them, are the function.
-local function plain_name(fn)
-  if not fn:find(".", 1, true) then return fn end
-  for _, pattern in ipairs(CLONES) do fn = fn:gsub(pattern, "") end
-  return fn
-end
+---@field build_id? string
+---@field is_local? true a name that only its source file sees
+---@field text? string hash of its source
+---@field copies? table<string, number> by full name: counts of what was copied into a function
+---@field into? table<string, number> by full name: counts of its copies in other functions
+---@field copy_of? string of a line: the function that it was copied with
 
 local function base_name(path) return path and (path:match "([^/]+)/*$" or path) or "?" end
 
@@ -42,26 +41,17 @@ local function file_of(profile, line)
   return profile.program and line.file == profile.program and "" or base_name(line.file)
 end
 
-local function name_of(line) return plain_name(line.fn or base_name(line.file)) end
-
--- A function of a source file; its name alone may stand in several.
-local function key_of(profile, line, source)
-  return ("%s\0%s\0%s"):format(file_of(profile, line), name_of(line), base_name(source or ""))
+local function new_place(key, profile, line, of)
+  return { key = key, fn = of.fn or base_name(line.file), full = identity.full(of) or base_name(line.file),
+    which = of.which, declared = of.source, file = file_of(profile, line), path = line.file, counts = {},
+    samples = 0, nameless = is_nameless(of) or nil, build_id = line.build_id,
+    is_local = of.is_local or of.is_copy, text = of.text }
 end
 
-local function new_place(key, profile, line, source, number)
-  return { key = key, fn = name_of(line), file = file_of(profile, line), path = line.file, source = source,
-    line = number, first = number, last = number, counts = {}, samples = 0,
-    nameless = is_nameless(line) or nil, build_ids = {} }
-end
-
-local function note_lines(place, line)
-  for _, at in ipairs(line.at or {}) do
-    if at.line and at.line > 0 then
-      place.first = math.min(place.first or at.line, at.line)
-      place.last = math.max(place.last or at.line, at.line)
-    end
-  end
+local function note_line(place, number)
+  if not number then return end
+  place.first = math.min(place.first or number, number)
+  place.last = math.max(place.last or number, number)
 end
 
 local function add(place, repetition, count, samples)
@@ -69,60 +59,99 @@ local function add(place, repetition, count, samples)
   place.samples = place.samples + (samples or 0)
 end
 
--- A function's counts as those of its source lines; what is at none comes last.
-local function each_source_line(line, put)
+local function line_of(at) return at.line and at.line > 0 and at.line or nil end
+
+local BY_LINE = { line = true, ["inlined line"] = true }
+local BY_COPIES = { inlined = true, ["inlined line"] = true }
+
+-- What a line of a profile is divided into: whole functions, the functions as the source has them, or source lines.
+-- Calls `put(of, at)` for each instruction, and for what is at none, which comes last.
+local function each_part(line, by, put)
   local left, left_samples = line.count, line.samples or 0
   for _, at in ipairs(line.at or {}) do
-    local number = at.line and at.line > 0 and at.line or nil
-    put(at.source or line.source, number, at.count, at.samples)
+    put(BY_COPIES[by] and identity.innermost(line, at) or line, at)
     left, left_samples = left - at.count, left_samples - (at.samples or 0)
   end
-  if left ~= 0 then put(line.source, nil, left, left_samples) end
+  if left ~= 0 then put(line, { count = left, samples = left_samples }) end
 end
+
+-- The key of a part, and of a line of it also where that is.
+local function key_of(line, of, at, by)
+  local key = identity.key(line.file, line.build_id, of)
+  if not BY_LINE[by] then return key end
+  local copied = at.inlined and identity.full(at.inlined[1]) or ""
+  return ("%s\0%s\0%s\0%s"):format(key, at.source or line.source or "", line_of(at) or "?", copied)
+end
+
+local function add_to(map, name, count)
+  map = map or {}
+  map[name] = (map[name] or 0) + count
+  return map
+end
+
+---@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line" inlined: functions as the source has them, with what
+---  was copied into others, and without what was copied into them
 
 --- What profiles hold of one side.
 ---@param profiles table[] one for each repetition: profile/README.md
----@param by "function"|"line"
+---@param by pmclua.CodeBy
 ---@return pmclua.CodePlace[]
 function M.places(profiles, by)
   local list, by_key = {}, {}
-  local function place_at(profile, line, source, number)
-    local key = key_of(profile, line, source)
-    if by == "line" then key = ("%s\0%s"):format(key, number or "?") end
-    if not by_key[key] then
-      by_key[key] = new_place(key, profile, line, source, number)
-      list[#list + 1] = by_key[key]
+  local function place_at(profile, line, of, at)
+    local key = key_of(line, of, at, by)
+    local place = by_key[key]
+    if not place then
+      place = new_place(key, profile, line, of)
+      place.source, place.line = place.declared, nil
+      if BY_LINE[by] then place.source, place.line = at.source or line.source, line_of(at) end
+      place.copy_of = by == "line" and at.inlined and at.inlined[1].fn or nil
+      by_key[key], list[#list + 1] = place, place
     end
-    if line.build_id then by_key[key].build_ids[line.build_id] = true end
-    return by_key[key]
+    return place
+  end
+  local function take(profile, i, line)
+    each_part(line, by, function(of, at)
+      local place = place_at(profile, line, of, at)
+      add(place, i, at.count, at.samples)
+      note_line(place, line_of(at))
+      if of.is_copy then place.into = add_to(place.into, identity.full(line), at.count) end
+    end)
+  end
+  local function take_whole(profile, i, line)
+    local place = place_at(profile, line, line, {})
+    add(place, i, line.count, line.samples)
+    for _, at in ipairs(line.at or {}) do
+      note_line(place, line_of(at))
+      local copied = at.inlined and identity.full(at.inlined[1])
+      if copied then place.copies = add_to(place.copies, copied, at.count) end
+    end
   end
   for i, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
-      if by == "line" then
-        each_source_line(line, function(source, number, count, samples)
-          add(place_at(profile, line, source, number), i, count, samples)
-        end)
-      else
-        local place = place_at(profile, line, line.source)
-        add(place, i, line.count, line.samples)
-        note_lines(place, line)
-      end
+      if by == "function" then take_whole(profile, i, line) else take(profile, i, line) end
     end
   end
   return list
 end
 
---- The lines of profiles that are one function.
+--- The instructions of a place, as lines of profiles that have no others.
 ---@param profiles table[]
----@param key string of a place
+---@param place pmclua.CodePlace
+---@param by pmclua.CodeBy
 ---@return { line: table, iterations: number }[] iterations: of a kernel, else 1
-function M.lines_of(profiles, key)
+function M.lines_of(profiles, place, by)
   local list = {}
   for _, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
-      if key_of(profile, line, line.source) == key then
-        list[#list + 1] = { line = line, iterations = profile.iterations or 1 }
-      end
+      local part = { file = line.file, build_id = line.build_id, fn = line.fn, full = line.full,
+        source = line.source, count = 0, at = {} }
+      each_part(line, by, function(of, at)
+        if key_of(line, of, at, by) ~= place.key then return end
+        part.count = part.count + at.count
+        if at.address or at.line then part.at[#part.at + 1] = at end
+      end)
+      if part.count > 0 then list[#list + 1] = { line = part, iterations = profile.iterations or 1 } end
     end
   end
   return list

@@ -2,6 +2,7 @@
 --
 -- Invariant: each count of the function is at one line and at one instruction, or in what has none.
 
+local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local listing = require "pmclua.profile.listing"
 
@@ -15,6 +16,8 @@ local M = {}
 ---@field sources { path: string, lines: { number: integer, text?: string, a?: number, b?: number }[], why?: string }[]
 ---@field codes { path: string, sides: string, list: { offset: number, text: string, line?: integer, a?: number,
 ---  b?: number }[], why?: string }[]
+---@field copies { fn: string, into: string, source?: string, line?: integer, a?: number, b?: number }[] counts of what
+---  was copied into a function, by the line that calls it
 ---@field unplaced { a: number, b: number } means that are at no line
 
 -- ---- counts --------------------------------------------------------------------------------------------
@@ -27,6 +30,15 @@ local function add(files, key, path, at, side, value)
   counts[at][side] = (counts[at][side] or 0) + value
 end
 
+-- Adds to the counts of a copy: the innermost function, and where it is called.
+local function add_copy(copies, line, at, side, value)
+  local copied, into = at.inlined[1], identity.full(at.inlined[2] or line)
+  local key = table.concat({ identity.full(copied), into, copied.source or "", copied.line or "" }, "\0")
+  copies[key] = copies[key] or { fn = identity.full(copied), into = into, source = copied.source,
+    line = copied.line }
+  copies[key][side] = (copies[key][side] or 0) + value
+end
+
 -- Means by source file and line, and by file and instruction.
 local function gather(self, side, of)
   for _, entry in ipairs(of.lines) do
@@ -37,6 +49,7 @@ local function gather(self, side, of)
         add(self.by_source, source, line.file, at.line, side, at.count / parts)
         placed = placed + at.count
       end
+      if at.inlined then add_copy(self.copies, line, at, side, at.count / parts) end
       if type(at.address) == "number" then
         local key = line.file .. "\0" .. (line.build_id or "")
         add(self.by_file, key, line.file, at.address, side, at.count / parts)
@@ -85,6 +98,15 @@ local function by_weight(files, make)
   return lists.map(keys, function(key) return make(key, files[key]) end)
 end
 
+-- ---- copies --------------------------------------------------------------------------------------------
+
+local function by_cost(copies)
+  local keys = lists.keys(copies)
+  local function cost(key) return (copies[key].a or 0) + (copies[key].b or 0) end
+  table.sort(keys, function(x, y) return cost(x) > cost(y) or cost(x) == cost(y) and x < y end)
+  return lists.map(keys, function(key) return copies[key] end)
+end
+
 -- ---- instructions --------------------------------------------------------------------------------------
 
 local function sides_of(counts)
@@ -124,10 +146,11 @@ end
 ---@param b? pmclua.SideLines
 ---@return pmclua.Annotation
 function M.new(a, b)
-  local self = { by_source = {}, by_file = {}, unplaced = { a = 0, b = 0 } }
+  local self = { by_source = {}, by_file = {}, copies = {}, unplaced = { a = 0, b = 0 } }
   gather(self, "a", a)
   if b then gather(self, "b", b) end
-  return { unplaced = self.unplaced, sources = by_weight(self.by_source, source_of),
+  return { unplaced = self.unplaced, copies = by_cost(self.copies),
+    sources = by_weight(self.by_source, source_of),
     codes = by_weight(self.by_file, code_of) }
 end
 

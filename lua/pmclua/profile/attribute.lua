@@ -4,6 +4,7 @@
 
 local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
 local symbols_of = require("pmclua.base.lazy").module "pmclua.core.symbols"
+local written = require("pmclua.base.lazy").module "pmclua.profile.written"
 
 ---@class pmclua.Attribution
 ---@field remarks string[] what could not be attributed and why, each once
@@ -29,6 +30,10 @@ end
 
 ---@class pmclua.Attributed what an instruction belongs to
 ---@field fn string "parse", "puts@plt", or "libc.so.6+0x2a10" where a function has no name
+---@field full? string full name, where that is another
+---@field is_local? true only its source file sees its name
+---@field address? number as the file has it
+---@field which? number tells it from others of the same full name and source in this build of the file
 ---@field nameless? true
 ---@field kind? "kernel"|"jit"
 ---@field source? string file that the function is declared in, else that of the line
@@ -82,8 +87,10 @@ local function open_file(self, file)
   return false
 end
 
+local function file_key(file) return file.path .. "\0" .. (file.build_id or "") end
+
 local function known_file(self, file)
-  local key = file.path .. "\0" .. (file.build_id or "")
+  local key = file_key(file)
   if not self.files[key] then
     self.files[key] = { symbols = open_file(self, file), places = {}, base = base_of(file.path) }
   end
@@ -93,13 +100,27 @@ end
 local function place_in_file(known, offset)
   local code = known.symbols and known.symbols:code(offset)
   if not code then return { fn = known.base, nameless = true } end
-  local place = { fn = code.fn, source = code.declared or code.source, line = code.line,
+  local outer = code.inlined and code.inlined[#code.inlined]
+  local place = { fn = code.fn, full = code.full ~= code.fn and code.full or nil, which = code.which,
+    is_local = code.is_local, address = code.address, line = code.line,
+    source = code.declared or outer and outer.source or code.source,
     line_source = code.source, inlined = code.inlined }
   if not place.fn then
     place.nameless = true
     place.fn = code.start and ("%s+0x%x"):format(known.base, code.start) or known.base
   end
   return place
+end
+
+--- A hash of the source lines of a function without its name; nil: they are not known, or say little.
+---@param file pmclua.core.HitFile
+---@param place pmclua.Attributed
+---@return string?
+function Attribution:text(file, place)
+  local known = self.files[file_key(file)]
+  if not (known and known.symbols and place.address and place.source) then return nil end
+  known.written = known.written or written.new(known.symbols, file.path)
+  return known.written:text(place)
 end
 
 -- ---- what has no file ----------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 -- reaches `main`, or what another start calls: then what lies outside is left out. The others begin with a frame that
 -- says that their caller is unknown.
 
+local identity = require "pmclua.profile.identity"
+
 local M = {}
 
 --- The outermost frame of chains that are not complete.
@@ -13,6 +15,16 @@ M.UNKNOWN = "[caller unknown]"
 local STARTS = { main = true, _start = true, start_thread = true }
 
 local function frame_name(fn) return (fn:gsub("[;%c]", ":")) end
+
+--- The frames of an instruction, outermost first: its function, and those that were copied into that.
+---@param of table what it belongs to: a function with its `inlined` functions, innermost first
+---@param inlined? table[]
+---@return string "main;fill"
+function M.frames(of, inlined)
+  local names = { frame_name(identity.full(of)) }
+  for i = #(inlined or {}), 1, -1 do names[#names + 1] = frame_name(identity.full(inlined[i])) end
+  return table.concat(names, ";")
+end
 
 -- Whether a frame is where threads start: the C library may have no names.
 local function thread_start(found, attribution)
@@ -28,8 +40,9 @@ local function tree_of(found, attribution)
   local tree = { names = {}, parents = {}, starts = {} }
   for number, parent, file, offset in found:each_frame() do
     local its = found.files[file]
-    local fn = attribution:place(its, offset).fn
-    tree.names[number], tree.parents[number] = frame_name(fn), parent
+    local place = attribution:place(its, offset)
+    local fn = place.fn
+    tree.names[number], tree.parents[number] = M.frames(place, place.inlined), parent
     tree.starts[number] = STARTS[fn] and "own" or is_thread_start(its, fn) and "thread" or nil
   end
   return tree
@@ -64,6 +77,30 @@ function M.of(found, attribution)
     end
   end
   return chains
+end
+
+local function add_callers(callers, chain)
+  local caller
+  for name in chain:gmatch "[^;]+" do
+    callers[name] = callers[name] or {}
+    if caller then callers[name][caller] = true end
+    caller = name
+  end
+end
+
+--- Who calls whom, of the profiles of two sides; nil: one of them has no chains.
+---@param a pmclua.Profile[]
+---@param b pmclua.Profile[]
+---@return { a: table<string, table<string, true>>, b: table }? sets of callers by full name
+function M.callers(a, b)
+  local callers = { a = {}, b = {} }
+  for side, profiles in pairs { a = a, b = b } do
+    for _, profile in ipairs(profiles) do
+      if not profile.chains then return nil end
+      for chain in pairs(profile.chains) do add_callers(callers[side], chain) end
+    end
+  end
+  return callers
 end
 
 --- How much of some profiles has a chain that reaches its start, and all that has a line; nil: no chains were taken.

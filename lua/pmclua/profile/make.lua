@@ -4,6 +4,7 @@
 -- rest, by what is known of its cause.
 
 local chains = require "pmclua.profile.chains"
+local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -20,7 +21,11 @@ local M = {}
 ---@field file string
 ---@field build_id? string
 ---@field fn string
+---@field full? string full name, where that is another than fn
 ---@field source? string
+---@field which? number tells it from others of the same full name and source in this build of the file
+---@field is_local? true only its source file sees its name
+---@field text? string hash of its source lines without its name
 ---@field nameless? true
 ---@field kind? "kernel"|"jit"
 ---@field count number
@@ -43,12 +48,13 @@ local M = {}
 
 -- ---- lines ---------------------------------------------------------------------------------------------
 
-local function line_of(lines, file, place)
+local function line_of(lines, file, place, attribution)
   local path = file.pid and "[memory]" or file.path
-  local key = path .. "\0" .. (file.build_id or "") .. "\0" .. place.fn .. "\0" .. (place.source or "")
+  local key = identity.key(path, file.build_id, place)
   local line = lines[key]
   if not line then
-    line = { file = path, build_id = file.build_id, fn = place.fn, source = place.source,
+    line = { file = path, build_id = file.build_id, fn = place.fn, full = place.full, source = place.source,
+      which = place.which, is_local = place.is_local, text = attribution:text(file, place),
       nameless = place.nameless, kind = place.kind, count = 0, samples = 0, at = {} }
     lines[key], lines[#lines + 1] = line, line
   end
@@ -59,7 +65,7 @@ local function by_cost(a, b)
   if a.count ~= b.count then return a.count > b.count end
   if a.file ~= b.file then return a.file < b.file end
   if a.fn ~= b.fn then return a.fn < b.fn end
-  return (a.source or "") < (b.source or "")
+  return identity.key("", a.build_id, a) < identity.key("", b.build_id, b)
 end
 
 local function by_address(a, b) return a.address < b.address end
@@ -68,7 +74,7 @@ local function lines_of(found, attribution)
   local lines = {}
   for file, offset, samples in found:each() do
     local place = attribution:place(found.files[file], offset)
-    local line = line_of(lines, found.files[file], place)
+    local line = line_of(lines, found.files[file], place, attribution)
     line.samples, line.count = line.samples + samples, line.count + samples * found.period
     line.at[#line.at + 1] = { address = offset, line = place.line, source = place.line_source,
       inlined = place.inlined, samples = samples, count = samples * found.period }

@@ -170,6 +170,25 @@ local function move_spans(rows, columns, shown)
   end
 end
 
+-- Names that would read alike with their ends cut off have their middles cut out.
+local function cut_apart(rows, width, options)
+  local cut, alike = options.cut or text.cut, {}
+  for _, row in ipairs(rows) do
+    local name = not (row.span and row.span <= 1) and row[1]
+    local short = name and cut(name, width)
+    if name and short ~= name then
+      alike[short] = alike[short] or {}
+      table.insert(alike[short], row)
+    end
+  end
+  for _, same in pairs(alike) do
+    for _, row in ipairs(#same > 1 and same or {}) do
+      row[1] = options.cut and text.cut_middle(row[1], width - 1):gsub("…", "..")
+        or text.cut_middle(row[1], width)
+    end
+  end
+end
+
 --- The lines of a grid, its headings first.
 ---@param grid { columns: pmclua.GridColumn[], rows: pmclua.GridRow[] }
 ---@param width integer
@@ -179,6 +198,7 @@ function M.lines(grid, width, options)
   local columns, rows = grid.columns, align_all(grid)
   local shown, widths = fit(columns, rows, width)
   move_spans(rows, columns, shown)
+  cut_apart(rows, widths[1], options or {})
   local layout = { shown = shown, widths = widths, width = width,
     paint = options and options.paint or as_it_is, cut = options and options.cut or text.cut }
   local top = { shown = shown, widths = widths, width = width, paint = layout.paint,

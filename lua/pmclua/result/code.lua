@@ -9,6 +9,7 @@ local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
 local clusters = require "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
+local means = require("pmclua.core.symbols").means
 local profile_lines = require("pmclua.ledger.profiles").lines_of
 local profiles = require "pmclua.result.profiles"
 local select_cells = require "pmclua.result.select"
@@ -98,45 +99,87 @@ function M.new(result, asked)
   return self
 end
 
+local BY = lists.set { "function", "inlined", "line", "inlined line" }
+
 --- The ledger by function, or by source line. Its rows: key, label, a, b (means), a_sum, b_sum,
 --- difference, low, high, share, verdict.
----@param by? "function"|"line"
+---@param by? pmclua.CodeBy
 ---@return pmclua.Ledger
 function CodeResult:ledger(by)
   by = by or "function"
+  if not BY[by] then
+    explain.misuse(("a ledger is by %s"):format(text.list(lists.keys(BY), "or")), 3)
+  end
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
     groups = self.groups }
   return self.ledgers[by]
 end
 
--- The names that a row of the ledger answers to.
-local function names_of(row)
-  local ours, theirs = row.line.place, row.line.other
-  return { row.label, ours and ours.fn or theirs and theirs.fn, ours and theirs and theirs.fn }
+-- ---- functions by name ---------------------------------------------------------------------------------
+
+local function places_of(row) return row.line.place, row.line.other end
+
+-- How surely a name means a row: 0: not at all.
+local function rank_of(row, name)
+  if row.label == name then return math.huge end
+  local ours, theirs = places_of(row)
+  local rank = 0
+  for _, place in pairs { a = ours, b = theirs } do
+    rank = math.max(rank, means(place.full, place.fn, name))
+  end
+  return rank
 end
 
---- The row of a function; of several of one name the one that explains most. Raises where there is none.
----@param name string "parse", "memcpy [libc.so.6]"
+-- The rows that a name means most surely, as signature.lua takes functions.
+local function rows_by_name(rows)
+  return { match = function(_, name)
+    local found, best = {}, 1
+    for _, row in ipairs(rows) do
+      local rank = rank_of(row, name)
+      if rank > best then found, best = {}, rank end
+      local ours, theirs = places_of(row)
+      if rank == best then found[#found + 1] = { shown = (ours or theirs).full, row = row } end
+    end
+    return found
+  end }
+end
+
+local function find_rows(ledger, name)
+  local rows = lists.where(ledger.lines, function(row) return row.line.place or row.line.other end)
+  return lists.column(require("pmclua.event.signature").match(rows_by_name(rows), name), "row"), rows
+end
+
+--- The row of a function. Raises where there is none, and where the name means several.
+---@param name string "parse", "ns::parse(int)", the end of a path ("Parser::parse"), "memcpy [libc.so.6]"
+---@param by? "function"|"inlined" nil: by function, and where there is none what was copied into others
 ---@return pmclua.LedgerRow
-function CodeResult:row(name)
-  local rows = self:ledger().lines
-  local found = lists.find(rows, function(row) return lists.set(names_of(row))[name] end)
-  if found then return found end
-  local nearest = text.nearest(name, lists.map(rows, function(row) return names_of(row)[2] end))
+function CodeResult:row(name, by)
+  local found, rows = find_rows(self:ledger(by), name)
+  if #found == 0 and not by then found = find_rows(self:ledger "inlined", name) end
+  if #found == 1 then return found[1] end
+  if #found > 1 then
+    explain.misuse(("'%s' means several functions: %s"):format(text.safe(name),
+      text.list(lists.map(found, function(row) return ("'%s'"):format(text.safe(row.label)) end))), 3)
+  end
+  local nearest = text.nearest(name, lists.map(rows, function(row)
+    local ours, theirs = places_of(row)
+    return (ours or theirs).fn
+  end))
   explain.misuse(("no function '%s' has a line of its own%s"):format(text.safe(name),
     nearest and (", did you mean '%s'?"):format(text.safe(nearest)) or ""), 3)
 end
 
-local function side_lines(profiles_of_side, place)
-  return { lines = place and profile_lines(profiles_of_side, place.key) or {}, n = #profiles_of_side }
+local function side_lines(profiles_of_side, place, by)
+  return { lines = place and profile_lines(profiles_of_side, place, by) or {}, n = #profiles_of_side }
 end
 
 --- A function's counts by source line and by instruction, as means of A and of B.
----@param row pmclua.LedgerRow of `ledger()`
+---@param row pmclua.LedgerRow of `ledger()` or `ledger "inlined"`
 ---@return pmclua.Annotation
 function CodeResult:annotation(row)
-  return require("pmclua.profile.annotation").new(side_lines(self.a, row.line.place),
-    self.b and side_lines(self.b, row.line.other))
+  local ours, theirs = places_of(row)
+  return require("pmclua.profile.annotation").new(side_lines(self.a, ours, row.line.by),
+    self.b and side_lines(self.b, theirs, row.line.by))
 end
 
 return M

@@ -5,6 +5,7 @@
 
 local lists = require "pmclua.base.lists"
 local out_file = require "pmclua.simulate.out_file"
+local spell = require("pmclua.core.symbols").spell
 
 local M = {}
 
@@ -12,12 +13,22 @@ local UNKNOWN = "???"           -- Valgrind's word
 
 local function known(name) return name ~= UNKNOWN and name ~= "" and name or nil end
 
+-- The names of a function; Go's have dots of their own, which are no compiler's suffix.
+local function names_of(found)
+  local is_go = found.file and found.file:find "%.go$"
+  if is_go or not known(found.fn) then return found.fn, found.fn end
+  return spell(found.fn)
+end
+
 local function line_for(lines, found)
-  local key = found.fn .. "\0" .. (found.object or "")
+  local full, fn = names_of(found)
+  local key = full .. "\0" .. (found.object or "")
   local line = lines[key]
   if not line then
-    line = { file = found.object or "?", fn = known(found.fn) or "code without symbols",
-      nameless = not known(found.fn) or nil, count = 0, at = {}, of_source = {} }
+    local is_known = known(found.fn) ~= nil
+    line = { file = found.object or "?", fn = is_known and fn or "code without symbols",
+      full = is_known and full ~= fn and full or nil, nameless = not is_known or nil, count = 0, at = {},
+      of_source = {} }
     lines[key], lines[#lines + 1] = line, line
   end
   return line

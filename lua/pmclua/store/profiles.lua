@@ -15,9 +15,8 @@ local LARGEST = 2 ^ 53
 -- ---- writing -------------------------------------------------------------------------------------------
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
-  "source",
-  "program", "rest", "files", "file", "build_id", "functions", "fn", "nameless", "count", "samples", "at",
-  "chains", "more" }
+  "source", "program", "rest", "files", "file", "build_id", "functions", "fn", "full", "nameless", "count",
+  "samples", "at", "chains", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -39,7 +38,8 @@ end
 local function function_of(line)
   local places = {}
   for i, at in ipairs(line.at or {}) do places[i] = place_of(at, line) end
-  return { fn = line.fn, source = line.source, nameless = line.nameless, kind = line.kind, count = line.count,
+  return { fn = line.fn, full = line.full, which = line.which, is_local = line.is_local,
+    text = line.text, source = line.source, nameless = line.nameless, kind = line.kind, count = line.count,
     samples = line.samples, at = array(places) }
 end
 
@@ -152,7 +152,9 @@ end
 local function read_function(entry, file)
   if not is_table(entry) then refuse "functions" end
   local line = { file = take(file, "file", is_text), build_id = take(file, "build_id", is_text, true),
-    fn = take(entry, "fn", is_text), source = take(entry, "source", is_text, true),
+    fn = take(entry, "fn", is_text), full = take(entry, "full", is_text, true),
+    which = take(entry, "which", is_count, true), is_local = take(entry, "is_local", is_flag, true),
+    text = take(entry, "text", is_text, true), source = take(entry, "source", is_text, true),
     nameless = take(entry, "nameless", is_flag, true), kind = take(entry, "kind", is_text, true),
     count = take(entry, "count", is_count), samples = take(entry, "samples", is_count, true), at = {} }
   for i, place in ipairs(take(entry, "at", is_table)) do line.at[i] = read_place(place, line.source) end

@@ -61,7 +61,7 @@ function M.functions(a, b, event, indices, paired)
   for _, line in ipairs(raw_lines(code.new { a = ours, b = theirs, paired = paired })) do
     if not line.rest and not is_linux(line) then
       list[#list + 1] = { kind = "code", key = line.key, label = line.label, a = line.a, b = line.b,
-        samples = line.samples, place = line.place, other = line.other, name = (line.place or line.other).fn }
+        samples = line.samples, place = line.place, other = line.other, name = line.name }
     end
   end
   return list

@@ -1,5 +1,6 @@
 --- annotate.lua: a function's counts beside its source and its instructions, as tables.
 
+local lists = require "pmclua.base.lists"
 local scales = require "pmclua.report.where.scale"
 local text = require "pmclua.base.text"
 
@@ -75,13 +76,28 @@ local function code_table(found, scale, sides)
   return { title = title, columns = columns, rows = rows, notes = { found.why } }
 end
 
---- The tables of a function: its source, then its instructions.
+-- "faults.c:88"
+local function call_site(copy)
+  local file = copy.source and copy.source:match "[^/]+$" or "?"
+  return copy.line and ("%s:%d"):format(file, copy.line) or file
+end
+
+local function copies_table(found, scale, sides)
+  local columns = columns_of(scale, sides, "called at", "inlined function")
+  return { title = { "inlined" }, columns = columns, notes = {}, rows = lists.map(found.copies, function(copy)
+    return row_of(counts_of(scale, sides, copy), text.safe(call_site(copy)),
+      text.safe(("%s in %s"):format(copy.fn, copy.into)))
+  end) }
+end
+
+--- The tables of a function: what was inlined, its source, then its instructions.
 ---@param code pmclua.CodeResult
 ---@param row pmclua.LedgerRow of code:ledger()
 ---@return pmclua.ReportTable[]
 function M.tables(code, row)
   local scale, is_pair = scales.of(code:ledger()), code.b ~= nil
   local found, tables = code:annotation(row), {}
+  if #found.copies > 0 then tables[1] = copies_table(found, scale, is_pair and "AB") end
   for _, source in ipairs(found.sources) do
     tables[#tables + 1] = source_table(source, scale, is_pair and "AB")
   end
@@ -102,9 +118,10 @@ end
 --- A function beside its source and instructions.
 ---@param code pmclua.CodeResult
 ---@param name string
+---@param by? "function"|"inlined"
 ---@return pmclua.Report
-function M.of(code, name)
-  local row = code:row(name)
+function M.of(code, name, by)
+  local row = code:row(name, by)
   local tables = M.tables(code, row)
   local notes = #tables == 0 and { "nothing is known of where in it the counts are" } or {}
   return { question = headline(code, row, scales.of(code:ledger())), tables = tables, notes = notes }

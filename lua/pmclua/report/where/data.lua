@@ -12,17 +12,19 @@ M.FORMAT = 1
 
 local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a", "b", "missing", "level",
   "comparisons", "conclusion", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
-  "label", "function", "file", "source", "line", "other", "reason", "samples", "a_sum", "b_sum", "median",
-  "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact", "a_values",
-  "b_values" }
+  "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
+  "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact",
+  "a_values", "b_values" }
 
 local or_null = json.or_null
 
--- Where the code is; of what several functions were joined to: nothing.
+-- Where the code is; of what several functions were joined to: nothing. `copies` and `into` are sums of all
+-- repetitions.
 local function place_entry(place)
   if not place then return json.null end
-  return { ["function"] = place.fn, file = place.path, source = or_null(place.source),
-    line = or_null(place.line) }
+  return { ["function"] = place.fn, signature = place.full, file = place.path, source = or_null(place.source),
+    line = or_null(place.line), copies = place.copies and json.object(place.copies),
+    into = place.into and json.object(place.into) }
 end
 
 local NUMBERS = { "a", "a_sum", "samples", "low", "high", "level", "share" }
@@ -37,6 +39,7 @@ local function row_entry(row)
   if row.rest then entry.reason = (tostring(row.key):gsub("^rest ", "")) end
   if row.line.place or row.line.other then
     entry.code, entry.other = place_entry(row.line.place), place_entry(row.line.other)
+    entry.guess = row.line.is_guess
   end
   if row.b then
     entry.b_values, entry.verdict = row.line.b, or_null(row.verdict)
@@ -52,7 +55,7 @@ end
 
 --- The ledger as one JSON object: report/README.md says what each key is.
 ---@param code pmclua.CodeResult
----@param by? "function"|"line"
+---@param by? pmclua.CodeBy
 ---@return string
 function M.json(code, by)
   local ledger = code:ledger(by)
@@ -81,7 +84,7 @@ end
 
 --- Every repetition of every line: one value a line, with a header.
 ---@param code pmclua.CodeResult
----@param by? "function"|"line"
+---@param by? pmclua.CodeBy
 ---@return string
 function M.csv(code, by)
   local ledger = code:ledger(by)

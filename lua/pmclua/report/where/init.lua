@@ -9,7 +9,8 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedsc
 
 -- The ledger, or one function of it.
 local function report_of(code, options)
-  if options.annotate then return require("pmclua.report.where.annotate").of(code, options.annotate) end
+  if options.annotate then return require("pmclua.report.where.annotate").of(code, options.annotate,
+    options.by == "inlined" and "inlined" or nil) end
   return require("pmclua.report.where.tables").of(code, options)
 end
 
@@ -35,7 +36,7 @@ function M.formats() return { unpack(FORMATS) } end
 
 ---@class pmclua.WhereOptions: pmclua.ReportOptions
 ---@field format? string "table" by default
----@field by? "function"|"line"
+---@field by? pmclua.CodeBy
 ---@field most? integer lines that a table shows, 20 by default
 ---@field annotate? string a function: its source and instructions instead of the table
 

@@ -30,6 +30,10 @@ function M.of_table(ledger)
   local list = {}
   if ledger.few > 0 then list[1] = ("others: fewer than %d samples each in all repetitions together"):format(
     rule.FEWEST_SAMPLES) end
+  if lists.any(ledger.lines, function(row) return row.line.is_guess end) then
+    list[#list + 1] = "a guess: a function of another build whose source lines and callers are the same, but "
+      .. "for its name"
+  end
   return ledger.n_b and lists.append(list, words.ledger_notes(ledger)) or list
 end
 

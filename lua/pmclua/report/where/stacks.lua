@@ -38,7 +38,12 @@ local function add_profile(stacks, profile, side)
     left = left - count
   end
   for _, line in ipairs(profile.chains and {} or profile.lines) do
-    add(stacks, frame(base_name(line.file)) .. ";" .. frame(line.fn), side, line.count)
+    local file, placed = frame(base_name(line.file)) .. ";", 0
+    for _, at in ipairs(line.at or {}) do
+      add(stacks, file .. chains.frames(line, at.inlined), side, at.count)
+      placed = placed + at.count
+    end
+    add(stacks, file .. chains.frames(line), side, line.count - placed)
     left = left - line.count
   end
   add(stacks, chains.UNKNOWN, side, left)

@@ -85,14 +85,14 @@ local function with_unit(name, scale)
   return scale.unit ~= "" and ("%s, %s"):format(name, scale.unit) or name
 end
 
-local function columns_of_one(by, scale)
-  return { { name = by }, { name = with_unit("mean", scale), align = "right" },
+local function columns_of_one(what, scale)
+  return { { name = what }, { name = with_unit("mean", scale), align = "right" },
     { name = "share", align = "right" }, { name = "median", align = "right", drop = 2 },
     { name = "95 % interval", drop = 1 } }
 end
 
-local function columns_of_two(by, scale)
-  return { { name = by }, { name = with_unit("A", scale), align = "right" },
+local function columns_of_two(what, scale)
+  return { { name = what }, { name = with_unit("A", scale), align = "right" },
     { name = "B", align = "right" }, { name = "B - A", align = "right" }, { name = "interval", drop = 3 },
     { name = "share", align = "right" }, { name = "verdict" } }
 end
@@ -118,13 +118,14 @@ end
 
 --- What is shown of a code ledger.
 ---@param code pmclua.CodeResult
----@param options { by?: "function"|"line", most?: integer }
+---@param options { by?: pmclua.CodeBy, most?: integer }
 ---@return pmclua.Report
 function M.of(code, options)
   local by = options.by or "function"
   local ledger = code:ledger(by)
   local scale = scales.of(ledger)
-  local columns = ledger.n_b and columns_of_two(by, scale) or columns_of_one(by, scale)
+  local what = by:find "line$" and "line" or "function"
+  local columns = ledger.n_b and columns_of_two(what, scale) or columns_of_one(what, scale)
   local shown = { title = title_of(code, ledger), columns = columns,
     rows = rows_of(ledger, scale, options.most or MOST_ROWS), notes = notes.of_table(ledger) }
   return { tables = { shown }, notes = notes.of_code(code, ledger) }

@@ -1,0 +1,95 @@
+--- labels.lua: what lines of code are called: "parse", "memcpy [libc.so.6]", "parse.c:88 parse".
+--
+-- Invariant: no two lines of a ledger read alike. Where they would, they have the parameters, then the source file with
+-- as much of its path as they need, then the address, then the whole path of the program or library.
+
+local M = {}
+
+-- The last components of a path.
+local function tail(path, count)
+  local components = {}
+  for name in path:gmatch "[^/]+" do components[#components + 1] = name end
+  if count >= #components then return path end
+  return table.concat(components, "/", #components - count + 1)
+end
+
+-- What is said, the shortest first; source: how many components of its path.
+local FORMS = {
+  { source = 1 }, { full = true, source = 1 }, { full = true, says_source = true, source = 1 },
+  { full = true, says_source = true, source = 2 }, { full = true, says_source = true, source = math.huge },
+  { full = true, says_source = true, source = 1, address = true },
+  { full = true, says_source = true, source = math.huge, address = true, path = true },
+}
+
+local function name_of(place, form)
+  local name = form.full and place.full or place.fn
+  if form.says_source and place.declared and not place.line then
+    name = ("%s (%s)"):format(name, tail(place.declared, form.source))
+  end
+  return form.address and place.which and ("%s at 0x%x"):format(name, place.which) or name
+end
+
+local function sum(map)
+  local total = 0
+  for _, count in pairs(map or {}) do total = total + count end
+  return total
+end
+
+-- How much of a function's counts is in copies of it: " (inlined)", " (partly inlined)", "".
+local function copied_words(line)
+  local copied, whole = 0, 0
+  for _, place in pairs { a = line.place, b = line.other } do
+    copied, whole = copied + sum(place.into), whole + sum(place.counts)
+  end
+  return copied == 0 and "" or copied == whole and " (inlined)" or " (partly inlined)"
+end
+
+-- "fill" of what B has as "fill2".
+local function name_of_both(place, other, form)
+  local named = place.nameless and other and not other.nameless and other or place
+  local name = name_of(named, form)
+  if other and other.fn ~= named.fn and not place.nameless and not other.nameless then
+    return ("%s = %s (a guess)"):format(name, name_of(other, form))
+  end
+  return name
+end
+
+local function file_of(place, form)
+  local file = form.path and place.path or place.file
+  if file == "" or file == "?" then return nil end
+  return file:match "^%[(.*)%]$" or file
+end
+
+local function label_of(line, form)
+  local place = line.place or line.other
+  local label = name_of_both(place, line.place and line.other, form)
+  line.name = label
+  label = place.copy_of and ("%s (inlined into %s)"):format(place.copy_of, label)
+    or label .. copied_words(line)
+  if place.line then
+    label = ("%s:%d %s"):format(place.source and tail(place.source, form.source) or "?", place.line, label)
+  end
+  local file = file_of(place, form)
+  return file and not label:find(file, 1, true) and ("%s [%s]"):format(label, file) or label
+end
+
+--- Gives each line its `label`, and its `name`, which leaves the file out.
+---@param lines pmclua.LedgerLine[] with `place`, `other` or both
+function M.add(lines)
+  local left = lines
+  for _, form in ipairs(FORMS) do
+    local by_label = {}
+    for _, line in ipairs(left) do
+      line.label = label_of(line, form)
+      by_label[line.label] = by_label[line.label] or {}
+      table.insert(by_label[line.label], line)
+    end
+    left = {}
+    for _, same in pairs(by_label) do
+      for _, line in ipairs(#same > 1 and same or {}) do left[#left + 1] = line end
+    end
+    if #left == 0 then return end
+  end
+end
+
+return M
