@@ -143,6 +143,19 @@ function check.split(...)
   return list, options
 end
 
+-- ---- levels ------------------------------------------------------------------------------------------------
+
+--- The level of an interval; raises at the user's line for what is none.
+---@param level any
+---@param default number where nothing is said
+---@return number
+function check.level(level, default)
+  if level == nil then return default end
+  if type(level) == "number" and level > 0 and level < 1 then return level end
+  return problem.misuse(("a level must be a number between 0 and 1, such as 0.95, not %s"):format(
+    check.shown(level)), 3)
+end
+
 -- ---- options -----------------------------------------------------------------------------------------------
 
 --- Raises at the caller's caller for an unknown option or one of the wrong type.

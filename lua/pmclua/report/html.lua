@@ -67,11 +67,12 @@ local function primary_row(pair)
   return lists.find(pair.rows, function(row) return row.primary end) or pair.rows[1]
 end
 
-local function verdict_line(pair)
+local function verdict_line(pair, level)
   local row = primary_row(pair)
   local tone = row.verdict and VERDICT_TONES[row.verdict.verdict] or "plain"
-  local said = row.verdict and ("%s, ratio %s, 95 %% interval %s"):format(words.verdict(row),
-    words.ratio(row.verdict), words.ratio_interval(row.verdict)) or words.brief(row.why)
+  local said = row.verdict and ("%s, ratio %s, %s %s"):format(words.verdict(row),
+    words.ratio(row.verdict), words.interval_of(level), words.ratio_interval(row.verdict))
+    or words.brief(row.why)
   local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(cell_name(pair.cell)),
     escape(cell_name(pair.baseline)), escape(row.title), element("strong", escape(said)))
   return element("li", line, ('class="%s"'):format(tone))
@@ -79,7 +80,8 @@ end
 
 local function verdicts(result)
   if not result.header.baseline then return "" end
-  local parts = lists.map(result:compare({}).pairs, verdict_line)
+  local comparison = result:compare {}
+  local parts = lists.map(comparison.pairs, function(pair) return verdict_line(pair, comparison.level) end)
   return #parts > 0 and element("ul", table.concat(parts), 'class="verdicts"') or ""
 end
 

@@ -93,7 +93,7 @@ function M.table(result, comparison)
     if is_added then add_elements(list, compared, metric) end
   end
   return { title = titles.comparison(result, compared), rows = list,
-    columns = rows.compared_columns({ name = "of" }, "median"),
+    columns = rows.compared_columns({ name = "of" }, "median", comparison.level),
     notes = notes_under(result, comparison, compared) }
 end
 

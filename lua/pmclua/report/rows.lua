@@ -13,16 +13,14 @@ local M = {}
 --- Marks a value whose counts do not lie on a line.
 M.MARK = "!"
 
-local INTERVAL = "95 % interval"
-
 local function value_columns()
-  return { { name = "median", align = "right" }, { name = INTERVAL, least = 20, drop = 2 },
+  return { { name = "median", align = "right" }, { name = words.interval_of(), least = 20, drop = 2 },
     { name = "shape", drop = 1 }, { name = "quality", gap = 3 } }
 end
 
 local function slope_columns()
   return { { name = "per iteration", whole = true, align = "right" },
-    { name = INTERVAL, whole = true, drop = 3 },
+    { name = words.interval_of(), whole = true, drop = 3 },
     { name = "overhead", align = "right", drop = 2 }, { name = "R²", align = "right", drop = 1 },
     { name = "quality", gap = 3 } }
 end
@@ -88,10 +86,12 @@ end
 --- The columns of a comparison.
 ---@param second pmclua.GridColumn what follows a row's name
 ---@param third string the heading of B's values
+---@param level number of the intervals
 ---@return pmclua.GridColumn[]
-function M.compared_columns(second, third)
+function M.compared_columns(second, third, level)
   return { { name = "event" }, second, { name = third, align = "right" }, { name = "ratio", align = "right" },
-    { name = INTERVAL, whole = true, drop = 2 }, { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = words.interval_of(level), whole = true, drop = 2 },
+    { name = "margin", align = "right", gap = 1, drop = 1 },
     { name = "verdict" } }
 end
 

@@ -96,7 +96,7 @@ local function compared_table(result, comparison, pair)
   if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
   local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
   return { title = titles.comparison(result, { pair }), rows = list, notes = said,
-    columns = rows.compared_columns({ name = theirs, align = "right" }, ours) }
+    columns = rows.compared_columns({ name = theirs, align = "right" }, ours, comparison.level) }
 end
 
 -- ---- which tables -------------------------------------------------------------------------------------

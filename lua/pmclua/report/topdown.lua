@@ -66,7 +66,7 @@ local function cell_table(topdown, cell)
   table.insert(title, 2, "top-down")
   return { title = title, rows = list, notes = threshold_notes(rows),
     columns = { { name = "node" }, { name = "share", align = "right" },
-      { name = "95 % interval", whole = true, drop = 2 },
+      { name = words.interval_of(), whole = true, drop = 2 },
       { name = "", least = WIDEST, drop = 1, is_shape = true }, { name = "threshold" } } }
 end
 

@@ -69,6 +69,17 @@ function M.spread(summary)
   return text.percent((high - low) / 2 / math.abs(median))
 end
 
+local DEFAULT_LEVEL = require("pmclua.verdict").DEFAULT_LEVEL
+
+--- "95 % interval".
+---@param level? number default: that of summaries and ledgers
+---@return string
+function M.interval_of(level)
+  local percent = 100 * (level or DEFAULT_LEVEL)
+  local said = ("%.4g"):format(percent)
+  return (tonumber(said) < 100 and said or ("%.12g"):format(percent)) .. " % interval"
+end
+
 --- A share of variance that a line explains; cut, not rounded, so that what is not 1 does not look it.
 ---@param value number?
 ---@return string

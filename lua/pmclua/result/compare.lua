@@ -220,7 +220,7 @@ function M.new(result, options)
   local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
   -- A run that stopped by looking has a level of its own.
-  local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
+  local level = check.level(options.level, result.header.level or verdict.DEFAULT_LEVEL)
   local shared = { primary = primary, level = level, margin = margins_of(result, options.margin),
     floor = options.floor }
   local families = { [true] = { rows = {}, tests = {} }, [false] = { rows = {}, tests = {} } }

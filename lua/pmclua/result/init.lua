@@ -210,7 +210,7 @@ function Result:values(name, conditions)
   return list[1]:values(name)
 end
 
-local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "number",
+local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "",
   floor = "number" }
 local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
   any_host = "boolean", any_cpu = "boolean", any_arguments = "boolean", run_spread = "number|string" }

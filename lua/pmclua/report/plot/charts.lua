@@ -147,7 +147,7 @@ function M.factor(result, name)
     end
   end
   for _, one in ipairs(series) do table.sort(one.data, function(a, b) return a[1] < b[1] end) end
-  local said = "medians with 95 % intervals" .. without_intervals(cells, name)
+  local said = "medians with " .. words.interval_of() .. "s" .. without_intervals(cells, name)
   if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "cell")) end
   return chart_of(result, cells, #cells, said, { { x = axis.around(text.safe(swept), tics, log),
     y = { label = scale.label, log = scale.log }, series = series } })

@@ -88,7 +88,7 @@ end
 local function columns_of_one(what, scale)
   return { { name = what }, { name = with_unit("mean", scale), align = "right" },
     { name = "share", align = "right" }, { name = "median", align = "right", drop = 2 },
-    { name = "95 % interval", drop = 1 } }
+    { name = words.interval_of(), drop = 1 } }
 end
 
 local function columns_of_two(what, scale)
