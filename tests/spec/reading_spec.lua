@@ -10,6 +10,10 @@ local BIGGEST = 18446744073709551615ULL
 
 local PLAIN = { name = "cycles", scale = 1 }
 local ENERGY = { name = "energy", unit = "Joules", scale = 0.5, attr = { type = 30 } }
+local CYCLES = { name = "cycles", scale = 1, source = "hardware", attr = { type = 0, config = 0 } }
+local RAW = { name = "r1", scale = 1, source = "raw", attr = { type = 4, config = 1 } }
+local UNCORE = { name = "imc", scale = 1, source = "pmu", pmu = "uncore_imc_0", attr = { type = 14 } }
+local BACKWARDS = 0ULL - 4294967000ULL
 local SAMPLED = { name = "user_time", tool = "user_ns", grain_ns = 4e6, scale = 1 }
 local CORE = { name = "cpu_core/cycles/", core_cpus = "0-15", part_of = "cycles", scale = 1 }
 local ATOM = { name = "cpu_atom/cycles/", core_cpus = "16-23", part_of = "cycles", scale = 1 }
@@ -25,6 +29,17 @@ local STATES = {
   ["that shared its counters"] = { PLAIN, 7, 100, 25, 28, "scaled", 0.25 },
   ["that shared its counters, in a unit"] = { ENERGY, 7, 100, 50, 7, "scaled", 0.5 },
   ["of times above 2^53"] = { PLAIN, 7, 2ULL ^ 60, 2ULL ^ 58, 28, "scaled", 0.25 },
+  ["of 0 from less than 1 % of the time"] = { PLAIN, 0, 1000, 9, nil, "not-counted", 0.009, "too-short" },
+  ["from 1 % of the time"] = { PLAIN, 7, 1000, 10, 700, "scaled", 0.01 },
+  ["of one kind of core, for next to no time"] = { CORE, 7, 1000, 1, 7, "placed", 0.001 },
+  ["of a counter that went backwards"] = { CYCLES, BACKWARDS, 1e9, 1e9, nil, "not-counted", 1, "impossible" },
+  ["that went backwards, without times"] = { RAW, BACKWARDS, nil, nil, nil, "not-counted", 1, "impossible" },
+  ["of as many cycles as a clock can have"] = { CYCLES, 6e9, 1e9, 1e9, 6e9, "counted", 1 },
+  ["of more cycles than any clock has"] = { CYCLES, 3e10, 1e9, 1e9, nil, "not-counted", 1, "impossible" },
+  ["of loads that wait, many in each cycle"] = { RAW, 3e11, 1e9, 1e9, 3e11, "counted", 1 },
+  ["of more than a core does"] = { RAW, 2e12, 1e9, 1e9, nil, "not-counted", 1, "impossible" },
+  ["of no core"] = { UNCORE, 2e12, 1e9, 1e9, 2e12, "counted", 1 },
+  ["of next to no time, when times are read a moment before"] = { CYCLES, 1e6, 100, 100, 1e6, "counted", 1 },
   ["of one kind of core, all the time"] = { CORE, 7, 100, 100, 7, "counted", 1 },
   ["of one kind of core, for a while"] = { CORE, 7, 100, 25, 7, "placed", 0.25 },
   ["that never had a counter"] = { PLAIN, 0, 100, 0, nil, "not-counted", 0, "never-on" },

@@ -1,16 +1,17 @@
 --- reading.lua: how a raw count and its times become a value with a status.
 --
--- Invariant: what was not counted is nil with a cause, never 0. A count is scaled where the event was on the PMU for
--- only part of the time that it was enabled. An event of one kind of core of a hybrid CPU (core_cpus) is not scaled:
--- it counted whenever the program ran on such cores. Times are nanoseconds, enabled and (on the PMU) running; a
--- count without times was counted throughout.
+-- Invariant: what was not counted is nil with a cause, never 0, and so is what cannot be true. A count is scaled where
+-- the event was on the PMU for only part of the time that it was enabled, if that is enough to tell of the rest. An
+-- event of one kind of core of a hybrid CPU (core_cpus) is not scaled: it counted whenever the program ran on such
+-- cores. Times are nanoseconds, enabled and (on the PMU) running; a count without times was counted throughout.
 
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
 
 local M = {}
 
 ---@alias pmclua.ReadingStatus "counted"|"simulated"|"scaled"|"placed"|"not-counted"
----@alias pmclua.ReadingCause "never-enabled"|"lost"|"never-on"|"not-there"|"too-small"|"no-reading"|"only-zeros"
+---@alias pmclua.ReadingCause "never-enabled"|"lost"|"never-on"|"not-there"|"too-short"|"too-small"|"impossible"|
+---  "no-reading"|"only-zeros"
 
 -- ---- times -----------------------------------------------------------------------------------------------
 
@@ -34,6 +35,8 @@ local function why_never_on(event, enabled)
   return event.core_cpus and "not-there" or "never-on"
 end
 
+local LEAST_SHARE = 0.01        -- of the time: from less a count, 0 above all, says nothing of the rest
+
 --- How an event was counted, by its times.
 ---@param event pmclua.Event or the header's entry of one
 ---@param enabled number|ffi.cdata*|nil ns
@@ -45,7 +48,10 @@ function M.status(event, enabled, running)
   if event.simulated then return "simulated", 1 end
   if M.is_throughout(enabled, running) then return "counted", 1 end
   if running == 0 then return "not-counted", enabled > 0 and 0 or nil, why_never_on(event, enabled) end
-  return event.core_cpus and "placed" or "scaled", tonumber(running) / tonumber(enabled)
+  local share = tonumber(running) / tonumber(enabled)
+  if event.core_cpus then return "placed", share end
+  if share < LEAST_SHARE then return "not-counted", share, "too-short" end
+  return "scaled", share
 end
 
 --- Whether other events, or another user of its counters, had them for a part of the time.
@@ -73,12 +79,45 @@ end
 ---@return boolean
 function M.may_be_too_small(event) return event.grain_ns ~= nil or must_advance(event) end
 
---- A raw count; nil where it is too small to be true.
+-- What no core does in a nanosecond: cycles, instructions, and what any event may add up to (of the CPUs of today,
+-- loads that wait in each cycle come to some 300). Times and counts are not read at the same instant: SLACK_NS.
+local CYCLES, INSTRUCTIONS, ANYTHING, SLACK_NS = 20, 200, 1000, 1e5
+local HARDWARE, CACHE, RAW = 0, 3, 4            -- linux/perf_event.h
+local GENERIC = { [0] = CYCLES, INSTRUCTIONS }
+
+--- The most that a CPU's core can count of an event in a nanosecond; nil for an event that is not a core's.
+---@param event pmclua.Event or the header's entry of one
+---@return number?
+function M.most_per_ns(event)
+  local attr, pmu = event.opened or event.attr, event.pmu or ""
+  if not attr or not event.source or event.simulated then return nil end
+  if attr.type == HARDWARE then return GENERIC[tonumber(attr.config or 0) % 2 ^ 32] or ANYTHING end
+  local is_core = attr.type == CACHE or attr.type == RAW or pmu:find "^cpu" or pmu:find "^armv%d"
+  return is_core and ANYTHING or nil
+end
+
+--- Whether a count is more than a core can do in that time: a counter that went backwards reads 2^64 less something.
+---@param most number? of `most_per_ns`
+---@param raw number|ffi.cdata*
+---@param running number|ffi.cdata*|nil ns; nil: not known
+---@return boolean
+function M.is_impossible(most, raw, running)
+  if not most then return false end
+  return raw >= 2 ^ 63 or running ~= nil and raw > most * (tonumber(running) + SLACK_NS)
+end
+
+local function is_beyond(event, raw, running)
+  local least = running and CYCLES * (tonumber(running) + SLACK_NS) or 2 ^ 63
+  return raw >= least and M.is_impossible(M.most_per_ns(event), raw, running)
+end
+
+--- A raw count; nil where it is too small or too large to be true.
 ---@param event pmclua.Event or the header's entry of one
 ---@param raw number|ffi.cdata*|false|nil
+---@param running? number|ffi.cdata* ns
 ---@return number|ffi.cdata*|nil
-function M.known(event, raw)
-  if not raw then return nil end
+function M.known(event, raw, running)
+  if not raw or is_beyond(event, raw, running) then return nil end
   if event.grain_ns then return tonumber(raw) >= event.grain_ns and raw or nil end
   return (raw ~= 0 or not must_advance(event)) and raw or nil
 end
@@ -110,7 +149,9 @@ function M.of(event, raw, enabled, running, elsewhere, at)
     return nil, status, share, cause
   end
   if not raw then return nil, "not-counted", share, "no-reading" end
-  if not M.known(event, raw) then return nil, "not-counted", share, "too-small" end
+  if not M.known(event, raw, running) then
+    return nil, "not-counted", share, is_beyond(event, raw, running) and "impossible" or "too-small"
+  end
   local value = tonumber(raw) * (event.scale or 1)
   return status == "scaled" and value / share or value, status, share
 end
@@ -143,6 +184,9 @@ local REASONS = {
   lost = "its pinned group lost its place on the PMU: something else was using its counters",
   ["never-on"] = "it never ran: the PMU had no free counter for it; something else may be using "
     .. "them",
+  ["too-short"] = "it was on the PMU for less than 1 % of the time, too little to tell of the rest; "
+    .. "something else may be using the counters",
+  impossible = "its count is more than a core can do in that time: the counter, or who emulates it, is wrong",
   ["too-small"] = "its counter did not move: virtual machines may show such a counter without running it; "
     .. "a run shorter than one step of the counter reads the same",
   ["no-reading"] = "no repetition has a count for it",

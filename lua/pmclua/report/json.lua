@@ -84,10 +84,14 @@ local function partial_entries(times)
   return out
 end
 
--- The counts of an event as its column in a block, those that are too little to be known left out.
-local function counts_of(event, values, n)
-  if not reading.may_be_too_small(event) then return json.column(values, n) end
-  return json.list(n, function(i) return or_null(reading.known(event, values[i])) end)
+-- The counts of an event as its column in a block, those that cannot be true left out.
+local function counts_of(event, values, block)
+  local partial = block.partial[event.index]
+  if not partial and not reading.may_be_too_small(event) then return json.column(values, block.n) end
+  return json.list(block.n, function(i)
+    local times = partial and partial[i]
+    return or_null(reading.known(event, values[i], times and times[2]))
+  end)
 end
 
 -- Repetitions whose counts are not all that there was to count.
@@ -101,7 +105,7 @@ local function pass_entry(result, pass, block)
   local counts, partial = json.object {}, json.object {}
   for _, event in ipairs(result.events) do
     local values = block.counts[event.index]
-    if values then counts[event.field] = counts_of(event, values, block.n) end
+    if values then counts[event.field] = counts_of(event, values, block) end
     if block.partial[event.index] then partial[event.field] = partial_entries(block.partial[event.index]) end
   end
   return { pass = pass, index = json.column(block.index, block.n), order = json.column(block.order, block.n),

@@ -195,6 +195,10 @@ local function add_sum(values, event, sums, column, calls)
   local status, ran, cause = "counted", 1, nil
   local has_times = event and tonumber(sums[ENABLED]) ~= 0
   if has_times then status, ran, cause = reading.status(event, sums[ENABLED], sums[RUNNING]) end
+  local running = has_times and sums[RUNNING] or nil
+  if event and not cause and reading.is_impossible(reading.most_per_ns(event), sums[column], running) then
+    status, cause = "not-counted", "impossible"
+  end
   values.status, values.why = status, cause and reading.why(event, cause)
   if cause then return end
   values.ran = ran < 1 and ran or nil

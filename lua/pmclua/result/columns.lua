@@ -19,7 +19,7 @@ local M = {}
 ---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
----  where it did not run all the time that it was enabled
+---  where it did not run all the time that it was enabled, or its count is more than there can be in that time
 ---@field resources table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, max_rss_bytes,
 ---  exit, and how long its events were enabled
 
@@ -64,15 +64,17 @@ local function column_of(columns, event)
   return columns[event]
 end
 
--- Notes an event's times where it did not run throughout. Returns whether it ran at all.
-local function note_times(block, event, i, enabled, running)
-  if reading.is_throughout(enabled, running) then return true end
+-- Notes an event's times where they are needed. Returns whether it ran at all.
+local function note_times(block, event, i, value, enabled, running, most)
+  local is_plain = reading.is_throughout(enabled, running)
+    and not (most and value and reading.is_impossible(most, value, running))
+  if is_plain then return true end
   column_of(block.partial, event)[i] = { enabled, running }
-  return running > 0
+  return running == nil or running > 0
 end
 
-local function add_count(block, event, i, value, enabled, running)
-  local ran = note_times(block, event, i, enabled, running)
+local function add_count(block, event, i, value, enabled, running, most)
+  local ran = note_times(block, event, i, value, enabled, running, most)
   column_of(block.counts, event)[i] = ran and value ~= nil and value or false
 end
 
@@ -102,7 +104,7 @@ local function value_of(record, tools, event)
   return value
 end
 
-local function add_to_block(block, record, events, tools)
+local function add_to_block(block, record, events, tools, most)
   local i = block.n + 1
   block.n = i
   block.index[i], block.order[i] = record.index, record.order
@@ -112,7 +114,7 @@ local function add_to_block(block, record, events, tools)
   local enabled, running = record.enabled or {}, record.running or {}
   for k = 1, #events do
     local event = events[k]
-    add_count(block, event, i, value_of(record, tools, event), enabled[event], running[event])
+    add_count(block, event, i, value_of(record, tools, event), enabled[event], running[event], most[event])
   end
   add_resources(block, record, i, events)
 end
@@ -157,14 +159,15 @@ end
 ---@param record table
 ---@param events integer[] of its pass, those that need no descriptor among them
 ---@param tools table<integer, string> event -> field of the record
+---@param most table<integer, number> event -> reading.most_per_ns
 ---@param keep_failed boolean summarise failed repetitions that have counts
-function M.add(columns, record, events, tools, keep_failed)
+function M.add(columns, record, events, tools, most, keep_failed)
   if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
   local failed = M.is_failed(record)
   if failed and not record.warmup then count_failure(columns, record) end
   local is_kept = not failed or keep_failed and COUNTED[record.outcome]
   local block = is_kept and block_of(columns, record)
-  if is_kept then add_to_block(block, record, events, tools) end
+  if is_kept then add_to_block(block, record, events, tools, most) end
   if failed then note_failure(columns, record, is_kept and block.n or nil) end
 end
 

@@ -13,6 +13,7 @@ local columns = require "pmclua.result.columns"
 local cells = require "pmclua.result.cell"
 local ending = require "pmclua.result.ending"
 local names = require "pmclua.result.names"
+local reading = require "pmclua.counting.reading"
 local cell_key = require "pmclua.result.cell_key"
 local select_cells = require("pmclua.base.lazy").module "pmclua.result.select"
 
@@ -45,9 +46,10 @@ Result.__class = Result
 ---@return pmclua.Result
 function M.new(header)
   local result = setmetatable({ header = header, events = {}, metrics = {}, per_metrics = {},
-    per_event = {}, tools = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {},
+    per_event = {}, tools = {}, most = {}, event_by_field = {}, metric_by_name = {}, factor_by_name = {},
     workload_by_name = {}, pass_events = {}, status = "running", problems = {} }, Result)
   names.read(result)
+  for index, event in ipairs(result.events) do result.most[index] = reading.most_per_ns(event) end
   result:clear()
   return result
 end
@@ -84,7 +86,7 @@ end
 ---@param record table store/README.md, "The record"
 function Result:add(record)
   local part = self:part(record.cell, record)
-  columns.add(part.columns, record, self.pass_events[record.pass], self.tools,
+  columns.add(part.columns, record, self.pass_events[record.pass], self.tools, self.most,
     self.header.on_failure == "keep")
   if record.profiles then require("pmclua.result.profiles").add(self, record) end
   self.cell_list = nil
