@@ -1,8 +1,8 @@
 --- hotplug.lua: CPUs that go offline or come online while they are counted.
 --
--- When a CPU goes offline its events are taken off for good: they stand still, also when it is back. Those of a
--- cgroup stand still whenever it does not run there, too: so for cgroups each CPU has a witness, an event of
--- the CPU that counts nothing and is enabled all the time.
+-- When a CPU goes offline its events are taken off for good: they stand still, also when it is back, and others are
+-- opened for it then. Those of a cgroup stand still whenever it does not run there, too: so for cgroups each CPU has
+-- a witness, an event of the CPU that counts nothing and is enabled all the time.
 --
 -- A CPU that comes online is found in sysfs; one that was online only between two looks has done soft
 -- interrupts meanwhile.
@@ -13,6 +13,8 @@ local machine = require "pmclua.host.machine"
 local topology = require "pmclua.host.topology"
 
 ---@class pmclua.Hotplug
+---@field known table<integer, true> CPUs that are counted or were
+---@field open table<integer, true> those of them that did not go offline since
 ---@field gone table<integer, true> CPUs that went offline, though they may be back
 ---@field came table<integer, true> CPUs that came online and have been counted since
 ---@field apart table<integer, true> those of them that are in no part of the target
@@ -35,7 +37,7 @@ function M.descriptors(target, cpus) return target.kind == "cgroup" and cpus or 
 ---@param cpus integer[] those it is open on
 ---@return pmclua.Hotplug
 function M.new(target, cpus)
-  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {},
+  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {}, open = {},
     witnesses = {}, has_all = not target.cpus, needs_witness = target.kind == "cgroup" }, Hotplug)
   for _, cpu in ipairs(cpus) do self:add(cpu) end
   return self
@@ -44,8 +46,8 @@ end
 --- Has one more CPU watched over, which is counted, or cannot be.
 ---@param cpu integer
 function Hotplug:add(cpu)
-  if self.known[cpu] then return end
-  self.known[cpu] = true
+  if self.open[cpu] then return end
+  self.known[cpu], self.open[cpu] = true, true
   local group = self.needs_witness and core.group({ { type = SOFTWARE, config = DUMMY } },
     { pid = -1, cpu = cpu })
   if group then
@@ -84,10 +86,16 @@ function Hotplug:start()
   for _, witness in ipairs(self.witnesses) do witness.handle:start() end
 end
 
---- The CPUs that have come online and are not counted yet.
+--- Notes that the events of a CPU have stopped: it went offline, though it may be back.
+---@param cpu integer
+function Hotplug:lose(cpu) self.gone[cpu], self.open[cpu] = true, nil end
+
+--- The CPUs that have come online, or are back, and are not counted yet.
 ---@return integer[]
 function Hotplug:newcomers()
-  return self.has_all and topology.without(topology.online(), lists.keys(self.known)) or {}
+  self:find_offline()
+  local others = topology.without(topology.online(), lists.keys(self.open))
+  return lists.where(others, function(cpu) return self.has_all or self.known[cpu] end)
 end
 
 -- CPUs that have run something since the start, and were never counted.
@@ -100,13 +108,16 @@ end
 
 -- ---- going --------------------------------------------------------------------------------------------
 
-local TICK_NS = 2e7         -- longer than the steps of the coarsest clock
+local LOST = 1              -- ns enabled, as is said of a pinned group that lost its place (core/pmclua.h)
+
+--- Time between two readings that tells whether events have stopped: longer than the steps of the coarsest clock.
+M.TICK_NS = 2e7
 
 -- Whether its events, which are enabled, are so no longer than when it was last read.
 local function stands_still(member, read)
   local enabled = core.raw(member.reading, 1)
   local function is_same() return read(member) and core.raw(member.reading, 1) == enabled end
-  return is_same() and core.pause(TICK_NS) and is_same()
+  return enabled ~= LOST and is_same() and core.pause(M.TICK_NS) and is_same()
 end
 
 local function read_witness(witness) return (witness.handle:read_into(witness.reading)) end
@@ -119,16 +130,22 @@ function Hotplug:find(members, read)
   for _, witness in ipairs(self.witnesses) do read_witness(witness) end
   for _, member in ipairs(members) do
     local cpu = member.place.cpu
-    if not self.gone[cpu] and stands_still(member, read) then self.gone[cpu] = true end
+    if not self.gone[cpu] and stands_still(member, read) then self:lose(cpu) end
   end
   find_missed(self)
 end
 
---- Adds the CPUs that are offline now.
+--- Finds the CPUs that are offline now.
 function Hotplug:find_offline()
-  for _, cpu in ipairs(topology.without(lists.keys(self.known), topology.online())) do
-    self.gone[cpu] = true
-  end
+  for _, cpu in ipairs(topology.without(lists.keys(self.open), topology.online())) do self:lose(cpu) end
+end
+
+--- Whether two readings of events that are enabled, TICK_NS apart or more, show that their CPU went offline.
+---@param before number enabled ns
+---@param now number
+---@return boolean
+function Hotplug:has_stopped(before, now)
+  return not self.needs_witness and before > 0 and now == before and now ~= LOST
 end
 
 -- ---- what is to be said -------------------------------------------------------------------------------
@@ -143,6 +160,12 @@ local SAID = {
   { "apart", "CPU %s came online: included in the sum only, from when this was noticed" },
   { "missed", "CPU %s was online for a while: what ran there is not counted" },
 }
+
+--- Whether a remark on a run says that CPUs came or went while they were counted: then it is not known how much of
+--- what ran there is in the counts.
+---@param remark string
+---@return boolean
+function M.is_remark(remark) return remark:find "CPU [%d,%-]+ [cw]%a+ o[nf]%a*line" ~= nil end
 
 --- What came and went, in words.
 ---@return string[]

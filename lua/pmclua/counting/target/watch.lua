@@ -203,10 +203,14 @@ local function switch(self, method)
   return true
 end
 
--- Reads a member into its own buffer, which keeps what it had where it can no longer be read.
-local function read_member(self, member)
+-- Reads a member into its own buffer, which keeps what it had where it can no longer be read. is_later: it has been
+-- enabled for a while since it was last read.
+local function read_member(self, member, is_later)
+  if member.is_over then return false end
+  local before = is_later and self.hotplug and core.number(member.reading, 1)
   local ok, state = member.handle:read_into(member.reading)
-  if state == "apart" then self.hotplug.gone[member.place.cpu] = true end
+  local has_stopped = before and self.hotplug:has_stopped(before, core.number(member.reading, 1))
+  if has_stopped or state == "apart" then self.hotplug:lose(member.place.cpu) end
   return ok
 end
 
@@ -222,8 +226,19 @@ local function open_newcomers(self, is_new)
   return members
 end
 
+-- What CPUs counted before they went offline stays as it is, now that they are back.
+local function end_members_of(self, is_back)
+  for _, member in ipairs(self.members) do
+    if is_back[member.place.cpu] then
+      read_member(self, member)
+      member.is_over = true
+    end
+  end
+end
+
 -- There is no room in readings for another part.
 local function take_newcomers(self, cpus, members)
+  end_members_of(self, lists.set(cpus))
   for _, member in ipairs(members) do
     local cpu, value = member.place.cpu, member.place.part
     member.part = self.number[value]
@@ -263,7 +278,7 @@ end
 function Watch:start()
   look(self)
   if self.hotplug then self.hotplug:start() end
-  self.is_counting, counting[self] = true, true
+  self.is_counting, counting[self], self.read_ns = true, true, nil
   return switch(self, "start")
 end
 
@@ -294,13 +309,22 @@ local function lose_all(self, buffer)
   end
 end
 
+-- Whether all that is open counts, and was read, but not just now. Of what was opened meanwhile the buffer has 0.
+local function is_later_reading(self)
+  if not self.is_counting or not self.hotplug then return false end
+  local now, before = core.now_ns(), self.read_ns
+  self.read_ns = now
+  return before ~= nil and now - before > hotplug.TICK_NS
+end
+
 --- Reads all groups into `buffer`: true.
 function Watch:read_into(buffer)
   assert_open(self)
   look(self)
   sums.clear(buffer, self.width * (1 + #self.parts))
+  local is_later = is_later_reading(self)
   for _, member in ipairs(self.members) do
-    read_member(self, member)
+    read_member(self, member, is_later)
     if not member.place.is_apart then sums.add(buffer, member.at, member.reading, member.words) end
     if member.part then
       sums.add(buffer, self.width * member.part + member.at, member.reading, member.words)
