@@ -205,6 +205,17 @@ local function is_counted(result)
   return false
 end
 
+-- Whether too little was counted of what the primary quantity, or each without one, is to be concluded from.
+local function is_incomplete(result)
+  local compared = result:compare()
+  for _, pair in ipairs(compared.pairs) do
+    for _, row in ipairs(pair.rows) do
+      if row.is_incomplete and (row.primary or not compared.primary) then return true end
+    end
+  end
+  return false
+end
+
 for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 0) end
 if opt.gate_output and (not limits or files > 2) then
   usage "--gate-output goes with --limit, and with no more than two files"
@@ -225,4 +236,5 @@ if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
 if not checked then pmc.fail(gates) end
 local status = conclude(gates)
-os.exit(status == 0 and not is_counted(result) and STATUS.uncountable or status, true)
+local is_enough = status ~= 0 or is_counted(result) and not is_incomplete(result)
+os.exit(is_enough and status or STATUS.uncountable, true)

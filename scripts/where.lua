@@ -23,7 +23,8 @@
 --   is given. A function without a name is shown as its
 --   file and where in it the function begins; the debug symbols of its package name it. Of two commands, a
 --   verdict holds for all lines together; with too few pairs there is none. `spread over many`: the
---   total differs, but no line that could be named.
+--   total differs, but no line that could be named. Where more than 20 % of the samples are lost nothing is
+--   concluded (77).
 -- caveats: threads, children and the programs that they execute are included. A command is run once more than
 --   asked, to count. Of one command, its own output is left alone and the table goes to standard error; of
 --   two, their output goes to /dev/null. Nothing is stored without --store. Call chains need programs that keep
@@ -54,6 +55,8 @@ local opt = pmc.options(pmc.targets.options {
     help = "after --: a command and its arguments; else one or two commands, or stored results" },
   experiment = false,
 })
+
+local STATUS = { uncountable = 77 }
 
 local function fail(problem) pmc.fail(problem, "command") end
 
@@ -116,5 +119,6 @@ end
 
 local ok, found = pcall(measure)
 if not ok then fail(found) end
-ok, found = pcall(put, found)
-if not ok then fail(found) end
+local shown, problem = pcall(put, found)
+if not shown then fail(problem) end
+if found.baseline and found.incomplete then os.exit(STATUS.uncountable, true) end

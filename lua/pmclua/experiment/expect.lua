@@ -1,6 +1,7 @@
 --- expect.lua: checks a script's predictions against the counts, cell by cell, as records arrive.
 
 local check = require("pmclua.base.lazy").module "pmclua.verdict.check"
+local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
 local cell_key = require "pmclua.result.cell_key"
 local lists = require "pmclua.base.lists"
 local records = require "pmclua.experiment.record"
@@ -89,22 +90,31 @@ local function doubtful_in(self, prediction, cell)
   end)
 end
 
-local function result_of(self, checked, prediction, cell)
-  local name = doubtful_in(self, prediction, cell)
-  if not name then return checked:result() end
-  local event = self.declaration.events[self.doubtful[name]]
-  return { state = "uncountable", text = prediction.formula, n = 0,
-    reason = ("needs %s: %s"):format(name, reading.why(event, "only-zeros")) }
+-- Why a prediction cannot be looked at, whatever was counted; nil where it can be.
+local function why_not(self, prediction, cell, remarks)
+  local name, events = doubtful_in(self, prediction, cell), self.declaration.events
+  local event = name and events[self.doubtful[name]]
+  if event then return ("needs %s: %s"):format(name, reading.why(event, "only-zeros")) end
+  local needed = lists.map(add_events(self.declaration, prediction.needs, {}, {}), function(index)
+    return events[index]
+  end)
+  return complete.why_cpus(remarks, needed)
+end
+
+local function result_of(self, checked, prediction, cell, remarks)
+  local why = why_not(self, prediction, cell, remarks)
+  return why and { state = "uncountable", text = prediction.formula, n = 0, reason = why } or checked:result()
 end
 
 --- The outcome of each prediction in each cell.
+---@param remarks? string[] on the run
 ---@return (pmclua.Expectation|{ cell: integer, workload: string, levels: table })[]
-function Expectations:results()
+function Expectations:results(remarks)
   local list = {}
   for _, number in ipairs(lists.keys(self.cells)) do
     local cell = self.cells[number]
     for i, checked in ipairs(cell.checks) do
-      local result = result_of(self, checked, self.predictions[i], cell)
+      local result = result_of(self, checked, self.predictions[i], cell, remarks or {})
       result.cell, result.workload, result.levels = number, cell.workload, cell.levels
       list[#list + 1] = result
     end

@@ -283,7 +283,7 @@ local function conclude(declaration, into, ended)
     ended.status == "interrupted" and signal or nil)
   result.path, result.remarks = file.path, { unpack(remarks) }
   result.cut_off, result.waits = ended.cut_off, ended.waits
-  result.expectations = into.expectations:results()
+  result.expectations = into.expectations:results(result.remarks)
   return result
 end
 

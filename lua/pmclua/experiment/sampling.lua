@@ -10,6 +10,7 @@ local make = require "pmclua.profile.make"
 local passes = require("pmclua.base.lazy").module "pmclua.counting.passes"
 local period = require "pmclua.profile.period"
 local random = require "pmclua.stats.random"
+local reading = require "pmclua.counting.reading"
 local remarks = require "pmclua.base.remarks"
 local target_sampler = require("pmclua.base.lazy").module "pmclua.experiment.target_sampler"
 
@@ -183,8 +184,9 @@ function Sampling:around(step, fn)
   self.rates[cell][pass.sampled] = rate
   -- As of one second: of a target nobody knows how long it will be sampled.
   local drawn = period.draw(period.mean(event, rate, 1), self.periods)
-  local found, result = target_sampler.around(self.target, event,
+  local found, result, about_cpus = target_sampler.around(self.target, event,
     { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains }, fn)
+  self.said:append(about_cpus)
   result.profile = found
   return with_drop(result)
 end
@@ -193,6 +195,12 @@ local function remark(self, form, ...) self.said:add(form:format(...)) end
 
 -- Below it an event was not on the PMU all the time.
 local LEAST_SHARE = 0.98
+
+-- For how much of the time it was; nil: for all.
+local function part_of_time(found, event)
+  local share = found:share_of_time()
+  return share < LEAST_SHARE and not passes.takes_no_counter(event) and share or nil
+end
 
 local function remark_on(self, found, event)
   if found.lost > 0 then
@@ -203,8 +211,8 @@ local function remark_on(self, found, event)
     remark(self, "%s: some call chains found no room among the %d frames of all chains of a run: they are "
       .. "under [caller unknown]", event.name, found.frames_max)
   end
-  local share = found:share_of_time()
-  if share < LEAST_SHARE and not passes.takes_no_counter(event) then
+  local share = part_of_time(found, event)
+  if share then
     remark(self, "%s: was on the PMU for %s of the time only, as others used it: what it missed is nowhere",
       event.name, number.percent(share))
   end
@@ -232,12 +240,18 @@ local function profile_of(self, step, result)
   if not found then return nil end
   local event = self.events[self.passes[step.pass].sampled]
   remark_on(self, found, event)
+  if reading.is_impossible(reading.most_per_ns(event), found.total, found.running_ns) then
+    remark(self, "%s: a profile is left out: %s", event.name, reading.why(event, "impossible"))
+    return nil
+  end
   if result.outcome == "done" and not self.target then
     note(self, step.cell.index, self.passes[step.pass].sampled, found.total, result)
   end
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution, self.call_chains)
+  local ran = part_of_time(found, event)
+  profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)
   self.said:append(self.attribution.remarks)

@@ -2,6 +2,7 @@
 
 local budget = require "pmclua.counting.target.budget"
 local explain = require "pmclua.explain"
+local hotplug = require "pmclua.counting.target.hotplug"
 local lists = require "pmclua.base.lists"
 local profile = require "pmclua.core.profile"
 local topology = require "pmclua.host.topology"
@@ -22,18 +23,34 @@ local function where_of(places)
     directory = directories[1] }
 end
 
-local function descriptors(where) return 2 * #where.cpus * math.max(1, #where.tasks) end
+local function descriptors(where, target)
+  return 2 * #where.cpus * math.max(1, #where.tasks) + (target.by_cpu and #where.cpus or 0)
+end
+
+-- What notices CPUs that come and go meanwhile; nil where tasks are sampled, which move.
+local function watch_over_cpus(target, where)
+  return target.by_cpu and hotplug.new(target, where.cpus, true) or nil
+end
+
+-- What it noticed, in words.
+local function close_watch(watched)
+  if not watched then return {} end
+  watched:find()
+  watched:find_offline()
+  watched:close()
+  return watched:remarks()
+end
 
 local function open(target, event, options)
   local places, release = target:places()
   local where = where_of(places)
-  local count = descriptors(where)
+  local count = descriptors(where, target)
   budget.take(count, "samples of " .. target.name)
   local sampler, failure = profile.open { attr = event.opened, period = options.period, cpus = where.cpus,
     tasks = where.tasks, directory = where.directory, is_alone = not target.inherits,
     ring_bytes = options.ring_bytes, call_chains = options.call_chains }
   release()
-  if sampler then return sampler, count end
+  if sampler then return sampler, count, watch_over_cpus(target, where) end
   budget.give_back(count)
   failure.event, failure.descriptors = event.name, count
   error(explain.open(failure), 0)
@@ -46,19 +63,22 @@ end
 ---@param fn fun(): table result as a runner gives it
 ---@return pmclua.core.Samples found
 ---@return table result of `fn`
+---@return string[] remarks on CPUs that came or went
 function M.around(target, event, options, fn)
-  local sampler, count = open(target, event, options)
+  local sampler, count, watched = open(target, event, options)
+  if watched then watched:start() end
   sampler:start()
   local ok, result = pcall(fn)
   local found, code = sampler:finish()
   sampler:close()
+  local remarks = close_watch(watched)
   budget.give_back(count)
   if not ok then error(result, 0) end
   if not found then
     error(explain.problem { code = code, operation = "sample",
       message = ("the samples of %s could not be read: %s"):format(target.name, code) }, 0)
   end
-  return found, result
+  return found, result, remarks
 end
 
 return M

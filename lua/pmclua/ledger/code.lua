@@ -70,6 +70,7 @@ end
 ---@field by? pmclua.CodeBy
 ---@field paired? boolean
 ---@field groups? integer[]
+---@field incomplete? string why nothing is concluded
 
 --- The code ledger. Its rows' lines have `place` and `other`: where the code is, in A and in B.
 ---@param asked pmclua.CodeAsked
@@ -84,7 +85,7 @@ function M.new(asked)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
     exact = are_exact(a) and (not b or are_exact(b)), paired = asked.paired, groups = asked.groups,
-    is_rounded = first.iterations ~= nil }
+    is_rounded = first.iterations ~= nil, incomplete = asked.incomplete }
 end
 
 return M

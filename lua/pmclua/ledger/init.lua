@@ -57,7 +57,7 @@ local M = {}
 ---@field rest pmclua.LedgerRow[] what is not attributed, by reason
 ---@field total pmclua.LedgerRow
 ---@field comparisons integer lines that were tested together
----@field conclusion { kind: "named"|"spread"|"none"|"few"|"one", names: pmclua.LedgerRow[] }
+---@field conclusion { kind: "named"|"spread"|"none"|"few"|"one"|"incomplete", names: pmclua.LedgerRow[], why: string? }
 
 ---@class pmclua.LedgerAsked
 ---@field unit? string "ns", "" (counts)
@@ -67,6 +67,7 @@ local M = {}
 ---@field exact? boolean nothing was sampled: what is the same in all repetitions is known without statistics
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
+---@field incomplete? string why nothing is concluded: too much of what was to be counted is missing
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
 
 -- ---- what the lines lack of the total ----
@@ -256,17 +257,19 @@ function M.new(asked)
     paired = asked.paired ~= false, level = rule.LEVEL, exact = asked.exact or false,
     lines = rows_of(main, asked), rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
   local can_name = observations(asked) >= rule.FEWEST_PAIRS
-  if asked.b then
+  local is_tested = asked.b ~= nil and not asked.incomplete
+  if is_tested then
     test(ledger.lines, can_name)
     local low, high = ledger.total.low, ledger.total.high
     ledger.differs = low ~= nil and (low > 0 or high < 0)
   end
-  ledger.comparisons = asked.b and #ledger.lines or 0
+  ledger.comparisons = is_tested and #ledger.lines or 0
   for _, rows in ipairs { ledger.lines, ledger.rest, { ledger.total } } do
     table.sort(rows, by_weight)
     add_shares(ledger, rows)
   end
-  ledger.conclusion = conclude(ledger, can_name)
+  ledger.conclusion = asked.incomplete and { kind = "incomplete", names = {}, why = asked.incomplete }
+    or conclude(ledger, can_name)
   return ledger
 end
 

@@ -39,6 +39,7 @@ local M = {}
 ---@field unit string
 ---@field lines pmclua.ProfileLine[] those that took most first
 ---@field rest table<string, number> in the event's unit
+---@field ran? number share of the time that the event was on the PMU, where it was less than all of it
 ---@field program? string path of the program that was executed
 ---@field iterations? integer of a kernel, which its counts are of
 ---@field chains? table<string, number> call chains from the outermost function on, "main;f;g": those that do not
@@ -88,11 +89,12 @@ end
 -- ---- the rest ------------------------------------------------------------------------------------------
 
 -- What remains when all causes that leave a trace have had theirs. A clock's ticks in Linux leave no sample where it is
--- excluded; others can come late, or fall together.
+-- excluded, and others fall together. Of other events samples are lost without a trace where the PMU's interrupts
+-- come late.
 local function last_cause(found, event)
   if event.unit == "ns" and event.attr.exclude_kernel == 1 then return "kernel_unsampled" end
   if found.throttled > 0 then return "throttled" end
-  return "missed_ticks"
+  return event.unit == "ns" and "missed_ticks" or "lost"
 end
 
 local function rest_of(found, event, total)
@@ -105,7 +107,8 @@ local function rest_of(found, event, total)
   take("lost", found.lost * found.period)
   -- Where tasks were started it is known only how much that is at most; that Linux held the event back is known.
   if found.throttled == 0 or found.tasks == 0 then take("tasks_too_short", found.begun) end
-  if left ~= 0 then rest[last_cause(found, event)] = left end
+  local last = last_cause(found, event)
+  rest[last] = (rest[last] or 0) + left
   for name, value in pairs(rest) do
     if value == 0 then rest[name] = nil end
   end

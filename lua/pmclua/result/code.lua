@@ -8,6 +8,7 @@ local cell_key = require "pmclua.result.cell_key"
 local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
 local clusters = require "pmclua.result.clusters"
+local complete = require "pmclua.result.complete"
 local lists = require "pmclua.base.lists"
 local means = require("pmclua.core.symbols").means
 local profile_lines = require("pmclua.ledger.profiles").lines_of
@@ -29,6 +30,7 @@ local M = {}
 ---@field paired boolean
 ---@field missing integer repetitions without a partner
 ---@field profiles table[] all of them: A's, then B's
+---@field incomplete? string why nothing is concluded from them
 local CodeResult = require("pmclua.base.methods").extend({}, "pmclua.CodeResult")
 CodeResult.__index = CodeResult
 CodeResult.__tostring = function(self) return self:report() end
@@ -96,6 +98,9 @@ function M.new(result, asked)
       message = "no block has a sampled repetition of both sides" }, 0)
   end
   self.unit = self.a[1].unit
+  local sampled = { result.event_by_field[(event:gsub("-", "_"))] }
+  self.incomplete = complete.why_cpus(result.remarks, sampled) or complete.why_samples(self.a)
+    or b and complete.why_samples(self.b) or nil
   return self
 end
 
@@ -111,7 +116,7 @@ function CodeResult:ledger(by)
     explain.misuse(("a ledger is by %s"):format(text.list(lists.keys(BY), "or")), 3)
   end
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
-    groups = self.groups }
+    groups = self.groups, incomplete = self.incomplete }
   return self.ledgers[by]
 end
 

@@ -7,6 +7,7 @@
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local complete = require "pmclua.result.complete"
 local doubts = require "pmclua.result.doubts"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -28,6 +29,7 @@ local M = {}
 ---@field baseline pmclua.Summary
 ---@field verdict pmclua.Verdict? nil where one of them is absent
 ---@field why string? why there is none
+---@field is_incomplete boolean? because what was counted is not enough to conclude from
 ---@field doubts string[] in what else the sides differ, or what their repetitions have in common
 
 ---@class pmclua.ComparedPair
@@ -198,6 +200,11 @@ local function row_of(pair, name, options)
   local absent = a.n == 0 and a or b.n == 0 and b
   row.why = absent and absent.why or why_unlike(pair, name)
   if absent or row.why then return row end
+  row.why = complete.of_pair(pair, name)
+  if row.why then
+    row.is_incomplete = true
+    return row
+  end
   local conclude = conclusion_of(pair, name, { kind = a.kind, margin = options.margin(name),
     floor = options.floor or noise_floor(pair, name, options) })
   local found, why = conclude(options.level)

@@ -6,6 +6,7 @@
 local average = require("pmclua.stats.mean").average
 local comparable = require "pmclua.result.comparable"
 local check = require "pmclua.verdict.check"
+local complete = require "pmclua.result.complete"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local hosts = require "pmclua.result.hosts"
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
@@ -16,7 +17,6 @@ local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 local runs = require "pmclua.verdict.runs"
 local stats = require("pmclua.base.lazy").module "pmclua.stats"
 local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
-local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
 local verdict = require "pmclua.verdict"
 
@@ -51,7 +51,7 @@ end
 
 local function said_lost(cell, found)
   local count = lost(cell, found)
-  return ("%d of %s have no value"):format(count, text.plural(#found.list + count, "repetition"))
+  return complete.said(count, #found.list + count)
 end
 
 -- ---- absolute ----------------------------------------------------------------------------------------------
@@ -171,8 +171,15 @@ end
 
 -- Why too few values are left to stand for a cell; nil where they are enough.
 local function why_few(one, where)
-  if 2 * lost(one.cell, one.found) < #one.found.list + lost(one.cell, one.found) then return nil end
-  return where .. said_lost(one.cell, one.found)
+  local count = lost(one.cell, one.found)
+  local why = complete.why_few(count, #one.found.list + count)
+  return why and where .. why
+end
+
+-- Why the target's counts of a cell are not all that there was to count; nil where they are.
+local function why_cpus(limit, cell, where)
+  local why = complete.why_cpus(cell.result.remarks, values.events_needed(cell.result, limit))
+  return why and where .. why
 end
 
 -- The cell of a baseline and what was found in it; nil and why where it cannot be compared with, and whether that is
@@ -187,7 +194,7 @@ local function old_of(limit, new, before, options)
   if unlike then return nil, unlike end
   local old = { cell = before, found = values.of_metric(before, side(limit, limit.left)) }
   if #old.found.list == 0 then return nil, "in the baseline, " .. why_absent(old.found) end
-  local few = why_few(old, "in the baseline, ")
+  local few = why_few(old, "in the baseline, ") or why_cpus(limit, before, "in the baseline, ")
   if few then return nil, few end
   return old
 end
@@ -277,6 +284,8 @@ end
 function M.check(limit, cell, befores, options)
   local observed = values.of_metric(cell, side(limit, limit.left))
   if #observed.list == 0 then return check.uncountable(limit, why_absent(observed)) end
+  local why = why_cpus(limit, cell, "")
+  if why then return check.uncountable(limit, why) end
   local new = { cell = cell, found = observed }
   local found = limit.relative and relative(limit, new, befores, options)
     or absolute(limit, cell, observed, options)

@@ -5,6 +5,7 @@
 -- and children overlap, so each level of the tree is a ledger of its own.
 
 local clusters = require "pmclua.result.clusters"
+local complete = require "pmclua.result.complete"
 local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local tree = require "pmclua.metric.tree"
@@ -94,6 +95,11 @@ local function measured(topdown, pair)
   end
   local sides = sides_of(pair, shares, topdown.total)
   local of_nodes, groups = lists_of(pair, sides)
+  local why = of_nodes[whole] and complete.of_pair(pair, topdown.total.field)
+  if why then
+    of_nodes = {}
+    for _, side in pairs(sides) do side.why = side.why or why end
+  end
   return { whole = whole, sides = sides, lists = of_nodes, groups = groups, unit = topdown.total.unit,
     paired = pair.paired, of = topdown.total.name }
 end

@@ -5,6 +5,7 @@
 -- off first. A metric is computed from values of one repetition.
 
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
@@ -66,6 +67,7 @@ end
 -- Something that was counted or timed in a pass: what values of events and metrics are made of.
 ---@class pmclua.Column
 ---@field name string of the event, or "wall_ns"
+---@field event? pmclua.Event
 ---@field block pmclua.Block
 ---@field counts? table raw, of an event
 ---@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all
@@ -80,7 +82,7 @@ local function column_in(cell, event, pass)
     return reading_at(block, index, i)
   end)
   local whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted"
-  return { name = event.field, block = block, counts = counts, read = function(i)
+  return { name = event.field, event = event, block = block, counts = counts, read = function(i)
     if is_incomplete(cell, block, i, counts[i]) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
     local times = partial[i]
     if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
@@ -128,8 +130,11 @@ local function fit_of(cell, column)
   local lines = cell.lines[column.name] or {}
   cell.lines[column.name] = lines
   if not lines[column.block] then
-    local points = fits.points(column.block, column.read, clusters.of(cell))
-    local line, why = fits.line(points)
+    local points, all = fits.points(column.block, column.read, clusters.of(cell)), column.block.n
+    local why = complete.why_few(all - #points.x, all)
+      or complete.why_cpus(cell.result.remarks, { column.event })
+    local line
+    if not why then line, why = fits.line(points) end
     lines[column.block] = { points = points, line = line, why = why }
   end
   return lines[column.block]

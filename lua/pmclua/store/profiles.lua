@@ -68,7 +68,7 @@ local function last_on_line(lines, from)
   return #lines
 end
 
-local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations" }
+local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations", "ran" }
 
 local function put_profile(record, profile, buffer)
   local from = 1
@@ -103,6 +103,7 @@ local function is_flag(value) return type(value) == "boolean" end
 local function is_table(value) return type(value) == "table" end
 local function is_number(value) return type(value) == "number" and math.abs(value) <= 2 ^ 64 end
 local function is_iterations(value) return type(value) == "number" and value >= 1 and value <= LARGEST end
+local function is_share(value) return type(value) == "number" and value > 0 and value < 1 end
 local function is_count(value) return type(value) == "number" and value >= 0 and value <= 2 ^ 64 end
 
 local function take(entry, name, is, may_lack)
@@ -175,7 +176,7 @@ local function read_head(entry)
     unit = take(entry, "unit", is_text), total = take(entry, "total", is_count),
     exact = take(entry, "exact", is_flag, true), source = take(entry, "source", is_text, true),
     program = take(entry, "program", is_text, true), lines = {},
-    iterations = take(entry, "iterations", is_iterations, true) }
+    iterations = take(entry, "iterations", is_iterations, true), ran = take(entry, "ran", is_share, true) }
 end
 
 -- Lines and rest are the total, or the file is wrong: whoever adds them up need not ask again.

@@ -4,6 +4,7 @@
 -- with a line of reason, and none of the others.
 
 local cell_key = require "pmclua.result.cell_key"
+local complete = require "pmclua.result.complete"
 local cycles = require "pmclua.why.cycles"
 local clusters = require "pmclua.result.clusters"
 local ledger = require "pmclua.ledger"
@@ -184,6 +185,16 @@ local CYCLES = "cycles by node"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
 
+-- Why the functions of what was sampled tell nothing of the rest; nil where they do.
+local function why_few_samples(self, event)
+  for _, cell in ipairs { self.a, self.b } do
+    local list = {}
+    for _, found in pairs(sides.profiles(cell)) do list[#list + 1] = found[event] end
+    local why = complete.why_samples(list)
+    if why then return why end
+  end
+end
+
 local function why_no_functions(self)
   if self.a.kind ~= "command" or self.b.kind ~= "command" then return "only commands are sampled" end
   return self.result.header.unsampled or "nothing was sampled in time (sample = \"cpu-clock\")"
@@ -224,6 +235,8 @@ local function measured(self)
   local own = { a = { values = all_values(self.a, NAMES), profiles = {} },
     b = { values = all_values(self.b, NAMES), profiles = {} }, events = {} }
   local sampled = sampled_event(self.result)
+  own.why_unsampled = sampled and why_few_samples(self, sampled)
+  if own.why_unsampled then sampled = nil end
   for _, event in ipairs { tracing.TIME, sampled } do
     own.a.profiles[event], own.b.profiles[event] = with_profile(self.a, event), with_profile(self.b, event)
     if own.a.profiles[event] and own.b.profiles[event] then
@@ -255,7 +268,9 @@ function M.of(result, options)
     note_absent(self, "time", "it takes duration_time, on_cpu_time, wait_time and off_cpu_time of both")
   end
   local reasons = options.reasons or {}
-  if not own.sampled then note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_no_functions(self)) end
+  if not own.sampled then
+    note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or own.why_unsampled or why_no_functions(self))
+  end
   if not own.is_traced then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
   note_lost(self)
   add_cycles(self, reasons[CYCLES])

@@ -5,8 +5,8 @@ local support = require "tests.support"
 local LAB = support.root .. "/tests/lab/lab.sh"
 
 -- CPU 1 is offline for a while, and back before the end.
-local AWAY = "sleep 0.1; cd /sys/devices/system/cpu/cpu1; echo 0 >online; sleep 0.1; "
-  .. "echo 1 >online; sleep 0.1"
+local AWAY = "sleep 0.1; cd /sys/devices/system/cpu/cpu1; echo 0 >online; sleep 0.3; "
+  .. "echo 1 >online; sleep 0.3"
 
 local function in_lab(script)
   return support.run({ LAB, "run", "--smp", "2", "--timeout", "120", "--", "sh", "-c", script },
@@ -14,7 +14,7 @@ local function in_lab(script)
 end
 
 describe("a CPU that goes offline", function()
-  it("keeps what it counted by then, and is named though it is back at the end", function()
+  it("keeps what it counted by then, and counts on when it is back", function()
     local counted = "-a -A -x , -e %s -o - -- sh -c '" .. AWAY .. "'; echo"
     local run = in_lab("pmclua stat " .. counted:format "cpu-clock" .. "; pmclua stat "
       .. counted:format "cpu-clock,cs" .. "; pmclua monitor -I 50 " .. counted:format "cpu-clock")
@@ -26,8 +26,10 @@ describe("a CPU that goes offline", function()
       assert.is_true(0 < went and went < 0.7 * stayed, csv)
     end
     assert.matches("\n[^\n]*,1,,not%-counted\n[^\n]*,all,%d+,counted\n", over_time)
-    local _, said = run.err:gsub("CPU 1 went offline: counted only until then\n", "")
-    assert.equal(3, said, run.err)
+    for _, said in ipairs { "CPU 1 went offline: counted only until then\n",
+      "CPU 1 came online: counted only from when this was noticed\n" } do
+      assert.equal(3, select(2, run.err:gsub(said, "")), run.err)
+    end
   end)
 end)
 
@@ -45,6 +47,28 @@ local function times(text, said) return select(2, text:gsub(said .. "\n", "")) e
 local CAME = "CPU 1 came online: counted only from when this was noticed"
 local APART = "CPU 1 came online: included in the sum only, from when this was noticed"
 local WENT = "CPU 1 went offline: counted only until then"
+
+describe("a CPU that is back", function()
+  it("is counted again, of all CPUs and of itself, once; and no limit holds", function()
+    local pinned = "echo 1 >online; sleep 0.5; " .. call(500, "taskset -c 1")
+    local away = call(1000) .. "echo 0 >online; sleep 0.3; " .. pinned
+    local quick = call(1000) .. "sleep 0.3; echo 0 >online; " .. pinned
+    local limited = STAT:gsub("%-x , %-o %-", "--limit 'calls <= 5000'")
+    local run = in_lab(BEFORE .. STAT:format("-a", away) .. "echo; " .. STAT:format("-C 1", away) .. "echo; "
+      .. STAT:format("-a", quick):gsub("stat", "monitor -I 100") .. "echo; "
+      .. limited:format("-a", away):gsub("; $", " >/dev/null; echo $?"))
+    local all, own, over_time, status = run.out:match "^(.-)\n\n(.-)\n\n(.-)\n\n(%d+)\n$"
+    assert.truthy(status, run.out .. run.err)
+    assert.matches(",calls,[^\n]*,1501,counted", all)
+    assert.matches(",calls,[^\n]*,50[01],counted", own)
+    local total = 0
+    for count in over_time:gmatch ",(%d+),counted" do total = total + tonumber(count) end
+    assert.equal(1501, total, over_time)
+    assert.equal("77", status)
+    assert.equal(4, times(run.err, WENT), run.err)
+    assert.equal(4, times(run.err, CAME), run.err)
+  end)
+end)
 
 describe("a CPU that comes online", function()
   it("is counted too, and named: from when it was noticed", function()

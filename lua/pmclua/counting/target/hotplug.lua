@@ -35,10 +35,12 @@ function M.descriptors(target, cpus) return target.kind == "cgroup" and cpus or 
 --- What watches over the CPUs of a target.
 ---@param target pmclua.Target one that is counted CPU by CPU
 ---@param cpus integer[] those it is open on
+---@param needs_witness? boolean its own events are not to be read for that: each CPU gets a witness; else cgroups do
 ---@return pmclua.Hotplug
-function M.new(target, cpus)
-  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {}, open = {},
-    witnesses = {}, has_all = not target.cpus, needs_witness = target.kind == "cgroup" }, Hotplug)
+function M.new(target, cpus, needs_witness)
+  local self = setmetatable({ gone = {}, came = {}, apart = {}, missed = {}, before = {}, known = {},
+    open = {}, witnesses = {}, has_all = not target.cpus,
+    needs_witness = needs_witness or target.kind == "cgroup" }, Hotplug)
   for _, cpu in ipairs(cpus) do self:add(cpu) end
   return self
 end
@@ -122,9 +124,10 @@ end
 
 local function read_witness(witness) return (witness.handle:read_into(witness.reading)) end
 
---- Finds the CPUs that went offline since the start, and those that were online uncounted.
----@param members table[] what is open, and was read just now
----@param read fun(member: table): boolean reads one of them
+--- Finds the CPUs that went offline since the start, and those that were online uncounted. Without witnesses it takes
+--- what is open, which was read just now, and what reads one of these.
+---@param members? table[]
+---@param read? fun(member: table): boolean
 function Hotplug:find(members, read)
   if self.needs_witness then members, read = self.witnesses, read_witness end
   for _, witness in ipairs(self.witnesses) do read_witness(witness) end
@@ -161,11 +164,11 @@ local SAID = {
   { "missed", "CPU %s was online for a while: what ran there is not counted" },
 }
 
---- Whether a remark on a run says that CPUs came or went while they were counted: then it is not known how much of
---- what ran there is in the counts.
+--- Which CPUs came or went while they were counted, by a remark on the run: "CPU 1 went offline"; nil: it says
+--- something else. How much of what ran there is in the counts is not known.
 ---@param remark string
----@return boolean
-function M.is_remark(remark) return remark:find "CPU [%d,%-]+ [cw]%a+ o[nf]%a*line" ~= nil end
+---@return string?
+function M.change_in(remark) return remark:match "CPU [%d,%-]+ [cw]%a+ o[nf]%a*line[^:]*" end
 
 --- What came and went, in words.
 ---@return string[]

@@ -2,6 +2,7 @@
 --
 -- Invariant: the sums of the lines and of the rest are the sum of the total, to the last count.
 
+local complete = require "pmclua.result.complete"
 local csv = require "pmclua.report.csv"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
@@ -11,7 +12,7 @@ local M = {}
 M.FORMAT = 1
 
 local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a", "b", "missing", "level",
-  "comparisons", "conclusion", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
+  "comparisons", "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
   "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
   "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact",
   "a_values", "b_values" }
@@ -48,9 +49,16 @@ local function row_entry(row)
   return entry
 end
 
+-- How many samples were due by the counts, and how many of them are not there; nil where nothing was sampled.
+local function samples_of(profiles)
+  local lost, due = complete.samples(profiles)
+  if due == 0 then return json.null end
+  return { due = math.floor(due + 0.5), lost = math.floor(lost + 0.5) }
+end
+
 local function side_entry(cell, profiles)
   return { workload = cell.workload, levels = json.object(cell.levels), repetitions = #profiles,
-    periods = lists.column(profiles, "period") }
+    periods = lists.column(profiles, "period"), samples = samples_of(profiles) }
 end
 
 --- The ledger as one JSON object: report/README.md says what each key is.
@@ -64,7 +72,8 @@ function M.json(code, by)
     level = ledger.level, comparisons = ledger.comparisons,
     a = side_entry(code.baseline or code.cell, code.a),
     b = code.b and side_entry(code.cell, code.b) or json.null,
-    conclusion = ledger.conclusion.kind, named = lists.column(ledger.conclusion.names, "label"),
+    conclusion = ledger.conclusion.kind, why = or_null(ledger.conclusion.why),
+    named = lists.column(ledger.conclusion.names, "label"),
     lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),
     total = row_entry(ledger.total) }, { order = ORDER }) .. "\n"
 end

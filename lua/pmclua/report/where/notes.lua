@@ -21,6 +21,7 @@ local CONCLUSIONS = {
   named = function(found) return "the difference is in " .. names_of(found.names) end,
   spread = function() return "the total differs and no line does: the difference is spread over many" end,
   none = function() return "no line differs, nor does the total" end,
+  incomplete = function(found) return "nothing is concluded: " .. text.safe(found.why) end,
 }
 
 --- Below the table: how to read it.

@@ -1,0 +1,88 @@
+--- complete.lua: whether what was counted of a cell is enough to conclude from. Verdicts, limits, fits, ledgers and
+-- sentences all ask here first.
+--
+-- Invariant: where this has a reason there is no conclusion, not a weaker one. A repetition that was counted in part,
+-- for too short a time, or to an impossible number has no value at all (counting/reading.lua, values.lua).
+
+local hotplug = require("pmclua.base.lazy").module "pmclua.counting.target.hotplug"
+local lists = require "pmclua.base.lists"
+local text = require("pmclua.base.lazy").module "pmclua.base.text"
+local values = require("pmclua.base.lazy").module "pmclua.result.values"
+
+local M = {}
+
+local LOST = 0.2            -- of the samples: the rest of them is no sample of all
+
+--- What is said of repetitions without a value.
+---@param missing integer
+---@param all integer
+---@return string
+function M.said(missing, all)
+  return ("%d of %s have no value"):format(missing, text.plural(all, "repetition"))
+end
+
+--- Why the values that there are do not stand for all repetitions: half of these or more have none.
+---@param missing integer
+---@param all integer
+---@return string?
+function M.why_few(missing, all)
+  return missing > 0 and 2 * missing >= all and M.said(missing, all) or nil
+end
+
+--- Why counts of a target are not all that there was to count: CPUs came or went. Counts of the workload itself move
+--- with it.
+---@param remarks string[] on the run
+---@param events pmclua.Event[] what is counted
+---@return string?
+function M.why_cpus(remarks, events)
+  local are_of_cpus = lists.any(events, function(event) return not event.tool and not event.simulated end)
+  local change = are_of_cpus and lists.map(remarks or {}, hotplug.change_in)[1]
+  return change and change .. ": not all that there was to count was counted" or nil
+end
+
+--- Why nothing is concluded from a quantity of a pair of cells; nil where something may be.
+---@param pair pmclua.ComparedPair
+---@param name string
+---@return string?
+function M.of_pair(pair, name)
+  for _, cell in ipairs { pair.cell, pair.baseline } do
+    local events, found = values.events_needed(cell.result, { needs = { name } }), cell:found(name)
+    local why = M.why_cpus(cell.result.remarks, events)
+      or M.why_few(found.missing, #found.list + found.missing)
+    if why then return why end
+  end
+end
+
+-- Causes for which a sample that was due is not there.
+local CAUSES = { "lost", "throttled", "missed_ticks" }
+
+--- How many samples were due, by the counts, and how many of them are not there: no ring had room, Linux held the
+--- event back, interrupts came late or fell together, or the event was not on the PMU.
+---@param profiles pmclua.Profile[]
+---@return number lost
+---@return number due
+function M.samples(profiles)
+  local lost, due = 0, 0
+  for _, profile in ipairs(profiles) do
+    local is_sampled = profile.source == "samples" and profile.period > 0
+    if is_sampled then
+      local all = profile.total / (profile.ran or 1)
+      local gone = all - profile.total
+      for _, cause in ipairs(CAUSES) do gone = gone + math.abs((profile.rest or {})[cause] or 0) end
+      lost, due = lost + gone / profile.period, due + all / profile.period
+    end
+  end
+  return lost, due
+end
+
+--- Why nothing is concluded from profiles: too many samples are not there.
+---@param profiles pmclua.Profile[] of one side
+---@return string?
+function M.why_samples(profiles)
+  local lost, due = M.samples(profiles)
+  if lost <= LOST * due then return nil end
+  return ("%s of the samples are lost (%s of %s that were due)"):format(text.percent(lost / due),
+    text.count(math.floor(lost + 0.5)), text.count(math.floor(due + 0.5)))
+end
+
+return M
