@@ -475,6 +475,12 @@ int pmclua_make_scratch(char *path);
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
 /* What can be read now: bytes; 0: nothing; -errno. */
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
+/* Writes all of it at the descriptor's place: 0; -errno. */
+int pmclua_write(int fd, const char *bytes, uint64_t count);
+/* Makes a file so long: 0; -errno. */
+int pmclua_resize(int fd, uint64_t bytes);
+/* Up to `count` bytes from an offset on, fewer only where the file ends; -errno. */
+int64_t pmclua_read_at(int fd, uint64_t offset, char *bytes, uint64_t count);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
 enum { PMCLUA_SIGNATURE_BYTES = 96 };

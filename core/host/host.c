@@ -208,63 +208,6 @@ int pmclua_check_cpus(const char *cpus, int32_t *cpu)
     return result;
 }
 
-/* ---- files ---- */
-
-int pmclua_mkdir(const char *path, uint32_t mode) { return mkdir(path, mode) < 0 ? -errno : 0; }
-int pmclua_rename(const char *from, const char *to) { return rename(from, to) < 0 ? -errno : 0; }
-
-int pmclua_make_temporary(char *template_path)
-{
-    int fd = mkostemp(template_path, O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-int pmclua_make_folder(char *template_path) { return mkdtemp(template_path) ? 0 : -errno; }
-
-int pmclua_make_scratch(char *path)
-{
-    size_t folder = strlen(path);
-    if (folder + sizeof "/log" > PMCLUA_PATH_BYTES)
-        return -ENAMETOOLONG;
-    if (!mkdtemp(path))
-        return -errno;
-    strcpy(path + folder, "/log");
-    int fd = mkfifo(path, 0600) < 0 ? -1 : open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    int error = errno;
-    if (fd < 0)
-        remove(path);
-    path[folder] = '\0';
-    if (fd < 0)
-        remove(path);
-    return fd < 0 ? -error : fd;
-}
-
-int64_t pmclua_read_some(int fd, char *bytes, uint64_t size)
-{
-    ssize_t got = read(fd, bytes, size);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    return got < 0 ? -errno : got;
-}
-
-int pmclua_real_path(const char *path, char *real)
-{
-    _Static_assert(PMCLUA_PATH_BYTES >= PATH_MAX, "realpath(3) writes up to PATH_MAX bytes");
-    return realpath(path, real) ? 0 : -errno;
-}
-
-int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns)
-{
-    struct stat facts;
-    if (lstat(path, &facts) < 0)
-        return -errno;
-    *uid = facts.st_uid;
-    *mode = facts.st_mode;
-    *bytes = (uint64_t)facts.st_size;
-    *mtime_ns = ns_of(facts.st_mtim);
-    return 0;
-}
-
 /* FNV-1a, 128 bits (Fowler, Noll, Vo). */
 void pmclua_hash(const void *bytes, size_t count, char hex[33])
 {

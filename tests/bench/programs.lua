@@ -67,7 +67,7 @@ end
 --- A folder of this run alone; `M.clean` removes it.
 function M.folder()
   if not object_folder then
-    local file = assert(core.make_temporary((os.getenv "TMPDIR" or "/tmp") .. "/pmclua-bench-XXXXXX"))
+    local file = assert(core.write_temporary((os.getenv "TMPDIR" or "/tmp") .. "/pmclua-bench-XXXXXX", ""))
     os.remove(file)
     assert(core.mkdir(file, 448))                -- 0700
     object_folder = file

@@ -1,6 +1,7 @@
 --- marks.lua: tables of marks that a program has overwritten.
 
 local binding = require "pmclua.core.marks"
+local core = require "pmclua.core"
 local ffi = require "ffi"
 local input = require "tests.fuzz.input"
 local marks = require "pmclua.workload.marks"
@@ -15,8 +16,7 @@ local MOST_NS = 1000
 local function whole(layout, file)
   assert(binding.write(file, layout, GROUPS))
   local bytes = ffi.new("uint8_t[?]", layout.bytes)
-  file:seek "set"
-  ffi.copy(bytes, file:read "*a", layout.bytes)
+  ffi.copy(bytes, file:read_at(0, layout.bytes), layout.bytes)
   local words = ffi.cast("uint64_t *", bytes)
   words[9], words[10], words[12] = 1, 2, 2 * (2 + layout.reading_u64s)
   for i = 0, 1 do
@@ -40,17 +40,23 @@ local function spoil(random, bytes, count)
   end
 end
 
+local function new_file()
+  local file = assert(core.create_temporary((os.getenv "TMPDIR" or "/tmp") .. "/pmclua-fuzz-XXXXXX"))
+  os.remove(file.path)
+  return file
+end
+
 --- Tries one table; whether it was believed.
 ---@param random pmclua.Random
 ---@return boolean
 return function(random)
   local layout = binding.layout(GROUPS, { slots = 3, log_entries = 3 })
-  local file = assert(io.tmpfile())
+  local file = new_file()
   local bytes = whole(layout, file)
   spoil(random, bytes, layout.bytes)
   local count = random:integer(8) == 1 and random:integer(layout.bytes) or layout.bytes
   file:close()
-  file = assert(io.tmpfile())
+  file = new_file()
   assert(file:write(ffi.string(bytes, count)))
   local found, facts = marks.read(file, layout, MOST_NS)
   file:close()

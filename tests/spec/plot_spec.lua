@@ -305,11 +305,9 @@ describe("a plot", function()
     support.with_env({ TMPDIR = folder }, function() sizes():plot("ecdf"):render "svg" end)
     for name in require("lfs").dir(folder) do left[#left + 1] = name:match "^[^.].*" end
     assert.same({}, left)
-    local ok, problem = pcall(support.with_env, { TMPDIR = folder .. "/nowhere" }, function()
-      sizes():plot("ecdf"):render "svg"
-    end)
-    assert.is_false(ok)
-    assert.matches("cannot write '.*/nowhere/pmclua%-plot%-XXXXXX'", tostring(problem))
+    assert.matches("<svg", support.with_env({ TMPDIR = folder .. "/nowhere" }, function()
+      return sizes():plot("ecdf"):render "svg"
+    end))
   end)
 
   it("is in an HTML page, as data", function()

@@ -428,11 +428,12 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "breakpoints_fire", "call_script", "catch_interrupts", "check_cpus", "clock_hz", "close",
-    "columns", "folder", "hash", "interrupt_signal", "interrupts", "is_terminal", "listing_next",
-    "look_for_interrupts", "make_folder", "make_scratch", "make_temporary", "mkdir", "now_ns", "pause",
-    "pid", "pin", "read_beginning", "read_plain", "read_some", "real_path", "rename", "signature", "stat",
-    "take_interrupt", "tick_ns", "uid" },
+  host = { "breakpoints_fire", "call_script", "catch_interrupts", "check_cpus", "clock_hz", "columns",
+    "folder", "hash", "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
+    "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
+  files = { "close", "create_temporary", "listing_next", "make_folder", "make_scratch", "mkdir",
+    "read_beginning", "read_plain", "read_some", "real_path", "rename", "replace", "signature", "stat",
+    "write_temporary" },
   pfm = { "pfm" },
   lines = { "line_scan", "line_write", "lines", "standard_output", "text" },
   inflate = { "inflate", "can_inflate" },

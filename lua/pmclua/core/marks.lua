@@ -67,11 +67,11 @@ local function header_of(layout)
     layout.slot_bytes, layout.log_at, layout.log_words }
 end
 
---- Writes an empty table into an open file.
----@param file file*
+--- Writes an empty table into a new file.
+---@param file pmclua.core.File
 ---@param layout pmclua.core.MarkLayout
 ---@param groups { attrs: table[] }[]
----@return boolean? ok nil and why where it could not be written
+---@return boolean? ok nil, errno name and number where it could not be written
 function M.write(file, layout, groups)
   local header = header_of(layout)
   for i = #header + 1, HEADER_WORDS do header[i] = 0 end
@@ -79,13 +79,10 @@ function M.write(file, layout, groups)
   for g, group in ipairs(groups) do
     for i, attr in ipairs(group.attrs) do parts[#parts + 1] = words_text { g } .. member_bytes(attr, i) end
   end
-  local ok, why = file:write(table.concat(parts))
-  if not ok then return nil, why end
+  local ok, code, errnum = file:write(table.concat(parts))
+  if not ok then return nil, code, errnum end
   -- The rest is 0 and takes no memory until it is written to.
-  ok, why = file:seek("set", layout.bytes - 1)
-  if ok then ok, why = file:write "\0" end
-  if ok then ok, why = file:flush() end
-  return ok, why
+  return file:resize(layout.bytes)
 end
 
 -- ---- reading: nothing is believed -----------------------------------------------------------------------
@@ -96,7 +93,7 @@ local Damaged = {}
 local function damaged(form, ...) error(setmetatable({ what = form:format(...) }, Damaged), 0) end
 
 local function bytes_at(file, offset, count)
-  local bytes = file:seek("set", offset) and file:read(count)
+  local bytes = file:read_at(offset, count)
   if bytes and #bytes == count then return bytes end
   damaged "it was cut off"
 end
@@ -206,7 +203,7 @@ end
 ---@field log { slot: integer, wall_ns: number, reading: (number|ffi.cdata*)[] }[] slot: from 1, one that was used
 
 --- Reads a table that a program has used; nil and what of it cannot be true.
----@param file file*
+---@param file pmclua.core.File
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since it was made: no thread's time between marks is longer
 ---@return pmclua.core.MarkTable?

@@ -130,6 +130,13 @@ function paths.state() return user_folder("XDG_STATE_HOME", ".local/state") end
 ---@return string? folder for the user's own scripts
 function paths.data() return user_folder("XDG_DATA_HOME", ".local/share") end
 
+--- The folder in memory that this session of the user has; nil: none that is this user's. su keeps the variable.
+---@return string?
+function paths.runtime()
+  local folder = os.getenv "XDG_RUNTIME_DIR" or ""
+  return folder:sub(1, 1) == "/" and paths.is_our_folder(folder) and folder or nil
+end
+
 --- The folders in which temporary files may be made, the best first: TMPDIR, unless somebody else could rename what
 --- is in it.
 ---@return string[]

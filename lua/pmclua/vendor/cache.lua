@@ -28,13 +28,9 @@ local function head_of(key) return FORM .. key:gsub("%c", " ") .. "\n" end
 ---@param key string
 ---@return string?
 function M.load(key)
-  local path = path_of(key)
-  local facts = path and core.stat(path)
-  local file = facts and facts.bytes <= LARGEST and paths.is_our_file(path) and io.open(path, "rb")
-  if not file then return nil end
-  local head, text = file:read "*l", file:read "*a"
-  file:close()
-  return head and head .. "\n" == head_of(key) and text or nil
+  local path, head = path_of(key), head_of(key)
+  local text = path and paths.is_our_file(path) and core.read_plain(path, LARGEST, core.uid())
+  return text and text:sub(1, #head) == head and text:sub(#head + 1) or nil
 end
 
 --- Keeps a text for a key, if it can.
@@ -42,12 +38,7 @@ end
 ---@param text string
 function M.keep(key, text)
   local path = path_of(key)
-  local temporary = path and core.make_temporary(path .. ".XXXXXX")
-  local file = temporary and io.open(temporary, "wb")
-  if not file then return end
-  local written = file:write(head_of(key), text)
-  local closed = file:close()
-  if not (written and closed and core.rename(temporary, path)) then os.remove(temporary) end
+  if path then core.replace(path, head_of(key) .. text) end
 end
 
 return M

@@ -45,12 +45,7 @@ end
 function M.keep(tables, is_new)
   local at = path()
   if not at or not is_new and core.stat(at) then return end
-  local temporary = core.make_temporary(at .. ".XXXXXX")
-  local file = temporary and io.open(temporary, "wb")
-  if not file then return end
-  local written = file:write(table.concat(lines_of(tables), "\n"), "\n")
-  local closed = file:close()
-  if not (written and closed and core.rename(temporary, at)) then os.remove(temporary) end
+  core.replace(at, table.concat(lines_of(tables), "\n") .. "\n")
 end
 
 return M

@@ -22,7 +22,7 @@ local UNKNOWN = "unknown "
 
 --- Creates a temporary file beside `path`. Raises an error object.
 local function temporary_for(path)
-  local temporary, _, errnum = core.make_temporary(path .. ".XXXXXX")
+  local temporary, _, errnum = core.write_temporary(path .. ".XXXXXX", "")
   return temporary or error(explain.system(errnum, "write", path), 0)
 end
 
@@ -35,19 +35,8 @@ local function move_to(temporary, path)
 end
 
 local function write_private(path, text)
-  local temporary = temporary_for(path)
-  local file, _, errnum = io.open(temporary, "wb")
-  local ok
-  if file then
-    ok, _, errnum = file:write(text)
-    local closed, _, unwritten = file:close()
-    ok, errnum = ok and closed, errnum or unwritten
-  end
-  if not ok then
-    os.remove(temporary)
-    error(explain.system(errnum, "write", path), 0)
-  end
-  move_to(temporary, path)
+  local ok, _, errnum = core.replace(path, text)
+  if not ok then error(explain.system(errnum, "write", path), 0) end
 end
 
 --- The private folder of compiled kernels. A folder that belongs to others, or that others may write, is
@@ -81,8 +70,7 @@ end
 -- Calls `run(folder)` with a new folder for a compiler's own temporary files: one that is killed leaves them.
 -- nil: there can be none, and it finds another. Returns the folder's path.
 local function with_folder(run)
-  local place = os.getenv "TMPDIR" or ""
-  local folder = core.make_folder((place:sub(1, 1) == "/" and place or "/tmp") .. "/pmclua-compile-XXXXXX")
+  local folder = core.make_folder(paths.temporary()[1] .. "/pmclua-compile-XXXXXX")
   local ok, problem = pcall(run, folder)
   if folder then pcall(remove, folder) end
   if not ok then error(problem, 0) end

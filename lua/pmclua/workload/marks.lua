@@ -8,6 +8,8 @@
 local binding = require "pmclua.core.marks"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
+local paths = require "pmclua.host.paths"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -28,21 +30,20 @@ local Marks = {}
 Marks.__index = Marks
 
 local function temporary_file(folder)
-  local path, _, errnum = core.make_temporary(folder .. "/pmclua-marks-XXXXXX")
-  if not path then error(explain.system(errnum, "write", folder), 0) end
-  return path
+  local file, _, errnum = core.create_temporary(folder .. "/pmclua-marks-XXXXXX")
+  if not file then error(explain.system(errnum, "write", folder), 0) end
+  return file
 end
 
--- A new file and its folder: in memory, and private to the user, where there is such a folder. One that is
--- named may be another user's: su keeps XDG_RUNTIME_DIR.
+-- A new file and its folder: in memory, and private to the user, where there is such a folder.
 local function first_file()
-  local runtime, temporary = os.getenv "XDG_RUNTIME_DIR", os.getenv "TMPDIR"
-  for _, folder in ipairs { runtime or "", "/dev/shm", temporary or "", "/tmp" } do
-    local is_made, path = false, nil
-    if folder:sub(1, 1) == "/" then is_made, path = pcall(temporary_file, folder) end
-    if is_made then return path, folder end
+  local problem
+  for _, folder in ipairs(lists.joined { { paths.runtime() }, { "/dev/shm" }, paths.temporary() }) do
+    local ok, file = pcall(temporary_file, folder)
+    if ok then return file, folder end
+    problem = file
   end
-  return temporary_file ".", "."
+  error(problem, 0)
 end
 
 --- Makes the table's name; `prepare` makes the table.
@@ -51,8 +52,9 @@ end
 function M.new(options)
   local log_entries = options and options.entries or 0
   if log_entries == true then log_entries = LOG_ENTRIES end
-  local path, folder = first_file()
-  return setmetatable({ folder = folder, path = path, log_entries = log_entries }, Marks)
+  local file, folder = first_file()
+  file:close()
+  return setmetatable({ folder = folder, path = file.path, log_entries = log_entries }, Marks)
 end
 
 function Marks:forget_file()
@@ -63,23 +65,16 @@ end
 --- An empty table for the next run.
 ---@param groups { attrs: table[] }[] what each thread counts
 function Marks:prepare(groups)
-  local path = temporary_file(self.folder)
-  self.layout = binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
-  local file, why = io.open(path, "w+b")
-  local ok = file
-  if ok then ok, why = binding.write(file, self.layout, groups) end
-  if file then file:close() end
   self:forget_file()
-  if ok then
-    self.file, why = io.open(path, "rb")
-    ok = self.file
-  end
-  if ok then ok, why = core.rename(path, self.path) end
+  local file = temporary_file(self.folder)
+  self.file, self.layout = file, binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
+  local ok, _, errnum = binding.write(file, self.layout, groups)
+  if ok then ok, _, errnum = core.rename(file.path, self.path) end
   self.made_ns = core.now_ns()
   if ok then return end
-  os.remove(path)
+  os.remove(file.path)
   error(explain.problem { code = "EWRITE", operation = "write",
-    message = ("cannot make the table of marks in %s: %s"):format(self.folder, tostring(why)) }, 0)
+    message = ("cannot make the table of marks in %s: %s"):format(self.folder, core.errno_text(errnum)) }, 0)
 end
 
 -- ---- reading -------------------------------------------------------------------------------------------
@@ -113,7 +108,7 @@ local function by_name(slots)
 end
 
 --- What programs left in their table.
----@param file file*
+---@param file pmclua.core.File
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since the table was made
 ---@return pmclua.Mark[] marks none where the table is damaged

@@ -267,10 +267,9 @@ function M.write(path, content)
 end
 
 -- A new file that only its user may read.
-local function temporary_file()
-  local folder = os.getenv "TMPDIR"
-  local template = (folder and folder ~= "" and folder or "/tmp") .. "/pmclua-plot-XXXXXX"
-  local path, _, errnum = core.make_temporary(template)
+local function temporary_file(content)
+  local template = require("pmclua.host.paths").temporary()[1] .. "/pmclua-plot-XXXXXX"
+  local path, _, errnum = core.write_temporary(template, content)
   if not path then error(explain.system(errnum, "write", template), 0) end
   return path
 end
@@ -334,12 +333,12 @@ function M.draw(chart, format, size)
   local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
     height = asked.height or is_text and (chart.lines or 22 * down)
       or chart.height or HEIGHT + 180 * (down - 1) }
-  local script, picture = temporary_file(), temporary_file()
-  local written, problem = pcall(M.write, script, M.commands(chart, format, picture, whole))
-  local said, drawn = written and run(program, script), read(picture)
-  os.remove(script)
+  local picture = temporary_file ""
+  local made, script = pcall(temporary_file, M.commands(chart, format, picture, whole))
+  local said, drawn = made and run(program, script), read(picture)
+  if made then os.remove(script) end
   os.remove(picture)
-  if not written then error(problem, 0) end
+  if not made then error(script, 0) end
   if not drawn or drawn == "" then
     refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((said:gsub("%s+", " "):sub(1, 300))))
   end

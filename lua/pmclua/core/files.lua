@@ -1,0 +1,231 @@
+--- files.lua: the binding of files by their descriptors and of what the file system says, part of core.lua's layer.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+
+local C = core.private_C()
+local exact, refused, done = core.exact, core.private_refused, core.private_done
+
+local M = {}
+
+function M.mkdir(path, mode) return done(C.pmclua_mkdir(path, mode)) end
+function M.rename(from, to) return done(C.pmclua_rename(from, to)) end
+
+---@class pmclua.core.File a file by its descriptor: whatever somebody puts under its name later is another
+---@field path string that it was made under
+local File = { close = core.private_close }
+File.__index = File
+
+local function fd_of(file)
+  if not file.handle then error("this file is closed", 3) end
+  return file.handle[0]
+end
+
+--- Makes a private file; or nil, errno name, number.
+---@param template string a path that ends in XXXXXX
+---@return pmclua.core.File?
+function M.create_temporary(template)
+  local path = ffi.new("char[?]", #template + 1, template)
+  local fd = C.pmclua_make_temporary(path)
+  if fd < 0 then return refused(fd) end
+  return setmetatable({ handle = core.private_descriptor(fd), path = ffi.string(path) }, File)
+end
+
+--- Writes behind what was written; true, or nil, errno name, number.
+---@param text string
+function File:write(text) return done(C.pmclua_write(fd_of(self), text, #text)) end
+
+--- Makes it so long, with zeros behind what was written; true, or nil, errno name, number.
+---@param bytes integer
+function File:resize(bytes) return done(C.pmclua_resize(fd_of(self), bytes)) end
+
+--- Its bytes from an offset on, fewer where it ends; or nil, errno name, number.
+---@param offset integer
+---@param count integer
+---@return string?
+function File:read_at(offset, count)
+  local bytes = ffi.new("char[?]", count)
+  local got = tonumber(C.pmclua_read_at(fd_of(self), offset, bytes, count))
+  if got < 0 then return refused(got) end
+  return ffi.string(bytes, got)
+end
+
+--- Makes a private file that has this text: its path; or nil, errno name, number, and there is none.
+---@param template string a path that ends in XXXXXX
+---@param text string
+---@return string? path
+function M.write_temporary(template, text)
+  local file, code, errnum = M.create_temporary(template)
+  if not file then return nil, code, errnum end
+  local ok
+  ok, code, errnum = file:write(text)
+  file:close()
+  if ok then return file.path end
+  os.remove(file.path)
+  return nil, code, errnum
+end
+
+--- Puts a private file that has this text in the place of `path`, whole or not at all: true; or nil, errno name, number.
+---@param path string
+---@param text string
+function M.replace(path, text)
+  local temporary, code, errnum = M.write_temporary(path .. ".XXXXXX", text)
+  if not temporary then return nil, code, errnum end
+  local ok
+  ok, code, errnum = M.rename(temporary, path)
+  if not ok then os.remove(temporary) end
+  return ok, code, errnum
+end
+
+--- Makes a private folder: its path; or nil, errno name, number.
+---@param template string a path that ends in XXXXXX
+function M.make_folder(template)
+  local path = ffi.new("char[?]", #template + 1, template)
+  local result = C.pmclua_make_folder(path)
+  if result < 0 then return refused(result) end
+  return ffi.string(path)
+end
+
+--- A private folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
+--- errno name, number.
+---@param template string a path that ends in XXXXXX
+---@return string? path
+---@return integer|string fd
+function M.make_scratch(template)
+  local path = ffi.new("char[?]", C.PMCLUA_PATH_BYTES, template)
+  local fd = C.pmclua_make_scratch(path)
+  if fd < 0 then return refused(fd) end
+  return ffi.string(path), fd
+end
+
+local SOME = 65536
+local EPERM, EFBIG, ENOTSUP = 1, 27, 95
+
+-- What open(2) and read(2) do not refuse by themselves.
+local REASONS = { [ENOTSUP] = "it is not a regular file", [EPERM] = "it belongs to another user",
+  [EFBIG] = "it is too large" }
+
+local buffer
+
+-- Up to SOME bytes, "" where there are none now; or nil and the errno's number.
+local function read_once(fd)
+  buffer = buffer or ffi.new("char[?]", SOME)
+  local got = tonumber(C.pmclua_read_some(fd, buffer, SOME))
+  if got < 0 then return nil, -got end
+  return ffi.string(buffer, got)
+end
+
+--- What can be read from a descriptor without waiting; "" where there is nothing.
+---@param fd integer
+---@return string
+function M.read_some(fd)
+  local parts = {}
+  repeat
+    local piece = read_once(fd) or ""
+    parts[#parts + 1] = piece
+  until #piece < SOME
+  return table.concat(parts)
+end
+
+local MOST = 2 ^ 29                     -- bytes of a file: far more than any that is read has
+
+-- Up to `most` bytes of a descriptor, or nil and the errno's number.
+local function read_up_to(fd, most)
+  local parts, bytes = {}, 0
+  while bytes < most do
+    local piece, errnum = read_once(fd)
+    if not piece then return nil, errnum end
+    if piece == "" then break end
+    parts[#parts + 1], bytes = piece, bytes + #piece
+  end
+  return table.concat(parts):sub(1, most)
+end
+
+local file_uid, file_bytes              -- made once
+
+-- What `read(fd)` returns of a regular file that is open; nil and the errno's number.
+local function with_plain(path, owner, read)
+  if not file_uid then file_uid, file_bytes = ffi.new "uint32_t[1]", ffi.new "uint64_t[1]" end
+  local fd = C.pmclua_open_plain(path, owner and 1 or 0, file_uid, file_bytes)
+  if fd < 0 then return nil, -fd end
+  local text, errnum = nil, EPERM
+  if not owner or file_uid[0] == owner then text, errnum = read(fd) end
+  C.pmclua_close(fd)
+  return text, errnum
+end
+
+--- The text of a regular file; nil, why not, and the errno's name. It waits for nobody, whatever is there.
+---@param path string
+---@param most? number bytes: a larger file is refused
+---@param owner? integer user whose file it has to be, and no link; nil: anybody's
+---@return string? text
+---@return string? why "PATH: REASON"
+---@return string? code
+function M.read_plain(path, most, owner)
+  most = most or MOST
+  local text, errnum = with_plain(path, owner, function(fd)
+    if file_bytes[0] > most then return nil, EFBIG end
+    return read_up_to(fd, most + 1)
+  end)
+  if text and #text <= most then return text end
+  errnum = errnum or EFBIG
+  return nil, ("%s: %s"):format(path, REASONS[errnum] or core.errno_text(errnum)), core.errno_name(errnum)
+end
+
+--- The first bytes of a regular file; nil where it cannot be read.
+---@param path string
+---@param bytes integer
+---@return string?
+function M.read_beginning(path, bytes)
+  return (with_plain(path, nil, function(fd) return read_up_to(fd, bytes) end))
+end
+
+--- Closes a descriptor of make_scratch.
+---@param fd integer
+function M.close(fd) C.pmclua_close(fd) end
+
+--- lstat: { uid, mode, bytes, mtime_ns }, or nil, errno name, number.
+function M.stat(path)
+  local uid, mode = ffi.new "uint32_t[1]", ffi.new "uint32_t[1]"
+  local bytes, mtime = ffi.new "uint64_t[1]", ffi.new "uint64_t[1]"
+  local result = C.pmclua_stat(path, uid, mode, bytes, mtime)
+  if result < 0 then return refused(result) end
+  return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
+end
+
+local text, mode, mtime       -- made once: one is asked for of each file that a compiler looked for
+
+--- What changes when the file that `path` leads to is another or is written; nil where there is none.
+---@param path string
+---@return string? text
+---@return integer? mode
+---@return number? mtime_ns
+function M.signature(path)
+  if not text then
+    text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"
+    mtime = ffi.new "uint64_t[1]"
+  end
+  local result = C.pmclua_signature(path, text, mode, mtime)
+  if result < 0 then return refused(result) end
+  return ffi.string(text), mode[0], tonumber(mtime[0])
+end
+
+--- Of a listing (workload/dependencies.lua) the place of the first line, from `from` on, that does not hold
+--- by what stat(2) says; nil: all hold.
+---@param listing string
+---@param from integer
+---@return integer?
+function M.listing_next(listing, from)
+  local offset = tonumber(C.pmclua_listing_next(listing, from - 1))
+  return offset >= 0 and offset + 1 or nil
+end
+
+--- `path` without links, "." and ".."; or nil, errno name, number.
+function M.real_path(path)
+  local real = ffi.new("char[?]", C.PMCLUA_PATH_BYTES)
+  local result = C.pmclua_real_path(path, real)
+  if result < 0 then return refused(result) end
+  return ffi.string(real)
+end
+
+return M
