@@ -377,8 +377,9 @@ int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
 /* Has it note which of these files the programs map as code from now on: those of process `pid` alone, unless it is 0.
  * `files` is the caller's. */
 void pmclua_drops_note(struct pmclua_drops *drops, struct pmclua_mapped *files, int32_t count, int32_t pid);
-/* By what was read: the first program that has others do its work, which are not its children (srun, ssh, docker);
- * NULL: none was seen. Valid until the next reading. */
+/* Whether a program of this name has others do its work, which are not its children: srun, ssh, docker. */
+int pmclua_is_launcher(const char *name);
+/* By what was read: the first such program; NULL: none was seen. Valid until the next reading. */
 const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops);
 /* Why a program with marks could not reach their table: an errno; 0: none said so. */
 uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops);

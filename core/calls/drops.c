@@ -316,16 +316,23 @@ static const char *const launchers[] = {
     "run0", "sbatch", "srun", "ssh", "systemd-run",
 };
 
+int pmclua_is_launcher(const char *name)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(launchers[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 /* The first, unless its process executes another program later. */
 static void note_launcher(struct pmclua_drop *launcher, const struct step *step)
 {
     if (launcher->pid == (int32_t)step->pid)
         launcher->pid = 0;
-    for (size_t i = 0; launcher->pid == 0 && i < sizeof launchers / sizeof *launchers; i++)
-        if (strcmp(launchers[i], step->name) == 0) {
-            launcher->pid = (int32_t)step->pid;
-            memcpy(launcher->name, step->name, sizeof launcher->name);
-        }
+    if (launcher->pid == 0 && pmclua_is_launcher(step->name)) {
+        launcher->pid = (int32_t)step->pid;
+        memcpy(launcher->name, step->name, sizeof launcher->name);
+    }
 }
 
 /* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there, but for those that

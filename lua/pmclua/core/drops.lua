@@ -33,6 +33,11 @@ function Drops:read()
   return count > 0 and ffi.string(drop.name) or nil
 end
 
+--- Whether a program of this name has others do its work, which are not its children.
+---@param name string
+---@return boolean
+function M.is_launcher(name) return C.pmclua_is_launcher(name) ~= 0 end
+
 --- Closes it; a second time does nothing.
 function Drops:close() core.private_close(self, C.pmclua_drops_close) end
 

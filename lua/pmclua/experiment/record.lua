@@ -59,7 +59,7 @@ function M.new(step, result, pass, events, why)
     outcome = result.outcome, exit = result.exit >= 0 and result.exit or nil,
     signal = result.signal ~= 0 and result.signal or nil, why = why,
     read = result.method ~= "syscall" and result.method or nil, process = step.process,
-    incomplete = result.incomplete,
+    incomplete = result.incomplete, launcher = result.launcher,
     counts = {}, enabled = {}, running = {}, simulated = pass.simulated and true or nil,
   }
   for _, name in ipairs(COPIED) do record[name] = result[name] end
@@ -122,6 +122,7 @@ end
 
 -- The value of the whole repetition; nil where it was not counted.
 local function whole_value(record, index, events)
+  if record.launcher and events[index].tool ~= "wall_ns" then return nil end
   -- What needs no descriptor is a field of the record, and in a stored one only that.
   local function read(other)
     return record.counts[other] or record[events[other].tool], record.enabled[other], record.running[other]

@@ -4,10 +4,10 @@
 -- arrive. An interrupt takes effect after the current repetition; nothing that was measured is lost.
 
 local core = require "pmclua.core"
-local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local explain = require "pmclua.explain"
 local layout = require "pmclua.experiment.layout"
 local lists = require "pmclua.base.lists"
+local missing = require "pmclua.experiment.missing"
 local planner = require "pmclua.experiment.plan"
 local processes = require "pmclua.experiment.processes"
 local raised = require "pmclua.base.raised"
@@ -82,7 +82,7 @@ function run.new(declaration, plan, options)
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done),
-    drops = remarks.new(), remarks = remarks.new() }, Run)
+    missing = missing.new(declaration), remarks = remarks.new() }, Run)
 end
 
 -- ---- the script's functions, and hooks: never counted ----
@@ -213,25 +213,13 @@ local function number_entries(self, step, result)
   end
 end
 
-local function note_drop(self, result, workload)
-  local drops = self.drops
-  if result.untraced then
-    drops:add("system calls could not be timed in some repetitions: " .. result.untraced)
-  end
-  if result.unseen then drops:add(dropped.unseen(result.unseen, workload.name)) end
-  -- Once: each repetition leaves its own.
-  if result.left and not self.left then drops:add(dropped.left(result.left)) end
-  self.left = self.left or result.left
-  if result.dropped then drops:add(dropped.remark(result.dropped)) end
-end
-
 --- What a result is recorded as: its record, and those of its parts.
 local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
-  note_drop(self, result, step.cell.workload)
   self.raised = result.raised
   local pass, events = self.plan.passes[step.pass], self.declaration.events
+  self.missing:note(step, pass, result)
   if not pass.simulated then self.waits:note(step, result) end
   if self.simulation then self.simulation:compare_ends(step, result) end
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
@@ -239,7 +227,10 @@ local function records_of(self, step, result)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
   if result.files then sampling.add_simulated(record, self.declaration, pass, result.files) end
   if self.sampling then self.sampling:note(record, step, result) end
-  return record, records.parts(step, result, pass, events)
+  local parts = records.parts(step, result, pass, events)
+  local problem = self.missing:check(record, parts)
+  self.problem = self.problem or problem
+  return record, parts
 end
 
 -- Puts a kernel's step into its process. A new one runs once for nothing: its first run finds its pages and caches
@@ -461,7 +452,7 @@ function Run:execute()
       counter:close()
     end
   end
-  self.remarks:append(self.drops)
+  self.remarks:append(self.missing.remarks)
   local ended = not ok and ended_by(status)
   local is_refused = ended and ended ~= FAILED and ended ~= INTERRUPTED and not self.has_taken
   if is_refused or raised.field(ended, "quiet") then error(ended, 0) end

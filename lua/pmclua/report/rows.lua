@@ -55,7 +55,8 @@ local function overhead(summary)
   return in_unit(summary, intercept)
 end
 
-local TONES = { noisy = "warn", scaled = "warn", placed = "warn", unwatched = "warn", single = "warn" }
+local TONES = { noisy = "warn", scaled = "warn", placed = "warn", unwatched = "warn", launcher = "warn",
+  single = "warn" }
 
 local function how_known(summary)
   if summary.fit then return overhead(summary), words.r_squared(summary.fit.r2) end

@@ -95,6 +95,7 @@ local QUALITY = {
   single = function() return "one repetition" end,
   few = function() return "too few" end,
   unwatched = function() return "unwatched programs" end,
+  launcher = function(summary) return ("lacks what %s ran"):format(text.safe(summary.launcher)) end,
   simulated = function(summary)
     if summary.exact then return "simulated, exact" end
     return summary.n == 1 and "simulated, one repetition" or "simulated"

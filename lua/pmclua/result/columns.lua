@@ -17,6 +17,7 @@ local M = {}
 ---@field iterations (number|ffi.cdata*)[]
 ---@field process? table<integer, integer> which process of its cell's kernel each ran in
 ---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
+---@field launcher? table<integer, string> a program of some that had others do its work
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled, or its count is more than there can be in that time
@@ -111,6 +112,7 @@ local function add_to_block(block, record, events, tools, most)
   block.wall[i], block.iterations[i] = record.wall_ns or false, record.iterations or 1
   if record.process then column_of(block, "process")[i] = record.process end
   if record.incomplete then column_of(block, "incomplete")[i] = record.incomplete end
+  if record.launcher then column_of(block, "launcher")[i] = record.launcher end
   local enabled, running = record.enabled or {}, record.running or {}
   for k = 1, #events do
     local event = events[k]

@@ -47,7 +47,7 @@ end
 function M.of_pair(pair, name)
   for _, cell in ipairs { pair.cell, pair.baseline } do
     local events, found = values.events_needed(cell.result, { needs = { name } }), cell:found(name)
-    local why = M.why_cpus(cell.result.remarks, events)
+    local why = M.why_cpus(cell.result.remarks, events) or found.launcher and found.why
       or M.why_few(found.missing, #found.list + found.missing)
     if why then return why end
   end

@@ -37,6 +37,9 @@ local function spread_of(list)
   return most - least
 end
 
+-- Whether nothing can be concluded: there is no value, or a launcher had others do what it would be of.
+local function is_absent(found) return #found.list == 0 or found.launcher ~= nil end
+
 -- ---- what a cell lacks -------------------------------------------------------------------------------------
 
 -- Repetitions that have no value: they failed and were left out, or were not counted.
@@ -193,7 +196,7 @@ local function old_of(limit, new, before, options)
   local unlike = why_unlike(limit, new.cell, before)
   if unlike then return nil, unlike end
   local old = { cell = before, found = values.of_metric(before, side(limit, limit.left)) }
-  if #old.found.list == 0 then return nil, "in the baseline, " .. why_absent(old.found) end
+  if is_absent(old.found) then return nil, "in the baseline, " .. why_absent(old.found) end
   local few = why_few(old, "in the baseline, ") or why_cpus(limit, before, "in the baseline, ")
   if few then return nil, few end
   return old
@@ -283,7 +286,7 @@ end
 ---@return pmclua.GateResult
 function M.check(limit, cell, befores, options)
   local observed = values.of_metric(cell, side(limit, limit.left))
-  if #observed.list == 0 then return check.uncountable(limit, why_absent(observed)) end
+  if is_absent(observed) then return check.uncountable(limit, why_absent(observed)) end
   local why = why_cpus(limit, cell, "")
   if why then return check.uncountable(limit, why) end
   local new = { cell = cell, found = observed }

@@ -64,7 +64,8 @@ end
 local function record_of(block, row, tools)
   local record = { outcome = "done", index = block.index[row], order = block.order[row],
     wall_ns = block.wall[row] or nil, iterations = block.iterations[row],
-    process = block.process and block.process[row], incomplete = block.incomplete and block.incomplete[row] }
+    process = block.process and block.process[row], incomplete = block.incomplete and block.incomplete[row],
+    launcher = block.launcher and block.launcher[row] }
   for _, name in ipairs(block.resources and RESOURCES or {}) do
     record[name] = block.resources[name][row] or nil
   end

@@ -23,11 +23,13 @@ local LEVEL = 0.95
 ---@field fit pmclua.Fitted? of a fitted cell: `list` is the cost of one iteration in each repetition, the
 ---  intercept taken off
 ---@field no_fit string? why a metric of slopes has no value
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"simulated"|"unwatched"|"incomplete"|"absent"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"simulated"
+---  |"unwatched"|"launcher"|"incomplete"|"absent"
 ---@field statuses table<integer, string> of single values, where they were not "counted"
 ---@field why string?
 ---@field ran number? the mean share of the time, where scaled or placed
 ---@field missing integer repetitions that have no value
+---@field launcher string? of the status "launcher": the program that had others do its work
 
 ---@class pmclua.Summary of one event or metric in one cell
 ---@field name string field
@@ -38,7 +40,8 @@ local LEVEL = 0.95
 ---@field quality string the status where it is not "counted"; else "exact", "single", "few", "stable", "noisy" or
 ---  "sampled"
 ---@field is_sampled boolean? the OS kernel samples it: values that agree are not exact
----@field why string? why there is no number
+---@field why string? why there is no number, or not one of all that was done
+---@field launcher string? the program that had others do its work
 ---@field n integer values
 ---@field missing integer repetitions without a value
 ---@field median number|ffi.cdata*|nil
@@ -138,8 +141,8 @@ end
 function M.new(about, read)
   local values = read()
   local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
-    status = values.status, why = values.why, n = #values.list, missing = values.missing, ran = values.ran,
-    exact = false, outliers = {} }
+    status = values.status, why = values.why, launcher = values.launcher, n = #values.list,
+    missing = values.missing, ran = values.ran, exact = false, outliers = {} }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
   local found = summary.n > 0 and describe(summary, values, about.cell) or nil
   if about.is_sampled then summary.exact, summary.is_sampled = false, true end

@@ -7,6 +7,7 @@
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
+local launcher = require("pmclua.base.lazy").module "pmclua.explain.launcher"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local tool = require("pmclua.base.lazy").module "pmclua.event.tool"
@@ -57,10 +58,20 @@ local function is_incomplete(cell, block, i, count)
   return why ~= nil and (cell.region ~= nil or not count)
 end
 
--- Why counts of a block are left out: of the first repetition that says.
-local function why_incomplete(block)
-  for i = 1, block.n do
-    if block.incomplete[i] then return block.incomplete[i] end
+-- What the first repetition says of which something is noted.
+local function first_of(notes, n)
+  for i = 1, n do
+    if notes[i] then return notes[i] end
+  end
+end
+
+-- The same reader with the status of what a launcher had others do, which takes time and is in no count.
+local function of_launchers(event, block, read)
+  local by_launcher = event.tool ~= "wall_ns" and block.launcher
+  if not by_launcher then return read end
+  return function(i)
+    local value, status, share, cause = read(i)
+    return value, value ~= nil and by_launcher[i] and launcher.STATUS or status, share, cause
   end
 end
 
@@ -82,13 +93,15 @@ local function column_in(cell, event, pass)
     return reading_at(block, index, i)
   end)
   local whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted"
-  return { name = event.field, event = event, block = block, counts = counts, read = function(i)
+  local function read(i)
     if is_incomplete(cell, block, i, counts[i]) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
     local times = partial[i]
     if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
     local value, status, share, cause = reading.of(event, counts[i])
     return value, status == "counted" and whole or status, share, cause
-  end }
+  end
+  return { name = event.field, event = event, block = block, counts = counts,
+    read = of_launchers(event, block, read) }
 end
 
 local function wall_of(cell, block)
@@ -190,6 +203,7 @@ end
 -- Whether a count of this status is what was read, not an estimate.
 local function is_whole(status)
   return status == "counted" or status == "simulated" or status == dropped.UNWATCHED
+    or status == launcher.STATUS
 end
 
 -- ---- collecting --------------------------------------------------------------------------------------
@@ -219,10 +233,16 @@ local function collect(block, read, may_be_too_small)
   return values, first_cause
 end
 
--- The same with a status and why where there is no value.
+-- The same with a status and why where there is no value, and with why where it is not of all that was done.
 local function or_absent(values, status, why, cause)
+  if values.status == launcher.STATUS then
+    values.launcher = first_of(values.block.launcher, values.block.n)
+    values.why = launcher.why(values.launcher)
+  end
   if #values.list > 0 then return values end
-  if cause == M.INCOMPLETE then status, why = M.INCOMPLETE, why_incomplete(values.block) end
+  if cause == M.INCOMPLETE then
+    status, why = M.INCOMPLETE, first_of(values.block.incomplete, values.block.n)
+  end
   values.status, values.why = status, why
   return values
 end

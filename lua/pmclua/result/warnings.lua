@@ -83,6 +83,12 @@ local function times_of(cell)
   return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
 end
 
+-- How long a command took; nil where a launcher did its work, which is said.
+local function wall_ns_of(cell)
+  local _, block = next(cell.columns.passes)
+  return cell.kind == "command" and block and not block.launcher and median_of { block.wall } or nil
+end
+
 -- How long the repetitions of each pass took: what all have in common where no event repeats in them.
 local function wall_anchor(result, cell)
   local passes = {}
@@ -148,6 +154,7 @@ local function cell_of(result, cell)
     outcomes = lists.without(cell.failed, "exit"),
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,
+    wall_ns = wall_ns_of(cell),
     waited = waited_of(result, cell),
     in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,

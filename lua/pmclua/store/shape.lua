@@ -14,7 +14,8 @@ M.SCALARS = {
   "max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
 }
 --- Fields that are there only where they say something.
-M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read", "process", "incomplete" }
+M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read", "process", "incomplete",
+  "launcher" }
 -- A process is one; the others may be the name of a core or socket.
 local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true, process = true }
 M.OUTCOMES = {

@@ -17,12 +17,13 @@ local FEWEST = 6                    -- values that a 95 % interval of a median n
 local MOVED, MOVED_TO_RUN = 0.0005, 4   -- share between layouts; variance of these to that of runs
 local COUNT_SPREAD, TIME_SPREAD = 0.001, 0.05   -- anchors closer than this agree: counts; times, of equal work
 local UNCOUNTED, LONG_ENOUGH_NS = 0.5, 10e6
+local IDLE, LONG_WAIT_NS = 0.02, 100e6  -- share of the wall time that a command used a CPU
 local FEW_WAITS, WAIT_NS = 3, 50e3  -- repetitions looked at; a shorter wait is what any wake-up takes
 local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cycle, 20 times as much
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
----   "kept_off"|"snippet"|"waited"|"moved"
+---   "kept_off"|"snippet"|"waited"|"moved"|"idle"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -50,6 +51,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field iteration_ns? number median wall time of an iteration of a kernel
 ---@field enabled_ns? number median enabled time of an event of the command
 ---@field cpu_ns? number median user and system time of the command (rusage)
+---@field wall_ns? number the same of its wall time; nil: nothing is to be said of how long it waited
 ---@field waited? { count: integer, over: integer, wait_ns: number, wall_ns: number } of a command's repetitions:
 ---   how many, how many of them waited for a CPU for more than the margin; ns that all waited, and took
 ---@field repetitions_of_a_layout? integer where layouts were drawn: values of one are not independent
@@ -225,6 +227,14 @@ function checks.uncounted(cell)
     require("pmclua.explain.dropped").CAUSES
 end
 
+-- What a daemon or another machine does for a command is in no count of it.
+function checks.idle(cell)
+  local wall, cpu = cell.wall_ns, cell.cpu_ns
+  if not wall or not cpu or wall < LONG_WAIT_NS or cpu >= IDLE * wall then return end
+  return ("it only waited: it used %s of CPU time in %s"):format(text.time(cpu), text.time(wall)),
+    "if another process works for it (a daemon, another machine), no count has that: measure it there"
+end
+
 function checks.kept_off(cell)
   local kept_off, most = lists.where(cell.events, function(event) return (event.kept_off or 0) > 0 end), 0
   for _, event in ipairs(kept_off) do most = math.max(most, event.kept_off) end
@@ -273,8 +283,8 @@ function checks.exit(cell)
 end
 
 -- What makes numbers wrong first, then what makes them uncertain.
-local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "kept_off", "moved", "scaled", "small", "anchors",
-  "waited", "first", "drift", "outliers", "few" }
+local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "idle", "kept_off", "moved", "scaled", "small",
+  "anchors", "waited", "first", "drift", "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell

@@ -108,6 +108,15 @@ function Command:problem(levels)
   return explain.system(2, "execute", shellwords.fill(self.argv[1], levels or {}))
 end
 
+--- The name of its program where that has others do its work (srun, ssh); nil: it does not. Of what a shell executes
+--- the runner tells.
+---@param levels table
+---@return string?
+function Command:launcher(levels)
+  local name = shellwords.fill(self.argv[1], levels):match "[^/]*$"
+  return require("pmclua.core.drops").is_launcher(name) and name or nil
+end
+
 --- What identifies it when resuming.
 function Command:identity()
   return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell }
