@@ -113,7 +113,7 @@ describe("a summary", function()
   it("cannot be changed, nor can its cell be given a field", function()
     local before, report = summary.median, tostring(result)
     for _, name in ipairs { "median", "n", "quality", "values", "outliers", "anything" } do
-      assert.matches("^tests/spec/copies_spec.lua:%d+: a summary is for reading: " .. name .. " of page_f",
+      assert.matches("copies_spec.lua:%d+: a summary is for reading: " .. name .. " of page_f",
         support.message_of(function() summary[name] = 7 end))
     end
     for _, name in ipairs { "page_faults", "anything" } do

@@ -229,7 +229,7 @@ describe("pmc.group", function()
 
   it("says that it was closed, or that there is nothing to call", function()
     local group = pmc.group { "page-faults" }
-    assert.matches("^tests/spec/group_spec.lua:%d+: count takes a function to call, not nil",
+    assert.matches("group_spec.lua:%d+: count takes a function to call, not nil",
       message_of(function() group:count(nil) end))
     assert.equal(7, group:count(setmetatable({}, { __call = function() return 7 end })) and 7)
     local function close() group:close() end

@@ -139,12 +139,27 @@ local function has_nothing(declaration)
   return lists.all(nodes, function(metric) return absent[metric.name] ~= nil end)
 end
 
+-- Raises where a command lacks a function that is asked for: a mistake, whatever can be counted.
+local function check_functions(declaration)
+  local regions = declaration.regions
+  local has_functions = regions and regions.kind == "functions"
+  for _, workload in ipairs(has_functions and declaration.workloads or {}) do
+    require("pmclua.workload.region").of(workload, regions.spec):regions {}
+  end
+end
+
+local function is_idle(declaration)
+  local has_none = has_nothing(declaration)
+  if has_none then check_functions(declaration) end
+  return has_none
+end
+
 local function run_round(workloads, options, names, metrics, found)
   local declaration = declaration_of(workloads, options, names, metrics,
     found and found.result.event_by_field or {})
   local records = {}
   local result = experiment.declare(declaration):run { store = false, quiet = options.quiet,
-    unless = has_nothing, each = function(record) records[#records + 1] = record end }
+    unless = is_idle, each = function(record) records[#records + 1] = record end }
   return { result = result, records = records }
 end
 
