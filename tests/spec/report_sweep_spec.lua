@@ -90,3 +90,41 @@ describe("a table over a factor", function()
     assert.matches("\n%s*y +101", text)
   end)
 end)
+
+describe("what has no value", function()
+  -- Commands over a factor, with and without another cell; page faults are counted, cycles are not.
+  local function measured(more)
+    return support.experiment(support.merged({ workloads = { "true" }, factors = { { "n", { 1, 2 } } },
+      events = "page-faults,major-faults", metrics = { "ratio = page_faults / major_faults",
+        "never = page_faults / (page_faults - page_faults)" }, repetitions = 2, warmup = 0, seed = 1 }, more))
+  end
+
+  it("is in every table of several cells, with the reason", function()
+    local others = { { workloads = { "true", "ls /" } },
+      { workloads = { "true", "ls /" }, baseline = "true" },
+      { workloads = { "true", "ls /" }, baseline = "true", factors = {} },
+      { workloads = { "true", "ls /", "ls /usr" }, baseline = "true", factors = {} }, { factors = {} },
+      { workloads = { "true", "ls /" }, factors = {} } }
+    for i, more in ipairs { {}, unpack(others) } do
+      local result = measured(more)
+      for _, format in ipairs { "table", "markdown", "html" } do
+        local text = result:report { format = format, width = 160, utf8 = true }:gsub("&[lg]t;", "*")
+          :gsub("[<>]", "*"):gsub("\\", "")
+        assert.matches("*absent*: major_faults is 0", text, 1, true, i .. format)
+        assert.matches("*absent*: (page_faults - page_faults) is 0", text, 1, true, i .. format)
+      end
+    end
+  end)
+
+  it("is told of single cells too, under the table of the others", function()
+    local text = shown(result_of({ series(100, 1, 12), {}, series(100, 1, 12), series(90, 1, 12) }, TEN))
+    assert.matches("– columns, n = 64: <not counted>", text, 1, true)
+    assert.is_nil(text:find("without a value", 1, true))
+  end)
+
+  it("is told where no cell has a value of anything", function()
+    local text = shown(measured { metrics = {}, events = "2:99999" })
+    assert.matches("without a value in any cell", text)
+    assert.matches("2:99999 +– +<not supported>: ", text)
+  end)
+end)

@@ -121,7 +121,23 @@ local function why_undecided(verdict)
   return has_interval and "the interval crosses the margin of " .. words.margin(verdict) or nil
 end
 
-local NAMED = 3                   -- undecided cells that are named
+local NAMED = 3                   -- cells that are named
+
+--- Cells without a value of a quantity, by the reason.
+---@param shown pmclua.Cell[]
+---@param name string
+---@return { key: string, cells: string }[] key: the reason; cells: which
+function M.absent(shown, name)
+  local groups = lists.groups(shown, function(cell)
+    local summary = cell:summary(name)
+    return summary.n == 0 and words.absent(summary) or nil
+  end)
+  return lists.map(groups, function(group)
+    local labels = lists.map({ unpack(group, 1, NAMED) }, function(cell) return text.safe(cell:label()) end)
+    local more = #group > NAMED and (" and %d more"):format(#group - NAMED) or ""
+    return { key = group.key, cells = table.concat(labels, "; ") .. more }
+  end)
+end
 
 --- Why verdicts of a quantity are undecided, one footnote a reason.
 ---@param cells pmclua.Cell[]

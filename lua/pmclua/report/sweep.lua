@@ -146,7 +146,10 @@ end
 local function notes_under(grid, name, say, about)
   local shown = cells_of(grid)
   local summaries = lists.map(shown, function(cell) return cell:summary(name) end)
-  return lists.joined { { say(summaries) }, { footnotes.layouts(shown, name) },
+  local absent = lists.map(about and footnotes.absent(shown, name) or {}, function(group)
+    return ("%s %s: %s"):format(words.ABSENT, group.cells, group.key)
+  end)
+  return lists.joined { { say(summaries) }, absent, { footnotes.layouts(shown, name) },
     about and footnotes.undecided(shown, about.verdicts, about.swept) or {} }
 end
 
@@ -178,7 +181,21 @@ local function compare(result, names)
   return comparison and #comparison.pairs > 0 and comparison or nil
 end
 
---- Tables for each quantity that was counted anywhere, the primary one first.
+-- What has a value in no cell, and why.
+local function absent_table(shown, names)
+  local list = {}
+  for _, name in ipairs(names) do
+    local groups, title = footnotes.absent(shown, name), text.safe(shown[1]:summary(name).title)
+    for i, group in ipairs(groups) do
+      local why = #groups > 1 and ("%s (%s)"):format(group.key, group.cells) or group.key
+      list[#list + 1] = { i == 1 and title or "", words.ABSENT, why, tone = "dim" }
+    end
+  end
+  return { title = { "without a value in any cell" }, rows = list, notes = {},
+    columns = { { name = "event" }, { name = "" }, { name = "why" } } }
+end
+
+--- Tables for each quantity that was counted anywhere, the primary one first, and one of the others with the reasons.
 ---@param result pmclua.Result
 ---@param names string[]
 ---@return pmclua.ReportTable[]
@@ -196,7 +213,8 @@ function M.tables(result, names)
       tables[#tables + 1] = laid
     end
   end
-  if not tables[1] then return tables end
+  local absent = lists.where(names, function(name) return #cells.with_values(result, name) == 0 end)
+  if #absent > 0 then tables[#tables + 1] = absent_table(shown, absent) end
   tables[1].notes = lists.joined { tables[1].notes, { footnotes.iterations(result, swept) },
     comparison and footnotes.sweep(result, comparison) or {} }
   return tables

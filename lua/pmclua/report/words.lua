@@ -134,7 +134,8 @@ function M.brief(why)
   -- The colons in an event's name ("valgrind::instructions") end nothing.
   local said = text.safe(why or ""):gsub("::", "\1")
   local brief = said:gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
-  return ((brief:match "^(.-)[;:(]" or brief):gsub("%s+$", ""):gsub("\1", "::"))
+  brief = brief:match "^(.-)[;:]" or brief
+  return ((brief:match "^(.-)%s+%(" or brief):gsub("%s+$", ""):gsub("\1", "::"))
 end
 
 --- Why there is no number, on one line: "<not supported>: this virtual machine has no PMU".
