@@ -19,6 +19,7 @@ set -eu
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$here/../.." && pwd)
 build=$top/build/arm64
+cross=aarch64-linux-gnu-
 # shellcheck source-path=SCRIPTDIR source=config.sh
 . "$here/config.sh"
 # Specs have a home of their own; the parts of the lab are where they were.
@@ -30,11 +31,15 @@ copy_notice_mb=64 copy_limit_mb=256
 build_for_guest() {
   local sysroot
   "$here/build.sh"
+  if ! command -v "${cross}gcc" >/dev/null; then
+    echo "lab: there is no ${cross}gcc to build pmclua for the guest: apt-get install gcc-aarch64-linux-gnu" >&2
+    exit 77
+  fi
   sysroot=$("$here/build.sh" folder)/sysroot
   mkdir -p "$build"
   # Two labs may start at once; make would have both write the same files.
   flock "$build" make -s -C "$top" -f Makefile -f tests/lab/lab.mk BUILD=build/arm64 SYSROOT="$sysroot" \
-    CROSS=aarch64-linux-gnu- CFLAGS="-O2 -g --sysroot=$sysroot" all lab-programs lab-layer >&2
+    CROSS="$cross" CFLAGS="-O2 -g --sysroot=$sysroot" all lab-programs lab-layer >&2
 }
 
 # The source tree, without what is built or kept here: boot.sh's options that bring it along.

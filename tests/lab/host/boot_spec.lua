@@ -95,16 +95,23 @@ describe("the lab", function()
     assert.matches("the guest ended by itself; its console ends:.*panic", run.err)
   end)
 
-  it("says in one line which packages are missing", function()
-    local folder, cache = support.folder(), support.folder()
-    for _, program in ipairs { "bash", "sh", "cat", "cut", "dirname", "sha256sum" } do
+  -- Runs a command of the lab where few programs are installed.
+  local function with_few_programs(command)
+    local folder = support.folder()
+    for _, program in ipairs { "bash", "sh", "cat", "cut", "dirname", "sha256sum", "touch" } do
       support.run { "ln", "-s", "/usr/bin/" .. program, folder .. "/" .. program }
     end
-    local command = ("PATH=%s PMCLUA_LAB_CACHE=%s exec bash %s/tests/lab/build.sh")
-      :format(folder, cache, support.root)
-    local run = support.run { "/bin/bash", "-c", command }
+    return support.run { "/bin/bash", "-c", ("PATH=%s exec %s"):format(folder, command) }
+  end
+
+  it("says in one line which packages are missing, and that the cross compiler is", function()
+    local run = with_few_programs(("bash -c 'PMCLUA_LAB_CACHE=%s exec %s/tests/lab/build.sh'")
+      :format(support.folder(), support.root))
     assert.equal(77, run.status)
     assert.matches("^lab: needs packages that are not installed: [^\n]*mmdebstrap[^\n]*\n$", run.err)
+    run = with_few_programs(("bash %s build"):format(LAB))
+    assert.equal(77, run.status)
+    assert.matches("^lab: there is no aarch64%-linux%-gnu%-gcc [^\n]*apt%-get install [^\n]*\n$", run.err)
   end)
 
   it("refuses what it does not know", function()
