@@ -730,7 +730,8 @@ enum pmclua_function_flag {
     PMCLUA_FUNCTION_UNTYPED  = 4,  /* a label of assembly that does not say that it is a function */
     PMCLUA_FUNCTION_GUESSED  = 8,  /* states no size: taken to end where the next one begins */
     PMCLUA_FUNCTION_LOCAL    = 16,
-    PMCLUA_FUNCTION_PART     = 32  /* a part that the compiler split off a function (.cold, .part.0) */
+    PMCLUA_FUNCTION_PART     = 32, /* a part that the compiler split off a function (.cold, .part.0) */
+    PMCLUA_FUNCTION_VAGUE    = 64  /* others may have its full name: its type arguments are not in its symbol */
 };
 
 /* Texts live until the symbols are closed. */

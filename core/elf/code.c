@@ -147,6 +147,8 @@ static int take_symbol(struct pmclua_symbols *symbols, struct pmclua_code *code)
         code->flags = symbol->flags;
         if (symbol->name[name_home(symbol->name)])
             code->flags &= ~(uint32_t)PMCLUA_FUNCTION_LOCAL;
+        if (symbol->spelt.is_vague)
+            code->flags |= PMCLUA_FUNCTION_VAGUE;
     } else {
         return take_start(symbols, code);
     }

@@ -26,6 +26,7 @@ struct unit {
     struct scope *scope;
     size_t scopes, room;
     int is_walked;
+    struct lines *lines;           /* NULL: not read yet */
 };
 
 struct unit_range { uint64_t start, end; uint32_t unit; };
@@ -35,6 +36,7 @@ struct units {
     struct unit *unit;
     struct unit_range *range;      /* by start */
     size_t units, ranges, unit_room, range_room;
+    Elf_Data *lines;               /* .debug_line; NULL: there is none */
 };
 
 void units_free(struct units *units)
@@ -45,6 +47,7 @@ void units_free(struct units *units)
         for (size_t k = 0; k < units->unit[i].scopes; k++)
             name_free(&units->unit[i].scope[k].name);
         free(units->unit[i].scope);
+        lines_free(units->unit[i].lines);
     }
     free(units->unit);
     free(units->range);
@@ -59,8 +62,7 @@ static int by_start(const void *a, const void *b)
     return one->start < other->start ? -1 : one->start > other->start;
 }
 
-/* What the linker left out keeps its debug information, at address 0. */
-static int is_there(const struct pmclua_symbols *symbols, uint64_t start, uint64_t end)
+int units_have(const struct pmclua_symbols *symbols, uint64_t start, uint64_t end)
 {
     uint64_t address = start + symbols->units->bias;
     return end > start && (symbols->sections == 0 || symbols_section(symbols, address) != NULL);
@@ -84,10 +86,26 @@ static int add_unit(const struct pmclua_symbols *symbols, Dwarf_Die *die)
     Dwarf_Addr base, start, end;
     int result = 0;
     for (ptrdiff_t next = 0; result == 0 && (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;)
-        if (is_there(symbols, start, end))
+        if (units_have(symbols, start, end))
             result = add_range(units, start, end);
     units->units++;
     return result;
+}
+
+/* libdw has uncompressed its sections. */
+static Elf_Data *find_lines(Dwarf *dwarf)
+{
+    const struct elfutils *dw = elfutils();
+    Elf *elf = dw->dwarf_getelf(dwarf);
+    size_t names = 0;
+    dw->elf_getshdrstrndx(elf, &names);
+    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        const char *name = dw->gelf_getshdr(scn, &header) ? dw->elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && (strcmp(name, ".debug_line") == 0 || strcmp(name, ".zdebug_line") == 0))
+            return dw->elf_getdata(scn, NULL);
+    }
+    return NULL;
 }
 
 static int read_units(struct pmclua_symbols *symbols)
@@ -97,9 +115,11 @@ static int read_units(struct pmclua_symbols *symbols)
     GElf_Addr bias;
     if (!units)
         return -ENOMEM;
-    if (!dw->dwfl_module_getdwarf(symbols->module, &bias))
+    Dwarf *dwarf = dw->dwfl_module_getdwarf(symbols->module, &bias);
+    if (!dwarf)
         return 0;
     units->bias = bias - symbols->bias;
+    units->lines = find_lines(dwarf);
     int result = 0;
     for (Dwarf_Die *die = NULL; result == 0 && (die = dw->dwfl_module_nextcu(symbols->module, die, &bias));)
         result = add_unit(symbols, die);
@@ -176,7 +196,7 @@ static int add_scope(const struct pmclua_symbols *symbols, struct unit *unit, Dw
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t next = 0; (next = elfutils()->dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
-        if (!is_there(symbols, start, end))
+        if (!units_have(symbols, start, end))
             continue;
         if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof *unit->scope) < 0)
             return -ENOMEM;
@@ -235,7 +255,7 @@ static int take_scopes(const struct pmclua_symbols *symbols, struct unit *unit, 
         const char *plain = scope->name.plain, *full = scope->name.full;
         if (!scope->is_inlined) {
             code->declared = scope->declared;
-            if (is_named && (!code->function || scope->name.is_vague)) {
+            if (is_named && (!code->function || (code->flags & PMCLUA_FUNCTION_VAGUE))) {
                 code->function = plain;
                 code->full = full;
             }
@@ -269,10 +289,36 @@ static int walk_unit(const struct pmclua_symbols *symbols, struct unit *unit)
     return result;
 }
 
+/* Reads the lines of a unit. */
+static int read_lines(const struct pmclua_symbols *symbols, struct unit *unit)
+{
+    const struct elfutils *dw = elfutils();
+    Dwarf_Attribute attribute;
+    Dwarf_Word offset;
+    if (unit->lines || !symbols->units->lines || !dw->dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute)
+        || dw->dwarf_formudata(&attribute, &offset) != 0)
+        return 0;
+    int result = lines_read(symbols, symbols->units->lines, offset, &unit->lines);
+    if (result < 0) {
+        lines_free(unit->lines);
+        unit->lines = NULL;
+    }
+    return result;
+}
+
+static const char *file_of(const struct unit *unit, const struct source_line *line)
+{
+    const struct elfutils *dw = elfutils();
+    Dwarf_Die die = unit->die;
+    Dwarf_Files *files;
+    size_t count;
+    return dw->dwarf_getsrcfiles(&die, &files, &count) == 0 && line->file < count
+        ? dw->dwarf_filesrc(files, line->file, NULL, NULL) : NULL;
+}
+
 int units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size)
 {
-    const struct elfutils *dw = elfutils();
     int result = symbols->units ? 0 : read_units(symbols);
     if (result < 0)
         return result;
@@ -281,11 +327,15 @@ int units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_c
     if (!unit)
         return 0;
     result = walk_unit(symbols, unit);
+    if (result == 0)
+        result = read_lines(symbols, unit);
     if (result < 0)
         return result;
-    Dwarf_Line *line = dw->dwarf_getsrc_die(&unit->die, place);
-    if (line && dw->dwarf_lineno(line, &code->line) == 0)
-        code->source = dw->dwarf_linesrc(line, NULL, NULL);
+    const struct source_line *beyond, *line = unit->lines ? lines_find(unit->lines, place, &beyond) : NULL;
+    if (line) {
+        code->line = line->number;
+        code->source = file_of(unit, line);
+    }
     return take_scopes(symbols, unit, place, code, inlined, size);
 }
 
@@ -310,32 +360,15 @@ static int is_copied(struct body body, uint64_t place)
     return 0;
 }
 
-static uint64_t address_of(Dwarf_Lines *lines, size_t index)
-{
-    Dwarf_Addr address = 0;
-    elfutils()->dwarf_lineaddr(elfutils()->dwarf_onesrcline(lines, index), &address);
-    return address;
-}
-
 /* The last line of `file` in a range that is not of what was copied there. */
-static int last_line(struct body body, const struct scope *range, const char *file, Dwarf_Lines *lines, size_t count)
+static int32_t last_line(const struct unit *unit, struct body body, const struct scope *range, const char *file)
 {
-    const struct elfutils *dw = elfutils();
-    size_t low = 0, high = count;
-    int last = 0, number;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (address_of(lines, middle) < range->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < count && address_of(lines, low) < range->end; low++) {
-        Dwarf_Line *line = dw->dwarf_onesrcline(lines, low);
-        const char *source = dw->dwarf_linesrc(line, NULL, NULL);
-        if (dw->dwarf_lineno(line, &number) == 0 && number > last && source && strcmp(source, file) == 0
-            && !is_copied(body, address_of(lines, low)))
-            last = number;
+    const struct source_line *beyond, *line = lines_find(unit->lines, range->start, &beyond);
+    int32_t last = 0;
+    for (; line && line < beyond && line->address < range->end; line++) {
+        const char *source = line->number > last ? file_of(unit, line) : NULL;
+        if (source && strcmp(source, file) == 0 && !is_copied(body, line->address))
+            last = line->number;
     }
     return last;
 }
@@ -350,21 +383,17 @@ static const struct scope *function_at(const struct unit *unit, uint64_t place)
 
 int pmclua_symbols_written(struct pmclua_symbols *symbols, uint64_t address, int32_t *first, int32_t *last)
 {
-    const struct elfutils *dw = elfutils();
     uint64_t place = symbols->units ? address - symbols->units->bias : 0;
     const struct unit *unit = symbols->units ? unit_at(symbols->units, place) : NULL;
     const struct scope *function = function_at(unit, place);
-    Dwarf_Die die = function ? function->die : (Dwarf_Die){ 0 }, top = unit ? unit->die : (Dwarf_Die){ 0 };
-    Dwarf_Lines *lines;
-    size_t count;
+    Dwarf_Die die = function ? function->die : (Dwarf_Die){ 0 };
     int line = 0;
-    if (!function || dw->dwarf_decl_line(&die, &line) != 0 || line <= 0
-        || dw->dwarf_getsrclines(&top, &lines, &count) != 0)
+    if (!function || !unit->lines || elfutils()->dwarf_decl_line(&die, &line) != 0 || line <= 0)
         return -ENOENT;
     *first = *last = line;
     struct body body = body_of(unit, function);
     for (const struct scope *range = body.first; range < body.beyond; range++) {
-        int own = range->die.addr == function->die.addr ? last_line(body, range, function->declared, lines, count) : 0;
+        int32_t own = range->die.addr == function->die.addr ? last_line(unit, body, range, function->declared) : 0;
         *last = own > *last ? own : *last;
     }
     return 0;

@@ -16,8 +16,7 @@
     X(dwfl_module_getdwarf) X(dwfl_module_nextcu) X(dwfl_module_addrdie) \
     X(dwarf_getfuncs) X(dwarf_func_inline) X(dwarf_func_inline_instances) X(dwarf_diename) \
     X(dwarf_attr_integrate) X(dwarf_formstring) X(dwarf_decl_line) \
-    X(dwarf_ranges) X(dwarf_getsrc_die) X(dwarf_lineno) X(dwarf_linesrc) X(dwarf_lineaddr) X(dwarf_getsrclines) \
-    X(dwarf_onesrcline) X(dwarf_tag) X(dwarf_child) X(dwarf_siblingof) \
+    X(dwarf_ranges) X(dwarf_getelf) X(dwarf_tag) X(dwarf_child) X(dwarf_siblingof) \
     X(dwarf_formudata) X(dwarf_getsrcfiles) X(dwarf_filesrc) X(dwarf_attr) X(dwarf_cu_info) \
     X(elf_getphdrnum) X(gelf_getehdr) X(gelf_getphdr) X(elf_nextscn) X(gelf_getshdr) X(elf_getshdrstrndx) \
     X(elf_strptr) X(elf_getscn) X(elf_getdata) X(gelf_getrela) X(gelf_getsym) \

@@ -264,7 +264,7 @@ static int write_spellings(struct name *name, const char *spelt, const char *clo
 
 int name_spell(struct name *name, const char *symbol, int is_go)
 {
-    *name = (struct name){ symbol, symbol, symbol, NULL, 0 };
+    *name = (struct name){ symbol, symbol, symbol, NULL, is_go && strstr(symbol, "[...]") };
     if (is_go)
         return 0;
     int is_part, result = 0;

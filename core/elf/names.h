@@ -10,7 +10,8 @@ struct name {
     const char *full;              /* what tells it from other functions: "ns::f<int>(int)" */
     const char *plain;             /* without parameters: "ns::f<int>" */
     char *text;                    /* has those that are not the symbol itself; owned */
-    int is_vague;                  /* others may have the same full name: Rust's older scheme leaves type arguments out */
+    int is_vague;                  /* others may have the same full name: type arguments are left out by Rust's older
+                                    * scheme, and by Go's own table ("main.sum[...]") */
 };
 
 /* The spellings of a symbol, or of a name that is spelt already. They may point into `symbol`. `is_go`: a name of Go,

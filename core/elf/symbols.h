@@ -71,7 +71,21 @@ void homes_free(struct homes *homes);
 int  stubs_name(struct pmclua_symbols *symbols, uint64_t address, const char **name);
 void stubs_free(struct stubs *stubs);
 
+/* ---- source_lines.c ---- */
+
+struct lines;
+struct source_line { uint64_t address; uint32_t file; int32_t number; };    /* file: its number in the unit; number: 0: none */
+
+/* The lines of the unit whose line program is at an offset in .debug_line. Freed by lines_free, also on failure; -ENOMEM. */
+int  lines_read(const struct pmclua_symbols *symbols, const Elf_Data *section, uint64_t offset, struct lines **lines);
+void lines_free(struct lines *lines);
+/* The line of an address of the debug information; *beyond: behind the last one that follows it without a gap. NULL. */
+const struct source_line *lines_find(const struct lines *lines, uint64_t place, const struct source_line **beyond);
+
 /* ---- dwarf_units.c ---- */
+
+/* Whether code of the debug information is in the file: what the linker left out keeps its own, at address 0. */
+int  units_have(const struct pmclua_symbols *symbols, uint64_t start, uint64_t end);
 
 /* The source of an address, by the debug information: line, file, inlined functions. Nothing where there is none.
  * -ENOMEM: they are not known, and are looked for again the next time. */

@@ -91,6 +91,53 @@ describe("the functions of a file", function()
     assert.is_true(label.bytes > 0)
   end)
 
+  it("are labels of assembly without a type, but for those within a function that states its size", function()
+    local path = support.build(support.folder() .. "/labels", "cc", "-shared", "-nostdlib",
+      support.fixture "where/labels.S")
+    local list = open(path)
+    for _, name in ipairs { "weak", "local" } do
+      local label = the(list, name)
+      assert.is_true(label.untyped and label.bytes > 1)
+      assert.equal(name, list:code(label.offset).fn)
+    end
+    assert.same({}, list:match "within")
+    assert.equal("sized", list:code(the(list, "sized").offset + 1).fn)
+  end)
+
+  it("are those of Go's own table, where they have no symbols", function()
+    support.need(support.have "strip", "no strip")
+    local folder = support.folder()
+    local labels = support.fixture "where/labels.S"
+    local path = support.build(folder .. "/go", "cc", "-shared", "-nostdlib", labels)
+    assert.equal(0, support.run({ "strip", "-o", folder .. "/stripped", path }).status)
+    for _, file in ipairs { path, folder .. "/stripped" } do
+      local list = open(file)
+      for _, name in ipairs { "main.coldPath", "main.cold", "cold" } do
+        local symbol = the(list, name)
+        assert.is_false(symbol.part)
+        assert.equal(symbol.plain, list:code(symbol.offset).fn)
+      end
+      -- Type arguments are not in the table.
+      local generic = list:code(the(list, "main.sum[...]").offset)
+      assert.equal(generic.start, generic.which)
+    end
+  end)
+
+  it("have no lines of code that the linker left out", function()
+    for _, flags in ipairs { { "-gdwarf-4" }, { "-gdwarf-5" } } do
+      local path = support.build(support.folder() .. "/program", "cc", "-O1", "-pie", "-ffunction-sections",
+        "-Wl,--gc-sections", support.fixture "where/left_out.c", unpack(flags))
+      local list = open(path)
+      local called = the(list, "called")
+      assert.is_true(called.address < 0x10000)
+      for offset = called.offset, called.offset + called.bytes - 1 do
+        local code = list:code(offset)
+        assert.is_true(code.line >= 11 and code.line <= 17, ("%x: line %d"):format(offset, code.line))
+        assert.is_nil(code.inlined)
+      end
+    end
+  end)
+
   it("go by the names that people write in C++", function()
     support.need(support.have "c++", "no C++ compiler")
     local list = open((compile "names.cc"))

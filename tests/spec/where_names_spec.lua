@@ -161,6 +161,13 @@ describe("a function that a user names", function()
     assert.equal(33, found:row("fill").a)
   end)
 
+  it("may be followed by its file, as it is shown", function()
+    local split = require("pmclua.event.function_files").split
+    assert.same({ "libc.so.6", "memcpy" }, { split "memcpy [libc.so.6]" })
+    assert.same({ "libc.so.6", "f(int)" }, { split "libc.so.6:f(int)" })
+    assert.same({ nil, "operator new[](unsigned long)" }, { split "operator new[](unsigned long)" })
+  end)
+
   it("is refused where it means several", function()
     local found = of(names() .. " 100 200 33")
     assert.matches("'touch' means several functions: 'shapes::touch%(char volatile%*, double%)' and "

@@ -134,11 +134,14 @@ function M.file(name, image)
   return find_library(name, image)
 end
 
---- "lib.so:ns::parse" is "lib.so" and "ns::parse"; the file is nil where there is none.
+--- "lib.so:ns::parse" is "lib.so" and "ns::parse", as is "ns::parse [lib.so]", which profiles show; the file is nil
+--- where there is none.
 ---@param spec string
 ---@return string? file
 ---@return string name
 function M.split(spec)
+  local shown, of_file = spec:match "^(.+) %[([^%[%]%s]+)%]$"
+  if shown then return of_file, shown end
   local from = 1
   while true do
     local colon = spec:find(":", from, true)
