@@ -474,6 +474,8 @@ int pmclua_make_scratch(char *path);
 /* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size. -ENOTSUP where
  * it is no regular file, -ELOOP where it is a link and is_link_refused. */
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
+/* Whether user `uid` could have opened this file where it is now, by modes alone and in no group: 1, 0; -errno. */
+int pmclua_is_open_to(int fd, uint32_t uid);
 /* What can be read now: bytes; 0: nothing; -errno. */
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Writes all of it at the descriptor's place: 0; -errno. */

@@ -47,6 +47,7 @@ local opt = pmc.options(pmc.targets.options {
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
+  { "source", many = true, value = "FOLDER", help = "a folder of sources that a stored result names" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
@@ -109,7 +110,7 @@ end
 local function put(found)
   local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
   local shown = { format = opt.format, by = by:match "^(.-) *$", most = opt.top,
-    annotate = opt.annotate }
+    annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }
   if opt.output or not is_one_command() then
     found:write(opt.output, shown)
   else

@@ -124,3 +124,26 @@ int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, 
     *bytes = (uint64_t)facts.st_size;
     return fd;
 }
+
+static int allows(const struct stat *facts, uint32_t uid, mode_t what)
+{
+    return facts->st_uid == uid ? (facts->st_mode & (what << 6)) != 0 : (facts->st_mode & what) != 0;
+}
+
+/* By its descriptor: what stands under its name may be another by now. */
+int pmclua_is_open_to(int fd, uint32_t uid)
+{
+    char link[64], path[PATH_MAX];
+    struct stat facts;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0 || fstat(fd, &facts) < 0)
+        return -errno;
+    path[length] = '\0';
+    int is_open = allows(&facts, uid, S_IROTH);
+    for (char *end = strrchr(path, '/'); is_open && end && end > path; end = strrchr(path, '/')) {
+        *end = '\0';
+        is_open = lstat(path, &facts) == 0 && allows(&facts, uid, S_IXOTH);
+    }
+    return is_open;
+}

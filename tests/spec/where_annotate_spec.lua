@@ -65,6 +65,78 @@ describe("an annotated function", function()
   end)
 end)
 
+describe("the source that a program names", function()
+  local SECRET = "the secret of root"
+
+  -- A program whose debug information says that its code is of `source`.
+  local function program(folder, source)
+    local code = support.write(folder .. "/code.c", ([[
+      #include <stdlib.h>
+      #line 1 "%s"
+      void spend(void) { char *all = malloc(1 << 22); for (int i = 0; i < 1 << 22; i += 4096) all[i] = 1; }
+      int main(void) { spend(); return 0; }]]):format(source))
+    return support.build(folder .. "/program", "cc", "-g", code)
+  end
+
+  local function annotated(...)
+    return support.pmclua { "where", "-e", "page-faults", "-o", "-", "--annotate", "spend", ... }
+  end
+
+  before_each(function() support.need(support.have "cc", "no C compiler") end)
+
+  it("is shown to root only where the program's owner could have read it", function()
+    support.need(support.have_root(), "the program is to be another user's")
+    local folder = support.folder()
+    local secret = support.write(folder .. "/secret", SECRET)
+    local path = program(folder, secret)
+    os.execute(("chown 65534 %s; chmod 600 %s"):format(path, secret))
+    local hidden = annotated("--", path)
+    assert.equal(0, hidden.status, hidden.err)
+    assert.matches("the source cannot be shown: " .. secret .. ": Permission denied",
+      (hidden.out:gsub("%s+", " ")), 1, true)
+    assert.not_matches(SECRET, hidden.out)
+    os.execute("chmod 644 " .. secret)
+    assert.matches(SECRET, annotated("--", path).out)
+    support.write(folder .. "/inner/secret", SECRET)
+    os.execute(("cd %s; chmod 700 inner; rm secret; ln -s inner/secret secret"):format(folder))
+    assert.not_matches(SECRET, annotated("--", path).out)
+    os.execute("chown 0 " .. path)
+    assert.matches(SECRET, annotated("--", path).out)
+  end)
+
+  it("is waited for by nobody where it is a FIFO or has no end", function()
+    local folder = support.folder()
+    os.execute(("mkfifo %s/fifo"):format(folder))
+    for _, source in ipairs { folder .. "/fifo", "/dev/zero" } do
+      local result = annotated("--", program(folder, source))
+      assert.equal(0, result.status, result.err)
+      assert.matches("it is not a regular file", (result.out:gsub("%s+", " ")))
+    end
+  end)
+
+  it("is no stored result's choice: a program here has to say the same, or the reader", function()
+    local folder = support.folder()
+    local source = support.write(folder .. "/source.c", "a line of its source")
+    support.write(folder .. "/secret.c", SECRET)
+    local path, stored = program(folder, source), folder .. "/stored.jsonl"
+    assert.equal(0, annotated("--store", stored, "--", path).status)
+    assert.matches("a line of its source", annotated(stored).out)
+    local changed = support.read(stored):gsub("source%.c", "secret.c")
+    local forged = support.write(folder .. "/forged.jsonl", changed)
+    local hidden = annotated(forged)
+    assert.equal(0, hidden.status, hidden.err)
+    assert.not_matches(SECRET, hidden.out)
+    assert.matches("no program here says the same: --source FOLDER", (hidden.out:gsub("%s+", " ")), 1, true)
+    local page = support.pmclua { "where", "-o", "-", "--format", "html", forged }
+    assert.not_matches(SECRET, page.out)
+    os.remove(path)
+    assert.not_matches("a line of its source", annotated(stored).out)
+    assert.matches("a line of its source", annotated("--source", folder, stored).out)
+    assert.not_matches(SECRET, annotated("--source", support.folder(), forged).out)
+    assert.matches(SECRET, annotated("--source", folder, forged).out)
+  end)
+end)
+
 describe("the page of a code ledger", function()
   local function page()
     local a, b = {}, {}

@@ -99,7 +99,7 @@ function M.make_scratch(template)
 end
 
 local SOME = 65536
-local EPERM, EFBIG, ENOTSUP = 1, 27, 95
+local EPERM, EACCES, EFBIG, ENOTSUP = 1, 13, 27, 95
 
 -- What open(2) and read(2) do not refuse by themselves.
 local REASONS = { [ENOTSUP] = "it is not a regular file", [EPERM] = "it belongs to another user",
@@ -142,42 +142,53 @@ local function read_up_to(fd, most)
 end
 
 local file_uid, file_bytes              -- made once
+local ANYBODY = {}
 
 -- What `read(fd)` returns of a regular file that is open; nil and the errno's number.
-local function with_plain(path, owner, read)
+local function with_plain(path, who, read)
   if not file_uid then file_uid, file_bytes = ffi.new "uint32_t[1]", ffi.new "uint64_t[1]" end
-  local fd = C.pmclua_open_plain(path, owner and 1 or 0, file_uid, file_bytes)
+  local fd = C.pmclua_open_plain(path, who.owner and 1 or 0, file_uid, file_bytes)
   if fd < 0 then return nil, -fd end
-  local text, errnum = nil, EPERM
-  if not owner or file_uid[0] == owner then text, errnum = read(fd) end
+  local text, errnum
+  if who.owner and file_uid[0] ~= who.owner then errnum = EPERM
+  elseif who.reader and C.pmclua_is_open_to(fd, who.reader) <= 0 then errnum = EACCES
+  else text, errnum = read(fd) end
   C.pmclua_close(fd)
   return text, errnum
 end
 
---- The text of a regular file; nil, why not, and the errno's name. It waits for nobody, whatever is there.
+-- A text, or as the functions below refuse.
+local function answer(path, text, errnum)
+  if text then return text end
+  local why = ("%s: %s"):format(path, REASONS[errnum] or core.errno_text(errnum))
+  return nil, why, core.errno_name(errnum), errnum
+end
+
+--- The text of a regular file; nil, why not, the errno's name and number. It waits for nobody, whatever is there.
 ---@param path string
 ---@param most? number bytes: a larger file is refused
----@param owner? integer user whose file it has to be, and no link; nil: anybody's
+---@param who? { owner?: integer, reader?: integer } owner: the user whose file it has to be, and no link; reader: a user
+---  who could have read it, too
 ---@return string? text
 ---@return string? why "PATH: REASON"
 ---@return string? code
-function M.read_plain(path, most, owner)
+---@return integer? errnum
+function M.read_plain(path, most, who)
   most = most or MOST
-  local text, errnum = with_plain(path, owner, function(fd)
+  local text, errnum = with_plain(path, who or ANYBODY, function(fd)
     if file_bytes[0] > most then return nil, EFBIG end
     return read_up_to(fd, most + 1)
   end)
-  if text and #text <= most then return text end
-  errnum = errnum or EFBIG
-  return nil, ("%s: %s"):format(path, REASONS[errnum] or core.errno_text(errnum)), core.errno_name(errnum)
+  if text and #text > most then text, errnum = nil, EFBIG end
+  return answer(path, text, errnum)
 end
 
---- The first bytes of a regular file; nil where it cannot be read.
+--- The same of its first bytes.
 ---@param path string
 ---@param bytes integer
 ---@return string?
 function M.read_beginning(path, bytes)
-  return (with_plain(path, nil, function(fd) return read_up_to(fd, bytes) end))
+  return answer(path, with_plain(path, ANYBODY, function(fd) return read_up_to(fd, bytes) end))
 end
 
 --- Closes a descriptor of make_scratch.

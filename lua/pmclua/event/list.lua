@@ -4,6 +4,7 @@
 -- unit mask, and a "?" stands for a number.
 
 local cache = require "pmclua.event.cache"
+local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local sysfs = require "pmclua.event.sysfs"
@@ -158,7 +159,6 @@ function sources.vendor(list, filter)
 end
 
 function sources.pfm(list, filter)
-  local core = require "pmclua.core"
   for _, pmu in ipairs(core.pfm.pmus(not filter.all)) do
     local is_perfs_own = pmu.name == "perf" or pmu.name == "perf_raw"
     if not is_perfs_own and list.wanted(pmu.name) then
@@ -219,8 +219,7 @@ local silences = {}
 function silences.tracepoint(filter)
   local tracepoint = require "pmclua.event.tracepoint"
   local root = tracepoint.root(filter)
-  local file = io.open(root .. "/available_events")
-  if file then return file:close() and nil end
+  if core.read_beginning(root .. "/available_events", 0) then return nil end
   return ("tracepoints are not listed: this user may not read %s, or it is not mounted"):format(root)
 end
 

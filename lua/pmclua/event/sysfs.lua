@@ -3,6 +3,7 @@
 -- Everything read is cached for the life of the process: PMUs do not come and go. Nothing here knows the grammar of
 -- specs; the terms of an alias are returned as text.
 
+local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 
@@ -44,13 +45,7 @@ M.unread = {}
 
 -- The first line of a file; nil and the errno where there is none.
 local function read_line(path)
-  local file, why, errnum = io.open(path)
-  local text
-  if file then
-    text, why, errnum = file:read(LONGEST)
-    if why then why = ("%s: %s"):format(path, why) end
-    file:close()
-  end
+  local text, why, _, errnum = core.read_beginning(path, LONGEST)
   if why and errnum ~= ENOENT then M.unread[#M.unread + 1] = why end
   return text and text:match "^[^\n]*", errnum
 end

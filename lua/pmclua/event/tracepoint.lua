@@ -3,6 +3,7 @@
 -- Ids are read from tracefs, which is looked for only when the first tracepoint is asked for. A spec that
 -- stands for several gives them in the order of their ids, which is the order of tracefs.
 
+local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local names = require "pmclua.event.names"
 local problem = require "pmclua.event.problem"
@@ -11,32 +12,25 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local EACCES, EPERM = 13, 1
+local EACCES, EISDIR, EPERM = 13, 21, 1
 -- Bytes that are read of an id, and of the longest file, which lists all: what is no tracefs may have no end.
 local LONGEST_ID, LONGEST = 32, 2 ^ 20
 
 -- nil and the errno where it cannot be opened.
 local function read_id(path)
-  local file, _, errnum = io.open(path)
-  if not file then return nil, errnum end
-  local id = file:read(LONGEST_ID)
-  file:close()
-  return tonumber((id or ""):match "^[^\n]*")
+  local id, _, _, errnum = core.read_beginning(path, LONGEST_ID)
+  if not id then return nil, errnum end
+  return tonumber(id:match "^[^\n]*")
 end
 
 -- "" where it cannot be read.
-local function read_text(path)
-  local file = io.open(path)
-  local contents = file and file:read(LONGEST)
-  if file then file:close() end
-  return contents or ""
-end
+local function read_text(path) return core.read_beginning(path, LONGEST) or "" end
 
 -- Whether there is such a file, and whether that is certain: where nothing may be read there may be any.
 local function exists(path)
-  local file, _, errnum = io.open(path)
-  if file then file:close() end
-  return file ~= nil or errnum == EACCES or errnum == EPERM, file ~= nil
+  local is_read, _, _, errnum = core.read_beginning(path, 0)
+  local is_there = is_read ~= nil or errnum == EISDIR
+  return is_there or errnum == EACCES or errnum == EPERM, is_there
 end
 
 --- The folder of tracefs: the environment variable TRACEFS_PATH, else where it is usually mounted.

@@ -11,11 +11,13 @@ local machine = {}
 ---@return string? why
 function machine.text(path) return core.read_plain(path) end
 
+local LONGEST = 65536        -- bytes of a line
+
 --- The first line of such a file, or nil.
 ---@param path string
 ---@return string?
 function machine.line(path)
-  local text = core.read_plain(path) or ""
+  local text = core.read_beginning(path, LONGEST) or ""
   return text ~= "" and text:match "^[^\n]*" or nil
 end
 local line = machine.line

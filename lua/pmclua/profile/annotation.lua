@@ -47,6 +47,7 @@ local function gather(self, side, of)
       local source = at.source or line.source
       if source and at.line then
         add(self.by_source, source, line.file, at.line, side, at.count / parts)
+        self.by_source[source].address = self.by_source[source].address or at.address
         placed = placed + at.count
       end
       if at.inlined then add_copy(self.copies, line, at, side, at.count / parts) end
@@ -72,9 +73,14 @@ local function near(indices, most, around)
   return lists.keys(seen)
 end
 
-local function source_of(path, file)
+local function texts_of(path, file, reading)
+  if not reading.is_stored then return listing.source(path, file.path, reading.folders) end
+  return listing.stored_source(path, file.path, file.address, reading.folders)
+end
+
+local function source_of(path, file, reading)
   local numbers = lists.keys(file.counts)
-  local texts, why = listing.source(path, file.path)
+  local texts, why = texts_of(path, file, reading)
   local shown = texts and near(numbers, math.max(#texts, numbers[#numbers]), AROUND) or numbers
   local lines = lists.map(shown, function(number)
     local own = file.counts[number] or {}
@@ -89,13 +95,13 @@ local function weight_of(file)
   return sum
 end
 
-local function by_weight(files, make)
+local function by_weight(files, make, reading)
   local keys = lists.keys(files)
   table.sort(keys, function(x, y)
     local p, q = weight_of(files[x]), weight_of(files[y])
     return p > q or p == q and x < y
   end)
-  return lists.map(keys, function(key) return make(key, files[key]) end)
+  return lists.map(keys, function(key) return make(key, files[key], reading) end)
 end
 
 -- ---- copies --------------------------------------------------------------------------------------------
@@ -144,13 +150,15 @@ end
 --- A function beside its source and instructions.
 ---@param a pmclua.SideLines
 ---@param b? pmclua.SideLines
+---@param reading? { is_stored?: boolean, folders?: string[] } of sources: is_stored: a stored result names them;
+---  folders: below which they may be, too
 ---@return pmclua.Annotation
-function M.new(a, b)
+function M.new(a, b, reading)
   local self = { by_source = {}, by_file = {}, copies = {}, unplaced = { a = 0, b = 0 } }
   gather(self, "a", a)
   if b then gather(self, "b", b) end
   return { unplaced = self.unplaced, copies = by_cost(self.copies),
-    sources = by_weight(self.by_source, source_of),
+    sources = by_weight(self.by_source, source_of, reading or {}),
     codes = by_weight(self.by_file, code_of) }
 end
 

@@ -2,6 +2,9 @@
 --
 -- Files are read when somebody looks, which may be long after the run: what is not there any more, or is not what
 -- was sampled, is absent with its reason.
+-- Which file is the source of a program is said by the program, that is by its owner, who may name /etc/shadow: the
+-- file is shown where he could have read it himself. A stored result may say anything: the program has to be here and
+-- say the same, else only sources below folders that the reader names are shown.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -19,23 +22,86 @@ local function candidates(source, file)
   return { source, folder_of(file) .. "/" .. source }
 end
 
+local ROOT = 0
+local NOBODY = 2 ^ 32 - 2               -- owns nothing
+
+-- Whose choice the source of a program is, where that one may see less than the reader. Of what is in no file nobody
+-- knows.
+local function chooser_of(file)
+  local is_file = file:sub(1, 1) == "/"
+  if not is_file and core.uid() ~= ROOT then return nil end
+  local real = is_file and core.real_path(file)
+  local facts = real and core.stat(real)
+  local owner = facts and facts.uid or NOBODY
+  return owner ~= ROOT and owner ~= core.uid() and owner or nil
+end
+
+-- The text of the first that is there, and why that one cannot be read.
+local function first_text(paths, reader)
+  for _, path in ipairs(paths) do
+    if core.stat(path) then return core.read_plain(path, MOST_BYTES, { reader = reader }) end
+  end
+end
+
+-- Below a folder: whatever the path begins with is of the machine where it was compiled.
+local function below(folders, source)
+  local list = {}
+  for _, folder in ipairs(folders) do
+    local real, rest = core.real_path(folder), source:gsub("^/*", "")
+    while real and rest do
+      local path = core.real_path(real .. "/" .. rest)
+      if path and path:sub(1, #real + 1) == real .. "/" then list[#list + 1] = path end
+      rest = rest:match "^[^/]*/+(.*)$"
+    end
+  end
+  return list
+end
+
+local function lines_of(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\r?\n" do lines[#lines + 1] = line end
+  return lines
+end
+
 --- The lines of a source file.
 ---@param source string as the debug information has it
 ---@param file string the program or library that was made of it
+---@param folders? string[] below which it may be, too, whoever names it
 ---@return string[]? lines
 ---@return string? why there are none
-function M.source(source, file)
-  for _, path in ipairs(candidates(source, file)) do
-    local opened = core.stat(path) and io.open(path, "rb")
-    local text = opened and opened:read(MOST_BYTES)
-    if opened then opened:close() end
-    if text then
-      local lines = {}
-      for line in (text .. "\n"):gmatch "(.-)\r?\n" do lines[#lines + 1] = line end
-      return lines
-    end
-  end
-  return nil, "the source is not here"
+function M.source(source, file, folders)
+  local text = first_text(below(folders or {}, source))
+  local why
+  if not text then text, why = first_text(candidates(source, file), chooser_of(file)) end
+  if text then return lines_of(text) end
+  return nil, why and "the source cannot be shown: " .. why or "the source is not here"
+end
+
+local UNPROVEN = "the source is named by a stored result, and no program here says the same: "
+  .. "--source FOLDER shows it from below that folder"
+
+-- Whether the program or library says that an instruction of it is of a source.
+local function says_so(file, address, source)
+  local symbols = address and file:sub(1, 1) == "/" and require("pmclua.core.symbols").open(file)
+  local code = symbols and symbols:code(address) or {}
+  if symbols then symbols:close() end
+  return lists.any({ code, unpack(code.inlined or {}) }, function(place)
+    return place.source == source or place.declared == source
+  end)
+end
+
+--- The same of a source that a stored result names.
+---@param source string
+---@param file string
+---@param address? number of an instruction of it in the program or library
+---@param folders? string[]
+---@return string[]? lines
+---@return string? why there are none
+function M.stored_source(source, file, address, folders)
+  if says_so(file, address, source) then return M.source(source, file, folders) end
+  local text = first_text(below(folders or {}, source))
+  if text then return lines_of(text) end
+  return nil, UNPROVEN
 end
 
 -- The function that holds an instruction: offsets of its first byte and behind its last; nil: unknown.

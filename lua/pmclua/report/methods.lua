@@ -87,13 +87,13 @@ function RegionResult:report(options) return require("pmclua.report.regions").re
 ---@return string
 function RegionResult:calls_csv() return require("pmclua.report.regions_data").calls(self) end
 
-local WHERE = { format = "string", by = "string", most = "number", annotate = "string",
+local WHERE = { format = "string", by = "string", most = "number", annotate = "string", sources = "table",
   width = "number", colour = "boolean", utf8 = "boolean" }
 
 --- The code ledger as text.
 ---@param options? pmclua.WhereOptions format: "table", "json", "csv", "markdown", "html",
 ---  "folded", "speedscope"; by: "function" or "line"; most: lines that a table shows; annotate: a function, whose
----  source and instructions are shown beside their counts
+---  source and instructions are shown beside their counts; sources: folders below which sources may be
 ---@return string
 function CodeResult:report(options)
   check_options("report", options or {}, WHERE, 2)

@@ -180,11 +180,14 @@ end
 
 --- A function's counts by source line and by instruction, as means of A and of B.
 ---@param row pmclua.LedgerRow of `ledger()` or `ledger "inlined"`
+---@param folders? string[] below which sources may be
 ---@return pmclua.Annotation
-function CodeResult:annotation(row)
+function CodeResult:annotation(row, folders)
   local ours, theirs = places_of(row)
+  local is_stored = lists.any(self.profiles, require("pmclua.store.profiles").is_stored)
   return require("pmclua.profile.annotation").new(side_lines(self.a, ours, row.line.by),
-    self.b and side_lines(self.b, theirs, row.line.by))
+    self.b and side_lines(self.b, theirs, row.line.by),
+    { is_stored = is_stored, folders = folders })
 end
 
 return M

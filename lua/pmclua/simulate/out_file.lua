@@ -47,7 +47,7 @@ end
 ---@return pmclua.OutFile?
 ---@return string? why
 function M.read(path)
-  local text, why = core.read_plain(path, nil, core.uid())
+  local text, why = core.read_plain(path, nil, { owner = core.uid() })
   if text == "" then return nil, "it is empty" end
   if not text then return nil, why end
   return M.parse(text)

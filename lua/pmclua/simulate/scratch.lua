@@ -104,7 +104,7 @@ end
 ---@return boolean
 function Scratch:is_in_use()
   return lists.any(tasks.processes(), function(pid)
-    local words = core.read_plain(("/proc/%d/cmdline"):format(pid), nil, core.uid()) or ""
+    local words = core.read_plain(("/proc/%d/cmdline"):format(pid), nil, { owner = core.uid() }) or ""
     return words:find(self.path .. "/log", 1, true)
   end)
 end

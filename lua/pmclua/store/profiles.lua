@@ -187,6 +187,13 @@ local function check_sum(profile)
   if sum ~= profile.total then error("the lines of a profile do not add up to its total", 0) end
 end
 
+local from_files = setmetatable({}, { __mode = "k" })
+
+--- Whether a profile was read from a file, which may say anything.
+---@param profile table
+---@return boolean
+function M.is_stored(profile) return from_files[profile] == true end
+
 ---@class pmclua.store.Profiles takes the lines of profiles until their repetition comes
 local Pending = {}
 Pending.__index = Pending
@@ -219,7 +226,7 @@ function Pending:read(text)
   profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
   profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
   check_sum(profile)
-  self.list[#self.list + 1] = profile
+  self.list[#self.list + 1], from_files[profile] = profile, true
 end
 
 --- The profiles of a record that was read after them; nil: it has none.

@@ -29,7 +29,7 @@ local function head_of(key) return FORM .. key:gsub("%c", " ") .. "\n" end
 ---@return string?
 function M.load(key)
   local path, head = path_of(key), head_of(key)
-  local text = path and paths.is_our_file(path) and core.read_plain(path, LARGEST, core.uid())
+  local text = path and paths.is_our_file(path) and core.read_plain(path, LARGEST, { owner = core.uid() })
   return text and text:sub(1, #head) == head and text:sub(#head + 1) or nil
 end
 

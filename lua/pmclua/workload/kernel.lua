@@ -60,15 +60,12 @@ end
 
 local function source_unit(self, levels)
   local path = paths.from(self.folder, shellwords.fill(self.source, levels))
-  local file, why = io.open(path, "rb")
-  if not file then
-    error(explain.problem { code = "ENOENT", operation = "compile",
+  local text, why, code = core.read_plain(path)
+  if not text then
+    error(explain.problem { code = code, operation = "compile",
       message = ("cannot read the kernel's source: %s"):format(why),
       hint = "paths are relative to the script's folder" }, 0)
   end
-  local text, _, errnum = file:read "*a"
-  file:close()
-  if not text then error(explain.system(errnum, "read", path), 0) end
   return { text = text, label = path, folder = paths.directory(path), extension = path:match "%.(%w+)$" }
 end
 

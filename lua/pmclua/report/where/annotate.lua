@@ -93,10 +93,11 @@ end
 --- The tables of a function: what was inlined, its source, then its instructions.
 ---@param code pmclua.CodeResult
 ---@param row pmclua.LedgerRow of code:ledger()
+---@param folders? string[] below which sources may be
 ---@return pmclua.ReportTable[]
-function M.tables(code, row)
+function M.tables(code, row, folders)
   local scale, is_pair = scales.of(code:ledger()), code.b ~= nil
-  local found, tables = code:annotation(row), {}
+  local found, tables = code:annotation(row, folders), {}
   if #found.copies > 0 then tables[1] = copies_table(found, scale, is_pair and "AB") end
   for _, source in ipairs(found.sources) do
     tables[#tables + 1] = source_table(source, scale, is_pair and "AB")
@@ -117,12 +118,11 @@ end
 
 --- A function beside its source and instructions.
 ---@param code pmclua.CodeResult
----@param name string
----@param by? "function"|"inlined"
+---@param options pmclua.WhereOptions with `annotate`
 ---@return pmclua.Report
-function M.of(code, name, by)
-  local row = code:row(name, by)
-  local tables = M.tables(code, row)
+function M.of(code, options)
+  local row = code:row(options.annotate, options.by == "inlined" and "inlined" or nil)
+  local tables = M.tables(code, row, options.sources)
   local notes = #tables == 0 and { "nothing is known of where in it the counts are" } or {}
   return { question = headline(code, row, scales.of(code:ledger())), tables = tables, notes = notes }
 end

@@ -110,15 +110,15 @@ end
 
 -- ---- functions -----------------------------------------------------------------------------------------
 
-local function function_element(code, row)
-  local tables_of = lists.map(annotate.tables(code, row), html.table)
+local function function_element(code, row, folders)
+  local tables_of = lists.map(annotate.tables(code, row, folders), html.table)
   return element("details", element("summary", escape(row.label)) .. table.concat(tables_of, "\n"))
 end
 
-local function functions(code)
+local function functions(code, folders)
   local rows = lists.where(code:ledger().lines, function(row) return row.line.place or row.line.other end)
   return table.concat(lists.map({ unpack(rows, 1, MOST_FUNCTIONS) }, function(row)
-    return function_element(code, row)
+    return function_element(code, row, folders)
   end), "\n")
 end
 
@@ -134,7 +134,7 @@ function M.render(code, options)
   local title = text.safe(("where: %s"):format(table.concat(shown.title, " · ")))
   local body = { "<h1>" .. escape(table.concat(shown.title, " · ")) .. "</h1>", html.notes(report.notes),
     buttons(orders), ledger_element(shown, ledger, orders, most), html.notes(shown.notes),
-    "<h2>Source and instructions</h2>", functions(code) }
+    "<h2>Source and instructions</h2>", functions(code, options.sources) }
   return html.page(title, table.concat(body, "\n"),
     STYLE:format(#shown.columns - 1) .. sort_style(#orders))
 end

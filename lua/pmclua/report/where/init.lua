@@ -9,8 +9,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedsc
 
 -- The ledger, or one function of it.
 local function report_of(code, options)
-  if options.annotate then return require("pmclua.report.where.annotate").of(code, options.annotate,
-    options.by == "inlined" and "inlined" or nil) end
+  if options.annotate then return require("pmclua.report.where.annotate").of(code, options) end
   return require("pmclua.report.where.tables").of(code, options)
 end
 
@@ -39,6 +38,7 @@ function M.formats() return { unpack(FORMATS) } end
 ---@field by? pmclua.CodeBy
 ---@field most? integer lines that a table shows, 20 by default
 ---@field annotate? string a function: its source and instructions instead of the table
+---@field sources? string[] folders below which sources may be, whoever names them
 
 --- The code ledger as text.
 ---@param code pmclua.CodeResult
