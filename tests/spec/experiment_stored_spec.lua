@@ -141,10 +141,56 @@ describe("a stored experiment", function()
     support.write(path, (text:gsub('"os_kernel":"[^"]*"', '"os_kernel":"5.0"', 1)))
     assert.matches("it was measured elsewhere: os_kernel was '5.0'",
       message_of(run, spec(4), { resume = path }), 1, true)
-    -- Another runner of the same kind has another name.
-    support.write(path, (text:gsub('"os_kernel":"[^"]*"', '"os_kernel":"unknown"', 1)
-      :gsub('"hostname":"[^"]*"', '"hostname":"elsewhere"', 1)))
+    support.write(path, (text:gsub('"os_kernel":"[^"]*"', '"os_kernel":"unknown"', 1)))
     assert.equal("complete", run(spec(4), { resume = path }).status)
+  end)
+
+  describe("of another host", function()
+    -- As `change` makes the host that it was begun on, and how it is said.
+    local HERE = require("pmclua.host.machine").facts()
+    local OTHERS = {
+      { "hostname", "elsewhere", "any_host" }, { "os_kernel", "5.0", "any_host" },
+      { "cpu", "another CPU", "any_cpu" },
+    }
+
+    for _, case in ipairs(OTHERS) do
+      local fact, other, option = unpack(case)
+      it(("is refused for its %s, unless %s is given"):format(fact, option), function()
+        local path = cut_off(3)
+        local from, to = ('"%s":%s'):format(fact, require("pmclua.base.json").string(HERE[fact])),
+          ('"%s":"%s"'):format(fact, other)
+        local text = support.read(path)
+        local at, last = text:find(from, 1, true)
+        support.write(path, text:sub(1, at - 1) .. to .. text:sub(last + 1))
+        local said = message_of(run, spec(4), { resume = path })
+        local form = "it was measured elsewhere: %s was '%s' and is now '%s'"
+        assert.matches(form:format(fact, other, HERE[fact]), said, 1, true)
+        assert.matches("--" .. option:gsub("_", "-"), said, 1, true)
+        if option == "any_cpu" then
+          said = message_of(run, spec(4), { resume = path, any_host = true })
+          assert.matches("it was measured elsewhere", said)
+        end
+        assert.equal("complete", run(spec(4), { resume = path, [option] = true }).status)
+      end)
+    end
+
+    it("is a result whose repetitions and report name both", function()
+      local path, hosts = cut_off(3), {}
+      support.write(path, (support.read(path):gsub('"hostname":"[^"]*"', '"hostname":"elsewhere"', 1)
+        :gsub('"host":"[^"]*"', '"host":"elsewhere"')))
+      local result = run(spec(4), { resume = path, any_host = true })
+      require("pmclua.store").open(path).each(function(record) hosts[#hosts + 1] = record.host end)
+      assert.same({ "elsewhere", "elsewhere", "elsewhere", HERE.hostname }, { unpack(hosts, 1, 4) })
+      for _, one in ipairs { result, pmc.load(path) } do
+        local form, shown = "measured on elsewhere (%s) and %s (%s)", one:report { width = 300 }
+        assert.matches(form:format(HERE.cpu, HERE.hostname, HERE.cpu), shown, 1, true)
+      end
+      local copy = support.folder() .. "/copy.jsonl"
+      pmc.load(path):store(copy)
+      assert.matches("measured on", pmc.load(copy):report { width = 300 })
+      local json = require("dkjson").decode(support.pmclua({ "report", "--format", "json", path }).out)
+      assert.equal(2, #json.hosts)
+    end)
   end)
 
   it("keeps every finished repetition when it is killed, and ends well on SIGINT and SIGTERM", function()

@@ -1,5 +1,6 @@
 -- Stored results read back: several as one, merged into one file, by `pmclua report` and `pmclua merge`.
 
+local lists = require "pmclua.base.lists"
 local made = require "tests.support.results"
 local pmc = require "pmclua"
 local support = require "tests.support"
@@ -82,6 +83,47 @@ describe("the remarks on a run", function()
   it("are passed over where they are none", function()
     assert.same({}, pmc.load(ended("c", "text")).remarks)
     assert.same({ "one" }, pmc.load(ended("d", { 1, "one", { "x" } })).remarks)
+  end)
+end)
+
+describe("the ranks of a host, pooled", function()
+  -- Eight repetitions around each of some centres, which do not drift.
+  local function ranks(centres, drifts)
+    return lists.map(centres, function(centre)
+      local values = {}
+      for i, noise in ipairs { 3, -1, 4, -4, 1, 5, -3, -5, 2, -2 } do
+        values[i] = centre + noise + (drifts == centre and 40 * i or 0)
+      end
+      local header = { rank = centre, host = { hostname = "n1", cpu = "x" }, repetitions = 10 }
+      return stored("rank" .. centre, header, made.records { values, {}, {} })
+    end)
+  end
+
+  local function kinds(paths)
+    return lists.column(pmc.load(support.merged(paths, { by = "host" })):warnings(), "kind")
+  end
+
+  it("have no drift, outliers or slow first one because they differ", function()
+    assert.same({}, kinds(ranks { 1000, 1500 }))
+    assert.same({}, kinds(ranks { 9000, 1000, 1010, 1020 }))
+  end)
+
+  it("have the drift of one of them", function()
+    local result = pmc.load(support.merged(ranks({ 1000, 1500 }, 1500), { by = "host" }))
+    assert.matches("cycles grew in 1 of 2 runs (rank correlation with time 1.00)",
+      result:warnings()[1].message, 1, true)
+  end)
+
+  it("are told apart in a merged file, too", function()
+    local paths, both = ranks { 1000, 1500 }, support.folder() .. "/both.jsonl"
+    pmc.stored.merge(support.merged(paths, { by = "host" }), both)
+    assert.same({}, pmc.load(both):warnings())
+    local sources = {}
+    require("pmclua.store").open(both).each(function(record)
+      assert.equal("n1", record.host)
+      sources[record.source] = (sources[record.source] or 0) + 1
+    end)
+    assert.same({ 10, 10 }, sources)
   end)
 end)
 

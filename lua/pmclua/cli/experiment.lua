@@ -94,6 +94,7 @@ function M.run(experiment, overrides, gating)
   local store = overrides.store
   if overrides.no_store then store = false end
   return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet,
+    any_host = overrides.any_host, any_cpu = overrides.any_cpu,
     gate_with = gating and gating.options }
 end
 

@@ -132,6 +132,8 @@ local function take_stored(stored, declaration, into)
     done:take(record)
   end)
   into.remarks = before.remarks
+  into.result.header.hosts = require("pmclua.result.hosts").several(lists.joined { before.hosts,
+    { into.result.header.host } })
   return done
 end
 
@@ -171,7 +173,7 @@ local function plan_all(self, options, session)
   if stored then declaration.seed = stored.header.seed end
   local plan = planner.make(declaration)
   local header = planner.header(declaration, plan)
-  if stored then plan.remark = resume.check(options.resume, stored, header) end
+  if stored then plan.remark = resume.check(options.resume, stored, header, options) end
   check_workloads(plan.cells, session, declaration)
   add_machine_code(header, plan.cells, session)
   if not declaration.regions and not declaration.target then
@@ -291,7 +293,7 @@ end
 local depth = 0
 
 local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
-  each = "function", unless = "function", gate_with = "table" }
+  each = "function", unless = "function", gate_with = "table", any_host = "boolean", any_cpu = "boolean" }
 
 -- How a run ended that had nothing to count.
 local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
@@ -315,9 +317,10 @@ end
 --- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
 ---@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
 ---   each?: fun(record: table), unless?: fun(declaration: pmclua.Declaration): boolean,
----   gate_with?: pmclua.GateOptions }
+---   gate_with?: pmclua.GateOptions, any_host?: boolean, any_cpu?: boolean }
 ---   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
----   result lacks; each: called with every record; unless: whether nothing is to be run, as it is planned;
+---   result lacks, any_host: also on another host, any_cpu: also on another CPU; each: called with every record;
+---   unless: whether nothing is to be run, as it is planned;
 ---   gate_with: how the declared limits will be checked, so that as many simulated runs are made as decide them
 ---@return pmclua.Result
 function Experiment:run(options)
@@ -345,7 +348,7 @@ end
 local function run_workloads(workloads, options, defaults)
   local spec = { name = options.name or "measure", workloads = workloads }
   local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true,
-    gate_with = true }
+    gate_with = true, any_host = true, any_cpu = true }
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
     if not own[key] then spec[key] = lists.deep_copy(value) end
@@ -362,7 +365,8 @@ local function run_workloads(workloads, options, defaults)
   local store = options.store
   if store == nil then store = false end
   local ok, result = pcall(experiment.run, experiment, { store = store, quiet = options.quiet,
-    session = session, each = options.each, resume = options.resume, gate_with = options.gate_with })
+    session = session, each = options.each, resume = options.resume, gate_with = options.gate_with,
+    any_host = options.any_host, any_cpu = options.any_cpu })
   close()
   return ok and result or error(result, 0)
 end

@@ -31,7 +31,7 @@ local function open_unasked(header)
 end
 
 local function open(options, header)
-  if options.resume then return (require("pmclua.store").append(options.resume)) end
+  if options.resume then return (require("pmclua.store").append(options.resume, { host = header.host })) end
   if options.store == false then return nil end
   require("pmclua.base.lazy").complete(header)
   local store = require "pmclua.store"

@@ -46,11 +46,14 @@ function M.identity(declaration, plan)
     reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 
-local function check_host(path, stored, here)
-  local name = hosts.difference(stored, here)
-  if not name then return end
+local ELSEWHERE = "one cell would be of two machines; --any-%s does it all the same, and each repetition "
+  .. "names its host"
+
+local function check_host(path, stored, here, options)
+  local name, is_cpu = hosts.other_machine(stored, here)
+  if not name or options.any_cpu or options.any_host and not is_cpu then return end
   refuse(path, ("it was measured elsewhere: %s was '%s' and is now '%s'"):format(name, tostring(stored[name]),
-    tostring(here[name])))
+    tostring(here[name])), ELSEWHERE:format(is_cpu and "cpu" or "host"))
 end
 
 -- The parts of a plan that both headers have, in the order in which they are asked after.
@@ -81,8 +84,13 @@ end
 
 --- Checks that a stored run is of this plan, of the same programs, on this host. Returns what is to be known of
 --- what differs all the same, if anything does.
+---@param path string
+---@param stored pmclua.store.Stored
+---@param header table of this run
+---@param options { any_host: boolean?, any_cpu: boolean? } any_host: another host, microcode or OS kernel will do;
+---  any_cpu: another CPU, too
 ---@return string?
-function M.check(path, stored, header)
+function M.check(path, stored, header, options)
   local changed = require("pmclua.experiment.provenance").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
     local why = difference(stored.header, header) or changed
@@ -90,7 +98,7 @@ function M.check(path, stored, header)
       "its events, workloads, levels and warm-up must be those of this one")
   end
   if changed then refuse(path, changed, "one result would mix both: measure it again") end
-  check_host(path, stored.header.host or {}, header.host)
+  check_host(path, stored.header.host or {}, header.host, options)
   return require("pmclua.experiment.provenance").other_environment(stored.header.how, header.how)
 end
 

@@ -82,7 +82,8 @@ function run.new(declaration, plan, options)
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done),
-    missing = missing.new(declaration), remarks = remarks.new() }, Run)
+    missing = missing.new(declaration), remarks = remarks.new(),
+    host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end
 
 -- ---- the script's functions, and hooks: never counted ----
@@ -228,6 +229,7 @@ local function records_of(self, step, result)
   if result.files then sampling.add_simulated(record, self.declaration, pass, result.files) end
   if self.sampling then self.sampling:note(record, step, result) end
   local parts = records.parts(step, result, pass, events)
+  for _, one in ipairs { record, unpack(parts) } do one.host = self.host end
   local problem = self.missing:check(record, parts)
   self.problem = self.problem or problem
   return record, parts

@@ -15,7 +15,7 @@ M.FORMAT = 1             -- of this object; changes with the meaning of any key
 local ORDER = {
   "format", "pmclua", "name", "question", "status", "problem", "problems", "remarks", "path", "started",
   "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "notes",
-  "host", "simulation",
+  "host", "hosts", "simulation",
   "events", "metrics", "cells", "comparisons", "topdown", "warnings",
   "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
@@ -195,6 +195,7 @@ function M.write(result, put)
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     simulation = header.simulation and copy(header.simulation) or nil,
     notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
+    hosts = lists.map(require("pmclua.result.hosts").of(result) or {}, copy),
     events = lists.map(result.events, event_entry),
     metrics = lists.map(result.metrics, function(metric) return metric_entry(result, metric) end),
     cells = lazy_cells(result),

@@ -224,8 +224,9 @@ local function ending(result, list)
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end
-  if header.hosts then
-    local names = lists.map(header.hosts, function(host)
+  local hosts = require("pmclua.result.hosts").of(result)
+  if hosts then
+    local names = lists.map(hosts, function(host)
       return ("%s (%s)"):format(text.safe(host.hostname or "?"), text.safe(host.cpu or "?"))
     end)
     add(list, ("measured on %s: counts of different machines differ by themselves"):format(text.list(names)))

@@ -18,6 +18,9 @@ local M = {}
 ---@field process? table<integer, integer> which process of its cell's kernel each ran in
 ---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
 ---@field launcher? table<integer, string> a program of some that had others do its work
+---@field source? table<integer, integer> which of several files each is of, where they share a cell
+---@field own_host? string on which the first was made
+---@field host? table<integer, string> where some were made elsewhere
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled, or its count is more than there can be in that time
@@ -105,14 +108,24 @@ local function value_of(record, tools, event)
   return value
 end
 
+-- What is noted of a repetition besides its counts, where there is something.
+M.NOTES = { "process", "incomplete", "launcher", "source" }
+
+local function add_notes(block, record, i)
+  for k = 1, #M.NOTES do
+    local note = record[M.NOTES[k]]
+    if note then column_of(block, M.NOTES[k])[i] = note end
+  end
+  if i == 1 then block.own_host = record.host
+  elseif record.host ~= block.own_host then column_of(block, "host")[i] = record.host end
+end
+
 local function add_to_block(block, record, events, tools, most)
   local i = block.n + 1
   block.n = i
   block.index[i], block.order[i] = record.index, record.order
   block.wall[i], block.iterations[i] = record.wall_ns or false, record.iterations or 1
-  if record.process then column_of(block, "process")[i] = record.process end
-  if record.incomplete then column_of(block, "incomplete")[i] = record.incomplete end
-  if record.launcher then column_of(block, "launcher")[i] = record.launcher end
+  add_notes(block, record, i)
   local enabled, running = record.enabled or {}, record.running or {}
   for k = 1, #events do
     local event = events[k]

@@ -4,6 +4,7 @@
 
 local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local hosts = require "pmclua.result.hosts"
 local lists = require "pmclua.base.lists"
 local refuse = require("pmclua.store.failure").refuse
 local results = require "pmclua.result"
@@ -25,6 +26,7 @@ local function load_one(path)
   stored.each(function(record) result:add(record) end, true)
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.remarks = { unpack(stored.remarks) }
+  result.header.hosts = result.header.hosts or hosts.several(stored.hosts)
   result.path = not stored.is_stream and path or nil
   return result
 end

@@ -1,7 +1,8 @@
---- hosts.lua: whether two runs were on the same kind of host.
+--- hosts.lua: whether two runs were on the same kind of host; which hosts a result was made on.
 --
--- Invariant: a host is known by what counts depend on, its CPU, microcode and OS kernel, and never by its name:
--- each runner of a build service has a name of its own, and one name may be another machine's next year.
+-- Invariant: the kind of a host is what counts depend on, its CPU, microcode and OS kernel, and never its name: each
+-- runner of a build service has a name of its own, and one name may be another machine's next year. A run that goes on
+-- elsewhere is another machine's by its name, too: no cell is of two machines unsaid.
 
 local lists = require "pmclua.base.lists"
 
@@ -40,6 +41,47 @@ function M.difference(one, other)
   local cpu = first_difference(CPU, one, other)
   if cpu then return cpu, true end
   return first_difference(HOST, one, other), false
+end
+
+--- The first fact in which two hosts are different machines.
+---@param one table<string, any> of a header's host
+---@param other table<string, any>
+---@return string? name nil where they do not differ
+---@return boolean? is_cpu whether it is the CPU that differs
+function M.other_machine(one, other)
+  local name, is_cpu = M.difference(one, other)
+  if name then return name, is_cpu end
+  return first_difference({ "hostname" }, one, other), false
+end
+
+-- A name can be that of another machine now.
+local function key_of(host) return ("%s, %s"):format(host.hostname or "unknown", host.cpu or "") end
+
+--- Hosts, each once, where they are several.
+---@param all table[] facts
+---@return table[]?
+function M.several(all)
+  local different = lists.groups(all, key_of)
+  return #different > 1 and lists.column(different, 1) or nil
+end
+
+--- The hosts that a result was made on, where they are several; of some only the name may be known.
+---@param result pmclua.Result
+---@return table[]?
+function M.of(result)
+  local known, all = {}, lists.copy(result.header.hosts or {})
+  local function add(name)
+    if not name or known[name] then return end
+    known[name], all[#all + 1] = true, { hostname = name }
+  end
+  for _, host in ipairs(all) do known[host.hostname or ""] = true end
+  for cell in result:cells(true) do
+    for _, block in pairs(cell.columns.passes) do
+      add(block.own_host)
+      for _, name in pairs(block.host or {}) do add(name) end
+    end
+  end
+  return #all > 1 and all or nil
 end
 
 -- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it changes.

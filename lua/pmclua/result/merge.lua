@@ -9,6 +9,7 @@ local comparable = require "pmclua.result.comparable"
 local clusters = require "pmclua.result.clusters"
 local cell_key = require "pmclua.result.cell_key"
 local lists = require "pmclua.base.lists"
+local several = require("pmclua.result.hosts").several
 
 local M = {}
 
@@ -216,20 +217,13 @@ local function new_merging(first)
     cell_at = {}, targets = { [first.target or ""] = true } }, Merging)
 end
 
--- The hosts that the files were made on, where they are several; a name can be that of another machine now.
-local function several_hosts(headers)
-  local all = lists.map(headers, function(header) return header.host or {} end)
-  local different = lists.groups(all, function(host)
-    return ("%s, %s"):format(host.hostname or "unknown", host.cpu or "")
-  end)
-  return #different > 1 and lists.column(different, 1) or nil
-end
-
 ---@class pmclua.MergeMap how the records of one file are renumbered
 ---@field cells integer[]
 ---@field passes integer[]
 ---@field events integer[]
----@field taken { most: integer } the highest repetition number so far of the files that share its cells
+---@field taken { most: integer, files: integer } the highest repetition number so far of the files that share its
+---  cells, and how many these are
+---@field host string? its host, for records that do not name it
 
 --- One header of several, and how to renumber the records of each.
 ---@param headers table[]
@@ -244,16 +238,18 @@ function M.headers(headers, paths, by)
   for k, header in ipairs(headers) do
     local level = levels[k]
     local indices = merging:add_events(header, names[k], taken[level] ~= nil)
-    taken[level] = taken[level] or { most = 0 }
+    taken[level] = taken[level] or { most = 0, files = 0 }
+    taken[level].files = taken[level].files + 1
     maps[k] = { events = indices, passes = merging:add_passes(header, indices), taken = taken[level],
-      cells = merging:add_cells(header, factor, level, names[k]) }
+      host = (header.host or {}).hostname, cells = merging:add_cells(header, factor, level, names[k]) }
     merging:add_workloads(header, names[k])
     merging:add_meaning(header, names[k])
   end
   local merged = merging.header
   merged.factors = lists.append(merged_factors(headers), { { factor, lists.unique(levels) } })
   merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
-  merged.unpaired, merged.hosts = factor, several_hosts(headers)
+  merged.unpaired = factor
+  merged.hosts = several(lists.map(headers, function(header) return header.host or {} end))
   merged.notes = notes_of(headers, names)
   if factor:find "^file" then merged.baseline = { [factor] = levels[1] } end
   return merged, maps
@@ -291,9 +287,21 @@ function M.renumber(map, header)
   local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
   local processes = taken.processes or 0                        -- nor is a process
+  local sources = {}                    -- of a file that was merged itself: what its own become
+  local function source_of(own)
+    if taken.files == 1 then return own end
+    own = own or 0
+    if not sources[own] then
+      taken.sources = (taken.sources or 0) + 1
+      sources[own] = taken.sources
+    end
+    return sources[own]
+  end
   return function(record)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
+    record.source = source_of(record.source)
+    record.host = record.host or map.host
     taken.most = math.max(taken.most, record.index)
     if record.process then
       record.process = record.process + processes

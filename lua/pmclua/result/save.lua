@@ -5,6 +5,7 @@
 -- absent in the file, never made up, and `lacks` in its header names it.
 
 local cell_key = require "pmclua.result.cell_key"
+local NOTES = require("pmclua.result.columns").NOTES
 local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local store = require "pmclua.store"
@@ -64,8 +65,8 @@ end
 local function record_of(block, row, tools)
   local record = { outcome = "done", index = block.index[row], order = block.order[row],
     wall_ns = block.wall[row] or nil, iterations = block.iterations[row],
-    process = block.process and block.process[row], incomplete = block.incomplete and block.incomplete[row],
-    launcher = block.launcher and block.launcher[row] }
+    host = block.host and block.host[row] or block.own_host }
+  for _, name in ipairs(NOTES) do record[name] = block[name] and block[name][row] end
   for _, name in ipairs(block.resources and RESOURCES or {}) do
     record[name] = block.resources[name][row] or nil
   end

@@ -51,9 +51,28 @@ local function moved_instructions(cell, event)
   return cell:components(event.field)
 end
 
+-- Values by the run that they are of, where these are several: files that share a cell, a run resumed elsewhere.
+local function runs_of(cell, name)
+  local _, first = next(cell.columns.passes)
+  if not (first and (first.source or first.host)) then return nil end
+  local found = cell:found(name)
+  local block = found.block or {}
+  local sources, hosts, by_run, runs = block.source or {}, block.host or {}, {}, {}
+  for k, row in ipairs(found.rows) do
+    local key = ("%s/%s"):format(sources[row] or "", hosts[row] or "")
+    if not by_run[key] then
+      by_run[key] = {}
+      runs[#runs + 1] = by_run[key]
+    end
+    table.insert(by_run[key], found.list[k])
+  end
+  return runs
+end
+
 local function event_of(cell, name)
   local summary, event = cell:summary(name), cell.result.event_by_field[name]
-  return { title = summary.title, values = summary.values, status = summary.status, ran = summary.ran,
+  return { title = summary.title, values = summary.values, runs = runs_of(cell, name),
+    status = summary.status, ran = summary.ran,
     summary = summary.n > 0 and numeric(summary) or nil, overhead = overhead_of(cell, event),
     kept_off = times_kept_off(cell, event), moved = moved_instructions(cell, event) }
 end

@@ -135,7 +135,7 @@ local function blank_record()
     signal = 0,
     index = 0, order = 0, start_ns = 0, wall_ns = 0, iterations = 0, user_ns = 0, system_ns = 0,
     max_rss_bytes = 0, minor_faults = 0, major_faults = 0, voluntary_switches = 0, involuntary_switches = 0,
-    counts = false, enabled = false, running = false,
+    counts = false, enabled = false, running = false, host = false,
   }
 end
 
@@ -152,7 +152,7 @@ local function record_for(self, shape, values, cell)
   local record = table_for(self, shape, pass)
   record.workload, record.levels = shape.workload, cell.levels
   record.cell, record.pass = values[shape.cell_at], pass
-  record.warmup, record.outcome = shape.warmup, shape.outcome
+  record.warmup, record.outcome, record.host = shape.warmup, shape.outcome, shape.fixed.host
   if shape.has_optional then set_optional(record, shape, values) end
   return record
 end

@@ -46,7 +46,7 @@ end
 
 local function is_plain(record)
   return not (record.why or record.region or record.thread or record.cpu or record.interval
-    or record.incomplete or record.launcher)
+    or record.incomplete or record.launcher or record.source)
 end
 
 -- The line's form up to its numbers; of ordinary repetitions it is made once, and the whole form of one without
@@ -57,9 +57,11 @@ local function head(self, kind, record)
   end
   local key, heads = record.cell * #self.pass_events + record.pass, self.heads[kind]
   local known = heads[key]
-  if not known or known.read ~= record.read or known.process ~= record.process then
+  local is_same = known and known.read == record.read and known.process == record.process
+    and known.host == record.host
+  if not is_same then
     local text = make_head(self, kind, record)
-    known = { read = record.read, process = record.process, text = text,
+    known = { read = record.read, process = record.process, host = record.host, text = text,
       single = text .. SINGLE_TAIL .. "}\n" }
     heads[key] = known
   end

@@ -73,7 +73,10 @@ local function read_end(reader)
   add_remarks(stored, entry.remarks)
 end
 
+-- A run that was resumed elsewhere says where.
 local function read_resume(reader)
+  local entry = require("dkjson").decode(reader.text:line())
+  if type(entry.host) == "table" then table.insert(reader.stored.hosts, entry.host) end
   reader.stored.status, reader.ended, reader.profiles = "unfinished", false, nil
   reader.stored.resumed = reader.stored.resumed + 1
 end
@@ -160,6 +163,7 @@ end
 ---@field problems string[] what is missing, after the last record
 ---@field remarks pmclua.Remarks what was said of its runs, after the last record
 ---@field resumed integer how often the run was resumed
+---@field hosts table[] facts of those that it was made on, after the last record
 ---@field is_plain boolean it can be appended to: it is neither compressed nor a stream
 ---@field is_stream boolean it can be read once
 
@@ -181,6 +185,7 @@ function M.open(path, rest)
     refuse("read", path, header)
   end
   stored.is_plain, stored.is_stream = reader.source.is_plain, reader.source.is_stream
+  stored.hosts = { header.host }
   stored.header = header
   stored.each = function(take, reuse) each(reader, take, reuse) end
   return stored

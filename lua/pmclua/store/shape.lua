@@ -15,9 +15,9 @@ M.SCALARS = {
 }
 --- Fields that are there only where they say something.
 M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read", "process", "incomplete",
-  "launcher" }
+  "launcher", "source", "host" }
 -- A process is one; the others may be the name of a core or socket.
-local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true, process = true }
+local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true, process = true, source = true }
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, raised = true, rejected = true,
@@ -113,7 +113,8 @@ local function read_optional(shape, fields)
     elseif node then
       shape.fixed[name] = text(node, name)
     end
-    shape.has_optional = shape.has_optional or node ~= nil
+    -- All records of a run have the same host.
+    shape.has_optional = shape.has_optional or node ~= nil and name ~= "host"
   end
 end
 

@@ -200,7 +200,7 @@ end
 
 --- Opens a result file to go on where it was left: cuts a partial last line, writes a resume line.
 ---@param path string
----@param note? table what the resume line says: strings and numbers by name
+---@param note? table what the resume line says: `host`, facts of the host
 ---@return pmclua.store.Writer
 ---@return table header
 function M.append(path, note)

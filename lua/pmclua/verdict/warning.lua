@@ -2,7 +2,9 @@
 --
 -- Invariant: pure: facts in, sentences out. A warning says what was seen with its figure, and its hint
 -- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
+-- What depends on the order of time (drift, outliers, the first) is asked within a run, never across ranks.
 
+local distribution = require "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local text = require "pmclua.base.text"
@@ -10,7 +12,7 @@ local text = require "pmclua.base.text"
 local M = {}
 
 local DRIFT = 0.5                   -- rank correlation of order and value
-local DRIFT_BY_CHANCE = 2.576       -- r·√(n-1) that chance passes in 1 of 100
+local DRIFT_BY_CHANCE = 0.01        -- of cells: r·√(n-1) is so large by chance in no more
 local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
 local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
@@ -32,6 +34,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@class pmclua.WarningEvent one event or metric of a cell
 ---@field title string
 ---@field values number[] in the order of measuring
+---@field runs? number[][] the same by run, where they are of several: ranks, files, hosts
 ---@field summary? pmclua.Summary of the values, where it is at hand (stats.summary)
 ---@field status string as in records
 ---@field ran? number share of the time, where scaled
@@ -58,12 +61,20 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
 
--- The events that have values, with the summary that several checks need: sorted once.
+-- The values of each of the runs that an event's are of, with their summaries.
+local function runs_of(event, summary)
+  if not event.runs then return { { values = event.values, summary = summary } } end
+  return lists.map(event.runs, function(values)
+    return { values = values, summary = stats.summary(values) }
+  end)
+end
+
+-- The events that have values, with the summaries that several checks need: sorted once.
 local function counted_events(cell)
   local counted = lists.where(cell.events, function(event) return #event.values > 0 end)
   return lists.map(counted, function(event)
     local summary = event.summary or stats.summary(event.values)
-    return setmetatable({ summary = summary }, { __index = event })
+    return setmetatable({ summary = summary, runs = runs_of(event, summary) }, { __index = event })
   end)
 end
 
@@ -83,20 +94,27 @@ function checks.few(cell, events)
          ("ask for %d repetitions or more"):format(fewest)
 end
 
--- The first value is the largest, and an outlier.
-local function starts_slow(event)
-  local values = event.values
+-- The first value of a run is its largest, and an outlier.
+local function is_slow_at_first(run)
+  local values = run.values
   if #values < FEWEST then return false end
   for i = 2, #values do
     if values[i] >= values[1] then return false end
   end
-  return event.summary.outliers[1] == 1
+  return run.summary.outliers[1] == 1
+end
+
+-- Most runs are so: of many ranks one may be by chance.
+local function starts_slow(event)
+  return 2 * #lists.where(event.runs, is_slow_at_first) > #event.runs
 end
 
 function checks.first(cell, events)
   if not cell.warmups then return end
   local slow, worst = lists.where(events, starts_slow), 1
-  for _, event in ipairs(slow) do worst = math.max(worst, event.values[1] / event.summary.median) end
+  for _, run in ipairs(lists.joined(lists.column(slow, "runs"))) do
+    if is_slow_at_first(run) then worst = math.max(worst, run.values[1] / run.summary.median) end
+  end
   if #slow == 0 then return end
   local hint = cell.warmups == 0 and "run warm-up repetitions first: warmup = 3"
     or ("%s not enough: run more"):format(cell.warmups == 1 and "one warm-up is"
@@ -119,8 +137,12 @@ end
 
 function checks.outliers(_, events)
   local parts = lists.map(events, function(event)
-    local flagged = #event.summary.outliers - (starts_slow(event) and 1 or 0)
-    if flagged == 0 or #event.values < FEWEST then return nil end
+    local flagged, is_slow = 0, starts_slow(event)
+    for _, run in ipairs(event.runs) do
+      local is_first = is_slow and is_slow_at_first(run)
+      if #run.values >= FEWEST then flagged = flagged + #run.summary.outliers - (is_first and 1 or 0) end
+    end
+    if flagged == 0 then return nil end
     return ("%d of %d values of %s"):format(flagged, #event.values, event.title)
   end)
   if #parts == 0 then return end
@@ -128,24 +150,31 @@ function checks.outliers(_, events)
          "something else ran now and then: pin the workload, quiet the machine, or trust the medians"
 end
 
-local function drift_of(event, margin)
-  local values, summary = event.values, event.summary
+-- How a run's values correlate with their order, where they drift; beyond `by_chance` standard deviations.
+local function drift_of(run, margin, by_chance)
+  local values, summary = run.values, run.summary
   if #values < FEWEST or summary.q3 - summary.q1 <= margin * math.abs(summary.median) then return nil end
   local order, sample = {}, {}
   for i = 1, #values, math.ceil(#values / DRIFT_LOOKED_AT) do
     order[#order + 1], sample[#sample + 1] = i, values[i]
   end
   local r = stats.spearman(order, sample) or 0
-  local by_chance = math.abs(r) * math.sqrt(#sample - 1) < DRIFT_BY_CHANCE
-  return math.abs(r) > DRIFT and not by_chance and r or nil
+  return math.abs(r) > DRIFT and math.abs(r) * math.sqrt(#sample - 1) >= by_chance and r or nil
+end
+
+-- What drifted most, and in how many runs something did. Each of several runs has its share of the chance.
+local function said_drift(event, margin)
+  local by_chance = distribution.normal_upper(DRIFT_BY_CHANCE / 2 / #event.runs)
+  local drifts = lists.map(event.runs, function(run) return drift_of(run, margin, by_chance) end)
+  if #drifts == 0 then return nil end
+  table.sort(drifts, function(a, b) return math.abs(a) > math.abs(b) end)
+  local where = #event.runs > 1 and (" in %d of %d runs"):format(#drifts, #event.runs) or ""
+  return ("%s %s%s (rank correlation with time %.2f)"):format(event.title, drifts[1] > 0 and "grew" or "fell",
+    where, drifts[1])
 end
 
 function checks.drift(cell, events)
-  local parts = lists.map(events, function(event)
-    local r = drift_of(event, cell.margin or 0.01)
-    local said = "%s %s (rank correlation with time %.2f)"
-    return r and said:format(event.title, r > 0 and "grew" or "fell", r)
-  end)
+  local parts = lists.map(events, function(event) return said_drift(event, cell.margin or 0.01) end)
   if #parts == 0 then return end
   return "drift: " .. text.list(parts),
          "the machine's state changed (clock, heat, caches, memory): warm it up longer, or fix its frequency"
